@@ -1,0 +1,173 @@
+"""`Allocation`: tasks with everything needed to judge them, show them and go on with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from . import metrics
+from .certificates import Certificate
+from .cluster import Cluster
+from .criteria import Criterion
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """How an answer was found: engine, solver and its status (reported, not believed), seconds, versions."""
+
+    engine: str
+    solver: str
+    status: str
+    rounds: int
+    build: float
+    compile: float
+    solve: float
+    certify: float
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """Seconds in all."""
+        return self.build + self.compile + self.solve + self.certify
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Allocation:
+    """Who runs how much where, and how good that is.
+
+    Attributes
+    ----------
+    mechanism : str
+        Who made it, such as `alphaPF-VDS(alpha=3)`.
+    cluster : Cluster
+        The cluster it was judged on: the pooled one for single-pool mechanisms.
+    tasks : (users, servers)
+        `x[n,i]`, in tasks.
+    certificate : Certificate
+        Feasibility and optimality, computed without the solver.
+    criterion : Criterion
+        What was optimised.
+    prices : (servers, resources) or None
+        `lambda[i,r]` per resource unit, on the scale where users' budgets sum to the sum of weights
+        (for the game, each server on its own scale); the witness of the certificate.
+    stats : Stats
+    notes : tuple of str
+        What the reader should know: that servers were pooled, who cannot run anything.
+    tol : float
+        The tolerance asked for; `flagged` tells if the certificate misses it (only with `throw=False`).
+    """
+
+    mechanism: str
+    cluster: Cluster
+    tasks: Array
+    certificate: Certificate
+    criterion: Criterion
+    prices: Array | None
+    stats: Stats
+    notes: tuple[str, ...]
+    tol: float
+    judge: Judge
+
+    @property
+    def flagged(self) -> bool:
+        """Does the certificate miss the tolerance asked for?"""
+        return not self.certificate.passes(self.tol)
+
+    @property
+    def user_tasks(self) -> Array:
+        """`x_n = sum_i x[n,i]`, (users,)."""
+        return np.asarray(self.tasks.sum(axis=1))
+
+    @property
+    def usage(self) -> Array:
+        """`x[n,i] d[n,r]`, (users, servers, resources), in resource units."""
+        return self.tasks[:, :, None] * self.cluster.demand[:, None, :]
+
+    @property
+    def utilization(self) -> pd.DataFrame:
+        """Used part of each capacity, one row per server and a last row `overall`; NaN where there is none."""
+        used, there = self.tasks.T @ self.cluster.demand, self.cluster.capacity
+        part = np.divide(used, there, out=np.full(there.shape, np.nan), where=there > 0)
+        frame = pd.DataFrame(part, index=list(self.cluster.servers), columns=list(self.cluster.resources))
+        frame.loc["overall"] = metrics.utilization(self)
+        return frame
+
+    @property
+    def dominant_shares(self) -> Array:
+        """`k_n x_n`, (users,); 0 for users who can run nothing."""
+        tasks = self.user_tasks
+        return np.multiply(self.cluster.dominant_share_per_task, tasks, out=np.zeros(len(tasks)), where=tasks != 0)
+
+    @property
+    def virtual_dominant_shares(self) -> Array:
+        """`s[n,i] = x_n / gamma[n,i]`, (users, servers); NaN where n cannot run on i."""
+        gamma = self.cluster.gamma
+        return np.divide(self.user_tasks[:, None], gamma, out=np.full(gamma.shape, np.nan), where=gamma > 0)
+
+    def certify(self) -> Certificate:
+        """The certificate computed again from cluster, tasks, criterion and prices."""
+        return self.judge(self.cluster, self.tasks, self.prices)[0]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per user: tasks in all and per server, dominant share, weighted level."""
+        frame = pd.DataFrame({"tasks": self.user_tasks}, index=pd.Index(self.cluster.users, name="user"))
+        frame["dominant_share"] = self.dominant_shares
+        frame["weight"] = self.cluster.weight
+        if 1 < len(self.cluster.servers) <= 20:
+            for i, server in enumerate(self.cluster.servers):
+                frame[server] = self.tasks[:, i]
+        return frame
+
+    def summary(self) -> dict[str, Any]:
+        """One row of a comparison: tasks, shares, utilization per resource, Jain, certificate, seconds."""
+        runnable = self.cluster.runnable
+        row: dict[str, Any] = {
+            "tasks": float(self.user_tasks.sum()),
+            "min_share": metrics.min_share(self),
+            "max_share": metrics.max_share(self),
+        }
+        row |= {f"use_{name}": float(value) for name, value in metrics.utilization(self).items()}
+        levels = self.dominant_shares[runnable] / self.cluster.weight[runnable]
+        row["jain"] = metrics.jain_index(levels) if runnable.any() else float("nan")
+        row |= {"welfare": metrics.social_welfare(self), "certificate": self.certificate.residual}
+        return row | {"seconds": self.stats.total}
+
+    def plot(self) -> Figure:
+        """Stacked use of every server and resource, by user, as a matplotlib figure."""
+        from . import _plot
+
+        return _plot.stacked_use(self)
+
+    def _headline(self) -> str:
+        flag = "  ** misses the tolerance **" if self.flagged else ""
+        return f"{self.mechanism}: {len(self.cluster.users)} users, {len(self.cluster.servers)} servers{flag}"
+
+    def __repr__(self) -> str:
+        lines = [self._headline(), self.to_frame().to_string(float_format="{:.6g}".format, max_rows=20)]
+        use = ", ".join(f"{name} {value:.1%}" for name, value in metrics.utilization(self).items())
+        lines.append(f"utilization: {use}")
+        lines.append(
+            f"certificate: feasibility {self.certificate.feasibility:.1e}, "
+            f"{self.certificate.measure} {self.certificate.optimality:.1e}"
+        )
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<li>{note}</li>" for note in self.notes)
+        return (
+            f"<p><b>{self._headline()}</b></p>{self.to_frame().to_html(max_rows=20)}"
+            f"{self.utilization.tail(6).to_html(float_format='{:.1%}'.format)}"
+            f"<p>feasibility {self.certificate.feasibility:.1e}, "
+            f"{self.certificate.measure} {self.certificate.optimality:.1e}</p><ul>{notes}</ul>"
+        )

@@ -1,0 +1,90 @@
+"""Judgement: how good an allocation is, from (cluster, tasks, criterion) alone. It knows no engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from ..criteria import Criterion
+from ..polytope import Polytope
+from ._certificate import Certificate, feasibility
+from .bottleneck import rises
+from .concave import duality_gap
+from .game import exploitability
+from .leximin import lexicographic_rise
+
+__all__ = ["Certificate", "duality_gap", "exploitability", "feasibility", "judge", "lexicographic_rise", "rises"]
+
+Array = NDArray[np.float64]
+
+_MEASURE = {"pool": "duality gap", "servers": "duality gap", "each": "lexicographic rise", "game": "exploitability"}
+
+
+def judge(
+    cluster: Cluster, tasks: Array, criterion: Criterion, prices: Array | None = None
+) -> tuple[Certificate, Array | None]:
+    """The certificate of `tasks` (users, servers) under `criterion`, and the prices that prove it.
+
+    `prices` (servers, resources) are a hint from whoever made the tasks: better ones make the bound sharper, wrong
+    ones cannot make it pass. The prices returned are `None` where max-min has a certificate of another kind.
+    """
+    tasks = np.asarray(tasks, dtype=float)
+    measure = "lexicographic rise" if _is_maxmin(criterion) else _MEASURE[criterion.scope]
+    limits = np.full(len(cluster.users), np.inf) if criterion.scope == "each" else criterion.limits(cluster)
+    feasible, where = feasibility(cluster, tasks, limits)
+    if not np.isfinite(feasible):
+        return Certificate(feasible, np.inf, measure, where), None
+    optimal, proof, found = _optimality(cluster, tasks, criterion, limits, prices)
+    return Certificate(feasible, optimal, measure, where if feasible > optimal else found), proof
+
+
+def _is_maxmin(criterion: Criterion) -> bool:
+    return bool(np.isinf(criterion.alpha)) and criterion.scope != "game"
+
+
+def _optimality(
+    cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, prices: Array | None
+) -> tuple[float, Array | None, str]:
+    """Optimality judged after merging proportional servers, which is exact when the tasks are split like them."""
+    merging = cluster.merge(users=False)
+    merged = merging.merged_tasks(tasks)
+    if criterion.share.ndim == 2 and not merging.trivial:
+        scale = np.maximum(tasks.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        if (np.abs(merging.split_tasks(merged) - tasks) / scale).max() > 1e-12:
+            return _judge(cluster, tasks, criterion, limits, prices)
+        with np.errstate(divide="ignore"):
+            criterion = replace(criterion, share=1 / merging.cluster.gamma)
+    first = np.unique(merging.server_of, return_index=True)[1]
+    optimal, proof, found = _judge(
+        merging.cluster, merged, criterion, limits, None if prices is None else prices[first]
+    )
+    return optimal, merging.split_prices(proof), found
+
+
+def _judge(
+    cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, prices: Array | None
+) -> tuple[float, Array | None, str]:
+    polytope = Polytope(cluster, limits)
+    if criterion.scope in ("game", "each"):
+        gaps, proof, who = exploitability(polytope, tasks, criterion, prices)
+        i = int(np.argmax(gaps))
+        found = f"server {cluster.servers[i]!r}, user {who[i]!r}" if gaps[i] > 0 else "no server would deviate"
+        return float(gaps[i]), None if np.isinf(criterion.alpha) else proof, found
+    if not np.isinf(criterion.alpha):
+        return duality_gap(polytope, tasks, criterion, prices)
+    if cluster.shape[1] > 1:
+        return (*_without_prices(lexicographic_rise(polytope, tasks, criterion)),)
+    if not len(polytope.users):
+        return 0.0, None, "no user can run anything"
+    users = polytope.users
+    own = criterion.restrict(users)
+    x = tasks[users, 0]
+    rise = rises(cluster.demand[users], cluster.capacity[0], x, own.levels(x), x, limits[users])
+    return float(rise.max()), None, f"user {cluster.users[users[int(rise.argmax())]]!r} could rise"
+
+
+def _without_prices(found: tuple[float, str]) -> tuple[float, None, str]:
+    return found[0], None, found[1]

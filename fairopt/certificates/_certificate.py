@@ -1,0 +1,75 @@
+"""What every allocation carries: how far it is from feasible and from optimal, computed without its solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Two numbers that vouch for an allocation; both are 0 for an exact answer.
+
+    Attributes
+    ----------
+    feasibility : float
+        Largest relative overuse of a capacity or task limit, largest negative or ineligible share.
+    optimality : float
+        Relative; `measure` says of what.
+    measure : str
+        `duality gap`, `lexicographic rise`, `exploitability` or `complaint`.
+    worst : str
+        Where the worst of the two was found.
+    """
+
+    feasibility: float
+    optimality: float
+    measure: str
+    worst: str
+
+    @property
+    def residual(self) -> float:
+        """The larger of the two; infinite when either is not a number."""
+        values = (self.feasibility, self.optimality)
+        return float(max(values)) if all(value == value for value in values) else float("inf")
+
+    def passes(self, tol: float = 1e-6) -> bool:
+        """Are both within `tol`?"""
+        return self.residual <= tol
+
+    def __repr__(self) -> str:
+        return f"Certificate(feasibility={self.feasibility:.1e}, {self.measure}={self.optimality:.1e}; {self.worst})"
+
+
+def feasibility(cluster: Cluster, tasks: Array, limits: Array | None = None) -> tuple[float, str]:
+    """Largest relative violation of the feasible set by `tasks` (users, servers), and where.
+
+    `max(use/c - 1, x_n/limit - 1, -x/gamma)`; infinite for a task on a server that cannot run it.
+    """
+    if tasks.shape != cluster.shape[:2] or not np.isfinite(tasks).all():
+        return np.inf, "tasks are not finite numbers of shape (users, servers)"
+    limits = cluster.max_tasks if limits is None else limits
+    unusable = (tasks != 0) & ~cluster.usable
+    if unusable.any():
+        n, i = np.argwhere(unusable)[0]
+        return np.inf, f"user {cluster.users[n]!r} has tasks on {cluster.servers[i]!r}, which cannot run them"
+    use = tasks.T @ cluster.demand
+    over = np.divide(use, cluster.capacity, out=np.zeros_like(use), where=use > 0) - 1
+    total = tasks.sum(axis=1)
+    over_limit = np.where(total > 0, total / np.maximum(limits, np.finfo(float).tiny), 0.0) - 1
+    negative = np.divide(-tasks, cluster.gamma, out=np.zeros_like(tasks), where=tasks < 0)
+    worst = max(0.0, float(over.max()), float(over_limit.max()), float(negative.max()))
+    if worst == 0.0:
+        return 0.0, "feasible"
+    if worst == over.max():
+        i, r = np.unravel_index(over.argmax(), over.shape)
+        return worst, f"{cluster.resources[r]!r} of {cluster.servers[i]!r} overused"
+    if worst == over_limit.max():
+        return worst, f"user {cluster.users[int(over_limit.argmax())]!r} above its task limit"
+    return worst, f"user {cluster.users[int(negative.max(axis=1).argmax())]!r} has negative tasks"

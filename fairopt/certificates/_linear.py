@@ -1,0 +1,26 @@
+"""Linear programs of the judges, by HiGHS through scipy; their duals are witnesses that arithmetic then checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+Array = NDArray[np.float64]
+
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+def maximise(value: Array, rows: list[Any], bounds: list[Array]) -> tuple[Array, list[Array]] | None:
+    """`max value @ y` over `y >= 0, rows[k] @ y <= bounds[k]`: the maximiser and one dual vector per block.
+
+    `None` when the linear program was not solved, so that the judge can say so.
+    """
+    result = linprog(-value, A_ub=sp.vstack(rows, format="csr"), b_ub=np.concatenate(bounds), method="highs", options=_OPTIONS)
+    if result.status != 0:
+        return None
+    duals = np.maximum(-result.ineqlin.marginals, 0.0)
+    return result.x, np.split(duals, np.cumsum([len(bound) for bound in bounds])[:-1])

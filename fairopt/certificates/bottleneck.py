@@ -1,0 +1,42 @@
+"""Max-min on one server: everyone meets a saturated resource shared only with users at or below its level.
+
+User n blocked on resource r could still rise by what is idle plus what users above its level hold there:
+`rise_n(r) = (c_r - use_r + sum_{m: level_m > level_n} x_m d[m,r]) / (d[n,r] X_n)`, relative to all tasks `X_n`
+that n has (on other servers too, for the per-server game: PF section 3 states this as the condition for PS-DSF).
+The certificate is the largest over n of the smallest over r. Levels equal to within t count as equal at the price of t.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def rises(demand: Array, capacity: Array, tasks: Array, levels: Array, totals: Array, limits: Array) -> Array:
+    """Relative rise in tasks that each user could get on one server, (users,).
+
+    `demand` (users, resources), `capacity` (resources,), `tasks` here, `levels`, `totals` (tasks everywhere) and
+    `limits` (most tasks) all (users,).
+    """
+    use = tasks[:, None] * demand
+    idle = np.maximum(capacity - use.sum(axis=0), 0.0)
+    order = np.argsort(levels, kind="stable")
+    above = np.zeros_like(use)
+    above[order] = use[order][::-1].cumsum(axis=0)[::-1] - use[order]
+    # Users above n by a ratio t: their use counts only if that costs less than calling the levels equal.
+    result = np.empty(len(tasks))
+    rank = np.empty(len(tasks), dtype=np.intp)
+    rank[order] = np.arange(len(tasks))
+    sorted_levels = levels[order]
+    sorted_above = above[order]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for n in range(len(tasks)):
+            needs = demand[n] > 0
+            start = rank[n]
+            excess = sorted_levels[start:] / levels[n] - 1
+            room = (idle[needs] + sorted_above[start:][:, needs]) / (demand[n, needs] * totals[n])
+            result[n] = np.maximum(excess, room.min(axis=1)).min()
+        blocked = limits / totals - 1
+    return np.where(totals > 0, np.minimum(result, np.maximum(blocked, 0.0)), np.inf)

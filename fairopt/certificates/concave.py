@@ -1,0 +1,113 @@
+"""Duality gap of the alpha-fair programs (alpha finite), from prices alone.
+
+For any prices `lambda >= 0` and `p_n = min_i sum_r lambda[i,r] d[n,r]` (over the servers n can use), no feasible
+x' has a welfare above
+
+    F(x) + sum_n (Fenchel-Young loss of x_n at p_n) + (sum lambda c - sum_n p_n x_n),
+
+so the bracket bounds what is missing. Prices come from the caller as a witness, or from the linear program
+`max sum_n (dF/dx_n) x'_n`; either way only the arithmetic here counts. The gap is relative to
+`sum_n x_n dF/dx_n`; at alpha = 1 that is the sum of weights, so the gap is a mean relative gain in tasks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from ..criteria import Criterion
+from ..polytope import Polytope
+from . import _linear
+
+Array = NDArray[np.float64]
+
+
+def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, prices: Array | None = None) -> tuple[float, Array, str]:
+    """The relative gap, the prices (servers, resources) that prove it, and where it is largest.
+
+    `prices` are scaled to budgets: `sum_n x_n dF/dx_n = sum_n phi_n`.
+    """
+    cluster = polytope.cluster
+    none = np.zeros_like(cluster.capacity)
+    if not len(polytope.users):
+        return 0.0, none, "no user can run anything"
+    own = criterion.restrict(polytope.users)
+    x = polytope.tasks @ polytope.fractions(tasks)
+    if not (x > 0).all() and criterion.alpha > 0:
+        n = polytope.users[int(np.argmin(x))]
+        return np.inf, none, f"user {cluster.users[n]!r} runs nothing, although it could"
+    log_marginal = own.log_marginal(x)
+    log_marginal = log_marginal - log_marginal.max()
+    marginal = np.exp(log_marginal)
+    total = float(marginal @ x)
+
+    candidates = [polytope.row_prices(prices)] if prices is not None else []
+    if not candidates:
+        found = prices_of(polytope, marginal)
+        if found is None:
+            return np.inf, none, "no prices found: the linear program of the judge failed"
+        candidates.append(found)
+    best = (np.inf, none, "no prices prove anything")
+    for rows in candidates:
+        best = min(best, _gap_at(polytope, own, x, log_marginal, total, rows), key=lambda item: item[0])
+    return best
+
+
+def prices_of(polytope: Polytope, marginal: Array) -> Array | None:
+    """Prices of whole capacities (rows,) that support `max sum_n marginal_n x_n`."""
+    value = polytope.tasks.T @ marginal
+    scale = value.max()
+    if not scale > 0:
+        return np.zeros(polytope.use.shape[0])
+    rows = [polytope.use]
+    if len(polytope.limited):
+        rows.append(polytope.use_of_limit)
+    solved = _linear.maximise(value / scale, rows, [np.ones(block.shape[0]) for block in rows])
+    return None if solved is None else solved[1][0] * scale
+
+
+def _gap_at(
+    polytope: Polytope, own: Criterion, x: Array, log_marginal: Array, total: float, rows: Array
+) -> tuple[float, Array, str]:
+    """The gap at the best multiple of the given prices: the scale of a solver's objective does not matter."""
+    rows = np.maximum(rows, 0.0)
+    user_price = np.full(len(x), np.inf)
+    np.minimum.at(user_price, polytope.pair_user, polytope.price_per_task(rows))
+    spent = float(user_price @ x)
+    budget = float(rows.sum())
+
+    def missing(scale: float) -> tuple[Array, float]:
+        loss = own.bregman(x, log_marginal, scale * user_price, np.zeros_like(x), polytope.reach)
+        return loss, max(scale * (budget - spent), 0.0)
+
+    def gap(log_scale: float) -> float:
+        loss, leak = missing(np.exp(log_scale))
+        return min((float(loss.sum()) + leak) / total, 1e300)
+
+    if budget > 0 and spent > 0:
+        middle = np.log(total / budget)
+        guesses = [middle, np.log(total / spent)]
+        hungry = x < polytope.reach * (1 - 1e-9)  # users at their limit would pay more than they must
+        if (paid := float(user_price[hungry] @ x[hungry])) > 0:
+            guesses.append(np.log(float(np.exp(log_marginal[hungry]) @ x[hungry]) / paid))
+        search = minimize_scalar(gap, bracket=(middle - 1e-3, middle), options={"xtol": 1e-12})
+        guesses.append(float(search.x))
+        scale = float(np.exp(min(guesses, key=gap)))
+    else:
+        scale = 0.0
+    if gap_zero := bool(len(polytope.limited)):
+        # Everyone at its task limit: zero prices prove it.
+        loss, leak = missing(0.0)
+        gap_zero = (float(loss.sum()) + leak) / total < (gap(np.log(scale)) if scale else np.inf)
+    loss, leak = missing(0.0 if gap_zero else scale)
+    worst = int(loss.argmax())
+    users = polytope.cluster.users
+    text = (
+        f"user {users[polytope.users[worst]]!r} away from what it would buy"
+        if loss[worst] > leak
+        else "capacity with a price not fully used"
+    )
+    budgets = float(own.weight.sum()) / total
+    prices = polytope.unit_prices(rows * (0.0 if gap_zero else scale) * budgets)
+    return (float(loss.sum()) + leak) / total, prices, text

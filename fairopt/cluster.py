@@ -1,0 +1,346 @@
+"""`Cluster`: who wants what, and what there is. It knows nothing of fairness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _validate, cluster_file
+from .errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .merging import Merging
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class Cluster:
+    """Servers with several resources, and the users who share them. Immutable.
+
+    Parameters
+    ----------
+    capacity : (servers, resources)
+        `c[i,r] >= 0`, in resource units. Zero: the server lacks the resource.
+    demand : (users, resources)
+        `d[n,r] >= 0`, in resource units per task. Every user needs something.
+    weight : (users,) or a number, optional
+        `phi[n] > 0`. Default: 1 for everyone.
+    eligible : (users, servers) of bool, optional
+        Placement constraints: may n run on i? Default: everywhere.
+    max_tasks : (users,) or a number, optional
+        `q[n] >= 0`, the most tasks that n has to run. Default: infinite.
+    resources, users, servers : names, optional
+        Distinct. Default: `resource1`, `user1`, `server1`, ...
+
+    Raises
+    ------
+    DataError
+        Naming the user, server or resource at fault, and the remedy.
+
+    Notes
+    -----
+    Arrays are read-only and their axes are always (users n, servers i, resources r).
+    """
+
+    def __init__(
+        self,
+        capacity: ArrayLike,
+        demand: ArrayLike,
+        weight: ArrayLike | None = None,
+        eligible: ArrayLike | None = None,
+        max_tasks: ArrayLike | None = None,
+        resources: Iterable[object] | None = None,
+        users: Iterable[object] | None = None,
+        servers: Iterable[object] | None = None,
+    ) -> None:
+        self.capacity: Array = _validate.matrix(capacity, "capacity", "server", "resource")
+        self.demand: Array = _validate.matrix(demand, "demand", "user", "resource")
+        if self.capacity.shape[1] != self.demand.shape[1]:
+            raise DataError(
+                f"capacity has {self.capacity.shape[1]} resources and demand has {self.demand.shape[1]}; "
+                "give both one column per resource, in the same order"
+            )
+        self.resources = _validate.names(resources, self.capacity.shape[1], "resource")
+        self.users = _validate.names(users, self.demand.shape[0], "user")
+        self.servers = _validate.names(servers, self.capacity.shape[0], "server")
+        self.weight: Array = _validate.vector(weight, "weight", self.users, 1.0)
+        self.max_tasks: Array = _validate.vector(max_tasks, "max_tasks", self.users, np.inf)
+        self.eligible: Mask = self._eligibility(eligible)
+        self._check_values()
+        for array in (self.capacity, self.demand, self.weight, self.max_tasks, self.eligible):
+            array.setflags(write=False)
+
+    def _eligibility(self, eligible: ArrayLike | None) -> Mask:
+        shape = (len(self.users), len(self.servers))
+        if eligible is None:
+            return np.ones(shape, dtype=bool)
+        array = np.array(eligible)
+        if array.shape != shape:
+            raise DataError(f"eligible must have shape (users, servers) = {shape}; got {array.shape}")
+        if not np.isin(array, (0, 1)).all():
+            raise DataError("eligible must hold only true or false (1 or 0)")
+        return array.astype(bool)
+
+    def _check_values(self) -> None:
+        for what, kind, table, labels in (
+            ("capacity", "server", self.capacity, self.servers),
+            ("demand", "user", self.demand, self.users),
+        ):
+            bad = np.argwhere(~(np.isfinite(table) & (table >= 0)))
+            if bad.size:
+                row, column = (int(index) for index in bad[0])
+                raise DataError(
+                    f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} of {self.resources[column]!r}; "
+                    "it must be a finite number >= 0",
+                    (f"{kind}s", row, what, self.resources[column]),
+                )
+        for row in np.flatnonzero(~(np.isfinite(self.weight) & (self.weight > 0))):
+            raise DataError(
+                f"user {self.users[row]!r} (row {row}) has weight {self.weight[row]:g}; it must be a finite number > 0",
+                ("users", int(row), "weight"),
+            )
+        for row in np.flatnonzero(~(self.max_tasks >= 0)):
+            raise DataError(
+                f"user {self.users[row]!r} (row {row}) has max_tasks {self.max_tasks[row]:g}; "
+                "it must be >= 0 (leave it out, or use inf, for no limit)",
+                ("users", int(row), "max_tasks"),
+            )
+        for row in np.flatnonzero(~self.demand.any(axis=1)):
+            raise DataError(
+                f"user {self.users[row]!r} (row {row}) demands nothing; give it a demand > 0 for some resource, or drop it",
+                ("users", int(row), "demand"),
+            )
+
+    # -- derived quantities (theory: gamma, shares) ----------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(users, servers, resources)."""
+        return len(self.users), len(self.servers), len(self.resources)
+
+    @cached_property
+    def gamma0(self) -> Array:
+        """Monopoly tasks `min_{r: d[n,r]>0} c[i,r]/d[n,r]`, placement ignored, (users, servers), in tasks."""
+        tasks = np.full(self.shape[:2], np.inf)
+        for r in range(self.shape[2]):
+            needs = self.demand[:, r] > 0
+            tasks[needs] = np.minimum(tasks[needs], self.capacity[None, :, r] / self.demand[needs, r, None])
+        tasks.setflags(write=False)
+        return tasks
+
+    @cached_property
+    def gamma(self) -> Array:
+        """Monopoly tasks of n on i: `gamma0`, and 0 where n may not run; (users, servers), in tasks."""
+        tasks = self.gamma0 * self.eligible
+        tasks.setflags(write=False)
+        return tasks
+
+    @property
+    def usable(self) -> Mask:
+        """Pairs (user, server) that can run a task: eligible, with every resource that the user needs."""
+        return self.gamma > 0
+
+    @property
+    def runnable(self) -> Mask:
+        """(users,): who can run anything at all."""
+        return self.usable.any(axis=1) & (self.max_tasks > 0)
+
+    @property
+    def pooled_capacity(self) -> Array:
+        """`C_r = sum_i c[i,r]`, (resources,)."""
+        return np.asarray(self.capacity.sum(axis=0))
+
+    @cached_property
+    def share_per_task(self) -> Array:
+        """`d[n,r]/C_r`, (users, resources); infinite where the cluster lacks what the user needs."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(self.demand > 0, self.demand / self.pooled_capacity, 0.0)
+        share.setflags(write=False)
+        return share
+
+    @property
+    def dominant_share_per_task(self) -> Array:
+        """`k_n = max_r d[n,r]/C_r`, (users,), per task."""
+        return np.asarray(self.share_per_task.max(axis=1))
+
+    @property
+    def dominant_resource(self) -> NDArray[np.intp]:
+        """The resource of which one task of n needs the largest share of the whole cluster (first one in a tie)."""
+        return np.asarray(self.share_per_task.argmax(axis=1))
+
+    @cached_property
+    def normalised_demand(self) -> Array:
+        """`D[n,i,r] = gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 for unusable pairs."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scaled = self.gamma[:, :, None] * self.demand[:, None, :] / self.capacity[None, :, :]
+        result = np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0)
+        result.setflags(write=False)
+        return result
+
+    # -- other clusters --------------------------------------------------------------------------
+
+    def replace(self, **changes: Any) -> Cluster:
+        """A copy with some of the constructor's arguments changed; what is not named stays."""
+        arguments: dict[str, Any] = {name: getattr(self, name) for name in _ARGUMENTS}
+        unknown = set(changes) - set(arguments)
+        if unknown:
+            raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(_ARGUMENTS)}")
+        return Cluster(**(arguments | changes))
+
+    def select(
+        self,
+        users: Sequence[str] | None = None,
+        servers: Sequence[str] | None = None,
+        resources: Sequence[str] | None = None,
+    ) -> Cluster:
+        """Only the named users, servers and resources, in the order given."""
+        n = self._indices("users", users)
+        i = self._indices("servers", servers)
+        r = self._indices("resources", resources)
+        return Cluster(
+            self.capacity[np.ix_(i, r)],
+            self.demand[np.ix_(n, r)],
+            self.weight[n],
+            self.eligible[np.ix_(n, i)],
+            self.max_tasks[n],
+            [self.resources[k] for k in r],
+            [self.users[k] for k in n],
+            [self.servers[k] for k in i],
+        )
+
+    def _indices(self, axis: str, wanted: Sequence[str] | None) -> NDArray[np.intp]:
+        known: tuple[str, ...] = getattr(self, axis)
+        if wanted is None:
+            return np.arange(len(known))
+        if isinstance(wanted, str):
+            wanted = [wanted]
+        where = {name: index for index, name in enumerate(known)}
+        for name in wanted:
+            if name not in where:
+                raise DataError(f"there is no {name!r} among the {axis}: {_some(known)}")
+        return np.array([where[name] for name in wanted], dtype=np.intp)
+
+    def drop_user(self, user: str) -> Cluster:
+        """The cluster after `user` leaves."""
+        self._indices("users", [user])
+        if len(self.users) == 1:
+            raise DataError(f"user {user!r} is the only one; a cluster needs at least one user")
+        return self.select(users=[name for name in self.users if name != user])
+
+    def _with_user(self, argument: str, user: str, value: Any) -> Cluster:
+        changed = np.array(getattr(self, argument))
+        try:
+            changed[self._indices("users", [user])[0]] = value
+        except ValueError as error:
+            raise DataError(f"{argument} of user {user!r} does not fit: {error}") from None
+        return self.replace(**{argument: changed})
+
+    def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
+        """As if `user` had reported another demand, (resources,)."""
+        return self._with_user("demand", user, np.asarray(demand, dtype=float))
+
+    def with_weight(self, user: str, weight: float) -> Cluster:
+        """`user` has another weight."""
+        return self._with_user("weight", user, weight)
+
+    def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
+        """`user` reports other servers, (servers,) of bool."""
+        return self._with_user("eligible", user, np.asarray(eligible, dtype=bool))
+
+    def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
+        """`user` has another number of tasks to run."""
+        return self._with_user("max_tasks", user, max_tasks)
+
+    def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
+        """`server` has other capacities, (resources,)."""
+        changed = np.array(self.capacity)
+        changed[self._indices("servers", [server])[0]] = np.asarray(capacity, dtype=float)
+        return self.replace(capacity=changed)
+
+    def pool(self) -> Cluster:
+        """One server with the capacity of all; a user may use it who may use any server."""
+        if len(self.servers) == 1:
+            return self
+        return self.replace(
+            capacity=self.pooled_capacity[None, :], eligible=self.eligible.any(axis=1)[:, None], servers=["pool"]
+        )
+
+    def merge(self, servers: bool = True, users: bool = True) -> Merging:
+        """Merge what is proportional, exactly, with the way back: see `fairopt.merging`."""
+        from .merging import merge
+
+        return merge(self, servers=servers, users=users)
+
+    # -- files and frames --------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a cluster file (TOML, or JSON by its suffix): `docs/cluster-file.md`. Errors name the line."""
+        source = cluster_file.read(path)
+        try:
+            return cls(**source.arguments)
+        except DataError as error:
+            raise source.locate(error) from None
+
+    def save(self, path: str | Path) -> None:
+        """Write a cluster file that `load` reads back unchanged."""
+        cluster_file.write(path, {name: getattr(self, name) for name in _ARGUMENTS})
+
+    def to_frames(self) -> dict[str, pd.DataFrame]:
+        """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
+        from . import _frames
+
+        return _frames.to_frames(self)
+
+    @classmethod
+    def from_frames(
+        cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None
+    ) -> Cluster:
+        """From tables as `to_frames` makes them; `weight`, `max_tasks` and `eligible` may be left out."""
+        from . import _frames
+
+        return Cluster(**_frames.arguments(servers, users, eligible))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Cluster):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARGUMENTS)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.__dict__:
+            raise AttributeError(f"a Cluster is immutable; use replace({name}=...) for a changed copy")
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        n, i, r = self.shape
+        text = f"Cluster({n} users, {i} servers, {r} resources: {_some(self.resources)})"
+        if n * i <= 64:
+            frames = self.to_frames()
+            text += f"\n{frames['servers'].to_string()}\n{frames['users'].to_string()}"
+        return text
+
+    def _repr_html_(self) -> str:
+        n, i, r = self.shape
+        frames = self.to_frames()
+        return f"<p>{n} users, {i} servers, {r} resources</p>" + "".join(
+            frames[name].to_html(max_rows=12) for name in ("servers", "users")
+        )
+
+
+_ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")
+
+
+def _some(labels: Sequence[str], most: int = 8) -> str:
+    return ", ".join(labels[:most]) + (", ..." if len(labels) > most else "")
+
+

@@ -1,0 +1,94 @@
+"""The only module that calls `cp.Problem.solve`: solvers, their options, times, versions and honest statuses.
+
+Clarabel for cones, HiGHS for linear programs, SCS as the second opinion. Solvers are asked for more accuracy than
+the certificate needs: a gap of 1e-6 in the objective says little about the tasks.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import cvxpy as cp
+
+from ..errors import DataError, SolverError
+
+#: Options by solver; tight on purpose, the certificate decides what is good enough.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "max_iter": 500},
+    "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000},
+}
+
+_PACKAGE = {"CLARABEL": "clarabel", "HIGHS": "highspy", "SCS": "scs"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of a solver: what it said (never believed) and what it cost, in seconds."""
+
+    solver: str
+    status: str
+    compile: float
+    solve: float
+    value: float
+
+
+def solvers_for(problem: cp.Problem, wanted: str | None = None) -> list[str]:
+    """Solvers to try, in order: the one asked for, or those that fit the problem."""
+    if wanted is not None:
+        name = wanted.upper()
+        if name not in OPTIONS:
+            raise DataError(f"solver {wanted!r} is not one of {', '.join(OPTIONS)}")
+        if name == "HIGHS" and not problem.is_lp():
+            raise DataError("HiGHS solves linear programs only; choose CLARABEL or SCS for this one")
+        return [name]
+    return ["HIGHS", "CLARABEL"] if problem.is_lp() else ["CLARABEL", "SCS"]
+
+
+def solve(problem: cp.Problem, solver: str) -> Run:
+    """Solve once with one solver; the values are left in the problem's variables.
+
+    Raises
+    ------
+    SolverError
+        When there are no values to judge: the solver failed, or calls the problem infeasible or unbounded.
+        Any other status is only reported: `optimal_inaccurate` is not optimal, and neither is `optimal` until the
+        certificate says so.
+    """
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            # CVXPY warns of inaccurate solutions; the status is reported and the certificate decides.
+            warnings.simplefilter("ignore")
+            problem.solve(solver=solver, **_options(solver))
+    except cp.error.SolverError as error:
+        raise SolverError(f"{solver} failed: {error}. Try another solver (solver=...) or engine") from None
+    total = time.perf_counter() - start
+    solving = float(problem.solver_stats.solve_time or 0.0)
+    if any(variable.value is None for variable in problem.variables()):
+        raise SolverError(
+            f"{solver} says {problem.status!r}. A cluster always has a feasible allocation, so this is numerical: "
+            "try another solver (solver=...), or bring weights and demands closer together"
+        )
+    return Run(solver, str(problem.status), max(total - solving, 0.0), solving, float(problem.value))
+
+
+def _options(solver: str) -> dict[str, Any]:
+    return {"highs_options": OPTIONS[solver]} if solver == "HIGHS" else dict(OPTIONS[solver])
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of what an answer depends on."""
+    found = {}
+    for package in ("fairopt", "cvxpy", "numpy", "scipy", *_PACKAGE.values()):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

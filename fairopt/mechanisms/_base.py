@@ -1,0 +1,197 @@
+"""What every mechanism is: a criterion and a formulation. Solving, certifying and wrapping are inherited."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import Allocation, Stats
+from ..certificates import Certificate, judge
+from ..cluster import Cluster
+from ..criteria import Criterion
+from ..engines import convex, declarative
+from ..engines.declarative import Solution
+from ..engines.program import Formulation, Program
+from ..errors import CertificateError, DataError, SolverError
+
+Array = NDArray[np.float64]
+
+#: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
+REGISTRY: dict[str, type[Mechanism]] = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Mechanism(ABC):
+    """A way to share a cluster. Subclasses are frozen dataclasses whose fields are the mechanism's parameters.
+
+    A subclass states `name`, `title` and `source`, and defines `criterion` and `formulate`. Outside the alpha-fair
+    family it also brings its own `certify`. That is all: it then solves, compares, and takes part in the generic tests.
+    """
+
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+    properties: ClassVar[str] = ""
+    default_tol: ClassVar[float] = 1e-6
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__dict__.get("name"):
+            REGISTRY[cls.name] = cls
+
+    @abstractmethod
+    def criterion(self, cluster: Cluster) -> Criterion:
+        """What this mechanism means by fair on `cluster` (the pool, for single-pool mechanisms)."""
+
+    @abstractmethod
+    def formulate(self, program: Program) -> Formulation:
+        """The mechanism as a CVXPY problem over the tasks of `program`."""
+
+    def check(self, cluster: Cluster) -> None:
+        """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        """The cluster that the mechanism sees, and notes on what that changed; single-pool mechanisms pool it."""
+        return cluster, ()
+
+    @classmethod
+    def variants(cls) -> tuple[Mechanism, ...]:
+        """The instances that comparisons show by default."""
+        return (cls(),)
+
+    def engines(self) -> tuple[str, ...]:
+        """Engines that can run this mechanism, the default first."""
+        return ("declarative",)
+
+    def solutions(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float, solver: str | None) -> Iterator[Solution]:
+        """Candidate answers of an engine, best guess first. The seam where a fast engine comes in."""
+        return declarative.solutions(cluster, criterion, self.formulate, solver)
+
+    def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, Array | None]:
+        """The certificate of `tasks` on the cluster that the mechanism sees, and the prices that prove it."""
+        return judge(cluster, tasks, self.criterion(cluster), prices)
+
+    def solve(
+        self,
+        cluster: Cluster,
+        tol: float | None = None,
+        *,
+        throw: bool = True,
+        engine: str | None = None,
+        solver: str | None = None,
+    ) -> Allocation:
+        """Share the cluster.
+
+        Parameters
+        ----------
+        tol : float, optional
+            What the certificate must reach, in feasibility and in optimality. Default: `default_tol` (1e-6; 1e-4 for
+            the declarative engine of the per-server game).
+        throw : bool
+            False: return a flagged allocation instead of raising when the certificate misses `tol`.
+        engine, solver : str, optional
+            One of `engines()`; one of CLARABEL, HIGHS, SCS.
+
+        Raises
+        ------
+        DataError
+            The mechanism is not defined on this cluster; the message says what to change.
+        SolverError, NotConverged, CertificateError
+            No answer reached `tol`; see `fairopt.errors` for the remedies.
+        """
+        tol = self.default_tol if tol is None else tol
+        if not (tol > 0 and math.isfinite(tol)):
+            raise DataError(f"tol is {tol}; it must be a number > 0, such as 1e-6")
+        engine = self.engines()[0] if engine is None else engine
+        if engine not in self.engines():
+            raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(self.engines())}")
+        self.check(cluster)
+        seen, notes = self.prepare(cluster)
+        criterion = self.criterion(seen)
+        notes += _idle(seen, criterion)
+        merging = seen.merge(users=False)
+        best: Allocation | None = None
+        failure: Exception | None = None
+        try:
+            answers = self.solutions(merging.cluster, self.criterion(merging.cluster), engine, tol, solver)
+            for solution in answers:
+                start = time.perf_counter()
+                tasks = merging.split_tasks(solution.tasks)
+                certificate, prices = self.certify(seen, tasks, merging.split_prices(solution.prices))
+                stats = _stats(solution, time.perf_counter() - start)
+                found = Allocation(
+                    str(self), seen, tasks, certificate, criterion, prices, stats, notes, tol, self.certify
+                )
+                if best is None or certificate.residual < best.certificate.residual:
+                    best = found
+                if certificate.passes(tol):
+                    return found
+        except SolverError as error:
+            failure = error
+        if best is None:
+            raise failure or SolverError(f"{self}: the engine {engine!r} returned no answer")
+        if throw:
+            raise _complaint(self, best, tol)
+        return best
+
+    def __str__(self) -> str:
+        shown = [
+            f"{field.name}={_plain(value)}"
+            for field in dataclasses.fields(self)
+            if field.repr and (value := getattr(self, field.name)) is not None
+        ]
+        return f"{self.title or type(self).__name__}({', '.join(shown)})" if shown else self.title or type(self).__name__
+
+
+def pooled(cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+    """The pool of a cluster, and the note that says so: `prepare` of a single-pool mechanism."""
+    if len(cluster.servers) == 1:
+        return cluster, ()
+    note = f"{len(cluster.servers)} servers pooled into one"
+    if not cluster.eligible.all():
+        note += "; placement constraints ignored"
+    return cluster.pool(), (note,)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    if callable(value):
+        return getattr(value, "__name__", "custom")
+    return str(value)
+
+
+def _idle(cluster: Cluster, criterion: Criterion) -> tuple[str, ...]:
+    nowhere = [name for name, usable in zip(cluster.users, cluster.usable.any(axis=1), strict=True) if not usable]
+    if not nowhere:
+        return ()
+    shown = ", ".join(nowhere[:5]) + (f" and {len(nowhere) - 5} more" if len(nowhere) > 5 else "")
+    return (f"can run nowhere, so gets 0 tasks: {shown}",)
+
+
+def _stats(solution: Solution, certify: float) -> Stats:
+    return Stats(
+        engine=solution.engine,
+        solver=solution.runs[-1].solver if solution.runs else "none",
+        status=solution.status,
+        rounds=solution.rounds,
+        build=solution.build,
+        compile=sum(run.compile for run in solution.runs),
+        solve=sum(run.solve for run in solution.runs),
+        certify=certify,
+        versions=dict(convex.versions()),
+    )
+
+
+def _complaint(mechanism: Mechanism, best: Allocation, tol: float) -> Exception:
+    text = f"{mechanism}: certificate {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r})"
+    if best.stats.status == "optimal" and tol >= mechanism.default_tol:
+        return CertificateError(f"{text}. This is a bug: please report it with the cluster (cluster.save(...))")
+    return SolverError(f"{text}. Relax tol, try another solver or engine, or take it flagged with throw=False")

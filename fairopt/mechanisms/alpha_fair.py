@@ -1,0 +1,73 @@
+"""Alpha-fair utilities of a share: the trade-off between efficiency and fairness in one number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Leximin, Program, alpha_fair
+from ..errors import DataError
+from ._base import Mechanism, pooled
+
+Array = NDArray[np.float64]
+Share = Literal["dominant", "asset", "task"] | Sequence[float] | Callable[[Cluster], Array]
+
+
+def share_per_task(cluster: Cluster, share: Share) -> Array:
+    """`u_n` by name, as numbers (users,), or from a function of the cluster."""
+    if isinstance(share, str):
+        named: dict[str, Callable[[], Array]] = {
+            "dominant": lambda: cluster.dominant_share_per_task,
+            "asset": lambda: np.asarray(cluster.share_per_task.sum(axis=1)),
+            "task": lambda: np.ones(len(cluster.users)),
+        }
+        if share not in named:
+            raise DataError(f"share {share!r} is not one of {', '.join(named)}; or give numbers (users,), or a function")
+        return named[share]()
+    return np.asarray(share(cluster) if callable(share) else share, dtype=float)
+
+
+@dataclass(frozen=True)
+class AlphaFair(Mechanism):
+    """Alpha-fair welfare of a global share.
+
+        maximise  sum_n phi_n f_alpha(sigma_n / phi_n),    sigma_n = u_n x_n,
+        f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1;  alpha = infinity: lexicographic max-min
+
+    Parameters
+    ----------
+    alpha : 0 (utilitarian) to infinity (max-min)
+    share : "dominant", "asset", "task", numbers (users,), or a function of the cluster that returns them
+    scope : "servers" or "pool"
+
+    Properties: Pareto for every alpha. alpha = 1 is CEEI, alpha = infinity with dominant shares is DRFH (DRF on a pool).
+
+    Source: Mo and Walrand 2000; for several resources Joe-Wong et al., INFOCOM 2012.
+    """
+
+    name = "alpha-fair"
+    title = "alpha-fair"
+    source = "Mo, Walrand 2000"
+    properties = "PO; from utilitarian to max-min"
+
+    alpha: float = 2.0
+    share: Share = "dominant"
+    scope: Literal["servers", "pool"] = "servers"
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        return pooled(cluster) if self.scope == "pool" else (cluster, ())
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return criterion(cluster, share_per_task(cluster, self.share), self.alpha, self.scope)
+
+    def formulate(self, program: Program) -> Formulation:
+        if math.isinf(self.alpha):
+            return Formulation(Leximin(program.share / program.weight), program.constraints)
+        return alpha_fair(program, self.alpha)

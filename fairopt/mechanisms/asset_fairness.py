@@ -1,0 +1,47 @@
+"""Asset fairness: equal total shares of all resources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Leximin, Program
+from ._base import Mechanism, pooled
+
+
+@dataclass(frozen=True)
+class AssetFairness(Mechanism):
+    """Lexicographic max-min of what users hold, all resources added up as shares of the whole.
+
+        lex max min_n  sigma_n / phi_n,    sigma_n = x_n sum_r d[n,r] / C_r
+
+    Parameters
+    ----------
+    scope : "pool" (as in the paper) or "servers"
+
+    Properties: envy-freeness, Pareto, strategy-proofness. Not sharing incentive, bottleneck fairness or resource
+    monotonicity (DRF theorems 1, 2, 3).
+
+    Source: Ghodsi et al., NSDI 2011, section 5.1.
+    """
+
+    name = "asset-fairness"
+    title = "asset fairness"
+    source = "Ghodsi et al., NSDI 2011, 5.1"
+    properties = "EF, PO, SP; not SI, not BF"
+
+    scope: Literal["pool", "servers"] = "pool"
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        return pooled(cluster) if self.scope == "pool" else (cluster, ())
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return criterion(cluster, cluster.share_per_task.sum(axis=1), np.inf, self.scope)
+
+    def formulate(self, program: Program) -> Formulation:
+        asset_share = program.share
+        return Formulation(Leximin(asset_share / program.weight), program.constraints)

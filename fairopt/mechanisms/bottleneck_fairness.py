@@ -1,0 +1,62 @@
+"""Bottleneck-based fairness: no justified complaints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificates import Certificate, feasibility
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Program, alpha_fair
+from ._base import Mechanism, pooled
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BottleneckFairness(Mechanism):
+    """Every user has all its tasks, or at least its entitlement on some resource that is used up.
+
+        x_n = q_n   or   x_n d[n,r] >= C_r phi_n / sum_m phi_m   for some r with  sum_m x_m d[m,r] = C_r
+
+    Many allocations do that. The one selected is the market equilibrium of Gutman and Nisan, `maximise sum_n phi_n
+    log x_n` with `x_n <= q_n`: at its prices an unsatisfied user spends its whole budget, so that on some priced
+    (hence used up) resource it holds at least its entitlement. The certificate checks the property itself.
+
+    Properties: sharing incentive, Pareto (of this selection). Not strategy-proof.
+
+    Source: Dolev, Feitelson, Halpern, Kupferman, Linial, "No justified complaints", ITCS 2012; selection: Gutman and
+    Nisan, "Fair allocation without trade", AAMAS 2012.
+    """
+
+    name = "bottleneck-fairness"
+    title = "bottleneck fairness"
+    source = "Dolev et al., ITCS 2012; Gutman, Nisan 2012"
+    properties = "no justified complaint, SI, PO; not SP"
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        return pooled(cluster)
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return criterion(cluster, cluster.dominant_share_per_task, 1.0, "pool")
+
+    def formulate(self, program: Program) -> Formulation:
+        return alpha_fair(program, alpha=1.0)
+
+    def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, Array | None]:
+        """The largest complaint: how far, relatively, a user is from each way of having none."""
+        feasible, where = feasibility(cluster, tasks)
+        x, capacity = tasks.sum(axis=1), cluster.pooled_capacity
+        held = np.divide(x[:, None] * cluster.demand, capacity, out=np.zeros(cluster.demand.shape), where=capacity > 0)
+        entitlement = cluster.weight / cluster.weight.sum()
+        idle = 1 - held.sum(axis=0)
+        short = 1 - held / entitlement[:, None]
+        blocked = np.where(cluster.demand > 0, np.maximum(idle, short), np.inf).min(axis=1)
+        hungry = np.where(np.isinf(cluster.max_tasks), np.inf, 1 - x / np.maximum(cluster.max_tasks, 1e-300))
+        complaint = np.where(cluster.runnable, np.maximum(np.minimum(blocked, hungry), 0.0), 0.0)
+        worst = int(complaint.argmax())
+        text = where if feasible > complaint[worst] else f"user {cluster.users[worst]!r} has the largest complaint"
+        return Certificate(feasible, float(complaint[worst]), "complaint", text), prices

@@ -1,0 +1,46 @@
+"""Competitive Equilibrium from Equal Incomes, which is the Nash bargaining solution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Program, alpha_fair
+from ._base import Mechanism, pooled
+
+
+@dataclass(frozen=True)
+class CEEI(Mechanism):
+    """Every user spends an equal (weighted) income at market prices; equivalently
+
+        maximise  sum_n phi_n log x_n.
+
+    The share per task cancels. Prices clear: a resource with a positive price is used up.
+
+    Parameters
+    ----------
+    scope : "pool" (as in the DRF paper) or "servers"
+
+    Properties: sharing incentive, envy-freeness, Pareto, bottleneck fairness. Not strategy-proof (DRF theorem 4),
+    not population monotone (theorem 5).
+
+    Source: Varian 1974; Ghodsi et al., NSDI 2011, section 5.2; as a convex program Eisenberg and Gale 1959.
+    """
+
+    name = "ceei"
+    title = "CEEI"
+    source = "Varian 1974; NSDI 2011, 5.2"
+    properties = "SI, EF, PO, BF; not SP"
+
+    scope: Literal["pool", "servers"] = "pool"
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        return pooled(cluster) if self.scope == "pool" else (cluster, ())
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return criterion(cluster, cluster.dominant_share_per_task, 1.0, self.scope)
+
+    def formulate(self, program: Program) -> Formulation:
+        return alpha_fair(program, alpha=1.0)

@@ -1,0 +1,44 @@
+"""Constrained max-min fairness: one resource, placement constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Leximin, Program
+from ..errors import DataError
+from ._base import Mechanism
+
+
+@dataclass(frozen=True)
+class CMMF(Mechanism):
+    """Lexicographic max-min of machines (of one resource) under placement constraints.
+
+        lex max min_n  x_n d[n] / (C phi_n)
+
+    Properties: those of max-min on one resource: envy-freeness, Pareto, strategy-proofness in demand and placement.
+
+    Source: Ghodsi, Zaharia, Shenker, Stoica, "Choosy", EuroSys 2013.
+    """
+
+    name = "cmmf"
+    title = "CMMF"
+    source = "Ghodsi et al., EuroSys 2013 (Choosy)"
+    properties = "EF, PO, SP; one resource"
+
+    def check(self, cluster: Cluster) -> None:
+        if len(cluster.resources) != 1:
+            raise DataError(
+                f"CMMF is for one resource, this cluster has {len(cluster.resources)}; "
+                f"choose it with cluster.select(resources=[{cluster.resources[0]!r}])"
+            )
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return criterion(cluster, cluster.share_per_task[:, 0], np.inf, "servers")
+
+    def formulate(self, program: Program) -> Formulation:
+        part_of_all_machines = program.share
+        return Formulation(Leximin(part_of_all_machines / program.weight), program.constraints)

@@ -1,0 +1,59 @@
+"""Dominant Resource Fairness on one pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Leximin, Program
+from ..errors import DataError
+from ._base import Mechanism, pooled
+
+
+@dataclass(frozen=True)
+class DRF(Mechanism):
+    """Lexicographic max-min of (weighted) dominant shares on the pool.
+
+        lex max min_n  sigma_n / phi_n,    sigma_n = x_n max_r d[n,r] / (C_r w[n,r])
+
+    Parameters
+    ----------
+    resource_weights : (users, resources), optional
+        `w[n,r] > 0`, a weight per user and resource (DRF section 4.3). Equal weights `w[n,r] = w_n` are the same
+        as the cluster's weights `phi_n = w_n`; both may be given.
+
+    Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness, bottleneck fairness, population
+    monotonicity. Not resource monotonicity (no mechanism with sharing incentive and Pareto has it: DRF theorem 6).
+
+    Source: Ghodsi et al., NSDI 2011, sections 4.1 and 4.3; zero demands as in Parkes, Procaccia, Shah, EC 2012.
+    """
+
+    name = "drf"
+    title = "DRF"
+    source = "Ghodsi et al., NSDI 2011"
+    properties = "SI, EF, PO, SP, BF; one pool"
+
+    resource_weights: tuple[tuple[float, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.resource_weights is not None:
+            rows = tuple(tuple(float(value) for value in row) for row in np.asarray(self.resource_weights).tolist())
+            object.__setattr__(self, "resource_weights", rows)
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        return pooled(cluster)
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        if self.resource_weights is None:
+            return criterion(cluster, cluster.dominant_share_per_task, np.inf, "pool")
+        weights = np.array(self.resource_weights)
+        if weights.shape != cluster.demand.shape or not (weights > 0).all():
+            raise DataError(f"resource_weights must be numbers > 0 of shape (users, resources) = {cluster.demand.shape}")
+        return criterion(cluster, (cluster.share_per_task / weights).max(axis=1), np.inf, "pool")
+
+    def formulate(self, program: Program) -> Formulation:
+        dominant_share = program.share
+        return Formulation(Leximin(dominant_share / program.weight), program.constraints)

@@ -1,0 +1,177 @@
+"""Fairness on dominant shares: fairness and efficiency as two separate knobs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Program, alpha_fair, power_mean
+from ..errors import DataError
+from ._base import Mechanism, pooled
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FairnessEfficiency(Criterion):
+    """`log |f|` as a concave function: `fair log M(sigma) + efficient log T(sigma)`, both factors >= 0.
+
+    `T = sum_n sigma_n`, `S = sum_n phi_n^beta sigma_n^(1-beta)` and `M = S^(1/(1-beta))`, beta = `alpha`.
+    """
+
+    fair: float = 1.0
+    efficient: float = 0.0
+
+    def log_marginal(self, user_tasks: Array) -> Array:
+        """`log dF/dx_n = log u_n (fair phi_n^beta sigma_n^(-beta) / S + efficient / T)`."""
+        share = self.share * user_tasks
+        return np.asarray(np.log(self.share * self._slopes(share, *self._totals(share))))
+
+    def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
+        """Per user, terms whose sum bounds `F(x') - p x' - (F(x) - p x)` over all x' <= high.
+
+        A tangent at the point y that would be bought at these prices; F is homogeneous, so its slope times y is
+        `fair + efficient`, and what its slope exceeds the price by can be collected on at most `high`.
+        """
+        scale = float(np.exp(np.median(self.log_marginal(tasks) - log_marginal)))
+        price = price * scale
+        if not (price > 0).all():
+            return np.full(len(tasks), np.inf)
+        bought = self._bought(price, tasks, high)
+        share = self.share * bought
+        slope = self.share * self._slopes(share, *self._totals(share))
+        value = self._value(share) - self._value(self.share * tasks) - float(slope @ bought)
+        terms = np.maximum(slope - price, 0.0) * high + price * tasks
+        terms[0] += value
+        return np.asarray(terms / scale)
+
+    def _totals(self, share: Array) -> tuple[float, float]:
+        return float((self.weight**self.alpha * share ** (1 - self.alpha)).sum()), float(share.sum())
+
+    def _slopes(self, share: Array, power_sum: float, total: float) -> Array:
+        fair = self.fair * self.weight**self.alpha * share**-self.alpha / power_sum
+        return np.asarray(fair + self.efficient / total)
+
+    def _value(self, share: Array) -> float:
+        power_sum, total = self._totals(share)
+        return self.fair / (1 - self.alpha) * math.log(power_sum) + self.efficient * math.log(total)
+
+    def _bought(self, price: Array, start: Array, high: Array) -> Array:
+        """The x whose slopes are the prices, by Newton on logarithms from `start`; users at their limit stay there."""
+        log_share = np.log(self.share * start)
+        free = np.flatnonzero(start < high * (1 - 1e-9))
+        for _ in range(30 if len(free) else 0):
+            share = np.exp(log_share)
+            power_sum, total = self._totals(share)
+            slope = self._slopes(share, power_sum, total)[free]
+            efficient = self.efficient / total / slope
+            part = (self.weight**self.alpha * share ** (1 - self.alpha) / power_sum)[free]
+            jacobian = np.diag(-self.alpha * (1 - efficient))
+            jacobian -= np.outer(1 - efficient, (1 - self.alpha) * part) + np.outer(efficient, share[free] / total)
+            step = np.linalg.lstsq(jacobian, np.log(price[free] / self.share[free] / slope), rcond=None)[0]
+            log_share[free] += np.clip(step, -0.5, 0.5)
+            if np.abs(step).max() < 1e-13:
+                break
+        return np.asarray(np.minimum(np.exp(log_share) / self.share, high))
+
+
+@dataclass(frozen=True)
+class FDS(Mechanism):
+    """Fairness on dominant shares of Joe-Wong et al.
+
+        maximise  sgn(1-beta) (sum_n (sigma_n / T)^(1-beta))^(1/beta) T^lam,    sigma_n = x_n max_r d[n,r]/C_r,
+        T = sum_n sigma_n
+
+    Parameters
+    ----------
+    beta : > 0, how fairness is measured
+    lam : how much efficiency counts; by default `(1-beta)/beta`, where FDS is alpha-fair with alpha = beta
+
+    Convex (log |f| is concave) for `lam >= (1-beta)/beta` when 0 < beta < 1 and for `lam <= (1-beta)/beta` when
+    beta > 1: exactly where |lam| >= |1-beta|/beta, which is also where the paper proves Pareto efficiency. Elsewhere it
+    is not convex, and an error here. At beta = 1 only lam = 0 has a meaning (the limit: CEEI).
+    Weights enter as in the alpha-fair family, which is our extension.
+
+    Properties: Pareto where convex; sharing incentive at lam = (1-beta)/beta for beta > 1, not in general for beta < 1.
+
+    Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013.
+    """
+
+    name = "fds"
+    title = "FDS"
+    source = "Joe-Wong et al., ToN 2013"
+    properties = "PO where convex; SI for beta > 1 at lam = (1-beta)/beta"
+
+    beta: float = 2.0
+    lam: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (0 < self.beta < math.inf):
+            raise DataError(f"beta is {self.beta}; it must be a finite number > 0")
+        if not math.isfinite(self._lam):
+            raise DataError(f"lam is {self.lam}; it must be a finite number")
+        if self.beta == 1 and self._lam != 0:
+            raise DataError("at beta = 1 only lam = 0 has a meaning (it is CEEI); choose another beta")
+        if self._efficient < 0:
+            bound, side = (1 - self.beta) / self.beta, ">=" if self.beta < 1 else "<="
+            raise DataError(
+                f"{type(self).__name__}(beta={self.beta:g}, lam={self._lam:g}) is not convex; for this beta it is when "
+                f"lam {side} {bound:g}"
+            )
+
+    @property
+    def _lam(self) -> float:
+        return (1 - self.beta) / self.beta if self.lam is None else self.lam
+
+    @property
+    def _efficient(self) -> float:
+        """The exponent of T in |f|, signed so that more is better: what efficiency gets beyond alpha-fairness."""
+        extra = self._lam - (1 - self.beta) / self.beta
+        return extra if self.beta < 1 else -extra
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        return pooled(cluster)
+
+    def share(self, cluster: Cluster) -> Array:
+        """What fairness is measured on, per task."""
+        return cluster.dominant_share_per_task
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        alpha_fair_part = criterion(cluster, self.share(cluster), self.beta, "pool")
+        if self._efficient == 0:
+            return alpha_fair_part
+        fields = {name: getattr(alpha_fair_part, name) for name in ("share", "alpha", "scope", "weight", "cap")}
+        return FairnessEfficiency(**fields, fair=abs(1 - self.beta) / self.beta, efficient=self._efficient)
+
+    def formulate(self, program: Program) -> Formulation:
+        if self._efficient == 0:
+            return alpha_fair(program, self.beta)
+        fair, efficient = abs(1 - self.beta) / self.beta, self._efficient
+        mean, constraints = power_mean(program, self.beta)
+        total = cp.sum(program.share) / program.unit.sum()
+        return Formulation(cp.Maximize(fair * cp.log(mean) + efficient * cp.log(total)), constraints)
+
+
+@dataclass(frozen=True)
+class GFJ(FDS):
+    """Generalised fairness on jobs of Joe-Wong et al.: as `FDS`, on numbers of tasks instead of dominant shares.
+
+        maximise  sgn(1-beta) (sum_n (x_n / T)^(1-beta))^(1/beta) T^lam,    T = sum_n x_n
+
+    Parameters, convexity and errors as in `FDS`.
+
+    Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013.
+    """
+
+    name = "gfj"
+    title = "GFJ"
+    properties = "PO where convex; depends on the size of a task"
+
+    def share(self, cluster: Cluster) -> Array:
+        return np.ones(len(cluster.users))

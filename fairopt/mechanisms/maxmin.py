@@ -1,0 +1,50 @@
+"""Max-min fairness of one divisible resource: water filling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Leximin, Program
+from ..errors import DataError
+from ._base import Mechanism, pooled
+
+
+@dataclass(frozen=True)
+class MaxMin(Mechanism):
+    """Nobody gets more than it demands, and what is left over is divided equally (by weight).
+
+        lex max min_n  a_n / phi_n,    a_n = d[n] x_n <= d[n] q_n,    sum_n a_n <= C
+
+    The demand of a user is its task limit: `Cluster([[15]], [[1]] * 4, max_tasks=[2, 3, 6, 7])` divides 15 among
+    demands of 2, 3, 6 and 7.
+
+    Properties: all of them, for one resource.
+
+    Source: Bertsekas and Gallager, "Data Networks", 6.5.2; LEC "Water Filling".
+    """
+
+    name = "maxmin"
+    title = "max-min"
+    source = "Bertsekas, Gallager 1992"
+    properties = "SI, EF, PO, SP; one resource, one pool"
+
+    def check(self, cluster: Cluster) -> None:
+        if len(cluster.resources) != 1:
+            raise DataError(
+                f"max-min is for one resource, this cluster has {len(cluster.resources)}; use DRF for several, or "
+                f"choose one with cluster.select(resources=[{cluster.resources[0]!r}])"
+            )
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        return pooled(cluster)
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return criterion(cluster, cluster.demand[:, 0], np.inf, "pool")
+
+    def formulate(self, program: Program) -> Formulation:
+        amount = program.share
+        return Formulation(Leximin(amount / program.weight), program.constraints)

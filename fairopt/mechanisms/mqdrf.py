@@ -1,0 +1,83 @@
+"""Multi-Level Queue DRF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Leximin, Program
+from ..errors import DataError
+from ._base import Mechanism, pooled
+
+
+@dataclass(frozen=True)
+class MQDRF(Mechanism):
+    """DRF under a cap per user that depends on its level, which is its age.
+
+        lex max min_n  sigma_n,    sigma_n = x_n max_r d[n,r] / C_r  <=  DK_k / N_k   for n in level k
+
+    Parameters
+    ----------
+    shares : `DK_1 >= DK_2 >= ...`, the part of the cluster for each level
+    sizes : `N_1 = ... = N_(K-1) <= N_K`, the most users of each level; by default one level for everyone
+    levels : (users,), the level 1..K of each user, level 1 the newest; by default everyone in level 1
+
+    Differences from the paper as printed, which contradicts itself there: equation (5) caps the sum over a level
+    at DK_k/N_k, while its theorem 1 and its experiment need the cap per user that is used here; the two coincide for
+    N_k = 1.
+
+    Properties: strategy-proofness (any report leaves at most `DK_k/N_k` of every resource). The paper also claims
+    Pareto efficiency (theorem 3); that is false under a hard cap: in its own experiment user 1 alone runs 20 tasks
+    where 50 fit. Weights play no part.
+
+    Source: Liu, Liu, "Multi-Level Queue Dominant Resource Fairness in Cloud Computing", definition 1.
+    """
+
+    name = "mqdrf"
+    title = "MQDRF"
+    source = "Liu, Liu, definition 1"
+    properties = "SP; not PO, although its paper says so"
+
+    shares: tuple[float, ...] = (1.0,)
+    sizes: tuple[int, ...] | None = None
+    levels: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("shares", "sizes", "levels"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, tuple(value))
+        if not self.shares or any(later > earlier for earlier, later in zip(self.shares, self.shares[1:], strict=False)):
+            raise DataError(f"shares {self.shares} must not increase from level to level: DK_1 >= DK_2 >= ...")
+        if min(self.shares) <= 0:
+            raise DataError(f"shares {self.shares} must all be > 0")
+        if self.sizes is None:
+            if len(self.shares) > 1:
+                raise DataError("give sizes, the most users of each level, one per share")
+        elif len(self.sizes) != len(self.shares) or min(self.sizes) < 1:
+            raise DataError(f"sizes {self.sizes} must be whole numbers >= 1, one per share ({len(self.shares)})")
+        elif len(set(self.sizes[:-1])) > 1 or self.sizes[-1] < self.sizes[0]:
+            raise DataError(f"sizes {self.sizes} must be equal, the last one at least that: N_1 = ... <= N_K")
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        return pooled(cluster)
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        count = len(cluster.users)
+        levels = np.ones(count, dtype=int) if self.levels is None else np.array(self.levels)
+        sizes = np.array([count] if self.sizes is None else self.sizes)
+        if levels.shape != (count,) or not np.isin(levels, np.arange(1, len(sizes) + 1)).all():
+            raise DataError(f"levels must give each of the {count} users a level from 1 to {len(sizes)}; got {self.levels}")
+        crowd = np.bincount(levels, minlength=len(sizes) + 1)[1:]
+        if (crowd > sizes).any():
+            level = int(np.argmax(crowd > sizes))
+            raise DataError(f"level {level + 1} holds {crowd[level]} users, more than its size {sizes[level]}")
+        share = cluster.dominant_share_per_task
+        cap = (np.array(self.shares) / sizes)[levels - 1] / share
+        return criterion(cluster, share, np.inf, "pool", weight=np.ones(count), cap=cap)
+
+    def formulate(self, program: Program) -> Formulation:
+        dominant_share = program.share  # capped through program.constraints["max_tasks"]
+        return Formulation(Leximin(dominant_share), program.constraints)

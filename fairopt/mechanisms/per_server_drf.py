@@ -1,0 +1,50 @@
+"""The naive extension of DRF to several servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Leximin, Program
+from ..errors import DataError
+from ._base import Mechanism
+
+
+@dataclass(frozen=True)
+class PerServerDRF(Mechanism):
+    """DRF inside every server on its own, with no coordination.
+
+        for every i:  lex max min_n  x[n,i] / (gamma[n,i] phi_n)
+
+    `x[n,i]/gamma[n,i]` is the dominant share of n on server i. Servers do not know what others give, so finite task
+    counts cannot be kept: they are an error.
+
+    Properties: sharing incentive, envy-freeness. Not Pareto (DRFH section III: 6 tasks each where 10 are possible).
+
+    Source: Wang, Li, Liang, arXiv 1308.0083, section III.
+    """
+
+    name = "per-server-drf"
+    title = "per-server DRF"
+    source = "INFOCOM 2014, III"
+    properties = "SI, EF; not PO"
+
+    def check(self, cluster: Cluster) -> None:
+        bound = (cluster.max_tasks < cluster.gamma.sum(axis=1)) & cluster.runnable
+        if bound.any():
+            name = cluster.users[int(np.flatnonzero(bound)[0])]
+            raise DataError(
+                f"per-server DRF cannot keep the task limit of user {name!r}, as servers do not coordinate; "
+                "use DRFH, or drop the limits with cluster.replace(max_tasks=None)"
+            )
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        with np.errstate(divide="ignore"):
+            return criterion(cluster, 1 / cluster.gamma, np.inf, "each")
+
+    def formulate(self, program: Program) -> Formulation:
+        share_on_server = program.share
+        return Formulation(Leximin(share_on_server / program.weight), program.constraints)

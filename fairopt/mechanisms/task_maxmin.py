@@ -1,0 +1,35 @@
+"""Max-min of task counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Leximin, Program
+from ._base import Mechanism
+
+
+@dataclass(frozen=True)
+class TaskMaxMin(Mechanism):
+    """Lexicographic max-min of the number of tasks.
+
+        lex max min_n  x_n / phi_n
+
+    A baseline: it depends on what a user calls a task, and rewards whoever cuts its work into larger ones.
+
+    Source: folklore; the share `u_n = 1` in the family of max-min mechanisms.
+    """
+
+    name = "task-maxmin"
+    title = "task max-min"
+    source = "baseline"
+    properties = "PO; depends on the size of a task"
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return criterion(cluster, np.ones(len(cluster.users)), np.inf, "servers")
+
+    def formulate(self, program: Program) -> Formulation:
+        return Formulation(Leximin(program.user_tasks / program.weight), program.constraints)

@@ -1,0 +1,39 @@
+"""Task Share Fairness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Leximin, Program
+from ._base import Mechanism
+
+
+@dataclass(frozen=True)
+class TSF(Mechanism):
+    """Lexicographic max-min of task shares: tasks against what the user could run alone, placement ignored.
+
+        lex max min_n  sigma_n / phi_n,    sigma_n = x_n / sum_i gamma0[n,i],    gamma0[n,i] = min_r c[i,r]/d[n,r]
+
+    Properties: envy-freeness, Pareto, strategy-proofness. Sharing incentive holds against the benchmark of its
+    paper but fails against `sum_i gamma[n,i] phi_n / sum phi` (catalogue item 40). Not bottleneck fairness (item 39).
+
+    Source: Wang, Li, Liang, Li, SC 2016.
+    """
+
+    name = "tsf"
+    title = "TSF"
+    source = "Wang et al., SC 2016"
+    properties = "EF, PO, SP; not SI as PF defines it, not BF"
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        alone = cluster.gamma0.sum(axis=1)
+        share = np.divide(1.0, alone, out=np.full(len(alone), np.inf), where=alone > 0)
+        return criterion(cluster, share, np.inf, "servers")
+
+    def formulate(self, program: Program) -> Formulation:
+        task_share = program.share
+        return Formulation(Leximin(task_share / program.weight), program.constraints)

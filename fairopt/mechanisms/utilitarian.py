@@ -1,0 +1,47 @@
+"""The efficient end: the largest sum of shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import cvxpy as cp
+
+from ..cluster import Cluster
+from ..criteria import Criterion, criterion
+from ..engines.program import Formulation, Program
+from ._base import Mechanism, pooled
+from .alpha_fair import Share, share_per_task
+
+
+@dataclass(frozen=True)
+class Utilitarian(Mechanism):
+    """The largest total share, whoever gets it; weights do not matter.
+
+        maximise  sum_n sigma_n,    sigma_n = u_n x_n
+
+    Parameters
+    ----------
+    share, scope : as in `AlphaFair`
+
+    Properties: Pareto. Nothing else: whoever needs much for a share of 1 may get nothing.
+
+    Source: alpha = 0 of the alpha-fair family; the benchmark of the price of fairness.
+    """
+
+    name = "utilitarian"
+    title = "utilitarian"
+    source = "baseline (alpha = 0)"
+    properties = "PO; no fairness"
+
+    share: Share = "dominant"
+    scope: Literal["servers", "pool"] = "servers"
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        return pooled(cluster) if self.scope == "pool" else (cluster, ())
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return criterion(cluster, share_per_task(cluster, self.share), 0.0, self.scope)
+
+    def formulate(self, program: Program) -> Formulation:
+        return Formulation(cp.Maximize(cp.sum(program.share)), program.constraints)

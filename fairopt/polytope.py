@@ -1,0 +1,110 @@
+"""The feasible set of a cluster in well-scaled coordinates, shared by engines and certificates.
+
+Coordinates are fractions `z = x[n,i]/gamma[n,i]` in [0, 1] over the usable pairs only, so that every
+capacity row reads `sum D z <= 1` with D in [0, 1], whatever the units. Memory grows with usable pairs.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .cluster import Cluster
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+class Polytope:
+    """`{z >= 0: use @ z <= 1, tasks @ z <= limit}` for the users that can run anything.
+
+    Attributes
+    ----------
+    users : rows of the cluster that can run tasks; every per-user array here follows it
+    pair_user, pair_server : (pairs,), indices into `users` and the cluster's servers
+    gamma : (pairs,), monopoly tasks
+    use : (rows, pairs) sparse, `D[n,i,r]`; rows are the (server, resource) that some pair uses
+    tasks : (users, pairs) sparse, tasks of each user per fraction
+    limit : (users,), most tasks (may be infinite)
+    """
+
+    def __init__(self, cluster: Cluster, limits: Array) -> None:
+        runnable = cluster.usable.any(axis=1) & (limits > 0)
+        self.cluster = cluster
+        self.users: Index = np.flatnonzero(runnable)
+        self.limit: Array = limits[self.users]
+        self.pair_user, self.pair_server = np.nonzero(cluster.usable[self.users])
+        self.gamma: Array = cluster.gamma[self.users[self.pair_user], self.pair_server]
+        pairs = np.arange(len(self.gamma))
+        servers, resources = cluster.capacity.shape
+        demand = cluster.demand[self.users[self.pair_user]]
+        capacity = cluster.capacity[self.pair_server]
+        scaled = np.divide(self.gamma[:, None] * demand, capacity, out=np.zeros_like(demand), where=demand > 0)
+        column, resource = np.nonzero(scaled)
+        row = self.pair_server[column] * resources + resource
+        full = sp.csr_matrix((scaled[column, resource], (row, column)), shape=(servers * resources, len(pairs)))
+        used = np.flatnonzero(np.diff(full.indptr))
+        self.use: sp.csr_matrix = full[used]
+        self.row_server, self.row_resource = np.divmod(used, resources)
+        self.tasks: sp.csr_matrix = sp.csr_matrix(
+            (self.gamma, (self.pair_user, pairs)), shape=(len(self.users), len(pairs))
+        )
+
+    @cached_property
+    def reach(self) -> Array:
+        """`sum_i gamma[n,i]` cut at the limit, (users,): n can never run more tasks."""
+        return np.minimum(np.asarray(self.tasks.sum(axis=1)).ravel(), self.limit)
+
+    @property
+    def limited(self) -> Index:
+        """Users with a finite limit that could bind."""
+        return np.flatnonzero(np.asarray(self.tasks.sum(axis=1)).ravel() > self.limit)
+
+    @cached_property
+    def use_of_limit(self) -> sp.csr_matrix:
+        """(limited users, pairs): part of its limit that n takes per fraction; `@ z <= 1`."""
+        rows = self.limited
+        return sp.csr_matrix(sp.diags(1 / self.limit[rows]) @ self.tasks[rows])
+
+    def fractions(self, tasks: Array) -> Array:
+        """Fractions z of an allocation (all users, servers)."""
+        return np.asarray(tasks[self.users[self.pair_user], self.pair_server] / self.gamma)
+
+    def allocation(self, fractions: Array) -> Array:
+        """The allocation x, (all users, servers), in tasks."""
+        result = np.zeros(self.cluster.shape[:2])
+        result[self.users[self.pair_user], self.pair_server] = fractions * self.gamma
+        return result
+
+    def inside(self, fractions: Array) -> Array:
+        """The nearest feasible point below: no negative share, every pair scaled back by its worst overuse.
+
+        Interior points end a rounding error outside; what this changes is judged by the certificate.
+        """
+        fractions = np.maximum(fractions, 0.0)
+        part = np.ones(len(fractions))
+        for matrix in (self.use, self.use_of_limit):
+            over = np.maximum(matrix @ fractions, 1.0)
+            entries = matrix.tocoo()
+            np.minimum.at(part, entries.col, 1 / over[entries.row])
+        return np.asarray(fractions * part)
+
+    def price_per_task(self, row_prices: Array) -> Array:
+        """`sum_r lambda[i,r] d[n,r]` of every pair, (pairs,), from prices of whole capacities (rows,)."""
+        return np.asarray(self.use.T @ row_prices / self.gamma)
+
+    def row_prices(self, prices: Array) -> Array:
+        """Prices per unit (servers, resources) to prices of whole capacities (rows,)."""
+        return np.asarray(
+            prices[self.row_server, self.row_resource] * self.cluster.capacity[self.row_server, self.row_resource]
+        )
+
+    def unit_prices(self, row_prices: Array) -> Array:
+        """Prices of whole capacities (rows,) to prices per resource unit, (servers, resources)."""
+        result = np.zeros_like(self.cluster.capacity)
+        at = self.row_server, self.row_resource
+        result[at] = row_prices / self.cluster.capacity[at]
+        return result

@@ -1,0 +1,86 @@
+"""A joint distribution of demands in a small table: quantiles per column, and how the columns go together.
+
+Each column is 0 with some probability and otherwise follows its measured quantiles, joined by straight lines on
+a logarithmic scale (demands span orders of magnitude). The columns are tied by a Gaussian copula, whose normal
+correlations are those for which the drawn values have the measured rank correlations (Spearman's, equal values
+sharing their mean rank). Source of the method: M. Cario, B. Nelson, "Modeling and generating random vectors
+with arbitrary marginal distributions and correlation matrix" (NORTA), 1997.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from scipy.stats import rankdata
+
+Array = NDArray[np.float64]
+
+PROBABILITY = np.array([0, 0.01, *np.arange(0.05, 0.96, 0.05), 0.99, 1]).round(2)
+_SAMPLE = 40_000  # draws to compare a rank correlation with; its error is about 0.005
+_HALVINGS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """`zero` (columns,), `quantiles` of what is not 0 (columns, probabilities), two correlation matrices."""
+
+    columns: tuple[str, ...]
+    zero: Array
+    quantiles: Array
+    rank_correlation: Array
+    normal_correlation: Array
+
+    def draw(self, rng: np.random.Generator, count: int, demands: int) -> Array:
+        """(count, columns); in every row one of the first `demands` columns, at least, is not 0."""
+        values, spread = np.linalg.eigh(self.normal_correlation)
+        # Pairs are fitted one by one, so that the matrix may miss being a correlation matrix by a little.
+        root = spread * np.sqrt(np.maximum(values, 0))
+        root /= np.linalg.norm(root, axis=1, keepdims=True)
+        rows = np.zeros((0, len(self.columns)))
+        while len(rows) < count:
+            uniform = ndtr(rng.standard_normal((count, len(self.columns))) @ root.T)
+            more = np.column_stack([self.value(k, uniform[:, k]) for k in range(len(self.columns))])
+            rows = np.vstack([rows, more[more[:, :demands].any(axis=1)]])
+        return rows[:count]
+
+    def value(self, k: int, uniform: Array) -> Array:
+        """The inverse distribution function of column k."""
+        zero = self.zero[k]
+        above = (uniform - zero) / (1 - zero) if zero < 1 else uniform
+        drawn = np.exp(np.interp(above, PROBABILITY, np.log(self.quantiles[k])))
+        return np.where(uniform < zero, 0.0, drawn)
+
+
+def measure(columns: tuple[str, ...], values: Array, rng: np.random.Generator) -> Marginals:
+    """The marginals of `values` (rows, columns), each >= 0; `rng` serves the fit of the copula."""
+    zero = (values == 0).mean(axis=0)
+    quantiles = np.array([np.quantile(column[column > 0], PROBABILITY) for column in values.T])
+    measured = Marginals(columns, zero, quantiles, rank_correlations(values), np.eye(len(columns)))
+    first, second = rng.standard_normal((2, _SAMPLE))
+    normal = np.eye(len(columns))
+    for a in range(len(columns)):
+        ranks = rankdata(measured.value(a, ndtr(first)))
+        for b in range(a):
+            normal[a, b] = normal[b, a] = _fit(measured, b, measured.rank_correlation[a, b], ranks, first, second)
+    return Marginals(columns, zero, quantiles, measured.rank_correlation, normal)
+
+
+def rank_correlations(values: Array) -> Array:
+    """Spearman's, (columns, columns)."""
+    return np.asarray(np.corrcoef(rankdata(values, axis=0), rowvar=False))
+
+
+def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Array, second: Array) -> float:
+    """The normal correlation that yields the wanted rank correlation, by bisection: one grows with the other."""
+    low, high = -1.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        other = table.value(column, ndtr(middle * first + np.sqrt(1 - middle**2) * second))
+        if np.corrcoef(ranks, rankdata(other))[0, 1] < wanted:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

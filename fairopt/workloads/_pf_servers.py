@@ -1,0 +1,78 @@
+"""The servers of the alpha-PF-VDS paper's evaluation (section 6): three types, three locations, two links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from ._draw import positive
+
+TYPES = ((4.0, 12.0), (8.0, 8.0), (16.0, 4.0))  # CPU [GHz], memory [GB]
+STORAGE = (32.0, 100.0, 32.0)  # reading and writing at locations 1, 2, 3 [MB/s]
+LINKS = ((1000.0, 100.0), (2000.0, 1000.0))  # down (received), up (transmitted) [Mb/s]
+
+
+@dataclass(frozen=True)
+class Servers:
+    """`capacity` (servers, resources) with the names of both."""
+
+    capacity: NDArray[np.float64]
+    resources: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def pf_servers(
+    count: int = 20,
+    types: Sequence[int] | None = None,
+    locations: Sequence[int] | None = None,
+    links: Sequence[int] | None = None,
+    split_disk: bool = False,
+) -> Servers:
+    """`count` servers of three types at three locations with one of two links.
+
+    | type | CPU | memory | | location | storage | | link | down | up |
+    |---|---|---|---|---|---|---|---|---|---|
+    | 1 | 4 GHz | 12 GB | | 1 | 32 MB/s | | 1 | 1 Gb/s | 100 Mb/s |
+    | 2 | 8 GHz | 8 GB | | 2 | 100 MB/s | | 2 | 2 Gb/s | 1 Gb/s |
+    | 3 | 16 GHz | 4 GB | | 3 | 32 MB/s | | | | |
+
+    Resources: `cpu` [GHz], `memory` [GB], `disk` [MB/s], `received` and `transmitted` [Mb/s]. With `split_disk`
+    reading and writing are two resources, `disk_read` and `disk_write`, each with the location's bandwidth.
+
+    Parameters
+    ----------
+    types, locations, links : sequences of `count` integers from 1, optional
+        What each server is. The paper does not say; the choice here is a rotation through all 18
+        combinations: the type changes with every server, the location with every third, the link with every
+        ninth. So 20 servers are 7, 7, 6 of the types, 8, 6, 6 at the locations, 11 and 9 of the links.
+
+    Notes
+    -----
+    Every server has a storage and a link of its own with the stated bandwidth; nothing is shared between the
+    servers of a location.
+
+    Source: the alpha-PF-VDS (PS-DSF) paper, section 6.
+    """
+    positive(count, "servers")
+    kind = _indices(types, "types", count, len(TYPES), every=1)
+    place = _indices(locations, "locations", count, len(STORAGE), every=3)
+    link = _indices(links, "links", count, len(LINKS), every=9)
+    disk = np.array(STORAGE)[place]
+    disks = {"disk_read": disk, "disk_write": disk} if split_disk else {"disk": disk}
+    down, up = np.array(LINKS)[link].T
+    cpu, memory = np.array(TYPES)[kind].T
+    columns = {"cpu": cpu, "memory": memory, **disks, "received": down, "transmitted": up}
+    names = tuple(f"s{k + 1}-t{kind[k] + 1}-l{place[k] + 1}-n{link[k] + 1}" for k in range(count))
+    return Servers(np.column_stack(list(columns.values())), tuple(columns), names)
+
+
+def _indices(given: Sequence[int] | None, what: str, count: int, kinds: int, every: int) -> NDArray[np.intp]:
+    if given is None:
+        return np.arange(count) // every % kinds
+    if len(given) != count or not set(given) <= set(range(1, kinds + 1)):
+        raise DataError(f"{what} must be {count} integers from 1 to {kinds}, one per server; got {list(given)}")
+    return np.array(given, dtype=np.intp) - 1

@@ -1,0 +1,36 @@
+"""`Snapshot`: what every reader and generator returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..cluster import Cluster
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A cluster with the story of how it came about.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The users, demands and servers.
+    source : str
+        One line for people: which trace or generator, which instant, what was drawn.
+    report : mapping of str to int
+        Counts: rows read, rows skipped as malformed, tasks, users and servers found and left out.
+    left_out : mapping of str to str
+        Every user that was found and could not be used, with the reason. Users that were merely
+        not drawn are counted in `report` and not listed here.
+    """
+
+    cluster: Cluster
+    source: str
+    report: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        n, i, r = self.cluster.shape
+        counts = "".join(f"\n  {what}: {count:,}" for what, count in self.report.items())
+        return f"{self.source}\n  {n} users, {i} servers, {r} resources{counts}"

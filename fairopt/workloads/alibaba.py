@@ -1,0 +1,195 @@
+"""Alibaba's GPU cluster trace of 2023 (cluster-trace-gpu-v2023, "openb"): nodes and pods.
+
+Source: Q. Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient
+Descent", USENIX ATC 2023. Layout: `openb_node_list_all_node.csv` and `openb_pod_list_<variant>.csv` in one
+folder, with headers. The variant `gpuspec33` has placement constraints, `default` has none.
+
+Legitimate: an empty `model` (a node without GPUs), an empty `gpu_spec` (any node), a memory request of 0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from ..errors import DataError
+from . import _csv, _folders
+from ._csv import Column
+from ._draw import choose
+from ._snapshot import Snapshot
+
+RESOURCES = ("cpu", "memory", "gpu")  # cores, GiB, GPUs
+GROUPS = ("name", "qos", "num_gpu", "gpu_milli", "cpu_milli", "memory_mib", "pod_phase")
+SHAPE = ("qos", "num_gpu", "gpu_milli")
+
+_NODES = "openb_node_list"
+_PODS = "openb_pod_list"
+_LAYOUT = f"a folder with {_NODES}_all_node.csv and {_PODS}_<variant>.csv (or .csv.gz)"
+_NODE = _csv.Format(
+    columns=(
+        Column("sn", "text"),
+        Column("cpu_milli"),
+        Column("memory_mib"),
+        Column("gpu", "int"),
+        Column("model", "text", optional=True),
+    )
+)
+_POD = _csv.Format(
+    columns=(
+        Column("name", "text"),
+        Column("cpu_milli", "int"),
+        Column("memory_mib", "int"),
+        Column("num_gpu", "int"),
+        Column("gpu_milli", "int", most=1000),
+        Column("gpu_spec", "text", optional=True),
+        Column("qos", "text"),
+        Column("pod_phase", "text"),
+        Column("creation_time", "int"),
+        Column("deletion_time", "int"),
+    )
+)
+
+
+def nodes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
+    """All nodes in file order: index `node`; `cpu` [cores], `memory` [GiB], `gpu` [GPUs], `model` ("": no GPU)."""
+    return _nodes(_find(directory), skip_malformed, Counter())
+
+
+def pods(
+    directory: str | Path, at: float | None = None, variant: str = "gpuspec33", skip_malformed: bool = False
+) -> pd.DataFrame:
+    """The pods with creation_time <= at < deletion_time (seconds); None: all pods of the list.
+
+    The trace's columns and `cpu` [cores], `memory` [GiB], `gpu = num_gpu*gpu_milli/1000` [GPUs]; `gpu_spec`
+    is normalised: each model once, in order of name, "" for any.
+    """
+    return _pods(_find(directory), at, variant, skip_malformed, Counter())
+
+
+def cluster(
+    directory: str | Path,
+    at: float | None = None,
+    by: str | Sequence[str] = SHAPE,
+    variant: str = "gpuspec33",
+    users: int | float | None = None,
+    max_tasks: bool = False,
+    rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
+) -> Snapshot:
+    """Groups of pods as users, on all nodes.
+
+    The trace names no users. Pods that agree in gpu_spec and in the columns `by` form one; its demand is the
+    mean request of its pods (cores, GiB, GPUs), and it may run on the nodes whose model is in its gpu_spec, on
+    all nodes if that is empty. Groups that request nothing, or whose models no node has, are left out and
+    listed in the snapshot. A group is called after its values, for instance `LS/2/1000/G2|T4`.
+
+    Parameters
+    ----------
+    at : seconds, or None
+        The pods alive at that instant; None: all pods of the list.
+    by : names of pod columns
+        Of name, qos, num_gpu, gpu_milli, cpu_milli, memory_mib, pod_phase. Default: quality of service and GPU
+        shape. `"name"` makes every pod a user.
+    variant : str
+        Which pod list: `openb_pod_list_<variant>.csv`.
+    users : int, float or None
+        How many groups to draw with `rng`: a number, a fraction of all, or everything (None).
+    max_tasks : bool
+        Limit each group to the number of its pods. Default: no limit.
+
+    Raises
+    ------
+    DataError
+        No such trace; a malformed row (unless `skip_malformed`); no pod alive; `rng` missing.
+    """
+    columns = [by] if isinstance(by, str) else list(by)
+    if unknown := [name for name in columns if name not in GROUPS]:
+        raise DataError(f"pods cannot be grouped by {unknown[0]!r}; choose among {', '.join(GROUPS)}")
+    folder = _find(directory)
+    report: Counter[str] = Counter()
+    hosts = _nodes(folder, skip_malformed, report)
+    alive = _pods(folder, at, variant, skip_malformed, report)
+    groups = alive.groupby([*columns, "gpu_spec"], sort=True)
+    demand = groups[list(RESOURCES)].mean()
+    keys = [key if isinstance(key, tuple) else (key,) for key in demand.index]
+    names = ["/".join(str(part) for part in (*key[:-1], key[-1] or "any")) for key in keys]
+    models = hosts["model"].to_numpy(dtype=str)
+    masks = {key[-1]: allowed(models, str(key[-1])) for key in keys}
+    eligible = np.array([masks[key[-1]] for key in keys], dtype=bool).reshape(len(keys), len(hosts))
+    needy: NDArray[np.bool_] = np.asarray((demand > 0).any(axis=1), dtype=bool)
+    placeable: NDArray[np.bool_] = np.asarray(eligible.any(axis=1), dtype=bool)
+    left_out = {
+        name: "no node has a model that it may run on" if needy[n] else "its pods request nothing"
+        for n, name in enumerate(names)
+        if not (needy[n] and placeable[n])
+    }
+    report["groups found"] = len(names)
+    report["groups left out"] = len(left_out)
+    usable = np.flatnonzero(needy & placeable)
+    if not usable.size:
+        raise DataError(f"{folder} has no group of pods that can run{'' if at is None else f' at {at:g} s'}")
+    chosen = usable[choose(len(usable), users, rng, "groups of pods")]
+    result = Cluster(
+        hosts[list(RESOURCES)].to_numpy(dtype=float),
+        demand.to_numpy()[chosen],
+        eligible=eligible[chosen],
+        max_tasks=groups.size().to_numpy(dtype=float)[chosen] if max_tasks else None,
+        resources=RESOURCES,
+        users=[names[n] for n in chosen],
+        servers=hosts.index,
+    )
+    source = (
+        f"Alibaba GPU 2023 ({folder}, {variant}): {len(chosen)} of {len(usable)} groups of pods by "
+        f"{', '.join([*columns, 'gpu_spec'])}, {'all pods' if at is None else f'pods alive at {at:g} s'}; "
+        f"{len(hosts)} nodes"
+    )
+    return Snapshot(result, source, dict(report), left_out)
+
+
+def allowed(models: NDArray[np.str_], spec: str) -> NDArray[np.bool_]:
+    """(nodes,): which nodes, by their models, a gpu_spec (`G2|T4`; empty: any) admits."""
+    if spec == "":
+        return np.ones(len(models), dtype=bool)
+    return np.asarray(np.isin(models, spec.split("|")))
+
+
+def _find(directory: str | Path) -> Path:
+    def holds(folder: Path) -> bool:
+        return all(_folders.table_files(folder, start) for start in (_NODES, _PODS))
+
+    return _folders.locate(directory, "alibaba", holds, _LAYOUT)
+
+
+def _read(folder: Path, start: str, layout: _csv.Format, skip: bool, report: Counter[str]) -> pd.DataFrame:
+    """One of the tables, with our units."""
+    files = _folders.table_files(folder, start)
+    named = [path for path in files if path.name.removeprefix(start) in _folders.SUFFIXES]
+    if not named:
+        others = ", ".join(path.name for path in _folders.table_files(folder))
+        raise DataError(f"{folder} has no {start}.csv; it has {others}")
+    table = _csv.read(named[0], layout, skip)
+    report[f"{start} rows read"] += table.rows
+    report[f"{start} rows skipped as malformed"] += table.skipped
+    frame = table.frame
+    return frame.assign(cpu=frame["cpu_milli"] / 1000, memory=frame["memory_mib"] / 1024)
+
+
+def _nodes(folder: Path, skip: bool, report: Counter[str]) -> pd.DataFrame:
+    frame = _read(folder, f"{_NODES}_all_node", _NODE, skip, report)
+    frame = frame.assign(gpu=frame["gpu"].astype(float), model=frame["model"].fillna(""))
+    return frame.rename(columns={"sn": "node"}).set_index("node")[[*RESOURCES, "model"]]
+
+
+def _pods(folder: Path, at: float | None, variant: str, skip: bool, report: Counter[str]) -> pd.DataFrame:
+    frame = _read(folder, f"{_PODS}_{variant}", _POD, skip, report)
+    if at is not None:
+        frame = frame[(frame["creation_time"] <= at) & (at < frame["deletion_time"])]
+    report["pods found"] = len(frame)
+    specs = ["|".join(sorted(set(spec.split("|")))) for spec in frame["gpu_spec"].fillna("")]
+    return frame.assign(gpu=frame["num_gpu"] * frame["gpu_milli"] / 1000, gpu_spec=specs)

@@ -1,0 +1,222 @@
+"""Bitbrains (GWA-T-12): virtual machines of business-critical workloads, `fastStorage` and `rnd`.
+
+Source: S. Shen, V. van Beek, A. Iosup, "Statistical characterization of business-critical workloads hosted in
+cloud datacenters", CCGrid 2015. Layout: one `<vm>.csv[.gz]` per virtual machine in a folder; a header line;
+fields separated by a semicolon (and a tab).
+
+The clock is Unix seconds, whatever the header says. A row with 0 cores is a VM that is switched off: it is
+dropped, and counted. Use above what is provisioned, repeated timestamps, other sampling steps and late starts
+are properties of the data and not malformed. No field may be empty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from ..cluster import Cluster
+from ..errors import DataError
+from . import _csv, _folders
+from ._csv import Column
+from ._draw import choose, needed, positive
+from ._pf_servers import pf_servers
+from ._snapshot import Snapshot
+
+Statistic = Literal["mean", "provisioned"]
+
+_LAYOUT = (
+    "a folder of <vm>.csv or <vm>.csv.gz files, one per virtual machine, named by number, or a folder above such "
+    "folders (fastStorage/2013-8, rnd/2013-7, ...)"
+)
+_TIME, _CORES = "Timestamp [ms]", "CPU cores"
+_KB = 1.0 / 2**20  # KB to GB: the trace writes 8388608 KB for 8 GB
+# our name: (the trace's name, factor to our unit); rates in the trace are taken as decimal kB/s
+_COLUMNS = {
+    "cpu": ("CPU usage [MHZ]", 1e-3),
+    "memory": ("Memory usage [KB]", _KB),
+    "disk_read": ("Disk read throughput [KB/s]", 1e-3),
+    "disk_write": ("Disk write throughput [KB/s]", 1e-3),
+    "received": ("Network received throughput [KB/s]", 8e-3),
+    "transmitted": ("Network transmitted throughput [KB/s]", 8e-3),
+    "cpu_provisioned": ("CPU capacity provisioned [MHZ]", 1e-3),
+    "memory_provisioned": ("Memory capacity provisioned [KB]", _KB),
+}
+_FORMAT = _csv.Format(
+    separator=";",
+    columns=(Column(_TIME, "int"), Column(_CORES), *(Column(name) for name, _ in _COLUMNS.values())),
+)
+
+
+def samples(
+    directory: str | Path,
+    start: float = -math.inf,
+    end: float = math.inf,
+    part: str | None = None,
+    skip_malformed: bool = False,
+) -> pd.DataFrame:
+    """Every sample of every VM that is switched on, with start <= time < end (Unix seconds).
+
+    Columns: `vm` (number), `time`, `cpu` and `cpu_provisioned` [GHz], `memory` and `memory_provisioned` [GB],
+    `disk_read` and `disk_write` [MB/s], `received` and `transmitted` [Mb/s]. It takes 80 bytes per row: name
+    `start` and `end` for the whole archive (11 million rows) if that is too much.
+
+    Parameters
+    ----------
+    directory
+        A folder of VM files, or one above. Of several such folders below, those with `part` in their path
+        below `directory` are considered, and the one with most files is read (the first by name in a tie).
+
+    Raises
+    ------
+    DataError
+        No such trace; a malformed row (unless `skip_malformed`).
+    """
+    return _samples(_find(directory, part), start, end, skip_malformed, Counter())
+
+
+def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic = "mean") -> pd.DataFrame:
+    """Per VM (index, ascending) its demand for cpu, memory, disk_read, disk_write, received, transmitted.
+
+    `"mean"`: the mean of `samples` with at <= time < at + window. `"provisioned"`: cpu and memory as provisioned,
+    on average, and the mean of the others, of which nothing is provisioned. Samples of one VM with the same time
+    count as one, with their mean.
+    """
+    if statistic not in ("mean", "provisioned"):
+        raise DataError(f"statistic must be 'mean' or 'provisioned'; got {statistic!r}")
+    inside = table[(table["time"] >= at) & (table["time"] < at + window)]
+    once = inside.groupby(["vm", "time"]).mean()
+    result = once.groupby(level="vm").mean()
+    if statistic == "provisioned":
+        result = result.assign(cpu=result["cpu_provisioned"], memory=result["memory_provisioned"])
+    return result[["cpu", "memory", "disk_read", "disk_write", "received", "transmitted"]]
+
+
+def cluster(
+    directory: str | Path,
+    at: float | None = None,
+    window: float = 3600.0,
+    vms: int | float | None = 100,
+    servers: int = 20,
+    statistic: Statistic = "mean",
+    split_disk: bool = False,
+    part: str | None = None,
+    rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
+) -> Snapshot:
+    """Virtual machines as users, on the servers of `pf_servers`.
+
+    A user is a VM that is switched on within the window; the demand of its task is given by `demands`. A VM that
+    uses nothing at all in the window is left out and listed in the snapshot.
+
+    Parameters
+    ----------
+    at : Unix seconds, or None
+        Where the window begins. None: drawn with `rng` from the whole windows since the first sample, among
+        those in which at least `vms` VMs (if a number) have a demand; so that late starters do not matter.
+    window : seconds
+        Samples are 300 s apart, as a rule.
+    vms : int, float or None
+        How many to draw with `rng`: a number, a fraction of all, or everything (None).
+    servers : int
+        How many servers; for another mix use `snapshot.cluster.replace` with `pf_servers(...)`.
+    statistic : "mean" or "provisioned"
+    split_disk : bool
+        Reading and writing as two resources, `disk_read` and `disk_write`, in place of their sum `disk`.
+    part : str, optional
+        Which folder, see `samples`.
+
+    Raises
+    ------
+    DataError
+        No such trace; a malformed row (unless `skip_malformed`); too few VMs; `rng` missing.
+    """
+    if not (math.isfinite(window) and window > 0):
+        raise DataError(f"window must be a number of seconds > 0; got {window!r}")
+    hosts = pf_servers(servers, split_disk=split_disk)
+    folder = _find(directory, part)
+    report: Counter[str] = Counter()
+    start, end = (-math.inf, math.inf) if at is None else (at, at + window)
+    table = _samples(folder, start, end, skip_malformed, report)
+    if at is None:
+        at = _drawn_instant(table, window, vms, needed(rng, "choose an instant (or pass at=...)"))
+    demand = demands(table, at, window, statistic)
+    report["virtual machines found"] = len(demand)
+    usable = (demand > 0).any(axis=1)
+    left_out = {f"vm{vm}": "it uses nothing within the window" for vm in demand.index[~usable]}
+    report["virtual machines left out"] = len(left_out)
+    demand = demand[usable]
+    if demand.empty:
+        raise DataError(f"{folder} has no virtual machine that is on and in use within {window:g} s from {at:.0f}")
+    chosen = choose(len(demand), vms, rng, "virtual machines")
+    if not split_disk:
+        demand = demand.assign(disk=demand["disk_read"] + demand["disk_write"])
+    result = Cluster(
+        hosts.capacity,
+        demand[list(hosts.resources)].to_numpy()[chosen],
+        resources=hosts.resources,
+        users=[f"vm{vm}" for vm in demand.index[chosen]],
+        servers=hosts.names,
+    )
+    what = "mean use" if statistic == "mean" else "provisioned CPU and memory, mean use of the rest"
+    source = (
+        f"Bitbrains ({folder}): {len(chosen)} of {len(demand)} virtual machines, {what} "
+        f"within {window:g} s from {at:.0f}; {servers} servers of three types at three locations"
+    )
+    return Snapshot(result, source, dict(report), left_out)
+
+
+def _drawn_instant(table: pd.DataFrame, window: float, vms: int | float | None, rng: np.random.Generator) -> float:
+    first = int(table["time"].min())
+    used = table.loc[(table[["cpu", "memory", "disk_read", "disk_write", "received", "transmitted"]] > 0).any(axis=1)]
+    number = used["vm"].groupby((used["time"] - first) // window).nunique()
+    least = positive(vms, "virtual machines") if isinstance(vms, int) else 1
+    candidates = number.index[number >= least]
+    if candidates.empty:
+        raise DataError(
+            f"no window of {window:g} s has {least} virtual machines in use; the most are {number.max()}: ask for fewer"
+        )
+    return float(first + rng.choice(candidates.to_numpy()) * window)
+
+
+def _find(directory: str | Path, part: str | None) -> Path:
+    root = _folders.existing(directory, _LAYOUT)
+    folders = [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
+    if part is not None:
+        folders = [folder for folder in folders if part in folder.relative_to(root).as_posix()]
+    found = {folder: len(files) for folder in folders if (files := _vm_files(folder))}
+    if not found:
+        wanted = f" below a folder named {part!r}" if part is not None else ""
+        raise DataError(f"{root} holds no trace that can be read here{wanted}; expected {_LAYOUT}")
+    return max(found, key=lambda folder: found[folder])
+
+
+def _vm_files(folder: Path) -> dict[int, Path]:
+    paths = {path.name.split(".")[0]: path for path in _folders.table_files(folder)}
+    return {int(name): paths[name] for name in sorted(paths) if name.isdecimal()}
+
+
+def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
+    frames, times = [], []
+    for vm, path in sorted(_vm_files(folder).items()):
+        table = _csv.read(path, _FORMAT, skip)
+        frame = table.frame
+        on = frame[_CORES] > 0
+        times += [frame[_TIME].min(), frame[_TIME].max()]
+        report["rows read"] += table.rows
+        report["rows skipped as malformed"] += table.skipped
+        report["rows dropped, switched off"] += int((~on).sum())
+        kept = frame[on & (frame[_TIME] >= start) & (frame[_TIME] < end)]
+        if len(kept):
+            columns = {name: kept[column] * factor for name, (column, factor) in _COLUMNS.items()}
+            frames.append(pd.DataFrame({"vm": vm, "time": kept[_TIME], **columns}))
+    if not frames:
+        raise DataError(
+            f"{folder} has no sample of a virtual machine that is on from {start:.0f} to {end:.0f}; "
+            f"its samples are from {min(times)} to {max(times)} (Unix seconds)"
+        )
+    return pd.concat(frames, ignore_index=True)

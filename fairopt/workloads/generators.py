@@ -1,0 +1,115 @@
+"""Random clusters that look like the traces, from the small tables in `data/`; no trace is needed.
+
+Demands have the measured marginals and rank correlations (`_marginals`). Each generator draws its servers before
+its users, and both from the `rng` it is given: the same state gives the same cluster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from . import _tables, alibaba, google2011
+from ._draw import positive
+from ._pf_servers import pf_servers
+from ._snapshot import Snapshot
+
+
+def google_like(rng: np.random.Generator, users: int = 100, servers: int = 1000, max_tasks: bool = False) -> Snapshot:
+    """Users like Google's of 2011 on servers drawn from the ten classes of the published table.
+
+    Resources `cpu` and `memory`, in parts of the largest machine. A server is of a class with the class's share
+    of the 12,583 machines; its name begins with the class, 1 to 10, the most frequent first.
+
+    Parameters
+    ----------
+    max_tasks : bool
+        Limit each user to a number of tasks drawn together with its demand. Default: no limit.
+    """
+    positive(users, "users")
+    positive(servers, "servers")
+    marginals, table = _tables.load("google")
+    kinds = np.array(table["servers"], dtype=float)
+    drawn = _kinds(rng, kinds[:, -1], servers)
+    rows = marginals.draw(rng, users, demands=2)
+    cluster = Cluster(
+        kinds[drawn, :-1],
+        rows[:, :2],
+        max_tasks=_whole(rows[:, 2]) if max_tasks else None,
+        resources=google2011.RESOURCES,
+        servers=_server_names(drawn),
+    )
+    return _snapshot(cluster, f"Google-like: {users} users, {servers} servers of the ten classes of 2011")
+
+
+def bitbrains_like(rng: np.random.Generator, vms: int = 100, servers: int = 20, split_disk: bool = False) -> Snapshot:
+    """Virtual machines like those of Bitbrains, by their mean use over an hour, on the servers of `pf_servers`.
+
+    Resources `cpu` [GHz], `memory` [GB], `disk` [MB/s] (or `disk_read` and `disk_write`, with `split_disk`),
+    `received` and `transmitted` [Mb/s].
+    """
+    positive(vms, "virtual machines")
+    hosts = pf_servers(servers, split_disk=split_disk)
+    marginals, _ = _tables.load("bitbrains")
+    use = dict(zip(marginals.columns, marginals.draw(rng, vms, demands=6).T, strict=True))
+    use["disk"] = use["disk_read"] + use["disk_write"]
+    cluster = Cluster(
+        hosts.capacity,
+        np.column_stack([use[name] for name in hosts.resources]),
+        resources=hosts.resources,
+        users=[f"vm{k + 1}" for k in range(vms)],
+        servers=hosts.names,
+    )
+    source = f"Bitbrains-like: {vms} virtual machines, {servers} servers of three types at three locations"
+    return _snapshot(cluster, source)
+
+
+def alibaba_like(rng: np.random.Generator, users: int = 100, servers: int = 100, max_tasks: bool = False) -> Snapshot:
+    """Groups of pods like those of Alibaba's GPU cluster, on servers drawn from its 27 kinds of nodes.
+
+    Resources `cpu` [cores], `memory` [GiB], `gpu` [GPUs]. A user that needs GPUs may be bound to some models, as
+    often as in the trace, and always to one that the drawn servers have.
+
+    Parameters
+    ----------
+    max_tasks : bool
+        Limit each user to a number of pods drawn together with its demand. Default: no limit.
+    """
+    positive(users, "users")
+    positive(servers, "servers")
+    marginals, table = _tables.load("alibaba")
+    kinds = table["servers"]
+    drawn = _kinds(rng, np.array([kind[-1] for kind in kinds], dtype=float), servers)
+    model = np.array([kind[-2] for kind in kinds])[drawn]
+    rows = marginals.draw(rng, users, demands=3)
+    allowed = np.array([alibaba.allowed(model, "" if spec == "any" else spec) for spec, _ in table["specs"]])
+    frequency = np.array([number for _, number in table["specs"]]) * allowed.any(axis=1)
+    spec = _kinds(rng, frequency, users)
+    cluster = Cluster(
+        np.array([kind[:-2] for kind in kinds], dtype=float)[drawn],
+        rows[:, :3],
+        eligible=allowed[spec] | (rows[:, 2] == 0)[:, None],
+        max_tasks=_whole(rows[:, 3]) if max_tasks else None,
+        resources=alibaba.RESOURCES,
+        servers=_server_names(drawn),
+    )
+    source = f"Alibaba-like: {users} groups of pods, {servers} servers of the 27 kinds of nodes of 2023"
+    return _snapshot(cluster, source)
+
+
+def _kinds(rng: np.random.Generator, frequency: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    return np.asarray(rng.choice(len(frequency), size=count, p=frequency / frequency.sum()), dtype=np.intp)
+
+
+def _server_names(kinds: NDArray[np.intp]) -> list[str]:
+    return [f"class{kind + 1}-{k + 1}" for k, kind in enumerate(kinds)]
+
+
+def _whole(tasks: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.maximum(1.0, tasks.round()))
+
+
+def _snapshot(cluster: Cluster, source: str) -> Snapshot:
+    users, servers, _ = cluster.shape
+    return Snapshot(cluster, source, {"users drawn": users, "servers drawn": servers})

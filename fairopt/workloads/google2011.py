@@ -1,0 +1,212 @@
+"""Google's 2011 cluster trace (clusterdata-2011-2): machines and the users of one Borg cell.
+
+Source: C. Reiss, J. Wilkes, J. Hellerstein, "Google cluster-usage traces: format + schema", 2011.
+Layout: `machine_events/part-*.csv[.gz]` and `task_events/part-*.csv[.gz]` side by side, without headers.
+Times are given here in seconds of the trace: it starts at 600, and 0 stands for all that was before.
+
+Missing data is part of the trace and not malformed: machine rows may lack cpu and memory, task rows may lack
+their requests, and a request may be 0. A row with another number of fields is malformed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ..cluster import Cluster
+from ..errors import DataError
+from . import _csv, _folders
+from ._csv import Column
+from ._draw import choose
+from ._snapshot import Snapshot
+
+RESOURCES = ("cpu", "memory")
+
+_LAYOUT = "a folder with the sub-folders machine_events and task_events of part-*.csv or part-*.csv.gz files"
+_END = 2.0**63  # the trace writes 2^63-1 for "after the end"
+_MACHINES = _csv.Format(
+    fields=("time", "machine", "event", "platform", "cpu", "memory"),
+    columns=(
+        Column("time", "int", most=_END),
+        Column("machine", "int"),
+        Column("event", "int", most=2),
+        Column("cpu", optional=True),
+        Column("memory", optional=True),
+    ),
+)
+_TASKS = _csv.Format(
+    fields=(
+        *("time", "missing_info", "job", "task", "machine", "event", "user"),
+        *("scheduling_class", "priority", "cpu", "memory", "disk", "different_machine"),
+    ),
+    columns=(
+        Column("time", "int", most=_END),
+        Column("job", "int"),
+        Column("task", "int"),
+        Column("event", "int", most=8),
+        Column("user", "text"),
+        Column("cpu", optional=True),
+        Column("memory", optional=True),
+    ),
+)
+_REMOVE = 1
+_SUBMIT = 0
+_ENDED = (2, 3, 4, 5, 6)  # EVICT, FAIL, FINISH, KILL, LOST: the task is not there until it is submitted again
+_TASK = ["job", "task"]
+
+
+def machines(directory: str | Path, at: float | None = 0.0, skip_malformed: bool = False) -> pd.DataFrame:
+    """The machines of the cell: columns `cpu` and `memory` (largest machine = 1), index `machine` (id), ascending.
+
+    Parameters
+    ----------
+    at : seconds, or None
+        The machines present at that instant, with every ADD, REMOVE and UPDATE up to it replayed; at 0
+        there are 12,477. None: every machine ever seen, with its last known capacity; these are the 12,583
+        of the published table, class by class (first capacities give the same number and slightly other
+        classes). A machine whose capacity is not known by then is left out; one that comes back without a
+        capacity keeps its last.
+
+    Raises
+    ------
+    DataError
+        No such trace; a malformed row.
+    """
+    return _machines(_find(directory), at, skip_malformed, Counter())
+
+
+def tasks(directory: str | Path, at: float = 0.0, window: float = 0.0, skip_malformed: bool = False) -> pd.DataFrame:
+    """The tasks that were pending or running at some time in [at, at + window] (seconds), one row per (job, task).
+
+    Columns `job, task, user, cpu, memory`; the requests are those of the task's first SUBMIT, in parts of the
+    largest machine, NaN where the trace lacks them.
+    """
+    return _tasks(_find(directory), at, window, skip_malformed, Counter())
+
+
+def cluster(
+    directory: str | Path,
+    at: float = 0.0,
+    window: float = 0.0,
+    users: int | float | None = None,
+    servers: int | float | None = None,
+    every_machine: bool = False,
+    max_tasks: bool = False,
+    rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
+) -> Snapshot:
+    """Google's users and machines at an instant.
+
+    A user is one that has tasks pending or running in [at, at + window]; its demand is the mean (cpu, memory)
+    request of these tasks, each (job, task) counted once. Users whose tasks ask for nothing, or whose requests
+    are all missing, are left out and listed in the snapshot. Users are named by the first eight characters of
+    their hash where these tell them apart.
+
+    Parameters
+    ----------
+    at, window : seconds
+        The machines are those present at `at`.
+    users, servers : int, float or None
+        How many to draw with `rng`: a number, a fraction of all, or everything (None).
+    every_machine : bool
+        All 12,583 machines of the published table in place of those present at `at`.
+    max_tasks : bool
+        Limit each user to the number of its tasks. Default: no limit.
+
+    Raises
+    ------
+    DataError
+        No such trace; a malformed row (unless `skip_malformed`); nobody active; `rng` missing.
+    """
+    folder = _find(directory)
+    report: Counter[str] = Counter()
+    present = _machines(folder, None if every_machine else at, skip_malformed, report)
+    active = _tasks(folder, at, window, skip_malformed, report)
+    groups = active.groupby("user", sort=True)
+    demand = groups[list(RESOURCES)].mean()
+    count = groups.size()
+    report["users found"] = len(demand)
+    usable = (demand.fillna(0) > 0).any(axis=1)
+    left_out = {
+        str(user): "no request of its tasks is known" if demand.loc[user].isna().all() else "its tasks request nothing"
+        for user in demand.index[~usable]
+    }
+    report["users left out"] = len(left_out)
+    demand, count = demand[usable].fillna(0), count[usable]
+    if demand.empty or present.empty:
+        found = f"{len(demand)} users and {len(present)} machines"
+        raise DataError(f"{folder} has {found} at {at:g} s; choose another instant")
+    chosen = choose(len(demand), users, rng, "users")
+    hosts = choose(len(present), servers, rng, "servers")
+    hashes = [str(user) for user in demand.index]
+    names = [user[:8] for user in hashes]
+    if len(set(names)) < len(names):
+        names = hashes
+    result = Cluster(
+        present.to_numpy()[hosts],
+        demand.to_numpy()[chosen],
+        max_tasks=count.to_numpy(dtype=float)[chosen] if max_tasks else None,
+        resources=RESOURCES,
+        users=[names[n] for n in chosen],
+        servers=[f"machine{machine}" for machine in present.index[hosts]],
+    )
+    when = f"at {at:g} s" if window == 0 else f"from {at:g} to {at + window:g} s"
+    source = (
+        f"Google 2011 ({folder}): {len(chosen)} of {len(demand)} users with tasks {when}, mean requests; "
+        f"{len(hosts)} of {len(present)} machines {'ever seen' if every_machine else f'present at {at:g} s'}"
+    )
+    return Snapshot(result, source, dict(report), left_out)
+
+
+def _find(directory: str | Path) -> Path:
+    parts = ("machine_events", "task_events")
+
+    def holds(folder: Path) -> bool:
+        return all(_folders.table_files(folder / name) for name in parts)
+
+    return _folders.locate(directory, "google-2011", holds, _LAYOUT, parts)
+
+
+def _events(folder: Path, layout: _csv.Format, until: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
+    """All parts in order of time, up to `until` seconds; later parts are not opened."""
+    frames = []
+    for path in _folders.table_files(folder):
+        table = _csv.read(path, layout, skip)
+        report[f"{folder.name} rows read"] += table.rows
+        report[f"{folder.name} rows skipped as malformed"] += table.skipped
+        frames.append(table.frame[table.frame["time"] <= until * 1e6])
+        if table.frame["time"].iloc[-1] > until * 1e6:
+            break
+    events = pd.concat(frames, ignore_index=True)
+    return events if events["time"].is_monotonic_increasing else events.sort_values("time", kind="stable")
+
+
+def _machines(folder: Path, at: float | None, skip: bool, report: Counter[str]) -> pd.DataFrame:
+    events = _events(folder / "machine_events", _MACHINES, math.inf if at is None else at, skip, report)
+    known = events.dropna(subset=list(RESOURCES))
+    capacity = known.drop_duplicates("machine", keep="last").set_index("machine")
+    state = events.drop_duplicates("machine", keep="last")
+    here = state["machine"] if at is None else state.loc[state["event"] != _REMOVE, "machine"]
+    result = capacity.loc[capacity.index.isin(here), list(RESOURCES)].sort_index()
+    report["machines found"] = len(here)
+    report["machines left out, capacity unknown"] = len(here) - len(result)
+    return result
+
+
+def _tasks(folder: Path, at: float, window: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
+    if not (window >= 0 and math.isfinite(at + window)):
+        raise DataError(f"at and window must be numbers of seconds, window >= 0; got {at!r} and {window!r}")
+    events = _events(folder / "task_events", _TASKS, at + window, skip, report)
+    there = ~events["event"].isin(_ENDED)
+    before = events["time"] <= at * 1e6
+    last = events[before].drop_duplicates(_TASK, keep="last")
+    alive = pd.concat([last.loc[there[last.index], _TASK], events.loc[~before & there, _TASK]]).drop_duplicates()
+    submitted = events[events["event"] == _SUBMIT].drop_duplicates(_TASK)[[*_TASK, "user", *RESOURCES]]
+    result = alive.merge(submitted, on=_TASK)
+    report["tasks found"] = len(alive)
+    report["tasks left out, never submitted"] = len(alive) - len(result)
+    return result

@@ -1,0 +1,187 @@
+"""Bitbrains on tiny VM files with every quirk."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairopt.errors import DataError
+from fairopt.workloads import bitbrains as reader
+from fairopt.workloads import pf_servers
+
+START = 1376314846
+GIB = 2**20  # KB
+
+
+def row(time, mhz=1000.0, gib=1.0, read=500.0, write=250.0, received=125.0, sent=250.0, cores=2):
+    """One sample; `cores=0` is a VM that is switched off."""
+    on = cores > 0
+    usage = [mhz, 12.5, 8388608.0 * on, gib * GIB, read, write, received, sent]
+    return [time, cores, 5200.0 * on, *(usage if on else [0.0] * 8)]
+
+
+def every(step, count, start=START, **use):
+    return [row(start + k * step, **use) for k in range(count)]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_units(bitbrains, suffix):
+    folder = bitbrains({17: every(300, 3)}, suffix)
+    cluster = reader.cluster(folder, at=START, vms=None).cluster
+    assert cluster.users == ("vm17",)
+    assert cluster.resources == ("cpu", "memory", "disk", "received", "transmitted")
+    np.testing.assert_allclose(cluster.demand, [[1.0, 1.0, 0.75, 1.0, 2.0]])
+    split = reader.cluster(folder, at=START, vms=None, split_disk=True).cluster
+    assert split.resources == ("cpu", "memory", "disk_read", "disk_write", "received", "transmitted")
+    np.testing.assert_allclose(split.demand, [[1.0, 1.0, 0.5, 0.25, 1.0, 2.0]])
+
+
+def test_servers_are_those_of_the_paper(bitbrains):
+    cluster = reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=1, servers=7).cluster
+    np.testing.assert_array_equal(cluster.capacity, pf_servers(7).capacity)
+
+
+def test_provisioned(bitbrains):
+    cluster = reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=None, statistic="provisioned").cluster
+    np.testing.assert_allclose(cluster.demand, [[5.2, 8.0, 0.75, 1.0, 2.0]])
+    with pytest.raises(DataError, match="'mean' or 'provisioned'; got 'peak'"):
+        reader.cluster(bitbrains({1: every(300, 3)}), at=START, vms=None, statistic="peak")
+
+
+def test_java_numbers(bitbrains):
+    sample = row(START)
+    sample[6] = "6.7108864E7"
+    cluster = reader.cluster(bitbrains({1: [sample]}), at=START, vms=None).cluster
+    assert cluster.demand[0, 1] == 64.0
+
+
+def test_the_window_counts_by_time_and_not_by_row(bitbrains):
+    rows = [row(START, mhz=1000), row(START + 20, mhz=2000), row(START + 599, mhz=6000), row(START + 600, mhz=9000)]
+    folder = bitbrains({1: rows})
+    cluster = reader.cluster(folder, at=START, window=600, vms=None).cluster
+    assert cluster.demand[0, 0] == pytest.approx(3.0)  # the sample at the end is out
+    assert reader.cluster(folder, at=START + 1, window=598, vms=None).cluster.demand[0, 0] == pytest.approx(2.0)
+
+
+def test_a_repeated_time_counts_once(bitbrains):
+    rows = [row(START, mhz=1000), row(START, mhz=3000), row(START + 300, mhz=5000)]
+    cluster = reader.cluster(bitbrains({1: rows}), at=START, vms=None).cluster
+    assert cluster.demand[0, 0] == pytest.approx(3.5)  # (2 + 5)/2 and not (1 + 3 + 5)/3
+
+
+def test_rows_of_a_vm_that_is_off_are_dropped(bitbrains):
+    rows = [row(START, mhz=1000), row(START + 300, cores=0), row(START + 600, mhz=3000)]
+    snapshot = reader.cluster(bitbrains({1: rows, 2: [row(START, cores=0)]}), at=START, vms=None)
+    assert snapshot.cluster.users == ("vm1",)
+    assert snapshot.cluster.demand[0, 0] == pytest.approx(2.0)
+    assert snapshot.report["rows read"] == 4
+    assert snapshot.report["rows dropped, switched off"] == 2
+
+
+def test_a_vm_that_starts_late_is_absent_before(bitbrains):
+    folder = bitbrains({1: every(300, 300), 2: every(300, 5, start=START + 7200)})
+    assert reader.cluster(folder, at=START, vms=None).cluster.users == ("vm1",)
+    assert reader.cluster(folder, at=START + 7200, vms=None).cluster.users == ("vm1", "vm2")
+
+
+def test_a_vm_that_uses_nothing_is_left_out_and_listed(bitbrains):
+    idle = every(300, 2, mhz=0.0, gib=0.0, read=0.0, write=0.0, received=0.0, sent=0.0)
+    snapshot = reader.cluster(bitbrains({1: every(300, 2), 2: idle}), at=START, vms=None)
+    assert snapshot.cluster.users == ("vm1",)
+    assert snapshot.left_out == {"vm2": "it uses nothing within the window"}
+    assert snapshot.report["virtual machines left out"] == 1
+    with pytest.raises(DataError, match="no virtual machine that is on and in use"):
+        reader.cluster(bitbrains({1: idle, 2: idle}), at=START, vms=None)
+
+
+def test_vms_are_drawn_with_the_generator(bitbrains):
+    folder = bitbrains({vm: every(300, 2, mhz=100.0 * vm) for vm in (2, 10, 100, 1000)})
+    assert reader.cluster(folder, at=START, vms=None).cluster.users == ("vm2", "vm10", "vm100", "vm1000")
+    drawn = {reader.cluster(folder, at=START, vms=2, rng=np.random.default_rng(k)).cluster.users for k in range(60)}
+    assert len(drawn) == 6  # every pair turns up
+    again = [reader.cluster(folder, at=START, vms=2, rng=np.random.default_rng(5)).cluster for _ in range(2)]
+    assert again[0] == again[1]
+    cluster = again[0]
+    assert cluster.demand[:, 0].tolist() == [float(name[2:]) / 10 for name in cluster.users]
+    with pytest.raises(DataError, match="5 virtual machines are wanted, but there are only 4"):
+        reader.cluster(folder, at=START, vms=5, rng=np.random.default_rng(5))
+    with pytest.raises(DataError, match="rng="):
+        reader.cluster(folder, at=START, vms=2)
+
+
+def test_a_drawn_instant_is_one_with_enough_vms(bitbrains):
+    # hours 0 to 3, of which only hours 1 and 2 have two VMs in use
+    first = every(300, 48)
+    second = [*every(300, 12, START + 3600), *every(300, 12, START + 7200, cores=0)[:6]]
+    second += every(300, 6, START + 9000)
+    folder = bitbrains({1: first, 2: second})
+    hours = set()
+    for seed in range(30):
+        snapshot = reader.cluster(folder, vms=2, rng=np.random.default_rng(seed))
+        assert snapshot.cluster.users == ("vm1", "vm2")
+        hours.add((int(snapshot.source.split(" from ")[1].split(";")[0]) - START) / 3600)
+    assert hours == {1.0, 2.0}
+    with pytest.raises(DataError, match="no window of 3600 s has 3 virtual machines in use; the most are 2"):
+        reader.cluster(folder, vms=3, rng=np.random.default_rng(0))
+    with pytest.raises(DataError, match="at="):
+        reader.cluster(folder, vms=2)
+
+
+def test_an_instant_outside_the_trace(bitbrains):
+    folder = bitbrains({1: every(300, 3)})
+    with pytest.raises(DataError, match=f"from {START} to {START + 600}"):
+        reader.cluster(folder, at=0, vms=None)
+    for window in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(DataError, match="window must be"):
+            reader.cluster(folder, at=START, window=window, vms=None)
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "what"),
+    [
+        (3, "7x7.1", "CPU usage [MHZ] '7x7.1', which is not a number"),
+        (0, "now", "Timestamp [ms] 'now', which is not a whole number"),
+        (6, "-1.0", "Memory usage [KB] -1.0; it must be >= 0"),
+        (9, "", "no Network received throughput [KB/s]"),
+    ],
+)
+def test_malformed_rows(bitbrains, field, text, what):
+    rows = every(300, 3)
+    rows[1] = [text if k == field else value for k, value in enumerate(rows[1])]
+    folder = bitbrains({1: every(300, 3), 2: rows})
+    with pytest.raises(DataError) as caught:
+        reader.cluster(folder, at=START, vms=None)
+    assert f"{folder / '2.csv'}, line 3: " in str(caught.value)
+    assert what in str(caught.value)
+    snapshot = reader.cluster(folder, at=START, vms=None, skip_malformed=True)
+    assert snapshot.report["rows skipped as malformed"] == 1
+    assert snapshot.report["rows read"] == 6
+    assert snapshot.cluster.users == ("vm1", "vm2")
+
+
+def test_a_truncated_line(bitbrains):
+    folder = bitbrains({3: [*every(300, 2), row(START + 600)[:7]]})
+    with pytest.raises(DataError, match=r"3\.csv, line 4: .*7 fields instead of 11"):
+        reader.cluster(folder, at=START, vms=None)
+    assert reader.cluster(folder, at=START, vms=None, skip_malformed=True).report["rows skipped as malformed"] == 1
+
+
+def test_folders(bitbrains, tmp_path):
+    few = bitbrains({1: every(300, 1)}, part="fastStorage/2013-8")
+    many = bitbrains({1: every(300, 1), 2: every(300, 1)}, part="rnd/2013-7")
+    (tmp_path / "bitbrains" / "notes").mkdir()
+    (tmp_path / "bitbrains" / "notes" / "index.csv").write_text("not a virtual machine\n")
+
+    def count(directory, **options):
+        return len(reader.cluster(directory, at=START, vms=None, **options).cluster.users)
+
+    assert count(few) == 1
+    assert count(str(many.parent)) == 2
+    assert count(tmp_path) == 2  # the folder with most files
+    assert count(tmp_path, part="fastStorage") == 1
+    with pytest.raises(DataError, match=r"not a folder; expected a folder of <vm>\.csv"):
+        count(tmp_path / "missing")
+    with pytest.raises(DataError, match=r"below a folder named 'rnd/2014'; expected a folder of <vm>\.csv"):
+        count(tmp_path, part="rnd/2014")
+    with pytest.raises(DataError, match=r"holds no trace.*expected a folder of <vm>\.csv"):
+        count(tmp_path / "bitbrains" / "notes")

@@ -1,0 +1,128 @@
+"""The shared reader: exact numbers, and the line that is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairopt.errors import DataError
+from fairopt.workloads._csv import Column, Format, read
+
+PLAIN = Format(
+    fields=("id", "name", "size", "unused"),
+    columns=(Column("id", "int"), Column("name", "text"), Column("size", optional=True, most=10)),
+)
+HEADED = Format(columns=(Column("size"), Column("id", "int")))
+GOOD = ["9223372036854775807,a,0.4995,x", "2,b,,", "3,NA,7.057e-05,x"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_reads_numbers_exactly_and_empty_fields_as_missing(tmp_path, write, suffix):
+    table = read(write(tmp_path / f"t{suffix}", GOOD), PLAIN)
+    assert table.frame["id"].tolist() == [2**63 - 1, 2, 3]
+    assert table.frame["name"].tolist() == ["a", "b", "NA"]  # a name, not a missing value
+    assert table.frame["size"].tolist()[::2] == [0.4995, 7.057e-05]
+    assert np.isnan(table.frame["size"][1])
+    assert (table.rows, table.skipped) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("4,d,1", "has 3 fields instead of 4"),
+        ("4,d,1,x,y", "has 5 fields instead of 4"),
+        ("", "has 1 fields instead of 4"),
+        ("four,d,1,x", "id 'four', which is not a whole number"),
+        ("4.5,d,1,x", "id '4.5', which is not a whole number"),
+        ("9223372036854775808,d,1,x", "which is not a whole number"),
+        (",d,1,x", "no id"),
+        ("4,,1,x", "no name"),
+        ("4,d,1O,x", "size '1O', which is not a number"),
+        ("4,d,nan,x", "size 'nan', which is not a number"),
+        ("4,d,inf,x", "size 'inf', which is not a number"),
+        ("4,d,1_0,x", "size '1_0', which is not a number"),
+        ("4,d,-1,x", "size -1; it must be from 0 to 10"),
+        ("4,d,11,x", "size 11; it must be from 0 to 10"),
+        ("-4,d,1,x", "id -4; it must be >= 0"),
+    ],
+)
+def test_a_malformed_line_is_named_or_skipped(tmp_path, write, line, what):
+    path = write(tmp_path / "t.csv", [*GOOD[:2], line, GOOD[2]])
+    with pytest.raises(DataError) as caught:
+        read(path, PLAIN)
+    assert f"{path}, line 3: " in str(caught.value)
+    assert what in str(caught.value)
+    assert caught.value.where == ("line", 3)
+    table = read(path, PLAIN, skip_malformed=True)
+    assert (table.rows, table.skipped) == (4, 1)
+    assert table.frame["id"].tolist() == [2**63 - 1, 2, 3]
+
+
+def test_lines_are_counted_with_the_header(tmp_path, write):
+    path = write(tmp_path / "t.csv", ["id,other,size", "1,x,2.5", "2,x,?"])
+    with pytest.raises(DataError, match=r"t\.csv, line 3: .*size '\?'"):
+        read(path, HEADED)
+    assert read(path, HEADED, skip_malformed=True).frame.to_dict("list") == {"id": [1], "size": [2.5]}
+
+
+def test_whole_numbers_with_a_point_are_whole(tmp_path, write):
+    for lines in (["2.0,a,1,x"], ["2.0,a,1,x", "x,a,1,x"]):
+        assert read(write(tmp_path / "t.csv", lines), PLAIN, skip_malformed=True).frame["id"].tolist() == [2]
+
+
+def test_several_bad_lines_of_both_kinds_are_skipped(tmp_path, write):
+    path = write(tmp_path / "t.csv", ["x,a,1,", GOOD[0], "5,a", GOOD[1], "6,a,-1,"])
+    table = read(path, PLAIN, skip_malformed=True)
+    assert (table.rows, table.skipped) == (5, 3)
+    assert table.frame["name"].tolist() == ["a", "b"]
+
+
+def test_a_line_cut_at_the_end_of_the_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("1,a,1,x\n2,b")
+    with pytest.raises(DataError, match="line 2: the line has 2 fields instead of 4"):
+        read(path, PLAIN)
+    path.write_text("1,a,1,x\n2,b,1,x")  # only the last line feed is missing
+    assert read(path, PLAIN).rows == 2
+
+
+def test_windows_line_ends(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"id,size\r\n1,2\r\n3,4\r\n")
+    assert read(path, HEADED).frame["size"].tolist() == [2, 4]
+
+
+def test_a_stray_carriage_return_is_not_a_row(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"1,a\rb,1,x\n")
+    with pytest.raises(DataError):
+        read(path, PLAIN)
+
+
+@pytest.mark.parametrize("content", [b"", b"id,size\n"])
+def test_a_file_without_rows(tmp_path, content):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"holds no rows|line 1"):
+        read(path, HEADED)
+
+
+def test_nothing_but_malformed_rows(tmp_path, write):
+    for line in ("1,a", "x,a,1,"):
+        with pytest.raises(DataError, match="holds no rows that are not malformed"):
+            read(write(tmp_path / "t.csv", [line]), PLAIN, skip_malformed=True)
+
+
+def test_a_wrong_header(tmp_path, write):
+    with pytest.raises(DataError, match="line 1: .*should name 'size'"):
+        read(write(tmp_path / "t.csv", ["id,weight", "1,2"]), HEADED)
+
+
+@pytest.mark.parametrize("damage", ["cut", "text"])
+def test_a_damaged_archive(tmp_path, write, damage):
+    path: Path = write(tmp_path / "t.csv.gz", GOOD)
+    path.write_bytes(path.read_bytes()[:-12] if damage == "cut" else b"1,a,1,x\n")
+    with pytest.raises(DataError, match="cannot be unpacked"):
+        read(path, PLAIN)

@@ -1,0 +1,184 @@
+"""Google 2011 on a tiny trace with every quirk."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairopt.errors import DataError
+from fairopt.workloads import google2011
+
+from .conftest import MACHINES, TASKS
+
+
+def rows(frame):
+    return {int(machine): tuple(row) for machine, row in zip(frame.index, frame.to_numpy(), strict=True)}
+
+
+def test_machines_at_the_start(google):
+    assert rows(google2011.machines(google(), at=0)) == {1: (0.5, 0.2493), 2: (0.5, 0.4995), 4: (1, 1)}
+
+
+def test_updates_and_removals_are_replayed(google):
+    folder = google()
+    assert rows(google2011.machines(folder, at=699.999999)) == rows(google2011.machines(folder, at=0))
+    assert rows(google2011.machines(folder, at=700)) == {1: (0.5, 0.749), 2: (0.5, 0.4995), 4: (1, 1)}
+    assert rows(google2011.machines(folder, at=800)) == {1: (0.5, 0.749), 4: (1, 1)}
+    assert rows(google2011.machines(folder, at=900)) == {
+        1: (0.5, 0.749),
+        2: (0.5, 0.4995),
+        4: (1, 1),
+        5: (0.25, 0.2498),
+    }
+
+
+def test_every_machine_ever_seen(google):
+    gone = [*MACHINES, "950000000,5,1,HofLGzk1Or/8=,0.25,0.2498"]
+    assert set(rows(google2011.machines(google(gone), at=None))) == {1, 2, 4, 5}
+    assert 5 not in rows(google2011.machines(google(gone), at=950))
+
+
+def test_a_user_asks_for_the_mean_of_its_tasks_each_once(google):
+    snapshot = google2011.cluster(google(), at=0)
+    cluster = snapshot.cluster
+    assert cluster.users == ("alice+/a", "bob+++++")
+    assert cluster.resources == ("cpu", "memory")
+    # alice's other task has no request; the SCHEDULE row does not count again
+    np.testing.assert_array_equal(cluster.demand, [[0.02, 0.04], [7.5e-05, 0]])
+    assert cluster.servers == ("machine1", "machine2", "machine4")
+    assert np.isinf(cluster.max_tasks).all()
+
+
+def test_users_that_ask_for_nothing_are_left_out_and_listed(google):
+    snapshot = google2011.cluster(google(), at=0)
+    assert snapshot.left_out == {
+        "carol+++cccccccc=": "its tasks request nothing",
+        "dave++++dddddddd=": "no request of its tasks is known",
+    }
+    report = snapshot.report
+    assert report["users found"] == 4 and report["users left out"] == 2
+    assert report["machines found"] == 4 and report["machines left out, capacity unknown"] == 1
+    assert report["task_events rows read"] == len(TASKS) and report["tasks found"] == 5
+
+
+def test_tasks_come_and_go(google):
+    folder = google()
+
+    def names(**when):
+        return google2011.cluster(folder, **when).cluster.users
+
+    assert names(at=600.03) == ("alice+/a", "bob+++++")  # evicted and submitted again in the same microsecond
+    assert names(at=700) == ("alice+/a",)  # bob has finished
+    assert names(at=600, window=100) == ("alice+/a", "bob+++++")  # bob was there at the beginning
+    assert names(at=700, window=100) == ("alice+/a", "erin++++")
+    assert google2011.tasks(folder, at=700).shape == (5, 5)
+
+
+def test_a_task_that_is_submitted_twice_counts_once(google):
+    cluster = google2011.cluster(google(), at=700, max_tasks=True).cluster
+    np.testing.assert_allclose(cluster.demand, [[0.04, 0.06]])  # the mean of (0.02, 0.04) and (0.06, 0.08)
+    assert cluster.max_tasks.tolist() == [3]  # with the one of unknown request
+
+
+def test_an_evicted_task_is_gone_until_it_is_submitted_again(google):
+    evicted = [line for line in TASKS if not line.startswith("600030000,,10,1,,0")]
+    before = google2011.tasks(google(tasks=evicted), at=600)
+    after = google2011.tasks(google(tasks=evicted), at=601)
+    assert set(map(tuple, before[["job", "task"]].to_numpy())) - set(map(tuple, after[["job", "task"]].to_numpy())) == {
+        (10, 1)
+    }
+
+
+def test_tasks_without_a_submission_are_counted(google):
+    snapshot = google2011.cluster(google(tasks=[*TASKS, "900000000,,15,0,9,1,zoe,2,0,1,1,1,0"]), at=900)
+    assert snapshot.report["tasks left out, never submitted"] == 1
+
+
+def test_several_parts_are_read_until_the_window_ends(google, write):
+    folder = google()
+    later = folder / "task_events" / "part-00002-of-00500.csv.gz"
+    frank = "1000000000,,16,0,,0,frank+++ffffffff=,2,0,0.1,0.1,0,0"
+    write(folder / "task_events" / "part-00001-of-00500.csv.gz", [frank])
+    write(later, ["rubbish"])
+    before = google2011.cluster(folder, at=999)
+    assert "frank+++" not in before.cluster.users
+    assert before.report["task_events rows read"] == len(TASKS) + 1
+    with pytest.raises(DataError, match=r"part-00002-of-00500\.csv\.gz, line 1"):
+        google2011.cluster(folder, at=1000)
+    write(later, [frank.replace("1000000000,,16", "2000000000,,17")])
+    at_last = google2011.cluster(folder, at=1000, max_tasks=True).cluster
+    assert at_last.max_tasks[at_last.users.index("frank+++")] == 1
+
+
+def test_users_are_drawn_with_the_generator(google):
+    folder = google()
+    drawn = [google2011.cluster(folder, users=1, servers=2, rng=np.random.default_rng(k)) for k in (0, 0, 1, 2, 3, 4)]
+    assert drawn[0].cluster == drawn[1].cluster
+    assert {snapshot.cluster.users for snapshot in drawn} == {("alice+/a",), ("bob+++++",)}
+    assert all(snapshot.cluster.shape == (1, 2, 2) for snapshot in drawn)
+    half = google2011.cluster(folder, users=0.5, rng=np.random.default_rng(0))
+    assert len(half.cluster.users) == 1
+    assert "1 of 2 users" in half.source
+
+
+@pytest.mark.parametrize(
+    ("wanted", "what"),
+    [(3, "only 2"), (0, ">= 1"), (1.5, "at most 1"), (0.0, "above 0"), (True, "whole number")],
+)
+def test_numbers_of_users_that_make_no_sense(google, rng, wanted, what):
+    with pytest.raises(DataError, match=what):
+        google2011.cluster(google(), users=wanted, rng=rng)
+
+
+def test_a_draw_needs_a_generator(google):
+    with pytest.raises(DataError, match="rng="):
+        google2011.cluster(google(), users=1)
+    assert len(google2011.cluster(google(), users=2).cluster.users) == 2  # all of them: nothing to draw
+
+
+def test_long_names_where_short_ones_collide(google):
+    tasks = ["0,,1,0,,0,sameprefix1,2,0,1,1,1,0", "0,,2,0,,0,sameprefix2,2,0,1,1,1,0"]
+    assert google2011.cluster(google(tasks=tasks)).cluster.users == ("sameprefix1", "sameprefix2")
+
+
+@pytest.mark.parametrize("machine", ["0,6,3,p,1,1", "0,6,0,p,1", "0,6,0,p,one,1", "0,6,0,p,-1,1", "0,,0,p,1,1"])
+def test_malformed_machine_rows(google, machine):
+    folder = google([*MACHINES[:3], machine, *MACHINES[3:]])
+    with pytest.raises(DataError, match=r"machine_events.part-00000-of-00001\.csv\.gz, line 4:"):
+        google2011.cluster(folder)
+    snapshot = google2011.cluster(folder, skip_malformed=True)
+    assert snapshot.report["machine_events rows skipped as malformed"] == 1
+    assert snapshot.cluster == google2011.cluster(google()).cluster
+
+
+@pytest.mark.parametrize("task", ["0,,1,0,,9,u,2,0,1,1,1,0", "0,,1,0,,0,u,2,0,1", "0,,1,x,,0,u,2,0,1,1,1,0"])
+def test_malformed_task_rows(google, task):
+    folder = google(tasks=[*TASKS, task])
+    with pytest.raises(DataError, match=rf"task_events.part-00000-of-00500\.csv\.gz, line {len(TASKS) + 1}:"):
+        google2011.cluster(folder, at=1e6)
+    report = google2011.cluster(folder, at=1e6, skip_malformed=True).report
+    assert report["task_events rows skipped as malformed"] == 1
+
+
+def test_folders(google, tmp_path):
+    folder = google()
+    expected = google2011.cluster(folder).cluster
+    for directory in (tmp_path, str(folder), folder / "task_events", folder / "machine_events"):
+        assert google2011.cluster(directory).cluster == expected
+    with pytest.raises(DataError, match=r"not a folder; expected .*machine_events and task_events"):
+        google2011.cluster(tmp_path / "missing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"holds no trace.*machine_events and task_events"):
+        google2011.cluster(tmp_path / "empty")
+
+
+def test_an_instant_with_nobody(google):
+    with pytest.raises(DataError, match="0 users"):
+        google2011.cluster(google(), at=-1)
+    with pytest.raises(DataError, match="window >= 0"):
+        google2011.cluster(google(), at=0, window=-1)
+
+
+def test_rows_out_of_order_are_replayed_in_order(google):
+    shuffled = [MACHINES[k] for k in (5, 4, 0, 1, 2, 3, 6, 7)]
+    assert rows(google2011.machines(google(shuffled), at=800)) == {1: (0.5, 0.749), 4: (1, 1)}

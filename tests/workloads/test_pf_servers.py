@@ -1,0 +1,56 @@
+"""The servers of the paper's section 6."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from fairopt.errors import DataError
+from fairopt.workloads import pf_servers
+
+
+def test_types_locations_and_links():
+    servers = pf_servers(18)
+    assert servers.resources == ("cpu", "memory", "disk", "received", "transmitted")
+    expected = {
+        (cpu, memory, disk, down, up)
+        for cpu, memory in ((4, 12), (8, 8), (16, 4))
+        for disk in (32, 100)
+        for down, up in ((1000, 100), (2000, 1000))
+    }
+    counts = Counter(map(tuple, servers.capacity))
+    assert set(counts) == expected
+    assert {count for row, count in counts.items() if row[2] == 32} == {2}  # locations 1 and 3
+    assert {count for row, count in counts.items() if row[2] == 100} == {1}
+    assert len(set(servers.names)) == 18
+
+
+def test_twenty_servers_rotate():
+    capacity = pf_servers().capacity
+    assert capacity.shape == (20, 5)
+    assert Counter(capacity[:, 0]) == {4: 7, 8: 7, 16: 6}
+    assert Counter(capacity[:, 2]) == {32: 14, 100: 6}
+    assert Counter(capacity[:, 4]) == {100: 11, 1000: 9}
+
+
+def test_another_choice():
+    servers = pf_servers(2, types=[3, 3], locations=[2, 1], links=[2, 1], split_disk=True)
+    assert servers.resources == ("cpu", "memory", "disk_read", "disk_write", "received", "transmitted")
+    np.testing.assert_array_equal(servers.capacity, [[16, 4, 100, 100, 2000, 1000], [16, 4, 32, 32, 1000, 100]])
+    assert servers.names == ("s1-t3-l2-n2", "s2-t3-l1-n1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ({"count": 0}, "servers must be a whole number >= 1"),
+        ({"count": 2, "types": [1]}, "types must be 2 integers from 1 to 3"),
+        ({"count": 2, "locations": [0, 1]}, "locations must be 2 integers from 1 to 3"),
+        ({"count": 2, "links": [1, 3]}, "links must be 2 integers from 1 to 2"),
+    ],
+)
+def test_wrong_choices(arguments, what):
+    with pytest.raises(DataError, match=what):
+        pf_servers(**arguments)

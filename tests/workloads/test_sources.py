@@ -1,0 +1,136 @@
+"""Workloads by name."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from fairopt.errors import DataError
+from fairopt.workloads import (
+    alibaba_like,
+    bitbrains_like,
+    google2011,
+    google_like,
+    known,
+    open_source,
+    traces_root,
+)
+from fairopt.workloads._registry import GENERATORS, READERS
+
+from .test_bitbrains import START, every
+
+
+@pytest.fixture(autouse=True)
+def without_traces(monkeypatch):
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+
+
+@pytest.fixture
+def vms(bitbrains):
+    return bitbrains({vm: every(300, 12, mhz=100.0 * vm) for vm in range(1, 11)})
+
+
+def test_generators_by_name():
+    rng = np.random.default_rng
+    assert open_source("google-like?users=5&servers=6&seed=3").cluster == google_like(rng(3), 5, 6).cluster
+    assert open_source("bitbrains-like", rng=rng(4)).cluster == bitbrains_like(rng(4)).cluster
+    assert open_source("alibaba-like?max_tasks=yes").cluster == alibaba_like(rng(0), max_tasks=True).cluster
+
+
+def test_the_seed_in_the_name_comes_first():
+    name = "bitbrains-like?seed=3"
+    assert open_source(name, rng=np.random.default_rng(9)).cluster == open_source(name).cluster
+    assert open_source(name).cluster != open_source("bitbrains-like?seed=4").cluster
+
+
+def test_a_trace_in_a_named_directory(vms, google, alibaba):
+    cluster = open_source(f"bitbrains:{vms}?vms=4&servers=3&seed=1&at={START}").cluster
+    assert cluster.shape == (4, 3, 5)
+    assert open_source(f"bitbrains:{vms}?vms=all&statistic=provisioned&split_disk=1").cluster.shape == (10, 20, 6)
+    folder = google()
+    for name in ("google", "google2011"):
+        assert open_source(f"{name}:{folder}?at=700").cluster == google2011.cluster(folder, at=700).cluster
+    assert open_source(f"google:{folder}?users=0.5").cluster.shape == (1, 3, 2)
+    assert open_source(f"alibaba:{alibaba()}?by=qos,num_gpu").cluster.users[0] == "BE/0/any"
+
+
+@pytest.mark.parametrize("how", ["argument", "environment", "trace folder"])
+def test_a_trace_below_the_traces_root(vms, tmp_path, monkeypatch, how):
+    if how == "argument":
+        snapshot = open_source("bitbrains?vms=3", traces=tmp_path)
+    elif how == "environment":
+        monkeypatch.setenv("FAIROPT_TRACES", str(tmp_path))
+        snapshot = open_source("bitbrains?vms=3")
+    else:
+        snapshot = open_source("bitbrains?vms=3", traces=tmp_path / "bitbrains")
+    assert str(vms) in snapshot.source
+    assert snapshot.cluster.shape[0] == 3
+
+
+def test_the_generator_stands_in_and_says_so(vms, tmp_path):
+    snapshot = open_source("google?users=5&seed=2")
+    assert snapshot.cluster == google_like(np.random.default_rng(2), users=5).cluster
+    assert "calibrated generator in place of the trace google2011: FAIROPT_TRACES is not set" in snapshot.source
+    other = open_source("alibaba", traces=tmp_path)
+    assert other.cluster == alibaba_like(np.random.default_rng(0)).cluster
+    assert f"{tmp_path} holds no folder alibaba" in other.source
+    assert open_source("bitbrains?vms=3").cluster == bitbrains_like(np.random.default_rng(0), vms=3).cluster
+
+
+def test_an_option_is_never_dropped_by_the_stand_in():
+    with pytest.raises(DataError, match="option at of google2011 needs the trace.*FAIROPT_TRACES"):
+        open_source("google?at=600")
+    for name in ("google?users=0.1", "bitbrains?vms=all"):
+        with pytest.raises(DataError, match="must be a whole number where there is no trace"):
+            open_source(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("gogle", "no workload 'gogle'; known are google2011, bitbrains, alibaba, google, google-like"),
+        ("bitbrains?vm=3", "bitbrains has no option 'vm'; known are at, window, vms, servers"),
+        ("google-like?at=3", "google-like has no option 'at'; known are users, servers, max_tasks, seed"),
+        ("bitbrains-like?vms=many", "option vms of bitbrains-like cannot be 'many'"),
+        ("bitbrains-like?split_disk=maybe", "option split_disk of bitbrains-like cannot be 'maybe'"),
+        ("google-like?users", "option=value"),
+        ("google-like?users=3&users=4", "twice"),
+        ("google-like?seed=-1", "seed must be a whole number"),
+        ("google-like:somewhere", "takes no directory"),
+        ("google:", "names no directory"),
+        ("google:/no/such/folder", "is not a folder"),
+    ],
+)
+def test_names_that_do_not_work(name, what):
+    with pytest.raises(DataError, match=what):
+        open_source(name)
+
+
+def test_the_traces_root(tmp_path, monkeypatch):
+    assert traces_root() is None
+    assert traces_root(tmp_path) == tmp_path
+    monkeypatch.setenv("FAIROPT_TRACES", str(tmp_path))
+    assert traces_root() == tmp_path
+    monkeypatch.setenv("FAIROPT_TRACES", str(tmp_path / "gone"))
+    with pytest.raises(DataError, match="variable FAIROPT_TRACES names .*gone, which is not a folder"):
+        open_source("google")
+    with pytest.raises(DataError, match="traces names .*lost, which is not a folder"):
+        traces_root(tmp_path / "lost")
+
+
+def test_known_names():
+    assert set(known()) == {"google2011", "bitbrains", "alibaba", "google-like", "bitbrains-like", "alibaba-like"}
+    assert all("\n" not in line and line.endswith("seed") for line in known().values())
+
+
+@pytest.mark.parametrize("name", [*READERS, *GENERATORS])
+def test_every_option_is_an_argument_and_every_argument_an_option(name):
+    entry = {**READERS, **GENERATORS}[name]
+    assert {"rng", *entry.options} == set(inspect.signature(entry.function).parameters) - {"directory"}
+
+
+def test_a_snapshot_prints_its_story(google):
+    text = str(google2011.cluster(google()))
+    assert text.startswith("Google 2011 (") and "users left out: 2" in text
