@@ -78,6 +78,17 @@ def solve(problem: cp.Problem, solver: str) -> Run:
     return Run(solver, str(problem.status), max(total - solving, 0.0), solving, float(problem.value))
 
 
+def first_success(problem: cp.Problem, wanted: str | None = None) -> Run:
+    """Solve with the first solver that returns values at all."""
+    failures = []
+    for name in solvers_for(problem, wanted):
+        try:
+            return solve(problem, name)
+        except SolverError as error:
+            failures.append(error)
+    raise failures[0]
+
+
 def _options(solver: str) -> dict[str, Any]:
     return {"highs_options": OPTIONS[solver]} if solver == "HIGHS" else dict(OPTIONS[solver])
 

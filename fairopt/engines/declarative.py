@@ -21,7 +21,7 @@ from ..errors import SolverError
 from ..polytope import Polytope
 from . import convex
 from .leximin import LeximinProblem
-from .program import Formulation, Leximin, Program
+from .program import ClusterProgram, Formulation, Leximin, Program
 
 Array = NDArray[np.float64]
 Formulate = Callable[[Program], Formulation]
@@ -55,7 +55,7 @@ def solutions(
         yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody can run anything")
         return
     start = time.perf_counter()
-    program = Program(polytope, criterion)
+    program = ClusterProgram(polytope, criterion)
     formulation = formulate(program)
     if isinstance(formulation.objective, Leximin):
         problem = LeximinProblem(formulation)
@@ -83,7 +83,7 @@ def solutions(
 
 def _maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[convex.Run]]:
     """The share of every user under max-min, (users,): the unit in which shares are near 1."""
-    program = Program(polytope, replace(criterion, alpha=np.inf))
+    program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
     problem = LeximinProblem(Formulation(Leximin(program.share / program.weight), program.constraints))
     return problem.solve() * program.weight, problem.runs
 
@@ -96,7 +96,7 @@ def _concave(
     own = criterion.restrict(polytope.users)
     while True:
         start = time.perf_counter()
-        program = Program(polytope, criterion, unit, held)
+        program = ClusterProgram(polytope, criterion, unit, held)
         formulation = formulate(program)
         problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
         build += time.perf_counter() - start

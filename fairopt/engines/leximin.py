@@ -24,6 +24,10 @@ Array = NDArray[np.float64]
 _POSITIVE = 1e-3
 
 
+#: Levels that could rise by less than this part, all free users together, are final.
+_NOTHING = 1e-11
+
+
 @dataclass
 class LeximinProblem:
     """A compiled round, re-solved as its parameters change (and as parameters of the levels change)."""
@@ -35,19 +39,21 @@ class LeximinProblem:
         assert isinstance(self.formulation.objective, Leximin)
         self.levels = self.formulation.objective.levels
         count = self.levels.shape[0]
+        constraints = list(self.formulation.constraints.values())
         self._common = cp.Variable(name="level")
         self._free = cp.Parameter(count, nonneg=True)
         self._floor = cp.Parameter(count)
         self._held = self.levels >= cp.multiply(self._free, self._common) + self._floor
-        constraints = [*self.formulation.constraints.values(), self._held]
-        self._round = cp.Problem(cp.Maximize(self._common), constraints)
-        rising = cp.sum(cp.multiply(self._free, self.levels))
-        self._rest = cp.Problem(
-            cp.Maximize(rising), [*self.formulation.constraints.values(), self.levels >= self._floor]
-        )
+        self._round = cp.Problem(cp.Maximize(self._common), [*constraints, self._held])
+        excess = cp.sum(cp.multiply(self._free, self.levels - self._floor))
+        self._rest = cp.Problem(cp.Maximize(excess), [*constraints, self.levels >= self._floor])
 
-    def solve(self, solver: str | None = None) -> Array:
-        """The lexicographically largest levels; the variables hold an allocation that has them."""
+    def solve(self, solver: str | None = None, base: Array | None = None) -> Array:
+        """The lexicographically largest levels; the variables hold an allocation that has them.
+
+        `base` are levels that users have in any case. Users far above the others would each need a round only to
+        find that they cannot rise: with `base`, one program after every round looks whether anybody still can.
+        """
         free = np.ones(self.levels.shape[0], dtype=bool)
         floor = np.zeros(len(free))
         for _ in range(len(free)):
@@ -60,17 +66,15 @@ class LeximinProblem:
             frozen = free & (price >= _POSITIVE * price.max())
             floor[frozen] = common
             free &= ~frozen
+            if free.any() and base is not None:
+                reached = np.where(free, np.maximum(common, base), floor)
+                self._free.value, self._floor.value = free.astype(float), reached
+                if self._run(self._rest, solver).value <= _NOTHING * float(reached[free].sum()):
+                    return reached
             if not free.any():
                 break
         return floor
 
-    def _run(self, problem: cp.Problem, solver: str | None) -> None:
-        failure: SolverError | None = None
-        for name in convex.solvers_for(problem, solver):
-            try:
-                self.runs.append(convex.solve(problem, name))
-                return
-            except SolverError as error:
-                failure = failure or error
-        assert failure is not None
-        raise failure
+    def _run(self, problem: cp.Problem, solver: str | None) -> convex.Run:
+        self.runs.append(convex.first_success(problem, solver))
+        return self.runs[-1]

@@ -32,51 +32,79 @@ class Formulation:
 
 
 class Program:
-    """The users, tasks and constraints of a cluster, for those users who can run anything.
+    """What formulations are written in.
 
     Attributes
     ----------
     fraction : cp.Variable (pairs,)
         `x[n,i]/gamma[n,i]`, of the usable pairs.
     user_tasks : cp.Expression (users,)
-        `x_n`, in tasks.
+        `x_n`, in tasks, of those users who can run anything.
     share : cp.Expression (users,), or (pairs,) in the scope `each`
-        `sigma_n = u_n x_n` with the criterion's share per task.
+        `sigma_n = u_n x_n` with the criterion's share per task; virtual dominant shares in the per-server game.
     weight : (users,), or (pairs,) in the scope `each`
         `phi_n`.
     unit : (users,)
-        What shares are measured in while solving, by default 1. A scaling, not part of the mathematics:
-        large alpha needs shares near 1 (each divided by its max-min level) to be solved at all.
-    held : (users,)
-        Tasks that a user keeps while the others are settled (0: nobody is held). Also a numerical matter: users
-        whose welfare is far below the largest need a solve of their own.
+        What shares are measured in while solving. A scaling, not part of the mathematics: large alpha needs shares
+        near 1 (each divided by its max-min level) to be solved at all.
+    scaled_share : cp.Expression
+        `share / unit`.
     constraints : dict of str to cp.Constraint
-        `capacity`, `max_tasks` where a limit can bind, `held` where somebody is held.
+        `capacity`, `max_tasks` where a limit can bind, and `held` where users keep what they have.
+    """
+
+    fraction: cp.Variable
+    user_tasks: cp.Expression
+    share: cp.Expression
+    scaled_share: cp.Expression
+    weight: Array
+    unit: Array
+    constraints: dict[str, cp.Constraint]
+
+    def factor(self, alpha: float) -> Array | cp.Parameter:
+        """`phi_n^alpha unit_n^(1-alpha)`, the largest made 1: what the welfare of a scaled share counts."""
+        return welfare_factor(self.weight, self.unit, alpha)
+
+
+def welfare_factor(weight: Array, unit: Array, alpha: float, held: Array | None = None) -> Array:
+    """`weight^alpha unit^(1-alpha)` without overflow, the largest 1, and 0 for those held."""
+    log_factor = alpha * np.log(weight) + (1 - alpha) * np.log(unit)
+    if held is not None:
+        log_factor = np.where(held > 0, -np.inf, log_factor)
+    return np.asarray(np.exp(log_factor - log_factor.max()))
+
+
+class ClusterProgram(Program):
+    """The users of a whole cluster with a share that is global (or one per pair, in the scope `each`).
+
+    `held` (users,) are tasks that a user keeps while others are settled (0: nobody is held). A numerical matter:
+    users whose welfare is far below the largest need a solve of their own.
     """
 
     def __init__(
         self, polytope: Polytope, criterion: Criterion, unit: Array | None = None, held: Array | None = None
     ) -> None:
-        self.polytope = polytope
-        self.criterion = criterion.restrict(polytope.users)
-        pairs = len(polytope.gamma)
-        self.fraction = cp.Variable(pairs, nonneg=True, name="fraction")
-        self.user_tasks: cp.Expression = polytope.tasks @ self.fraction
+        own = criterion.restrict(polytope.users)
+        self.fraction = cp.Variable(len(polytope.gamma), nonneg=True, name="fraction")
+        self.user_tasks = polytope.tasks @ self.fraction
         if criterion.scope == "each":
             # On its own server, a user's dominant share is the fraction of its monopoly tasks.
-            self.share: cp.Expression = self.fraction
-            self.weight: Array = self.criterion.weight[polytope.pair_user]
+            self.share, self.weight = self.fraction, own.weight[polytope.pair_user]
         else:
-            self.share = sp.diags(self.criterion.share) @ polytope.tasks @ self.fraction
-            self.weight = self.criterion.weight
-        self.unit: Array = np.ones(len(self.weight)) if unit is None else unit
-        self.constraints: dict[str, cp.Constraint] = {"capacity": polytope.use @ self.fraction <= 1}
+            self.share = sp.diags(own.share) @ polytope.tasks @ self.fraction
+            self.weight = own.weight
+        self.unit = np.ones(len(self.weight)) if unit is None else unit
+        self.scaled_share = cp.multiply(1 / self.unit, self.share)
+        self.constraints = {"capacity": polytope.use @ self.fraction <= 1}
         if len(polytope.limited) and criterion.scope != "each":
             self.constraints["max_tasks"] = polytope.use_of_limit @ self.fraction <= 1
-        self.held: Array = np.zeros(len(polytope.users)) if held is None else held
-        if kept := np.flatnonzero(self.held).tolist():
-            relative = sp.diags(1 / self.held[kept]) @ polytope.tasks[kept]
+        self._held: Array = np.zeros(len(polytope.users)) if held is None else held
+        if kept := np.flatnonzero(self._held).tolist():
+            relative = sp.diags(1 / self._held[kept]) @ polytope.tasks[kept]
             self.constraints["held"] = relative @ self.fraction >= 1 - 1e-12
+
+    def factor(self, alpha: float) -> Array:
+        return welfare_factor(self.weight, self.unit, alpha, self._held)
 
 
 def alpha_fair(program: Program, alpha: float) -> Formulation:
@@ -86,10 +114,7 @@ def alpha_fair(program: Program, alpha: float) -> Formulation:
     `B_n = phi_n^alpha unit_n^(1-alpha)` and `g(t) = (t^(1-alpha) - 1)/(1-alpha)`, `log t` at alpha = 1. g is
     written with exact power cones and without its constant, which would drown it near alpha = 1.
     """
-    scaled = cp.multiply(1 / program.unit, program.share)
-    log_factor = alpha * np.log(program.weight) + (1 - alpha) * np.log(program.unit)
-    log_factor = np.where(program.held > 0, -np.inf, log_factor)
-    factor = np.exp(log_factor - log_factor.max())
+    scaled, factor = program.scaled_share, program.factor(alpha)
     constraints = dict(program.constraints)
     if alpha == 0:
         return Formulation(cp.Maximize(factor @ scaled), constraints)
@@ -116,7 +141,7 @@ def power_mean(program: Program, beta: float) -> tuple[cp.Variable, dict[str, cp
     weight = np.exp(log_weight - log_weight.max())
     count = len(weight)
     mean, gain = cp.Variable(nonneg=True, name="mean"), cp.Variable(count, name="gain")
-    scaled = cp.multiply(1 / program.unit, program.share)
+    scaled = program.scaled_share
     means = mean * np.ones(count)
     if p > 0:
         cone = cp.PowCone3D(scaled, means, means + p * gain, p)  # t^p M^(1-p) >= M + p h

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -13,58 +12,86 @@ from numpy.typing import NDArray
 from ..criteria import Criterion
 from ..engines import convex
 from ..engines.leximin import LeximinProblem
-from ..engines.program import Formulation, Leximin
-from ..errors import SolverError
+from ..engines.program import Formulation, Leximin, Program, welfare_factor
 from ..polytope import Polytope
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-class ServerProgram:
-    """The own column of server i, in the vocabulary of `engines.program.Program`.
+class ServerProgram(Program):
+    """The own column of one server: shares are virtual dominant shares `s[n,i] = (y_n + x[n,i])/gamma[n,i]`.
 
-    Attributes
-    ----------
-    fraction : cp.Variable (users here,)
-        `x[n,i]/gamma[n,i]`.
-    share : cp.Expression (users here,)
-        Virtual dominant shares `s[n,i] = (y_n + x[n,i])/gamma[n,i]`, y_n what n has elsewhere, divided by `unit`
-        (a scaling: `unit` itself reads 1, and `weight` carries what the scaling leaves).
-    weight : (users here,)
-        `phi_n`.
-    constraints : `capacity`, and `max_tasks` where a limit can bind.
+    What the others give, `y_n`, and the unit of the shares are parameters (`give`), so that nothing is compiled
+    twice. alpha cannot be one: CVXPY would have to know the cones in advance.
     """
 
     def __init__(self, polytope: Polytope, criterion: Criterion, server: int) -> None:
-        self.polytope, self.server = polytope, server
+        self.alpha = criterion.alpha
         self.pairs: Index = np.flatnonzero(polytope.pair_server == server)
         self.users: Index = polytope.pair_user[self.pairs]
-        own = criterion.restrict(polytope.users)
-        self.criterion = own
+        self.rows: Index = np.flatnonzero(polytope.row_server == server)
         self.gamma: Array = polytope.gamma[self.pairs]
-        self.weight: Array = own.weight[self.users]
-        count = len(self.pairs)
-        self.fraction = cp.Variable(count, nonneg=True, name=f"fraction of server {server}")
-        self.base = cp.Parameter(count, nonneg=True, name="share had elsewhere")
-        self.inverse_unit = cp.Parameter(count, nonneg=True, name="1/unit")
-        self.factor = cp.Parameter(count, nonneg=True, name="factor")
-        self.share: cp.Expression = self.base + cp.multiply(self.inverse_unit, self.fraction)
-        rows = np.flatnonzero(polytope.row_server == server)
-        self.rows: Index = rows
-        self.constraints: dict[str, cp.Constraint] = {
-            "capacity": sp.csr_matrix(polytope.use[rows][:, self.pairs]) @ self.fraction <= 1
-        }
         self.limit: Array = polytope.limit[self.users]
-        self.room = cp.Parameter(count, nonneg=True, name="room")
+        count = len(self.pairs)
+        self.weight = criterion.restrict(polytope.users).weight[self.users]
+        self.unit = np.ones(count)
+        self.fraction = cp.Variable(count, nonneg=True, name=f"fraction of server {server}")
+        self._elsewhere = cp.Parameter(count, nonneg=True, name="share elsewhere")
+        self._scaled_elsewhere = cp.Parameter(count, nonneg=True, name="share elsewhere / unit")
+        self._inverse_unit = cp.Parameter(count, nonneg=True, name="1 / unit")
+        self._factor = cp.Parameter(count, nonneg=True, name="factor")
+        self._room = cp.Parameter(count, nonneg=True, name="room up to the limit")
+        self.share = self._elsewhere + self.fraction
+        self.user_tasks = cp.multiply(self.gamma, self.share)
+        self.scaled_share = self._scaled_elsewhere + cp.multiply(self._inverse_unit, self.fraction)
+        self.constraints = {"capacity": sp.csr_matrix(polytope.use[self.rows][:, self.pairs]) @ self.fraction <= 1}
         if np.isfinite(self.limit).any():
-            self.constraints["max_tasks"] = self.fraction <= self.room
+            self.constraints["max_tasks"] = self.fraction <= self._room
 
-    def give(self, elsewhere: Array, unit: Array, alpha: float) -> None:
-        """Set what the users have elsewhere, in tasks (users here,), and the unit of their shares."""
-        self.base.value = elsewhere / self.gamma / unit
-        self.inverse_unit.value = 1 / unit
-        self.room.value = np.clip((self.limit - elsewhere) / self.gamma, 0.0, 1.0)
-        if not np.isinf(alpha):
-            log_factor = alpha * np.log(self.weight) + (1 - alpha) * np.log(unit)
-            self.factor.value = np.exp(log_factor - log_factor.max())
+    def factor(self, alpha: float) -> cp.Parameter:
+        return self._factor
+
+    def give(self, elsewhere: Array, unit: Array) -> None:
+        """Set what the users have elsewhere, in tasks, and the unit of their shares; both (users here,)."""
+        self._elsewhere.value = elsewhere / self.gamma
+        self._scaled_elsewhere.value = self._elsewhere.value / unit
+        self._inverse_unit.value = 1 / unit
+        self._room.value = np.clip((self.limit - elsewhere) / self.gamma, 0.0, 1.0)
+        if not np.isinf(self.alpha):
+            self._factor.value = welfare_factor(self.weight, unit, self.alpha)
+
+    @property
+    def base(self) -> Array:
+        """Weighted virtual dominant shares from elsewhere: levels that users have in any case."""
+        return np.asarray(self._elsewhere.value / self.weight)
+
+
+class ServerProblem:
+    """The best response of one server, as its mechanism formulates it."""
+
+    def __init__(
+        self, polytope: Polytope, criterion: Criterion, server: int, formulate: Callable[[Program], Formulation]
+    ) -> None:
+        self.program = ServerProgram(polytope, criterion, server)
+        self.formulation = formulate(self.program)
+        self.runs: list[convex.Run] = []
+        self._maxmin: LeximinProblem | None = None
+        if isinstance(self.formulation.objective, Leximin):
+            self._maxmin = LeximinProblem(self.formulation, self.runs)
+        else:
+            self._problem = cp.Problem(self.formulation.objective, list(self.formulation.constraints.values()))
+
+    def respond(self, elsewhere: Array, share: Array, solver: str | None = None) -> tuple[Array, Array]:
+        """The server's best fractions (users here,), and prices of its whole capacities (rows here,).
+
+        `elsewhere` is what its users have on other servers, in tasks; `share` their present virtual dominant share.
+        """
+        self.program.give(elsewhere, share)
+        if self._maxmin is not None:
+            self._maxmin.solve(solver, self.program.base)
+        else:
+            self.runs.append(convex.first_success(self._problem, solver))
+        prices = self.formulation.constraints["capacity"].dual_value
+        rows = np.zeros(len(self.program.rows)) if prices is None else np.abs(prices)
+        return np.maximum(self.program.fraction.value, 0.0), rows

@@ -19,9 +19,12 @@ from ..criteria import Criterion
 from ..engines import convex, declarative
 from ..engines.declarative import Solution
 from ..engines.program import Formulation, Program
-from ..errors import CertificateError, DataError, SolverError
+from ..errors import CertificateError, DataError, FairoptError, SolverError
 
 Array = NDArray[np.float64]
+
+#: Parameters that a mechanism's label always shows.
+_SHOWN = ("alpha", "beta")
 
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: dict[str, type[Mechanism]] = {}
@@ -138,14 +141,21 @@ class Mechanism(ABC):
         if best is None:
             raise failure or SolverError(f"{self}: the engine {engine!r} returned no answer")
         if throw:
-            raise _complaint(self, best, tol)
+            raise self.complaint(best, tol)
         return best
+
+    def complaint(self, best: Allocation, tol: float) -> FairoptError:
+        """The error for a best answer whose certificate misses `tol`."""
+        text = f"{self}: {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r})"
+        if best.stats.status == "optimal" and tol >= self.default_tol:
+            return CertificateError(f"{text}. This is a bug: please report it with the cluster (cluster.save(...))")
+        return SolverError(f"{text}. Relax tol, try another solver or engine, or take it flagged with throw=False")
 
     def __str__(self) -> str:
         shown = [
             f"{field.name}={_plain(value)}"
             for field in dataclasses.fields(self)
-            if field.repr and (value := getattr(self, field.name)) is not None
+            if (value := getattr(self, field.name)) is not None and (value != field.default or field.name in _SHOWN)
         ]
         return f"{self.title or type(self).__name__}({', '.join(shown)})" if shown else self.title or type(self).__name__
 
@@ -188,10 +198,3 @@ def _stats(solution: Solution, certify: float) -> Stats:
         certify=certify,
         versions=dict(convex.versions()),
     )
-
-
-def _complaint(mechanism: Mechanism, best: Allocation, tol: float) -> Exception:
-    text = f"{mechanism}: certificate {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r})"
-    if best.stats.status == "optimal" and tol >= mechanism.default_tol:
-        return CertificateError(f"{text}. This is a bug: please report it with the cluster (cluster.save(...))")
-    return SolverError(f"{text}. Relax tol, try another solver or engine, or take it flagged with throw=False")

@@ -132,7 +132,6 @@ def _frame(body: bytes, names: tuple[str, ...], layout: Format) -> pd.DataFrame:
         na_values=[""],
         quoting=csv.QUOTE_NONE,
         skipinitialspace=True,  # also the tab after a semicolon
-        skip_blank_lines=False,
         encoding_errors="replace",
     )
     return frame.rename(columns={index: column.name for index, column in where.items()})
@@ -151,6 +150,8 @@ def _parse(body: bytes, names: tuple[str, ...], layout: Format, rows: int) -> pd
         values = frame[column.name]
         missing = values.isna()
         if missing.any() and not column.optional:
+            return None
+        if column.kind == "int" and values.dtype != np.int64:  # some versions of pandas turn to unsigned ones
             return None
         if column.kind != "text":
             inside = (values >= column.least) & (values <= column.most) & np.isfinite(values)

@@ -69,8 +69,8 @@ def measure(columns: tuple[str, ...], values: Array, rng: np.random.Generator) -
 
 
 def rank_correlations(values: Array) -> Array:
-    """Spearman's, (columns, columns)."""
-    return np.asarray(np.corrcoef(rankdata(values, axis=0), rowvar=False))
+    """Spearman's, (columns, columns); values that differ by rounding alone count as equal."""
+    return np.asarray(np.corrcoef(rankdata(values.astype(np.float32), axis=0), rowvar=False))
 
 
 def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Array, second: Array) -> float:

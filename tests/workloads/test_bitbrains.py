@@ -63,6 +63,15 @@ def test_the_window_counts_by_time_and_not_by_row(bitbrains):
     assert reader.cluster(folder, at=START + 1, window=598, vms=None).cluster.demand[0, 0] == pytest.approx(2.0)
 
 
+def test_many_windows_from_one_reading(bitbrains):
+    folder = bitbrains({1: [row(START, mhz=1000), row(START + 600, mhz=9000)], 2: every(600, 2, mhz=500)})
+    table = reader.samples(folder)
+    assert reader.demands(table, START, 600)["cpu"].to_dict() == {1: 1.0, 2: 0.5}
+    assert reader.demands(table, START + 600, 600)["cpu"].to_dict() == {1: 9.0, 2: 0.5}
+    assert reader.samples(folder, start=START + 1)["time"].tolist() == [START + 600] * 2
+    assert reader.samples(folder, end=START + 600)["vm"].tolist() == [1, 2]
+
+
 def test_a_repeated_time_counts_once(bitbrains):
     rows = [row(START, mhz=1000), row(START, mhz=3000), row(START + 300, mhz=5000)]
     cluster = reader.cluster(bitbrains({1: rows}), at=START, vms=None).cluster

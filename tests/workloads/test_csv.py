@@ -96,8 +96,8 @@ def test_windows_line_ends(tmp_path):
 
 def test_a_stray_carriage_return_is_not_a_row(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_bytes(b"1,a\rb,1,x\n")
-    with pytest.raises(DataError):
+    path.write_bytes(b"1,a,5\r2,b\n")  # one line of four fields; two good rows for pandas
+    with pytest.raises(DataError, match=r"line 1: .*size '5..?r2', which is not a number"):
         read(path, PLAIN)
 
 
@@ -116,7 +116,7 @@ def test_nothing_but_malformed_rows(tmp_path, write):
 
 
 def test_a_wrong_header(tmp_path, write):
-    with pytest.raises(DataError, match="line 1: .*should name 'size'"):
+    with pytest.raises(DataError, match=r"line 1: .*should name 'size'"):
         read(write(tmp_path / "t.csv", ["id,weight", "1,2"]), HEADED)
 
 

@@ -89,6 +89,11 @@ def test_an_evicted_task_is_gone_until_it_is_submitted_again(google):
     }
 
 
+def test_a_task_that_ends_once_more_is_not_there(google):
+    tasks = [*TASKS, "750000000,,11,0,,5,bob+++++bbbbbbbb=,2,0,7.5e-05,0,0.1,0"]  # finished before, killed now
+    assert "bob+++++" not in google2011.cluster(google(tasks=tasks), at=720, window=60).cluster.users
+
+
 def test_tasks_without_a_submission_are_counted(google):
     snapshot = google2011.cluster(google(tasks=[*TASKS, "900000000,,15,0,9,1,zoe,2,0,1,1,1,0"]), at=900)
     assert snapshot.report["tasks left out, never submitted"] == 1
@@ -182,3 +187,5 @@ def test_an_instant_with_nobody(google):
 def test_rows_out_of_order_are_replayed_in_order(google):
     shuffled = [MACHINES[k] for k in (5, 4, 0, 1, 2, 3, 6, 7)]
     assert rows(google2011.machines(google(shuffled), at=800)) == {1: (0.5, 0.749), 4: (1, 1)}
+    many = [f"850000000,{machine},2,p,0.5,{k / 1000}" for k in range(200) for machine in (1, 4)]
+    assert rows(google2011.machines(google([*shuffled, *many]), at=850)) == {1: (0.5, 0.199), 4: (0.5, 0.199)}

@@ -53,6 +53,8 @@ def test_a_trace_in_a_named_directory(vms, google, alibaba):
     for name in ("google", "google2011"):
         assert open_source(f"{name}:{folder}?at=700").cluster == google2011.cluster(folder, at=700).cluster
     assert open_source(f"google:{folder}?users=0.5").cluster.shape == (1, 3, 2)
+    assert np.isinf(open_source(f"google:{folder}?max_tasks=no").cluster.max_tasks).all()
+    assert open_source(f"google:{folder}?max_tasks=yes").cluster.max_tasks.tolist() == [2, 1]
     assert open_source(f"alibaba:{alibaba()}?by=qos,num_gpu").cluster.users[0] == "BE/0/any"
 
 
@@ -80,7 +82,7 @@ def test_the_generator_stands_in_and_says_so(vms, tmp_path):
 
 
 def test_an_option_is_never_dropped_by_the_stand_in():
-    with pytest.raises(DataError, match="option at of google2011 needs the trace.*FAIROPT_TRACES"):
+    with pytest.raises(DataError, match=r"option at of google2011 needs the trace.*FAIROPT_TRACES"):
         open_source("google?at=600")
     for name in ("google?users=0.1", "bitbrains?vms=all"):
         with pytest.raises(DataError, match="must be a whole number where there is no trace"):
@@ -114,9 +116,9 @@ def test_the_traces_root(tmp_path, monkeypatch):
     monkeypatch.setenv("FAIROPT_TRACES", str(tmp_path))
     assert traces_root() == tmp_path
     monkeypatch.setenv("FAIROPT_TRACES", str(tmp_path / "gone"))
-    with pytest.raises(DataError, match="variable FAIROPT_TRACES names .*gone, which is not a folder"):
+    with pytest.raises(DataError, match=r"variable FAIROPT_TRACES names .*gone, which is not a folder"):
         open_source("google")
-    with pytest.raises(DataError, match="traces names .*lost, which is not a folder"):
+    with pytest.raises(DataError, match=r"traces names .*lost, which is not a folder"):
         traces_root(tmp_path / "lost")
 
 

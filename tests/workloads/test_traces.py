@@ -125,6 +125,7 @@ def test_the_committed_tables_are_what_the_script_measures(traces, tmp_path, nam
     assert fresh.keys() == committed.keys()
     for key in ("about", "columns", "servers", "specs"):
         assert fresh.get(key) == committed.get(key)
-    for key in ("probability", "zero", "quantiles", "rank_correlation"):
+    for key in ("probability", "zero", "quantiles"):
         np.testing.assert_allclose(fresh[key], committed[key], rtol=2e-5, atol=1e-9)
+    np.testing.assert_allclose(fresh["rank_correlation"], committed["rank_correlation"], atol=1e-4)
     np.testing.assert_allclose(fresh["normal_correlation"], committed["normal_correlation"], atol=0.02)

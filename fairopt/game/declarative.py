@@ -1,0 +1,111 @@
+"""The reference engine of the per-server game, all of it CVXPY: one program, tilted programs, best responses.
+
+Start: the proportionally fair program, which is the equilibrium for alpha = 1. Then, alpha finite, a few tilted
+programs. Then servers respond in turn (Gauss-Seidel, those first that would gain), until the certificate is content.
+Correct at small size and slow; convergence is observed, not proved, for alpha other than 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificates import exploitability
+from ..cluster import Cluster
+from ..criteria import Criterion
+from ..engines import convex, declarative
+from ..engines.declarative import Solution
+from ..engines.program import Formulation, Program, alpha_fair
+from ..errors import SolverError
+from ..polytope import Polytope
+from . import tilted
+from .server_problem import ServerProblem
+
+Array = NDArray[np.float64]
+
+#: Tilted programs are given up when one gains less than this factor on the exploitability before it.
+_WORTHWHILE = 0.7
+
+
+def solutions(
+    cluster: Cluster,
+    criterion: Criterion,
+    formulate: Callable[[Program], Formulation],
+    tol: float,
+    solver: str | None = None,
+    max_rounds: int = 200,
+) -> Iterator[Solution]:
+    """Ever better answers, for a judge to take the first good one. `formulate` states one server's problem."""
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    best = np.inf
+    solution = None
+    for solution in _central(polytope, criterion, solver):
+        yield solution
+        gap = _worst(polytope, criterion, solution)
+        if gap > _WORTHWHILE * best:
+            break
+        best = gap
+    assert solution is not None
+    if len(polytope.users):
+        yield from _best_responses(polytope, criterion, formulate, solution, tol, solver, max_rounds)
+
+
+def _worst(polytope: Polytope, criterion: Criterion, solution: Solution) -> float:
+    return float(exploitability(polytope, solution.tasks, criterion, solution.prices)[0].max(initial=0.0))
+
+
+def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> Iterator[Solution]:
+    """The proportionally fair program, then tilted ones."""
+    cluster = polytope.cluster
+    share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
+    proportional = replace(criterion, share=share, alpha=1.0, scope="servers")
+    first = next(declarative.solutions(cluster, proportional, lambda program: alpha_fair(program, 1.0), solver))
+    yield first
+    if not len(polytope.users) or criterion.alpha in (0.0, 1.0) or np.isinf(criterion.alpha):
+        return
+    runs, rounds = list(first.runs), first.rounds
+    try:
+        for fractions, prices, run in tilted.solves(polytope, criterion, polytope.fractions(first.tasks), solver):
+            runs.append(run)
+            rounds += 1
+            tasks = polytope.allocation(polytope.inside(fractions))
+            yield Solution(tasks, polytope.unit_prices(prices), "declarative", tuple(runs), first.build, rounds, run.status)
+    except SolverError:
+        # The tilted programs only give a better start; best responses do without.
+        return
+
+
+def _best_responses(
+    polytope: Polytope,
+    criterion: Criterion,
+    formulate: Callable[[Program], Formulation],
+    start: Solution,
+    tol: float,
+    solver: str | None,
+    max_rounds: int,
+) -> Iterator[Solution]:
+    servers = range(polytope.cluster.shape[1])
+    problems: dict[int, ServerProblem] = {}
+    fractions = polytope.inside(polytope.fractions(start.tasks))
+    prices = np.zeros(polytope.use.shape[0]) if start.prices is None else polytope.row_prices(start.prices)
+    runs: list[convex.Run] = list(start.runs)
+    for _ in range(max_rounds):
+        tasks = polytope.allocation(polytope.inside(fractions))
+        gaps = exploitability(polytope, tasks, criterion, polytope.unit_prices(prices))[0]
+        for i in servers:
+            # Who would gain next to nothing may wait, unless everybody is nearly there.
+            if gaps[i] <= 0.1 * min(tol, gaps.max()) or not (polytope.pair_server == i).any():
+                continue
+            if i not in problems:
+                problems[i] = ServerProblem(polytope, criterion, i, formulate)
+            problem, program = problems[i], problems[i].program
+            totals = (polytope.tasks @ fractions)[program.users]
+            elsewhere = np.maximum(totals - program.gamma * fractions[program.pairs], 0.0)
+            fractions[program.pairs], prices[program.rows] = problem.respond(elsewhere, totals / program.gamma, solver)
+            runs += problem.runs
+            problem.runs.clear()
+        tasks = polytope.allocation(polytope.inside(fractions))
+        yield Solution(tasks, polytope.unit_prices(prices), "declarative", tuple(runs), start.build, len(runs), runs[-1].status)

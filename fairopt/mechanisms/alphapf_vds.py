@@ -1,0 +1,53 @@
+"""alphaPF-VDS: every server is alpha-proportionally fair on virtual dominant shares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..cluster import Cluster
+from ..criteria import Criterion
+from ..engines.program import Formulation, Leximin, Program, alpha_fair
+from ._base import Mechanism
+from ._game import GameMechanism
+
+
+@dataclass(frozen=True)
+class AlphaPFVDS(GameMechanism):
+    """Every server i maximises its own utility over its own column of x, given the others:
+
+        U_i(x) = sum_n phi_n f_alpha(s[n,i] / phi_n),    s[n,i] = x_n / gamma[n,i],    x_n = sum_j x[n,j]
+
+    The allocation is a Nash equilibrium of the servers. alpha = 1 is one convex program (CEEI on servers);
+    alpha = infinity is `PSDSF`; alpha = 0 leaves each server a linear program of its own. Otherwise there is no
+    potential in general: that best responses converge, and that x_n is unique, is observed but not proved.
+
+    Parameters
+    ----------
+    alpha : 0 to infinity
+
+    Properties: envy-freeness, sharing incentive and bottleneck fairness (per server) for alpha >= 1; Pareto for
+    alpha = 1. Not Pareto for large alpha (catalogue item 38), not strategy-proof (at alpha = 1 it is CEEI).
+
+    Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, arXiv 1712.10114 (PF), sections 3 to 5.
+    """
+
+    name = "alphapf-vds"
+    title = "alphaPF-VDS"
+    source = "Khamse-Ashari et al., TPDS 2018 (PF)"
+    properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; not SP"
+
+    alpha: float = 1.0
+
+    @classmethod
+    def variants(cls) -> tuple[Mechanism, ...]:
+        return (cls(1.0), cls(3.0))
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return self.game(cluster, self.alpha)
+
+    def formulate(self, program: Program) -> Formulation:
+        """Server i's problem; `program.share` is its users' virtual dominant shares."""
+        if math.isinf(self.alpha):
+            return Formulation(Leximin(program.share / program.weight), program.constraints)
+        return alpha_fair(program, self.alpha)

@@ -1,0 +1,42 @@
+"""Per-Server Dominant Share Fairness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..criteria import Criterion
+from ..engines.program import Formulation, Leximin, Program
+from ._game import GameMechanism
+
+
+@dataclass(frozen=True)
+class PSDSF(GameMechanism):
+    """Every server gives lexicographic max-min of virtual dominant shares, given what users have elsewhere.
+
+        for every i:  lex max min_n  s[n,i] / phi_n,    s[n,i] = x_n / gamma[n,i],    x_n = sum_j x[n,j]
+
+    x is PS-DSF iff for every usable pair (n,i) some resource that n needs is used up on i, and whoever uses it there has
+    a weighted virtual dominant share at most that of n. Such x is not unique (catalogue item 41). The declarative
+    engine returns the one that best responses reach from the proportionally fair allocation of the cluster with
+    proportional servers merged; judge it by its certificate, not by comparing tasks.
+
+    Properties: envy-freeness, sharing incentive, bottleneck fairness (per server). Not Pareto (catalogue item 38).
+
+    Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, ICC 2017 (arXiv 1611.00404), definition 4.
+    """
+
+    name = "ps-dsf"
+    title = "PS-DSF"
+    source = "Khamse-Ashari et al., ICC 2017"
+    properties = "SI, EF, BF; not PO"
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return self.game(cluster, np.inf)
+
+    def formulate(self, program: Program) -> Formulation:
+        """Server i's problem; `program.share` is its users' virtual dominant shares."""
+        virtual_dominant_share = program.share
+        return Formulation(Leximin(virtual_dominant_share / program.weight), program.constraints)
