@@ -1,0 +1,81 @@
+"""fairopt: fair allocation of servers with several resources, every answer with a certificate.
+
+    import fairopt as fo
+
+    cluster = fo.Cluster(capacity=[[9, 18]], demand=[[1, 4], [3, 1]])
+    allocation = fo.DRF().solve(cluster)
+
+Names are loaded when first used, so that importing fairopt stays cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import certificates, errors, harness, mechanisms, metrics, papers, report, workloads
+    from .allocation import Allocation
+    from .certificates import Certificate
+    from .cluster import Cluster
+    from .criteria import Criterion
+    from .harness.compare import compare
+    from .mechanisms.alpha_fair import AlphaFair
+    from .mechanisms.alphapf_vds import AlphaPFVDS
+    from .mechanisms.asset_fairness import AssetFairness
+    from .mechanisms.bottleneck_fairness import BottleneckFairness
+    from .mechanisms.ceei import CEEI
+    from .mechanisms.cmmf import CMMF
+    from .mechanisms.drf import DRF
+    from .mechanisms.drfh import DRFH
+    from .mechanisms.fds import FDS, GFJ
+    from .mechanisms.maxmin import MaxMin
+    from .mechanisms.mqdrf import MQDRF
+    from .mechanisms.per_server_drf import PerServerDRF
+    from .mechanisms.psdsf import PSDSF
+    from .mechanisms.task_maxmin import TaskMaxMin
+    from .mechanisms.tsf import TSF
+    from .mechanisms.utilitarian import Utilitarian
+    from .workloads.sources import open_source
+
+_HOME = {
+    "Allocation": "allocation",
+    "AlphaFair": "mechanisms.alpha_fair",
+    "AlphaPFVDS": "mechanisms.alphapf_vds",
+    "AssetFairness": "mechanisms.asset_fairness",
+    "BottleneckFairness": "mechanisms.bottleneck_fairness",
+    "CEEI": "mechanisms.ceei",
+    "CMMF": "mechanisms.cmmf",
+    "Certificate": "certificates",
+    "Cluster": "cluster",
+    "Criterion": "criteria",
+    "DRF": "mechanisms.drf",
+    "DRFH": "mechanisms.drfh",
+    "FDS": "mechanisms.fds",
+    "GFJ": "mechanisms.fds",
+    "MQDRF": "mechanisms.mqdrf",
+    "MaxMin": "mechanisms.maxmin",
+    "PSDSF": "mechanisms.psdsf",
+    "PerServerDRF": "mechanisms.per_server_drf",
+    "TSF": "mechanisms.tsf",
+    "TaskMaxMin": "mechanisms.task_maxmin",
+    "Utilitarian": "mechanisms.utilitarian",
+    "compare": "harness.compare",
+    "open_source": "workloads.sources",
+}
+_MODULES = ("certificates", "errors", "harness", "mechanisms", "metrics", "papers", "report", "workloads")
+
+__all__ = [*sorted(_HOME), *_MODULES]  # noqa: PLE0604
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

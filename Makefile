@@ -1,0 +1,42 @@
+# Everything from a bare clone: each target makes the virtual environment it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TRACES ?= $(FAIROPT_TRACES)
+
+.PHONY: tables claims test lint types unit clean
+
+tables: $(VENV)/run-ready
+	$(BIN)/fairopt tables --out results $(if $(TRACES),--traces $(TRACES))
+
+claims: $(VENV)/run-ready
+	$(BIN)/fairopt claims
+
+test: lint types unit
+
+lint: $(VENV)/dev-ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/dev-ready
+	$(BIN)/mypy
+
+# One thread per process: the tests run in parallel themselves.
+unit: $(VENV)/dev-ready
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("fairopt needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run-ready: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/dev-ready: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@ $(VENV)/run-ready
+
+clean:
+	rm -rf $(VENV) results build *.egg-info .pytest_cache .mypy_cache .ruff_cache
