@@ -8,6 +8,7 @@ company is not guessed from small duals in a larger one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import cvxpy as cp
@@ -22,10 +23,6 @@ Array = NDArray[np.float64]
 
 #: A dual counts as positive from this part of the largest one on.
 _POSITIVE = 1e-3
-
-
-#: Levels that could rise by less than this part, all free users together, are final.
-_NOTHING = 1e-11
 
 
 @dataclass
@@ -45,36 +42,27 @@ class LeximinProblem:
         self._floor = cp.Parameter(count)
         self._held = self.levels >= cp.multiply(self._free, self._common) + self._floor
         self._round = cp.Problem(cp.Maximize(self._common), [*constraints, self._held])
-        excess = cp.sum(cp.multiply(self._free, self.levels - self._floor))
-        self._rest = cp.Problem(cp.Maximize(excess), [*constraints, self.levels >= self._floor])
 
-    def solve(self, solver: str | None = None, base: Array | None = None) -> Array:
+    def solve(
+        self, solver: str | None = None, base: Array | None = None, cost: Callable[[], Array] | None = None
+    ) -> Array:
         """The lexicographically largest levels; the variables hold an allocation that has them.
 
-        `base` are levels that users have in any case. Users far above the others would each need a round only to
-        find that they cannot rise: with `base`, one program after every round looks whether anybody still can.
+        `base` are levels that users have in any case, and `cost` gives what raising each level costs at the present
+        prices. A user above the common level meets no row that binds, but whoever would have to pay cannot rise.
         """
         free = np.ones(self.levels.shape[0], dtype=bool)
         floor = np.zeros(len(free))
         for _ in range(len(free)):
             self._free.value, self._floor.value = free.astype(float), np.where(free, 0.0, floor)
-            self._run(self._round, solver)
+            self.runs.append(convex.first_success(self._round, solver))
             common = float(self._common.value)
-            price = np.where(free, np.abs(self._held.dual_value), 0.0)
+            price = np.where(free, np.abs(self._held.dual_value) if cost is None else cost(), 0.0)
             if not price.max() > 0:
                 raise SolverError("the linear program of a max-min round has no prices; try another solver")
             frozen = free & (price >= _POSITIVE * price.max())
-            floor[frozen] = common
+            floor[frozen] = common if base is None else np.maximum(common, base[frozen])
             free &= ~frozen
-            if free.any() and base is not None:
-                reached = np.where(free, np.maximum(common, base), floor)
-                self._free.value, self._floor.value = free.astype(float), reached
-                if self._run(self._rest, solver).value <= _NOTHING * float(reached[free].sum()):
-                    return reached
             if not free.any():
                 break
         return floor
-
-    def _run(self, problem: cp.Problem, solver: str | None) -> convex.Run:
-        self.runs.append(convex.first_success(problem, solver))
-        return self.runs[-1]

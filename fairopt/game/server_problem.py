@@ -45,7 +45,8 @@ class ServerProgram(Program):
         self.share = self._elsewhere + self.fraction
         self.user_tasks = cp.multiply(self.gamma, self.share)
         self.scaled_share = self._scaled_elsewhere + cp.multiply(self._inverse_unit, self.fraction)
-        self.constraints = {"capacity": sp.csr_matrix(polytope.use[self.rows][:, self.pairs]) @ self.fraction <= 1}
+        self.use = sp.csr_matrix(polytope.use[self.rows][:, self.pairs])
+        self.constraints = {"capacity": self.use @ self.fraction <= 1}
         if np.isfinite(self.limit).any():
             self.constraints["max_tasks"] = self.fraction <= self._room
 
@@ -89,9 +90,20 @@ class ServerProblem:
         """
         self.program.give(elsewhere, share)
         if self._maxmin is not None:
-            self._maxmin.solve(solver, self.program.base)
+            self._maxmin.solve(solver, self.program.base, self._cost)
         else:
             self.runs.append(convex.first_success(self._problem, solver))
         prices = self.formulation.constraints["capacity"].dual_value
         rows = np.zeros(len(self.program.rows)) if prices is None else np.abs(prices)
         return np.maximum(self.program.fraction.value, 0.0), rows
+
+    def _cost(self) -> Array:
+        """What raising each weighted virtual dominant share costs at the prices of the last round.
+
+        With task limits the multiplier of the limit blocks as well.
+        """
+        constraints = self.formulation.constraints
+        cost = self.program.use.T @ np.abs(constraints["capacity"].dual_value)
+        if "max_tasks" in constraints:
+            cost = cost + np.abs(constraints["max_tasks"].dual_value)
+        return np.asarray(cost * self.program.weight)

@@ -1,0 +1,30 @@
+"""The source papers as data: their worked examples as clusters, and their claims, checked.
+
+    from fairopt import papers
+
+    papers.instance("pf-fig1")     # a Cluster
+    papers.check()                 # a table: every claim, what is printed, ours, what is right, the verdict
+
+One file per paper: `drf`, `drfh`, `lec`, `mqdrf`, `pf`, and `found` for small instances found on the way. Numbers of
+items are those of the project's catalogue of everything that the papers state.
+"""
+
+from __future__ import annotations
+
+from ._check import check
+from ._claim import NOT_REPRODUCED, PAPER_IN_ERROR, REPRODUCED, Claim, Printed
+from ._instance import Instance
+from ._registry import claims, instance, instances
+
+__all__ = [
+    "NOT_REPRODUCED",
+    "PAPER_IN_ERROR",
+    "REPRODUCED",
+    "Claim",
+    "Instance",
+    "Printed",
+    "check",
+    "claims",
+    "instance",
+    "instances",
+]

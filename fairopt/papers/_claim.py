@@ -1,0 +1,123 @@
+"""`Claim`: one statement of a paper, what it prints, what is right, and how to compute it here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from ..cluster import Cluster
+
+Scalar: TypeAlias = bool | str | int | float | Fraction
+Value: TypeAlias = "Scalar | Sequence[Value]"
+Compute: TypeAlias = Callable[[Cluster], object]
+
+REPRODUCED = "reproduced"
+PAPER_IN_ERROR = "paper in error, correct value"
+NOT_REPRODUCED = "NOT REPRODUCED"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper prints: its text, and the values laid out like `Claim.correct`.
+
+    `decimals` is how many decimals were printed, so that 2.5 stands for 2.45 to 2.55 with one; negative for tens.
+    `None`: the values are meant exactly.
+    """
+
+    text: str
+    value: Value
+    decimals: int | None = None
+
+    def agrees(self, correct: Value) -> bool:
+        """Is `correct` what was printed, within its rounding?"""
+        if self.decimals is None:
+            return _same(self.value, correct, lambda right: 1e-12 * abs(right))
+        half = 0.5 * 10.0**-self.decimals
+        return _same(self.value, correct, lambda right: half * (1 + 1e-9))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement and the three values that decide about it.
+
+    Attributes
+    ----------
+    item : int
+        Number in the catalogue of everything the papers state.
+    paper, where : str
+        Key of the paper, and the section, theorem or figure.
+    instance : str
+        Name of the cluster, for `fairopt.papers.instance`.
+    statement : str
+    ours : callable
+        Our value, from the cluster through the mechanisms.
+    correct : numbers, Fractions, True or False, or nested sequences of them
+        Derived by hand; never an earlier output of ours.
+    printed : Printed or None
+        None: the paper prints nothing, the value is derived here.
+    note : str
+    rtol : float
+        Relative tolerance between `ours` and `correct`, absolute where the latter is 0.
+    """
+
+    item: int
+    paper: str
+    where: str
+    instance: str
+    statement: str
+    ours: Compute
+    correct: Value
+    printed: Printed | None = None
+    note: str = ""
+    rtol: float = 1e-6
+
+    def verdict(self, ours: object) -> str:
+        """`reproduced`, `paper in error, correct value ...` or `NOT REPRODUCED`, given our value."""
+        if not _same(ours, self.correct, lambda right: self.rtol * (abs(right) or 1.0)):
+            return NOT_REPRODUCED
+        if self.printed is None or self.printed.agrees(self.correct):
+            return REPRODUCED
+        return f"{PAPER_IN_ERROR} {show(self.correct)}"
+
+
+def show(value: object) -> str:
+    """A value as text: `(45/11, 18/11)`, `3.7279`, `yes`."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return f"({', '.join(show(part) for part in value)})"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _leaves(value: object) -> tuple[object, ...]:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(leaf for part in value for leaf in _leaves(part))
+    return (value,)
+
+
+def _same(left: object, right: object, slack: Callable[[float], float]) -> bool:
+    """Leaf by leaf: numbers within `slack` of the right one, anything else equal and of the same type."""
+    pairs = list(zip(*_padded(_leaves(left), _leaves(right)), strict=True))
+    return bool(pairs) and all(_same_leaf(a, b, slack) for a, b in pairs)
+
+
+def _padded(left: tuple[object, ...], right: tuple[object, ...]) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    return (left, right) if len(left) == len(right) else ((), ())
+
+
+def _same_leaf(a: object, b: object, slack: Callable[[float], float]) -> bool:
+    if _is_number(a) and _is_number(b):
+        return abs(float(a) - float(b)) <= slack(float(b))  # type: ignore[arg-type]
+    return type(a) is type(b) and a == b
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool)

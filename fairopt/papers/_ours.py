@@ -1,0 +1,112 @@
+"""What the claims compute: readings of a mechanism's allocation, as functions of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import Allocation
+from ..cluster import Cluster
+
+Array = NDArray[np.float64]
+Numbers = Callable[[Cluster], Array]
+T = TypeVar("T")
+
+#: The instances of the papers are tiny, so every engine can be asked for more than its default.
+TOL = 1e-8
+
+
+def solve(cluster: Cluster, mechanism: str, **parameters: Any) -> Allocation:
+    """The allocation of a mechanism by name."""
+    from ..mechanisms import get  # here, since CVXPY takes a second to import and the instances do without
+
+    return get(mechanism, **parameters).solve(cluster, tol=TOL)
+
+
+def reading(read: Callable[[Allocation], T], mechanism: str, **parameters: Any) -> Callable[[Cluster], T]:
+    """`read` applied to the allocation of the mechanism."""
+    return lambda cluster: read(solve(cluster, mechanism, **parameters))
+
+
+def tasks(mechanism: str, **parameters: Any) -> Numbers:
+    """Tasks of every user."""
+    return reading(lambda found: found.user_tasks, mechanism, **parameters)
+
+
+def placement(mechanism: str, **parameters: Any) -> Numbers:
+    """Tasks of every user on every server."""
+    return reading(lambda found: found.tasks, mechanism, **parameters)
+
+
+def bundles(mechanism: str, **parameters: Any) -> Numbers:
+    """What every user holds of every resource."""
+    return reading(lambda found: found.usage.sum(axis=1), mechanism, **parameters)
+
+
+def dominant_shares(mechanism: str, **parameters: Any) -> Numbers:
+    """Dominant share of every user."""
+    return reading(lambda found: found.dominant_shares, mechanism, **parameters)
+
+
+def resource_shares(resource: str, mechanism: str, **parameters: Any) -> Numbers:
+    """Share of every user in one resource of the whole cluster."""
+
+    def read(found: Allocation) -> Array:
+        r = found.cluster.resources.index(resource)
+        return np.asarray(found.usage.sum(axis=1)[:, r] / found.cluster.pooled_capacity[r])
+
+    return reading(read, mechanism, **parameters)
+
+
+def idle(mechanism: str, **parameters: Any) -> Numbers:
+    """What is left of every resource, over all servers."""
+    return reading(lambda found: found.cluster.pooled_capacity - found.usage.sum(axis=(0, 1)), mechanism, **parameters)
+
+
+def use(server: str, resources: list[str], mechanism: str, **parameters: Any) -> Numbers:
+    """Used part of the named resources of a server, or `overall`."""
+    return reading(lambda found: found.utilization.loc[server, resources].to_numpy(dtype=float), mechanism, **parameters)
+
+
+def monopoly_tasks(cluster: Cluster) -> Array:
+    """Tasks of every user if all servers were its own (placement constraints kept)."""
+    return np.asarray(cluster.gamma.sum(axis=1))
+
+
+def incentive_shortfall(mechanism: str, **parameters: Any) -> Callable[[Cluster], float]:
+    """Tasks missing to the uniform division, `max_n (phi_n/sum phi) sum_i gamma[n,i] - x_n`, at least 0."""
+
+    def read(found: Allocation) -> float:
+        weight = found.cluster.weight
+        missing = weight / weight.sum() * monopoly_tasks(found.cluster) - found.user_tasks
+        return max(0.0, float(missing.max()))
+
+    return reading(read, mechanism, **parameters)
+
+
+def everyone_gains(better: Numbers, than: Numbers) -> Callable[[Cluster], bool]:
+    """Does the first allocation give every user more tasks than the second?"""
+    return lambda cluster: bool((better(cluster) > than(cluster) * (1 + TOL)).all())
+
+
+def gain_from_lying(user: str, mechanism: str, **parameters: Any) -> Callable[[Cluster], float]:
+    """Largest relative gain in true tasks over lies that scale each demand by 1/4 to 4 (the truth included)."""
+
+    def largest(cluster: Cluster) -> float:
+        n = cluster.users.index(user)
+        truth = cluster.demand[n]
+
+        def true_tasks(factors: tuple[float, ...]) -> float:
+            lie = truth * factors
+            found = solve(cluster.with_demand(user, lie), mechanism, **parameters)
+            return float((found.user_tasks[n] * lie / truth).min())
+
+        honest = true_tasks((1.0,) * len(truth))
+        lies = product((0.25, 0.5, 1.0, 2.0, 4.0), repeat=len(truth))
+        return max(map(true_tasks, lies)) / honest - 1
+
+    return largest
