@@ -67,7 +67,8 @@ def _rise(polytope: Polytope, x: Array, keep: NDArray[np.intp], hungry: NDArray[
         sp.hstack([polytope.use, sp.csr_matrix((polytope.use.shape[0], free))]),
         sp.hstack([-relative, rises]),
     ]
-    bounds = [np.ones(polytope.use.shape[0]), -np.ones(len(keep))]
+    # Slack for rounding in x, or the program would be infeasible; the bound below is on the exact one.
+    bounds = [np.ones(polytope.use.shape[0]), np.full(len(keep), 1e-10 - 1)]
     if len(polytope.limited):
         rows.append(sp.hstack([polytope.use_of_limit, sp.csr_matrix((len(polytope.limited), free))]))
         bounds.append(np.ones(len(polytope.limited)))

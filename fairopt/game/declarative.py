@@ -27,7 +27,7 @@ from .server_problem import ServerProblem
 
 Array = NDArray[np.float64]
 
-#: Tilted programs are given up when one gains less than this factor on the exploitability before it.
+#: A step that is meant to be fast must bring the exploitability below this part of the best so far.
 _WORTHWHILE = 0.7
 
 
@@ -100,6 +100,7 @@ def _best_responses(
         return exploitability(polytope, tasks, criterion, polytope.unit_prices(prices))[0]
 
     gaps = gains(fractions)
+    best = float(gaps.max())
     for _ in range(max_rounds):
         # Servers that would gain next to nothing may wait; with max-min that was seen to end in cycles.
         idle = -1.0 if np.isinf(criterion.alpha) else 0.1 * min(tol, float(gaps.max()))
@@ -119,8 +120,10 @@ def _best_responses(
         further = accelerate.extrapolate(before, fractions.copy())
         if further is not None and (polytope.tasks @ (further := polytope.inside(further)) > 0).all():
             reached = gains(further)
-            if reached.max() < gaps.max():
+            # Only a real gain on every point so far: smaller ones were seen to lead back where they came from.
+            if reached.max() < _WORTHWHILE * best:
                 fractions, gaps = further, reached
+        best = min(best, float(gaps.max()))
         tasks = polytope.allocation(polytope.inside(fractions))
         unit_prices = polytope.unit_prices(prices)
         yield Solution(tasks, unit_prices, "declarative", tuple(runs), start.build, len(runs), runs[-1].status)

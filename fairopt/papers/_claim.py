@@ -61,7 +61,7 @@ class Claim:
         None: the paper prints nothing, the value is derived here.
     note : str
     rtol : float
-        Relative tolerance between `ours` and `correct`, absolute where the latter is 0.
+        Relative tolerance between `ours` and `correct`, absolute where the latter is 0; 1e-5 for finite alpha.
     """
 
     item: int

@@ -27,8 +27,7 @@ def _instance(
 
 
 INSTANCES = (
-    _instance(NAME, "figure 1", "a high-memory and a high-CPU server, two users",
-              [(2, 12), (12, 2)], USER1, USER2),
+    _instance(NAME, "figure 1", "a high-memory and a high-CPU server, two users", [(2, 12), (12, 2)], USER1, USER2),
     _instance("drfh-fig1-alone", "figure 1", "drfh-fig1 for user 1 alone", [(2, 12), (12, 2)], USER1),
     _instance("drfh-division-a", "IV-D", "equal division (a): half of each server", [(1, 6), (6, 1)], USER1, USER2),
     _instance("drfh-division-b1", "IV-D", "equal division (b): the part of user 1", [(1.5, 5.5), (5.5, 1.5)], USER1),
@@ -44,13 +43,21 @@ def claims() -> tuple[Claim, ...]:
 def _normalised() -> tuple[Claim, ...]:
     of = partial(Claim, 23, "DRFH", "III-A, figure 1", NAME, note="vectors missing in the available text")
     return (
-        of("normalised capacities", lambda cluster: cluster.capacity / cluster.pooled_capacity,
-           ((F(1, 7), F(6, 7)), (F(6, 7), F(1, 7)))),
-        of("demands D as shares of the system", lambda cluster: cluster.share_per_task,
-           ((F(1, 70), F(1, 14)), (F(1, 14), F(1, 70)))),
-        of("normalised demands d = D / max D",
-           lambda cluster: cluster.share_per_task / cluster.dominant_share_per_task[:, None],
-           ((F(1, 5), 1), (1, F(1, 5)))),
+        of(
+            "normalised capacities",
+            lambda cluster: cluster.capacity / cluster.pooled_capacity,
+            ((F(1, 7), F(6, 7)), (F(6, 7), F(1, 7))),
+        ),
+        of(
+            "demands D as shares of the system",
+            lambda cluster: cluster.share_per_task,
+            ((F(1, 70), F(1, 14)), (F(1, 14), F(1, 70))),
+        ),
+        of(
+            "normalised demands d = D / max D",
+            lambda cluster: cluster.share_per_task / cluster.dominant_share_per_task[:, None],
+            ((F(1, 5), 1), (1, F(1, 5))),
+        ),
     )
 
 
@@ -59,16 +66,32 @@ def _shared() -> tuple[Claim, ...]:
     drfh = partial(Claim, 25, "DRFH", "IV-A, figure 3", NAME)
     ten = Printed("10 tasks each", (10, 10))
     return (
-        naive("DRF per server: tasks on server 1, on server 2", placement("per-server-drf"), ((5, 1), (1, 5)),
-              Printed("5 and 1, 1 and 5", ((5, 1), (1, 5)))),
+        naive(
+            "DRF per server: tasks on server 1, on server 2",
+            placement("per-server-drf"),
+            ((5, 1), (1, 5)),
+            Printed("5 and 1, 1 and 5", ((5, 1), (1, 5))),
+        ),
         naive("DRF per server: tasks", tasks("per-server-drf"), (6, 6), Printed("6 tasks each", (6, 6))),
-        naive("DRFH gives everyone more than DRF per server",
-              everyone_gains(tasks("drfh"), than=tasks("per-server-drf")), True, Printed("not Pareto optimal", True)),
+        naive(
+            "DRFH gives everyone more than DRF per server",
+            everyone_gains(tasks("drfh"), than=tasks("per-server-drf")),
+            True,
+            Printed("not Pareto optimal", True),
+        ),
         drfh("DRFH: tasks", tasks("drfh"), (10, 10), ten),
-        drfh("DRFH: a server for each", placement("drfh"), ((10, 0), (0, 10)),
-             Printed("server 1 to user 1, server 2 to user 2", ((10, 0), (0, 10)))),
-        drfh("DRFH: global dominant shares", dominant_shares("drfh"), (F(5, 7), F(5, 7)),
-             note="value missing in the available text"),
+        drfh(
+            "DRFH: a server for each",
+            placement("drfh"),
+            ((10, 0), (0, 10)),
+            Printed("server 1 to user 1, server 2 to user 2", ((10, 0), (0, 10))),
+        ),
+        drfh(
+            "DRFH: global dominant shares",
+            dominant_shares("drfh"),
+            (F(5, 7), F(5, 7)),
+            note="value missing in the available text",
+        ),
         *(drfh(f"{name}: tasks", tasks(name), (10, 10)) for name in ("ps-dsf", "tsf")),
         Claim(25, "DRFH", "IV-A, figure 3", "drfh-fig1-alone", "DRFH of user 1 alone: tasks", tasks("drfh"), (12,)),
     )

@@ -22,12 +22,17 @@ from numpy.typing import NDArray
 from ..cluster import Cluster
 from ._claim import Claim, Compute, Printed, Value
 from ._instance import Instance
-from ._ours import monopoly_tasks, reading, solve, tasks, use
+from ._ours import SMOOTH, monopoly_tasks, reading, solve, tasks, use
 
 NAME, VARIANT = "pf-fig1", "pf-fig1-variant"
 
 #: Other admissible (a1, a2, a4, b), among them corners of the admissible set.
-OTHERS: tuple[tuple[float, float, float, float], ...] = ((0, 0, 0, 6.25), (1.6, 1, 0.5, 6), (1, 1, 0, 3.8), (0.3, 0.7, 0.1, 4.5))
+OTHERS: tuple[tuple[float, float, float, float], ...] = (
+    (0, 0, 0, 6.25),
+    (1.6, 1, 0.5, 6),
+    (1, 1, 0, 3.8),
+    (0.3, 0.7, 0.1, 4.5),
+)
 
 
 def figure1(a1: float = 1, a2: float = 1, a4: float = 0.5, b: float = 5, variant: bool = False) -> Cluster:
@@ -42,11 +47,15 @@ def figure1(a1: float = 1, a2: float = 1, a4: float = 0.5, b: float = 5, variant
 
 
 INSTANCES = (
-    Instance(NAME, "PF", "2.2, figure 1", "two servers, one without bandwidth, four users; RAM is the bottleneck", figure1),
+    Instance(NAME, "PF", "2.2, figure 1", "two servers, one without bandwidth, four users; RAM is scarce", figure1),
     Instance(VARIANT, "PF", "2.3, figure 2", "pf-fig1 with d4 = [1, 0.5, 0]", partial(figure1, variant=True)),
 )
 
-BASE_TASKS: dict[str, tuple[Value, ...]] = {"ps-dsf": (2, 6, 8, 8), "drfh": (3, 3, 8, 8), "tsf": (F(5, 3), 5, F(25, 3), F(25, 3))}
+BASE_TASKS: dict[str, tuple[Value, ...]] = {
+    "ps-dsf": (2, 6, 8, 8),
+    "drfh": (3, 3, 8, 8),
+    "tsf": (F(5, 3), 5, F(25, 3), F(25, 3)),
+}
 VARIANT_TASKS: dict[str, tuple[Value, ...]] = {
     "ps-dsf": (2, 6, F(32, 3), F(16, 3)),
     "drfh": (3, 3, F(32, 5), F(32, 5)),
@@ -73,17 +82,29 @@ def _base() -> tuple[Claim, ...]:
     ram = "max-min on RAM, the bottleneck: tasks"
     return (
         of("gamma: tasks alone on each server", _gamma, gamma, Printed("4, 12, 4, 4; 16, 16", gamma)),
-        of("y: tasks on all servers, alone", monopoly_tasks, (4, 12, 20, 20), Printed("4, 12, 20, 20", (4, 12, 20, 20))),
+        of(
+            "y: tasks on all servers, alone", monopoly_tasks, (4, 12, 20, 20), Printed("4, 12, 20, 20", (4, 12, 20, 20))
+        ),
         of(ram, _maxmin_ram, BASE_TASKS["ps-dsf"], Printed("2, 6, 8, 8", (2, 6, 8, 8))),
         of("PS-DSF: tasks", tasks("ps-dsf"), BASE_TASKS["ps-dsf"], Printed("2, 6, 8, 8", (2, 6, 8, 8))),
-        of("PS-DSF: virtual dominant shares (1,1), (2,1), (3,2), (4,2)", 
-           _virtual_shares([(1, 1), (2, 1), (3, 2), (4, 2)]), (half,) * 4),
+        of(
+            "PS-DSF: virtual dominant shares (1,1), (2,1), (3,2), (4,2)",
+            _virtual_shares([(1, 1), (2, 1), (3, 2), (4, 2)]),
+            (half,) * 4,
+        ),
         of("PS-DSF: virtual dominant shares (3,1), (4,1)", _virtual_shares([(3, 1), (4, 1)]), (2, 2)),
         of("DRFH: tasks", tasks("drfh"), BASE_TASKS["drfh"], Printed("3, 3, 8, 8", (3, 3, 8, 8))),
         of("TSF: tasks", tasks("tsf"), BASE_TASKS["tsf"], Printed("5/3, 5, 25/3, 25/3", BASE_TASKS["tsf"])),
         of("TSF: task shares", lambda cluster: tasks("tsf")(cluster) / cluster.gamma0.sum(axis=1), (F(5, 12),) * 4),
-        *(of(f"{name} is bottleneck fair", _is_maxmin_ram(name), name == "ps-dsf",
-             Printed("yes" if name == "ps-dsf" else "no", name == "ps-dsf")) for name in BASE_TASKS),
+        *(
+            of(
+                f"{name} is bottleneck fair",
+                _is_maxmin_ram(name),
+                name == "ps-dsf",
+                Printed("yes" if name == "ps-dsf" else "no", name == "ps-dsf"),
+            )
+            for name in BASE_TASKS
+        ),
     )
 
 
@@ -100,17 +121,26 @@ def _variant() -> tuple[Claim, ...]:
     of = partial(Claim, 33, "PF", "2.3, figure 2", VARIANT)
     gamma = ((4, 0), (12, 0), (4, 16), (8, 8))
     shares = (F(1, 2), F(1, 2), F(8, 3), F(2, 3), F(2, 3), F(2, 3))
-    ram = {"ps-dsf": F(5, 6), "drfh": F(3, 5), "tsf": (F(320, 37) + F(128, 37)) / 16}
+    ram = {"ps-dsf": F(5, 6), "drfh": F(3, 5), "tsf": F(107, 148)}  # tsf: all RAM in use but the 4 GB of server 1
     return (
         of("gamma: tasks alone on each server", _gamma, gamma, Printed("4, 12, 4, 8; 16, 8", gamma)),
-        of("PS-DSF: tasks", tasks("ps-dsf"), VARIANT_TASKS["ps-dsf"],
-           Printed("2, 6, 32/3, 16/3", VARIANT_TASKS["ps-dsf"])),
-        of("PS-DSF: virtual dominant shares (1,1), (2,1), (3,1), (4,1), (3,2), (4,2)",
-           _virtual_shares([(1, 1), (2, 1), (3, 1), (4, 1), (3, 2), (4, 2)]), shares,
-           Printed("1/2, 1/2, 8/3, 2/3, 2/3, 2/3", shares)),
+        of(
+            "PS-DSF: tasks",
+            tasks("ps-dsf"),
+            VARIANT_TASKS["ps-dsf"],
+            Printed("2, 6, 32/3, 16/3", VARIANT_TASKS["ps-dsf"]),
+        ),
+        of(
+            "PS-DSF: virtual dominant shares (1,1), (2,1), (3,1), (4,1), (3,2), (4,2)",
+            _virtual_shares([(1, 1), (2, 1), (3, 1), (4, 1), (3, 2), (4, 2)]),
+            shares,
+            Printed("1/2, 1/2, 8/3, 2/3, 2/3, 2/3", shares),
+        ),
         *(of(f"{name}: tasks", tasks(name), VARIANT_TASKS[name], note="a bar of figure 2") for name in ("drfh", "tsf")),
-        *(of(f"{name}: used part of CPU and RAM of server 2", use("server 2", ["CPU", "RAM"], name), (1, ram[name]))
-          for name in ram),
+        *(
+            of(f"{name}: used part of CPU and RAM of server 2", use("server 2", ["CPU", "RAM"], name), (1, ram[name]))
+            for name in ram
+        ),
         *(of(f"{name}: used part of RAM of server 1", use("server 1", ["RAM"], name), 1) for name in ram),
     )
 
@@ -120,9 +150,17 @@ def _free_parameters() -> tuple[Claim, ...]:
         return lambda cluster: [tasks(mechanism)(figure1(*choice, variant)) for choice in OTHERS]
 
     return tuple(
-        Claim(33, "PF", "figure 1", name, f"{mechanism}: tasks for {len(OTHERS)} other choices of the lost demands",
-              elsewhere(mechanism, name == VARIANT), (right,) * len(OTHERS))
-        for name, known in ((NAME, BASE_TASKS), (VARIANT, VARIANT_TASKS)) for mechanism, right in known.items()
+        Claim(
+            33,
+            "PF",
+            "figure 1",
+            name,
+            f"{mechanism}: tasks for {len(OTHERS)} other choices of the lost demands",
+            elsewhere(mechanism, name == VARIANT),
+            (right,) * len(OTHERS),
+        )
+        for name, known in ((NAME, BASE_TASKS), (VARIANT, VARIANT_TASKS))
+        for mechanism, right in known.items()
     )
 
 
@@ -131,16 +169,36 @@ THRESHOLD = math.log(2) / math.log(1.5)
 
 
 def _alpha() -> tuple[Claim, ...]:
-    base, variant = (partial(Claim, 34, "PF", "3.2, 4", name) for name in (NAME, VARIANT))
+    base, variant = (partial(Claim, 34, "PF", "3.2, 4", name, rtol=SMOOTH) for name in (NAME, VARIANT))
     alphas = (0.5, 1.0, 1.5, 0.999 * THRESHOLD, 1.001 * THRESHOLD, 2.0, 3.0, 10.0, 30.0, math.inf)
     note = f"CPU and RAM of server 2 are full up to alpha = ln 2 / ln 1.5 = {THRESHOLD:.5f}"
     return (
-        *(base(f"alphaPF-VDS, alpha={alpha:.6g}: tasks", tasks("alphapf-vds", alpha=alpha), (2, 6, 8, 8),
-               note="bottleneck fair for every alpha") for alpha in alphas),
-        *(variant(f"alphaPF-VDS, alpha={alpha:.6g}: tasks", tasks("alphapf-vds", alpha=alpha), (2, 6, *_server2(alpha)),
-                  note=note) for alpha in alphas),
-        *(variant(f"alphaPF-VDS, alpha={alpha:g}: used part of RAM of server 2",
-                  use("server 2", ["RAM"], "alphapf-vds", alpha=alpha), (_server2(alpha)[0] + _server2(alpha)[1] / 2) / 16) for alpha in (1.0, 3.0, math.inf)),
+        *(
+            base(
+                f"alphaPF-VDS, alpha={alpha:.6g}: tasks",
+                tasks("alphapf-vds", alpha=alpha),
+                (2, 6, 8, 8),
+                note="bottleneck fair for every alpha",
+            )
+            for alpha in alphas
+        ),
+        *(
+            variant(
+                f"alphaPF-VDS, alpha={alpha:.6g}: tasks",
+                tasks("alphapf-vds", alpha=alpha),
+                (2, 6, *_server2(alpha)),
+                note=note,
+            )
+            for alpha in alphas
+        ),
+        *(
+            variant(
+                f"alphaPF-VDS, alpha={alpha:g}: used part of RAM of server 2",
+                use("server 2", ["RAM"], "alphapf-vds", alpha=alpha),
+                _ram_of_server2(alpha),
+            )
+            for alpha in (1.0, 3.0, math.inf)
+        ),
     )
 
 
@@ -150,3 +208,8 @@ def _server2(alpha: float) -> tuple[F | float, F | float]:
         return F(96, 7), F(32, 7)
     x3 = 32 / (1 + 2 ** (1 - 1 / alpha))
     return x3, 8 - x3 / 4
+
+
+def _ram_of_server2(alpha: float) -> F | float:
+    x3, x4 = _server2(alpha)
+    return (x3 + x4 / 2) / 16

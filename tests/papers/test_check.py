@@ -1,0 +1,151 @@
+"""Every claim is computed and judged well, and the judge can fail."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairopt import papers
+from fairopt.errors import DataError, NotConverged
+from fairopt.papers import NOT_REPRODUCED, PAPER_IN_ERROR, REPRODUCED, Claim, Printed
+
+REQUIRED = {*range(1, 10), *range(11, 17), 18, *range(23, 27), 30, 31, 32, 33, 34, *range(37, 42)}
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return papers.check()
+
+
+def test_every_claim_is_reproduced_or_a_known_error(table: pd.DataFrame) -> None:
+    bad = table[~(table["verdict"].eq(REPRODUCED) | table["verdict"].str.startswith(PAPER_IN_ERROR))]
+    assert bad.empty, bad.to_string()
+    assert len(table) == len(papers.claims()) > 200
+    assert set(table["item"]) >= REQUIRED
+    assert (table["seconds"] > 0).all()
+
+
+def test_columns(table: pd.DataFrame) -> None:
+    wanted = ["item", "paper", "where", "instance", "claim", "printed", "ours", "correct", "verdict", "seconds"]
+    assert [name for name in table.columns if name != "note"] == wanted
+
+
+def test_the_errors_of_the_papers_are_found_and_no_others(table: pd.DataFrame) -> None:
+    errors = table[table["verdict"].str.startswith(PAPER_IN_ERROR)]
+    assert errors.groupby(["item", "paper"]).size().to_dict() == {
+        (6, "LEC"): 2,
+        (14, "DRF"): 1,
+        (32, "MQDRF"): 5,
+        (40, "PF"): 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("item", "words", "correct"),
+    [
+        (6, "x/9 and y/3 meets", "(54/13, 18/13)"),
+        (14, "in decimals", "(100/31, 1500/31)"),
+        (32, "Pareto efficient", "no"),
+        (40, "TSF satisfies", "no"),
+    ],
+)
+def test_verdict_states_the_correct_value(table: pd.DataFrame, item: int, words: str, correct: str) -> None:
+    rows = table[(table["item"] == item) & table["claim"].str.contains(words, regex=False)]
+    assert f"{PAPER_IN_ERROR} {correct}" in set(rows["verdict"])
+
+
+@pytest.mark.parametrize("claim", papers.claims(), ids=lambda claim: f"{claim.item}-{claim.instance}")
+def test_every_claim_can_fail(claim: Claim) -> None:
+    """With a wrong `correct`, here off by a thousandth or negated, what is right today is not reproduced."""
+    assert claim.verdict(claim.correct) != NOT_REPRODUCED
+    assert claim.verdict(_perturbed(claim.correct)) == NOT_REPRODUCED
+    assert claim.verdict([claim.correct, 0]) == NOT_REPRODUCED
+
+
+def _perturbed(value: object) -> object:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, tuple):
+        return (*value[:-1], _perturbed(value[-1]))
+    assert isinstance(value, int | float | Fraction)
+    return float(value) * 1.001 + 1e-3
+
+
+def _claim(correct: object, printed: Printed | None = None, ours: object = 0.5, instance: str = "drf-4.1") -> Claim:
+    return Claim(2, "DRF", "4.1", instance, "a claim", lambda cluster: ours, correct, printed)  # type: ignore[arg-type]
+
+
+def test_a_wrong_correct_value_through_a_mechanism_is_not_reproduced() -> None:
+    right = papers.claims(paper="DRF", item=2)[0]
+    assert right.statement == "DRF: tasks"
+    wrong = dataclasses.replace(right, correct=(3, 2.001), printed=None)
+    assert list(papers.check([right, wrong])["verdict"]) == [REPRODUCED, NOT_REPRODUCED]
+
+
+def test_an_error_becomes_a_row() -> None:
+    def fails(cluster: object) -> float:
+        raise NotConverged("gave up")
+
+    claims = [dataclasses.replace(_claim(0.5), ours=fails), _claim(0.5, instance="nowhere"), _claim(0.5)]
+    verdicts = list(papers.check(claims)["verdict"])
+    assert verdicts[0] == f"{NOT_REPRODUCED}: NotConverged: gave up"
+    assert verdicts[1].startswith(f"{NOT_REPRODUCED}: DataError: there is no instance 'nowhere'")
+    assert verdicts[2] == REPRODUCED
+
+
+def test_a_bug_is_not_swallowed() -> None:
+    def bug(cluster: object) -> float:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        papers.check([dataclasses.replace(_claim(0.5), ours=bug)])
+
+
+@pytest.mark.parametrize(
+    ("printed", "correct", "verdict"),
+    [
+        (Printed("0.5", 0.5), 0.5, REPRODUCED),
+        (Printed("0.5", 0.5, 1), 0.5499, REPRODUCED),
+        (Printed("0.5", 0.5, 1), 0.5501, f"{PAPER_IN_ERROR} 0.5501"),
+        (Printed("1/2", Fraction(1, 2)), 0.5001, f"{PAPER_IN_ERROR} 0.5001"),
+        (Printed("50", 50, -1), 54.0, REPRODUCED),
+        (Printed("yes", True), False, f"{PAPER_IN_ERROR} no"),
+        (Printed("pair", (1, 2)), (1, 3), f"{PAPER_IN_ERROR} (1, 3)"),
+        (None, 7, REPRODUCED),
+    ],
+)
+def test_printed_values_count_within_their_rounding(printed: Printed | None, correct: object, verdict: str) -> None:
+    assert _claim(correct, printed).verdict(correct) == verdict
+
+
+@pytest.mark.parametrize("ours", [1.0, True, "yes", (), None, np.nan, [0.5, 0.5], 0.5 + 1e-6])
+def test_what_differs_in_value_type_or_shape_is_not_reproduced(ours: object) -> None:
+    assert _claim(0.5).verdict(ours) == NOT_REPRODUCED
+
+
+@pytest.mark.parametrize("ours", [0.5, np.float64(0.5), [0.5], np.array([0.5]), Fraction(1, 2), 0.5 + 4e-7])
+def test_the_same_number_in_another_dress_is(ours: object) -> None:
+    assert _claim(0.5).verdict(ours) == REPRODUCED
+
+
+def test_tolerance_is_absolute_at_zero() -> None:
+    assert _claim(0).verdict(5e-7) == REPRODUCED
+    assert _claim(0).verdict(5e-6) == NOT_REPRODUCED
+
+
+def test_progress_changes_nothing() -> None:
+    chosen = papers.claims(item=23)
+    pd.testing.assert_frame_equal(
+        papers.check(chosen, progress=True).drop(columns="seconds"), papers.check(chosen).drop(columns="seconds")
+    )
+
+
+def test_claims_are_chosen_by_paper_and_item() -> None:
+    assert {claim.paper for claim in papers.claims(item=2)} == {"LEC", "DRF"}
+    assert {claim.item for claim in papers.claims(paper="PF")} == {33, 34, 40}
+    with pytest.raises(DataError, match="papers: LEC"):
+        papers.claims(paper="nobody")
