@@ -1,7 +1,7 @@
 """The reference engine of the per-server game, all of it CVXPY: one program, tilted programs, best responses.
 
 Start: the proportionally fair program, which is the equilibrium for alpha = 1. Then, alpha finite, a few tilted
-programs. Then servers respond in turn (Gauss-Seidel, Anderson-accelerated), until the certificate is content.
+programs. Then servers respond in turn (Gauss-Seidel, accelerated), until the certificate is content.
 Correct at small size and slow; convergence is observed, not proved, for alpha other than 1.
 """
 
@@ -22,12 +22,12 @@ from ..engines.program import Formulation, Program, alpha_fair
 from ..errors import SolverError
 from ..polytope import Polytope
 from . import tilted
-from .anderson import Anderson
+from .acceleration import Acceleration
 from .server_problem import ServerProblem
 
 Array = NDArray[np.float64]
 
-#: A step that is meant to be fast must bring the exploitability below this part of the best so far.
+#: Tilted programs are given up when one leaves more than this part of the exploitability.
 _WORTHWHILE = 0.7
 
 
@@ -90,7 +90,7 @@ def _best_responses(
 ) -> Iterator[Solution]:
     servers = [int(i) for i in np.unique(polytope.pair_server)]
     problems: dict[int, ServerProblem] = {}
-    accelerate = Anderson()
+    acceleration = Acceleration()
     fractions = polytope.inside(polytope.fractions(start.tasks))
     prices = np.zeros(polytope.use.shape[0]) if start.prices is None else polytope.row_prices(start.prices)
     runs: list[convex.Run] = list(start.runs)
@@ -100,7 +100,6 @@ def _best_responses(
         return exploitability(polytope, tasks, criterion, polytope.unit_prices(prices))[0]
 
     gaps = gains(fractions)
-    best = float(gaps.max())
     for _ in range(max_rounds):
         # Servers that would gain next to nothing may wait; with max-min that was seen to end in cycles.
         idle = -1.0 if np.isinf(criterion.alpha) else 0.1 * min(tol, float(gaps.max()))
@@ -117,13 +116,11 @@ def _best_responses(
             runs += problem.runs
             problem.runs.clear()
         gaps = gains(fractions)
-        further = accelerate.extrapolate(before, fractions.copy())
-        if further is not None and (polytope.tasks @ (further := polytope.inside(further)) > 0).all():
-            reached = gains(further)
-            # Only a real gain on every point so far: smaller ones were seen to lead back where they came from.
-            if reached.max() < _WORTHWHILE * best:
+        for proposal, wanted in acceleration.proposals(before, fractions.copy()):
+            further = polytope.inside(proposal)
+            if (polytope.tasks @ further > 0).all() and (reached := gains(further)).max() <= wanted * gaps.max():
                 fractions, gaps = further, reached
-        best = min(best, float(gaps.max()))
+                break
         tasks = polytope.allocation(polytope.inside(fractions))
         unit_prices = polytope.unit_prices(prices)
         yield Solution(tasks, unit_prices, "declarative", tuple(runs), start.build, len(runs), runs[-1].status)
