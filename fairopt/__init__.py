@@ -63,16 +63,46 @@ _HOME = {
     "compare": "harness.compare",
     "open_source": "workloads.sources",
 }
-_MODULES = ("certificates", "errors", "harness", "mechanisms", "metrics", "papers", "report", "workloads")
-
-__all__ = [*sorted(_HOME), *_MODULES]  # noqa: PLE0604
+__all__ = [
+    "CEEI",
+    "CMMF",
+    "DRF",
+    "DRFH",
+    "FDS",
+    "GFJ",
+    "MQDRF",
+    "PSDSF",
+    "TSF",
+    "Allocation",
+    "AlphaFair",
+    "AlphaPFVDS",
+    "AssetFairness",
+    "BottleneckFairness",
+    "Certificate",
+    "Cluster",
+    "Criterion",
+    "MaxMin",
+    "PerServerDRF",
+    "TaskMaxMin",
+    "Utilitarian",
+    "certificates",
+    "compare",
+    "errors",
+    "harness",
+    "mechanisms",
+    "metrics",
+    "open_source",
+    "papers",
+    "report",
+    "workloads",
+]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    if name in _MODULES:
+    if name in __all__:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -29,7 +29,11 @@ def stacked_use(allocation: Allocation) -> Figure:
         rest = stacked[_MOST_USERS - 1 :].sum(axis=0, keepdims=True)
         labels = [*labels[: _MOST_USERS - 1], f"{len(order) - _MOST_USERS + 1} others"]
         stacked = np.vstack([stacked[: _MOST_USERS - 1], rest])
-    bars = [f"{server}\n{resource}" if len(servers) > 1 else resource for server in servers for resource in cluster.resources]
+    bars = [
+        f"{server}\n{resource}" if len(servers) > 1 else resource
+        for server in servers
+        for resource in cluster.resources
+    ]
     figure = Figure(figsize=(max(3.4, 0.6 * len(bars) + 1.8), 2.8), layout="constrained")
     axes = figure.subplots()
     colours = colormaps["viridis"](np.linspace(0.1, 0.95, len(labels)))

@@ -92,7 +92,7 @@ class Allocation:
     @property
     def usage(self) -> Array:
         """`x[n,i] d[n,r]`, (users, servers, resources), in resource units."""
-        return self.tasks[:, :, None] * self.cluster.demand[:, None, :]
+        return np.asarray(self.tasks[:, :, None] * self.cluster.demand[:, None, :])
 
     @property
     def utilization(self) -> pd.DataFrame:
@@ -113,7 +113,8 @@ class Allocation:
     def virtual_dominant_shares(self) -> Array:
         """`s[n,i] = x_n / gamma[n,i]`, (users, servers); NaN where n cannot run on i."""
         gamma = self.cluster.gamma
-        return np.divide(self.user_tasks[:, None], gamma, out=np.full(gamma.shape, np.nan), where=gamma > 0)
+        shares = np.divide(self.user_tasks[:, None], gamma, out=np.full(gamma.shape, np.nan), where=gamma > 0)
+        return np.asarray(shares)
 
     def certify(self) -> Certificate:
         """The certificate computed again from cluster, tasks, criterion and prices."""

@@ -98,25 +98,26 @@ class Cluster:
             if bad.size:
                 row, column = (int(index) for index in bad[0])
                 raise DataError(
-                    f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} of {self.resources[column]!r}; "
-                    "it must be a finite number >= 0",
+                    f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} of "
+                    f"{self.resources[column]!r}; it must be a finite number >= 0",
                     (f"{kind}s", row, what, self.resources[column]),
                 )
-        for row in np.flatnonzero(~(np.isfinite(self.weight) & (self.weight > 0))):
+        for row in np.flatnonzero(~(np.isfinite(self.weight) & (self.weight > 0))).tolist():
             raise DataError(
                 f"user {self.users[row]!r} (row {row}) has weight {self.weight[row]:g}; it must be a finite number > 0",
-                ("users", int(row), "weight"),
+                ("users", row, "weight"),
             )
-        for row in np.flatnonzero(~(self.max_tasks >= 0)):
+        for row in np.flatnonzero(~(self.max_tasks >= 0)).tolist():
             raise DataError(
                 f"user {self.users[row]!r} (row {row}) has max_tasks {self.max_tasks[row]:g}; "
                 "it must be >= 0 (leave it out, or use inf, for no limit)",
-                ("users", int(row), "max_tasks"),
+                ("users", row, "max_tasks"),
             )
-        for row in np.flatnonzero(~self.demand.any(axis=1)):
+        for row in np.flatnonzero(~self.demand.any(axis=1)).tolist():
             raise DataError(
-                f"user {self.users[row]!r} (row {row}) demands nothing; give it a demand > 0 for some resource, or drop it",
-                ("users", int(row), "demand"),
+                f"user {self.users[row]!r} (row {row}) demands nothing; give it a demand > 0 for some resource, "
+                "or drop it",
+                ("users", row, "demand"),
             )
 
     # -- derived quantities (theory: gamma, shares) ----------------------------------------------
@@ -270,7 +271,7 @@ class Cluster:
         if len(self.servers) == 1:
             return self
         return self.replace(
-            capacity=self.pooled_capacity[None, :], eligible=self.eligible.any(axis=1)[:, None], servers=["pool"]
+            capacity=self.pooled_capacity[None, :], eligible=self.eligible.any(axis=1, keepdims=True), servers=["pool"]
         )
 
     def merge(self, servers: bool = True, users: bool = True) -> Merging:
@@ -301,9 +302,7 @@ class Cluster:
         return _frames.to_frames(self)
 
     @classmethod
-    def from_frames(
-        cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None
-    ) -> Cluster:
+    def from_frames(cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None) -> Cluster:
         """From tables as `to_frames` makes them; `weight`, `max_tasks` and `eligible` may be left out."""
         from . import _frames
 
@@ -342,5 +341,3 @@ _ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resource
 
 def _some(labels: Sequence[str], most: int = 8) -> str:
     return ", ".join(labels[:most]) + (", ..." if len(labels) > most else "")
-
-

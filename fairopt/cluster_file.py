@@ -1,18 +1,18 @@
 """Cluster files: one format, TOML or JSON, that a person can write by hand. See `docs/cluster-file.md`.
 
-    resources = ["cpu", "memory"]
+resources = ["cpu", "memory"]
 
-    [[servers]]
-    name = "rack"
-    count = 3
-    capacity = { cpu = 9, memory = 18 }
+[[servers]]
+name = "rack"
+count = 3
+capacity = { cpu = 9, memory = 18 }
 
-    [[users]]
-    name = "A"
-    demand = { cpu = 1, memory = 4 }
-    weight = 2            # optional
-    max_tasks = 10        # optional
-    eligible = ["rack-1"] # optional: the only servers it may use
+[[users]]
+name = "A"
+demand = { cpu = 1, memory = 4 }
+weight = 2            # optional
+max_tasks = 10        # optional
+eligible = ["rack-1"] # optional: the only servers it may use
 """
 
 from __future__ import annotations
@@ -140,7 +140,9 @@ def _arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
         "capacity": capacity,
         "demand": [_amounts(user["demand"], resources, ("users", row, "demand")) for row, user in enumerate(users)],
         "weight": [_number(user.get("weight", 1.0), ("users", row, "weight")) for row, user in enumerate(users)],
-        "max_tasks": [_number(user.get("max_tasks", np.inf), ("users", row, "max_tasks")) for row, user in enumerate(users)],
+        "max_tasks": [
+            _number(user.get("max_tasks", np.inf), ("users", row, "max_tasks")) for row, user in enumerate(users)
+        ],
         "eligible": eligible,
         "resources": resources,
         "users": names,
@@ -200,7 +202,9 @@ def _line(text: str, path: Path, where: tuple[str | int, ...]) -> int:
         start, end = _entry(text, path, str(where[0]), where[1])
     keys = [str(key) for key in where[2:]] if len(where) >= 2 else [str(key) for key in where[:1]]
     for key in keys:
-        found = re.compile(rf"(?<![\w-])\"?{re.escape(key)}\"?\s*[=:]|\[\[?\s*{re.escape(key)}\s*\]").search(text, start, end)
+        found = re.compile(rf"(?<![\w-])\"?{re.escape(key)}\"?\s*[=:]|\[\[?\s*{re.escape(key)}\s*\]").search(
+            text, start, end
+        )
         if found:
             start = found.start()
     return text.count("\n", 0, start) + 1

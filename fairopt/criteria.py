@@ -1,7 +1,7 @@
 """`Criterion`: what a mechanism means by fair, as a value that engines optimise and certificates judge.
 
-    maximise  sum_n phi_n f_alpha(sigma_n / phi_n),     sigma_n = u_n x_n,
-    f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1,  lexicographic max-min at alpha = infinity.
+maximise  sum_n phi_n f_alpha(sigma_n / phi_n),     sigma_n = u_n x_n,
+f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1,  lexicographic max-min at alpha = infinity.
 """
 
 from __future__ import annotations

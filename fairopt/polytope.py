@@ -56,7 +56,7 @@ class Polytope:
     @cached_property
     def reach(self) -> Array:
         """`sum_i gamma[n,i]` cut at the limit, (users,): n can never run more tasks."""
-        return np.minimum(np.asarray(self.tasks.sum(axis=1)).ravel(), self.limit)
+        return np.asarray(np.minimum(np.asarray(self.tasks.sum(axis=1)).ravel(), self.limit))
 
     @property
     def limited(self) -> Index:

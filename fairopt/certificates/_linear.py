@@ -19,7 +19,9 @@ def maximise(value: Array, rows: list[Any], bounds: list[Array]) -> tuple[Array,
 
     `None` when the linear program was not solved, so that the judge can say so.
     """
-    result = linprog(-value, A_ub=sp.vstack(rows, format="csr"), b_ub=np.concatenate(bounds), method="highs", options=_OPTIONS)
+    result = linprog(
+        -value, A_ub=sp.vstack(rows, format="csr"), b_ub=np.concatenate(bounds), method="highs", options=_OPTIONS
+    )
     if result.status != 0:
         return None
     duals = np.maximum(-result.ineqlin.marginals, 0.0)

@@ -23,7 +23,9 @@ from . import _linear
 Array = NDArray[np.float64]
 
 
-def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, prices: Array | None = None) -> tuple[float, Array, str]:
+def duality_gap(
+    polytope: Polytope, tasks: Array, criterion: Criterion, prices: Array | None = None
+) -> tuple[float, Array, str]:
     """The relative gap, the prices (servers, resources) that prove it, and where it is largest.
 
     `prices` are scaled to budgets: `sum_n x_n dF/dx_n = sum_n phi_n`.

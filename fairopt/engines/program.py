@@ -134,7 +134,7 @@ def power_mean(program: Program, beta: float) -> tuple[cp.Variable, dict[str, cp
     """`M <= (sum_n w_n t_n^(1-beta))^(1/(1-beta))`, a concave mean of the shares `t = sigma/unit`, and its constraints.
 
     `w_n = phi_n^beta unit_n^(1-beta)`, made to sum to 1. With `p = 1 - beta` and the perspective
-    `h_n <= M ((t_n/M)^p - 1)/p`, the mean is at least M iff `sum_n w_n h_n >= 0`: exact power cones, stable near beta = 1.
+    `h_n <= M ((t_n/M)^p - 1)/p`, the mean is at least M iff `sum_n w_n h_n >= 0`: exact power cones, stable near 1.
     """
     p = 1 - beta
     log_weight = beta * np.log(program.weight) + p * np.log(program.unit)

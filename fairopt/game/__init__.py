@@ -1,0 +1,1 @@
+"""The per-server game: one server's problem, tilted programs, best responses."""

@@ -73,7 +73,9 @@ def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> It
             runs.append(run)
             rounds += 1
             tasks = polytope.allocation(polytope.inside(fractions))
-            yield Solution(tasks, polytope.unit_prices(prices), "declarative", tuple(runs), first.build, rounds, run.status)
+            yield Solution(
+                tasks, polytope.unit_prices(prices), "declarative", tuple(runs), first.build, rounds, run.status
+            )
     except SolverError:
         # The tilted programs only give a better start; best responses do without.
         return

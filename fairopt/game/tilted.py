@@ -1,9 +1,10 @@
 """Equilibria of the per-server game as fixed points of one convex program with tilted shares.
 
-With tilts `eta[n,i] = (gamma[n,i]/gbar_n)^(1-alpha)`, gbar_n the geometric mean of gamma[n,:], and `w_n = sum_i
-x[n,i]/eta[n,i]`, an equilibrium maximises `sum_n B_n f_alpha(w_n)` for `B_n = phi_n^alpha gbar_n^(alpha-1) (w_n/x_n)^alpha`.
-So solve, update B, repeat. It needs few solves on typed and sparse clusters and stalls on dense heterogeneous ones at
-alpha >= 2, where best responses go on. At alpha = 1 nothing is tilted and one solve is exact.
+With tilts `eta[n,i] = (gamma[n,i]/gbar_n)^(1-alpha)`, gbar_n the geometric mean of gamma[n,:], and
+`w_n = sum_i x[n,i]/eta[n,i]`, an equilibrium maximises `sum_n B_n f_alpha(w_n)` for
+`B_n = phi_n^alpha gbar_n^(alpha-1) (w_n/x_n)^alpha`. So solve, update B, repeat. It needs few solves on typed
+and sparse clusters and stalls on dense heterogeneous ones at alpha >= 2, where best responses go on. At alpha = 1
+nothing is tilted and one solve is exact.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from ..errors import DataError
 from ._base import REGISTRY, Mechanism
 from ._game import GameMechanism
 
-__all__ = ["GameMechanism", "Mechanism", "get", "names", "parse"]
+__all__ = ["REGISTRY", "GameMechanism", "Mechanism", "get", "names", "parse"]
 
 for _module in pkgutil.iter_modules(__path__):
     if not _module.name.startswith("_"):

@@ -57,7 +57,7 @@ class Mechanism(ABC):
     def formulate(self, program: Program) -> Formulation:
         """The mechanism as a CVXPY problem over the tasks of `program`."""
 
-    def check(self, cluster: Cluster) -> None:
+    def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
         """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
@@ -73,7 +73,9 @@ class Mechanism(ABC):
         """Engines that can run this mechanism, the default first."""
         return ("declarative",)
 
-    def solutions(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float, solver: str | None) -> Iterator[Solution]:
+    def solutions(
+        self, cluster: Cluster, criterion: Criterion, engine: str, tol: float, solver: str | None
+    ) -> Iterator[Solution]:
         """Candidate answers of an engine, best guess first. The seam where a fast engine comes in."""
         return declarative.solutions(cluster, criterion, self.formulate, solver)
 
@@ -156,7 +158,9 @@ class Mechanism(ABC):
             for field in dataclasses.fields(self)
             if (value := getattr(self, field.name)) is not None and (value != field.default or field.name in _SHOWN)
         ]
-        return f"{self.title or type(self).__name__}({', '.join(shown)})" if shown else self.title or type(self).__name__
+        return (
+            f"{self.title or type(self).__name__}({', '.join(shown)})" if shown else self.title or type(self).__name__
+        )
 
 
 def pooled(cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
@@ -178,7 +182,7 @@ def _plain(value: object) -> str:
 
 
 def _idle(cluster: Cluster, criterion: Criterion) -> tuple[str, ...]:
-    nowhere = [name for name, usable in zip(cluster.users, cluster.usable.any(axis=1), strict=True) if not usable]
+    nowhere = [cluster.users[n] for n in np.flatnonzero(cluster.usable.sum(axis=1) == 0)]
     if not nowhere:
         return ()
     shown = ", ".join(nowhere[:5]) + (f" and {len(nowhere) - 5} more" if len(nowhere) > 5 else "")

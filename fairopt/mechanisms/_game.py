@@ -39,6 +39,7 @@ class GameMechanism(Mechanism):
 
     def complaint(self, best: Allocation, tol: float) -> FairoptError:
         return NotConverged(
-            f"{self}: after {best.stats.rounds} solves {best.certificate} misses tol={tol:g}. Relax tol (the declarative "
-            "engine of the game is a reference for small clusters at 1e-4), or take the answer flagged with throw=False"
+            f"{self}: after {best.stats.rounds} solves {best.certificate} misses tol={tol:g}. Relax tol (the "
+            "declarative engine of the game is a reference for small clusters at 1e-4), or take the answer flagged "
+            "with throw=False"
         )

@@ -29,7 +29,9 @@ def share_per_task(cluster: Cluster, share: Share) -> Array:
             "task": lambda: np.ones(len(cluster.users)),
         }
         if share not in named:
-            raise DataError(f"share {share!r} is not one of {', '.join(named)}; or give numbers (users,), or a function")
+            raise DataError(
+                f"share {share!r} is not one of {', '.join(named)}; or give numbers (users,), or a function"
+            )
         return named[share]()
     return np.asarray(share(cluster) if callable(share) else share, dtype=float)
 
@@ -47,7 +49,7 @@ class AlphaFair(Mechanism):
     share : "dominant", "asset", "task", numbers (users,), or a function of the cluster that returns them
     scope : "servers" or "pool"
 
-    Properties: Pareto for every alpha. alpha = 1 is CEEI, alpha = infinity with dominant shares is DRFH (DRF on a pool).
+    Properties: Pareto for every alpha. alpha = 1 is CEEI; alpha = infinity with dominant shares is DRFH, on a pool DRF.
 
     Source: Mo and Walrand 2000; for several resources Joe-Wong et al., INFOCOM 2012.
     """

@@ -51,7 +51,9 @@ class DRF(Mechanism):
             return criterion(cluster, cluster.dominant_share_per_task, np.inf, "pool")
         weights = np.array(self.resource_weights)
         if weights.shape != cluster.demand.shape or not (weights > 0).all():
-            raise DataError(f"resource_weights must be numbers > 0 of shape (users, resources) = {cluster.demand.shape}")
+            raise DataError(
+                f"resource_weights must be numbers > 0 of shape (users, resources) = {cluster.demand.shape}"
+            )
         return criterion(cluster, (cluster.share_per_task / weights).max(axis=1), np.inf, "pool")
 
     def formulate(self, program: Program) -> Formulation:

@@ -49,7 +49,9 @@ class MQDRF(Mechanism):
         for name in ("shares", "sizes", "levels"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, tuple(value))
-        if not self.shares or any(later > earlier for earlier, later in zip(self.shares, self.shares[1:], strict=False)):
+        if not self.shares or any(
+            later > earlier for earlier, later in zip(self.shares, self.shares[1:], strict=False)
+        ):
             raise DataError(f"shares {self.shares} must not increase from level to level: DK_1 >= DK_2 >= ...")
         if min(self.shares) <= 0:
             raise DataError(f"shares {self.shares} must all be > 0")
@@ -69,7 +71,9 @@ class MQDRF(Mechanism):
         levels = np.ones(count, dtype=int) if self.levels is None else np.array(self.levels)
         sizes = np.array([count] if self.sizes is None else self.sizes)
         if levels.shape != (count,) or not np.isin(levels, np.arange(1, len(sizes) + 1)).all():
-            raise DataError(f"levels must give each of the {count} users a level from 1 to {len(sizes)}; got {self.levels}")
+            raise DataError(
+                f"levels must give each of the {count} users a level from 1 to {len(sizes)}; got {self.levels}"
+            )
         crowd = np.bincount(levels, minlength=len(sizes) + 1)[1:]
         if (crowd > sizes).any():
             level = int(np.argmax(crowd > sizes))

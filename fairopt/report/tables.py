@@ -1,0 +1,61 @@
+"""Tables for the screen and for papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+
+def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """A frame of `harness.compare` for readers: the rows that have numbers, and a line for each that has none."""
+    solved = frame[frame["status"] == "ok"].drop(columns=["status", "notes"])
+    others = [f"{name}: {status}" for name, status in frame["status"].items() if status != "ok"]
+    return solved.reset_index(), others
+
+
+def for_people(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table as strings: shares of a whole as percentages, certificates in powers of ten, four digits."""
+    shown = {}
+    for name, column in frame.items():
+        if str(name).startswith("use_"):
+            shown[str(name)[4:]] = [_text(value, "{:.1%}") for value in column]
+        elif name == "certificate":
+            shown[str(name)] = [_text(value, "{:.0e}") for value in column]
+        elif name == "seconds":
+            shown[str(name)] = [_text(value, "{:.2f}") for value in column]
+        else:
+            shown[str(name)] = [_text(value, "{:.4g}") for value in column]
+    return pd.DataFrame(shown, index=frame.index)
+
+
+def write(frame: pd.DataFrame, folder: Path, name: str, caption: str) -> list[Path]:
+    """Write a table as `name.csv` (every digit), `name.md` and `name.tex` (booktabs); the paths written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = for_people(frame)
+    paths = [folder / f"{name}{suffix}" for suffix in (".csv", ".md", ".tex")]
+    frame.to_csv(paths[0], index=False)
+    markdown = shown.to_markdown(index=False, disable_numparse=True)
+    paths[1].write_text(f"{caption}\n\n{markdown}\n", encoding="utf-8")
+    latex = shown.map(_escape).rename(columns=_escape)
+    paths[2].write_text(
+        latex.to_latex(index=False, caption=_escape(caption), label=f"tab:{name}", position="tb"), encoding="utf-8"
+    )
+    return paths
+
+
+def _text(value: object, form: str) -> str:
+    if isinstance(value, float | np.floating):
+        return "-" if np.isnan(value) else form.format(value)
+    return str(value)
+
+
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
+def _escape(text: object) -> str:
+    return str(text).translate(_LATEX)
