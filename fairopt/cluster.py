@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _validate, cluster_file
 from .errors import DataError
+from .merging import Merging, merge
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .merging import Merging
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -276,8 +275,6 @@ class Cluster:
 
     def merge(self, servers: bool = True, users: bool = True) -> Merging:
         """Merge what is proportional, exactly, with the way back: see `fairopt.merging`."""
-        from .merging import merge
-
         return merge(self, servers=servers, users=users)
 
     # -- files and frames --------------------------------------------------------------------------

@@ -11,11 +11,13 @@ one of its allocations. Google's 12,583 machines are 10 servers after merging.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .cluster import Cluster
+if TYPE_CHECKING:
+    from .cluster import Cluster
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -76,15 +78,14 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     if len(first_server) == i and len(first_user) == n:
         merged = cluster
     else:
-        merged = Cluster(
-            capacity,
-            cluster.demand[first_user],
-            weight,
-            cluster.eligible[np.ix_(first_user, first_server)],
-            cluster.max_tasks[first_user],
-            cluster.resources,
-            _labels(cluster.users, user_of, first_user),
-            _labels(cluster.servers, server_of, first_server),
+        merged = cluster.replace(
+            capacity=capacity,
+            demand=cluster.demand[first_user],
+            weight=weight,
+            eligible=cluster.eligible[np.ix_(first_user, first_server)],
+            max_tasks=cluster.max_tasks[first_user],
+            users=_labels(cluster.users, user_of, first_user),
+            servers=_labels(cluster.servers, server_of, first_server),
         )
     whole = capacity.sum(axis=1)[server_of]
     part = np.divide(cluster.capacity.sum(axis=1), whole, out=np.zeros(i), where=whole > 0)
