@@ -1,0 +1,239 @@
+"""Laws of every registered mechanism on random clusters: a certificate or an error that helps, and invariances.
+
+Whoever adds a mechanism adds nothing here: the registry is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import clusters, plain_clusters
+
+from fairopt.allocation import Allocation
+from fairopt.certificates import feasibility
+from fairopt.cluster import Cluster
+from fairopt.errors import CertificateError, DataError, NotConverged, SolverError
+from fairopt.mechanisms import GameMechanism, Mechanism, get, names
+
+#: Everything that comparisons show by default, of the mechanisms that come with the package.
+VARIANTS = [
+    variant for name in names() if get(name).__module__.startswith("fairopt.") for variant in get(name).variants()
+]
+
+#: Other parameters, on fewer clusters. Around 1 and far out is where the numerics are hard.
+ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, np.inf)
+OTHERS = [
+    *(get("alpha-fair", alpha=alpha) for alpha in ALPHAS),
+    *(get("alphapf-vds", alpha=alpha) for alpha in ALPHAS),
+    get("alpha-fair", alpha=3.0, share="asset", scope="pool"),
+    get("alpha-fair", alpha=2.0, share="task"),
+    get("ceei", scope="servers"),
+    get("asset-fairness", scope="servers"),
+    get("utilitarian", scope="pool"),
+    get("utilitarian", share="task"),
+    get("fds", beta=0.5),
+    get("fds", beta=0.5, lam=2.0),
+    get("fds", beta=3.0, lam=-2.0),
+    get("gfj", beta=0.5, lam=2.0),
+]
+
+#: Words of a remedy: an error about data says what to change.
+REMEDIES = ("use ", "choose", "drop", "give", "must", "select(")
+
+
+def identify(mechanism: Mechanism) -> str:
+    return str(mechanism).replace(" ", "-")
+
+
+def check_answer(mechanism: Mechanism, cluster: Cluster, seen: Counter[str]) -> None:
+    """One answer that its certificate vouches for, or an error of the right kind; CertificateError passes through."""
+    seen["clusters"] += 1
+    try:
+        allocation = mechanism.solve(cluster)
+    except DataError as error:
+        seen["DataError"] += 1
+        assert any(word in str(error) for word in REMEDIES), f"no remedy in {error}"
+        return
+    except (SolverError, NotConverged) as error:
+        seen[type(error).__name__] += 1
+        assert "try another" in str(error) or "Relax tol" in str(error), f"no remedy in {error}"
+        return
+    certificate = allocation.certify()
+    assert certificate.passes(mechanism.default_tol), certificate
+    assert certificate.residual == pytest.approx(allocation.certificate.residual, rel=1e-3, abs=1e-9)
+    check_shape(allocation, cluster)
+
+
+def check_shape(allocation: Allocation, cluster: Cluster) -> None:
+    """Feasible in itself (not by its own word), zero for users who can run nowhere, and those named."""
+    seen = allocation.cluster
+    assert allocation.tasks.shape == seen.shape[:2]
+    assert (allocation.tasks >= 0).all()
+    assert not allocation.tasks[~seen.usable].any()
+    assert (allocation.tasks.T @ seen.demand <= seen.capacity * (1 + 1e-6)).all()
+    assert (allocation.user_tasks <= cluster.max_tasks * (1 + 1e-6)).all()
+    assert feasibility(seen, allocation.tasks)[0] <= 1e-6
+    nowhere = [cluster.users[n] for n in np.flatnonzero(~seen.usable.any(axis=1))]
+    noted = " ".join(allocation.notes)
+    assert ("can run nowhere" in noted) == bool(nowhere)
+    for name in nowhere:
+        assert name in noted
+        assert allocation.user_tasks[seen.users.index(name)] == 0
+
+
+def run_law(mechanism: Mechanism, examples: int, hidden: float) -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=examples)
+    @given(clusters())
+    def law(cluster: Cluster) -> None:
+        check_answer(mechanism, cluster, seen)
+
+    law()
+    gave_up = seen["SolverError"] + seen["NotConverged"]
+    print(f"{mechanism}: {dict(seen)}")  # noqa: T201 - shown by pytest -rP, and wanted in reports
+    assert gave_up <= hidden * seen["clusters"], f"{mechanism} gave up too often: {dict(seen)}"
+
+
+@pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
+def test_certificate_or_helpful_error(mechanism: Mechanism) -> None:
+    run_law(mechanism, 500, 0.01)
+
+
+@pytest.mark.parametrize("mechanism", OTHERS, ids=identify)
+def test_other_parameters(mechanism: Mechanism) -> None:
+    run_law(mechanism, 60, 0.01)
+
+
+# -- invariances ---------------------------------------------------------------------------------
+
+#: PS-DSF and its kin need not be unique (catalogue item 41); utilitarian allocations are the vertices of a face.
+UNIQUE = [m for m in VARIANTS if not isinstance(m, GameMechanism) and m.name not in ("utilitarian", "bottleneck-fairness")]
+#: Those that count tasks, where a user gains by calling two of its tasks one.
+TASK_BASED = ("task-maxmin", "gfj")
+TOL = 1e-4
+invariance = settings(max_examples=12)
+
+
+def applicable(mechanism: Mechanism) -> st.SearchStrategy[Cluster]:
+    """Well-conditioned clusters on which the mechanism is defined."""
+    most = 1 if mechanism.name in ("maxmin", "cmmf") else 3
+    limits = mechanism.name != "per-server-drf"
+    return clusters(styles=("plain", "nice"), max_users=4, max_servers=3, max_resources=most, limits=limits)
+
+
+def same_tasks(mechanism: Mechanism, before: Cluster, after: Cluster, users: np.ndarray, factor: np.ndarray) -> None:
+    """Users `users` of `before` get `factor` times their tasks in `after`; where x is not unique, a certificate does."""
+    found, changed = mechanism.solve(before), mechanism.solve(after)
+    if mechanism in UNIQUE:
+        np.testing.assert_allclose(changed.user_tasks, (found.user_tasks[users] * factor), rtol=TOL, atol=1e-9)
+
+
+def certified_elsewhere(mechanism: Mechanism, after: Cluster, tasks: np.ndarray) -> None:
+    """Transformed tasks of one cluster are an answer of the other: the law for mechanisms with several answers."""
+    seen = mechanism.prepare(after)[0]
+    certificate = mechanism.certify(seen, tasks)[0]
+    assert certificate.passes(10 * mechanism.default_tol), certificate
+
+
+@pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
+def test_invariances(mechanism: Mechanism) -> None:
+    """Names, order and units do not matter; nor does the scale of the weights."""
+
+    @invariance
+    @given(applicable(mechanism), st.randoms(use_true_random=False), st.sampled_from([0.2, 3.0, 100.0]))
+    def law(cluster: Cluster, random: object, scale: float) -> None:
+        rng = np.random.default_rng(random.getrandbits(32))  # type: ignore[attr-defined]
+        n, i, r = cluster.shape
+        one, everyone = np.ones(n), np.arange(n)
+        found = mechanism.solve(cluster)
+        pooled = found.tasks.shape[1] != i
+
+        users, servers = rng.permutation(n), rng.permutation(i)
+        shuffled = cluster.select([cluster.users[k] for k in users], [cluster.servers[k] for k in servers])
+        weighed = cluster.replace(weight=cluster.weight * scale)
+        unit = np.where(np.arange(r) == rng.integers(r), scale, 1.0)
+        measured = cluster.replace(capacity=cluster.capacity * unit, demand=cluster.demand * unit)
+        size = np.where(everyone == rng.integers(n), scale, 1.0)
+        cut = cluster.replace(demand=cluster.demand * size[:, None], max_tasks=cluster.max_tasks / size)
+
+        cases = [(shuffled, users, one), (weighed, everyone, one), (measured, everyone, one)]
+        if mechanism.name not in TASK_BASED:
+            cases.append((cut, everyone, 1 / size))
+        for other, order, factor in cases:
+            moved = servers if other is shuffled and not pooled else slice(None)
+            certified_elsewhere(mechanism, other, (found.tasks[order] * factor[:, None])[:, moved])
+            if mechanism in UNIQUE:
+                after = mechanism.solve(other).user_tasks
+                np.testing.assert_allclose(after, found.user_tasks[order] * factor, rtol=TOL, atol=1e-9)
+
+    law()
+
+
+@pytest.mark.parametrize("name", TASK_BASED)
+def test_task_based_mechanisms_do_depend_on_the_size_of_a_task(name: str) -> None:
+    """The law above would be vacuous if they were exempted for nothing."""
+    small = get(name).solve(Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks
+    large = get(name).solve(Cluster([[9, 18]], [[2, 8], [3, 1]])).user_tasks
+    assert abs(large[0] * 2 / small[0] - 1) > 0.1
+
+
+@pytest.mark.parametrize("mechanism", UNIQUE, ids=identify)
+def test_merging_changes_nothing(mechanism: Mechanism) -> None:
+    """Proportional servers and users, merged by hand, give the tasks that `split_tasks` undoes."""
+
+    @settings(max_examples=15)
+    @given(plain_clusters(max_users=3, max_servers=2, max_resources=1 if mechanism.name in ("maxmin", "cmmf") else 3))
+    def law(cluster: Cluster) -> None:
+        capacity = np.vstack([cluster.capacity, cluster.capacity[:1] * 2.5])
+        demand = np.vstack([cluster.demand, cluster.demand[-1:] * 0.4])
+        weight = np.append(cluster.weight, cluster.weight[-1] * 3)
+        twice = Cluster(capacity, demand, weight)
+        task_based = mechanism.name in TASK_BASED
+        merging = twice.merge(users=not task_based)
+        assert merging.cluster.shape[1] < twice.shape[1]
+        assert task_based or merging.cluster.shape[0] < twice.shape[0]
+        pool = mechanism.prepare(twice)[0].shape[1] < twice.shape[1]
+        apart, joined = mechanism.solve(twice), mechanism.solve(merging.cluster)
+        tasks = joined.tasks
+        if pool:
+            tasks = tasks.sum(axis=1, keepdims=True) * np.eye(1, merging.cluster.shape[1])
+        split = merging.split_tasks(tasks)
+        split_users = split.sum(axis=1)
+        np.testing.assert_allclose(split_users, apart.user_tasks, rtol=TOL)
+
+    law()
+
+
+@pytest.mark.parametrize("mechanism", [m for m in VARIANTS if isinstance(m, GameMechanism)], ids=identify)
+def test_merged_equilibria_are_equilibria(mechanism: Mechanism) -> None:
+    @settings(max_examples=15)
+    @given(plain_clusters(max_users=3, max_servers=2))
+    def law(cluster: Cluster) -> None:
+        twice = cluster.replace(capacity=np.vstack([cluster.capacity, cluster.capacity[:1] * 2.5]), servers=None, eligible=None)
+        merging = twice.merge(users=False)
+        split = merging.split_tasks(mechanism.solve(merging.cluster).tasks)
+        certificate = mechanism.certify(twice, split)[0]
+        assert certificate.passes(10 * mechanism.default_tol), certificate
+
+    law()
+
+
+def test_unknown_parameters_are_named() -> None:
+    for mechanism in VARIANTS:
+        with pytest.raises(DataError, match="does not take nonsense"):
+            get(mechanism.name, nonsense=1)
+
+
+def test_certificate_errors_are_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law test is worth nothing if a CertificateError passed for one of the errors it allows."""
+    assert not issubclass(CertificateError, SolverError | NotConverged | DataError)
+    drf = get("drf")
+    answer = drf.solve(Cluster([[9, 18]], [[1, 4], [3, 1]]))
+    wrong = replace(answer, tasks=answer.tasks * 0.5)
+    assert not wrong.certify().passes(drf.default_tol)
