@@ -84,7 +84,7 @@ def tables(options: argparse.Namespace) -> int:
             found[table.name] = table.frame.to_dict(orient="records")
         else:
             print(f"\n## {table.title}\n")
-            print(report.for_people(table.frame).to_string(index=False))
+            print(report.for_people(table.frame).to_string(index=False, max_colwidth=56))
             print(*(f"- {note}" for note in table.notes), sep="\n")
             print(f"-> {', '.join(str(path) for path in written)}", flush=True)
         if "certificate" in table.frame:

@@ -40,7 +40,7 @@ def compare(
     for item in mechanisms.names() if chosen is None else chosen:
         picked += mechanisms.parse(item) if isinstance(item, str) else [item]
     rows = []
-    for mechanism in tqdm(picked, disable=not progress, unit="mechanism", leave=False):
+    for mechanism in tqdm(picked, disable=None if progress else True, unit="mechanism", leave=False):
         row: dict[str, object] = {"mechanism": str(mechanism)}
         try:
             allocation = mechanism.solve(cluster, tol, solver=solver)

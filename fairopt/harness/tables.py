@@ -87,7 +87,7 @@ def compute(spec: Spec, traces: Path | None = None) -> Table:
         cluster = snapshot.cluster
         servers = len(cluster.servers)
         cluster = cluster.merge(users=False).cluster
-        notes.append(f"cluster: {snapshot.source}; {servers} servers, {len(cluster.servers)} after merging")
+        notes.append(f"Cluster: {snapshot.source}; {servers} servers, {len(cluster.servers)} after merging")
     if spec.by_user:
         return Table(spec.name, spec.title, _by_user(cluster, spec.mechanisms), notes)
     frame = compare(cluster, spec.mechanisms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import pkgutil
 import re
@@ -33,7 +34,7 @@ def get(name: str, **parameters: Any) -> Mechanism:
     try:
         return kind(**parameters)
     except TypeError:
-        fields = ", ".join(kind.__dataclass_fields__) or "none"
+        fields = ", ".join(field.name for field in dataclasses.fields(kind)) or "none"
         raise DataError(f"{kind.name} does not take {', '.join(parameters)}; its parameters: {fields}") from None
 
 

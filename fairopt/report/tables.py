@@ -22,7 +22,7 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
         if str(name).startswith("use_"):
             shown[str(name)[4:]] = [_text(value, "{:.1%}") for value in column]
         elif name == "certificate":
-            shown[str(name)] = [_text(value, "{:.0e}") for value in column]
+            shown[str(name)] = [_text(value, "{:.1e}") for value in column]
         elif name == "seconds":
             shown[str(name)] = [_text(value, "{:.2f}") for value in column]
         else:
@@ -38,9 +38,13 @@ def write(frame: pd.DataFrame, folder: Path, name: str, caption: str) -> list[Pa
     frame.to_csv(paths[0], index=False)
     markdown = shown.to_markdown(index=False, disable_numparse=True)
     paths[1].write_text(f"{caption}\n\n{markdown}\n", encoding="utf-8")
+    align = "".join("r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in frame.dtypes)
     latex = shown.map(_escape).rename(columns=_escape)
     paths[2].write_text(
-        latex.to_latex(index=False, caption=_escape(caption), label=f"tab:{name}", position="tb"), encoding="utf-8"
+        latex.to_latex(
+            index=False, caption=_escape(caption), label=f"tab:{name}", position="tb", column_format=align
+        ),
+        encoding="utf-8",
     )
     return paths
 

@@ -1,0 +1,134 @@
+"""The command line as a person or a script meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fairopt as fo
+from fairopt import papers
+from fairopt.cli import main
+from fairopt.errors import NotConverged
+
+CLUSTER = """
+resources = ["cpu", "memory"]
+[[servers]]
+capacity = [9, 18]
+[[users]]
+name = "A"
+demand = { cpu = 1, memory = 4 }
+[[users]]
+name = "B"
+demand = { cpu = 3, memory = 1 }
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.toml"
+    path.write_text(CLUSTER)
+    return path
+
+
+def test_solve_prints_the_allocation(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", str(file), "--mechanism", "drf"]) == 0
+    out = capsys.readouterr().out
+    assert "DRF: 2 users" in out
+    assert "cpu 100.0%, memory 77.8%" in out
+
+
+def test_solve_json_is_strict_and_complete(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", str(file), "-m", "ceei", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert found["users"]["A"] == pytest.approx(45 / 11, rel=1e-5)
+    assert found["certificate"]["optimality"] <= 1e-6
+    assert found["stats"]["versions"]["cvxpy"]
+    # Budgets of 1 each buy everything: prices times capacities sum to 2.
+    assert sum(p * c for p, c in zip(found["prices"][0], (9, 18), strict=True)) == pytest.approx(2, rel=1e-6)
+
+
+def test_compare_has_a_row_for_every_mechanism(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(file), "--json"]) == 0
+    rows = {row["mechanism"]: row for row in json.loads(capsys.readouterr().out)}
+    assert {str(one) for name in fo.mechanisms.names() for one in fo.mechanisms.get(name).variants()} <= set(rows)
+    assert rows["DRF"]["tasks"] == pytest.approx(5)
+    assert rows["CMMF"]["status"].startswith("not applicable")
+    assert rows["CMMF"]["tasks"] is None
+
+
+def test_compare_chosen_mechanisms_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "paper:drf-4.1", "-m", "drf", "alpha-fair(alpha=5, share=asset)", "maxmin"]) == 0
+    out = capsys.readouterr().out
+    assert "alpha-fair(alpha=5, share=asset)" in out
+    assert "- max-min: not applicable" in out
+
+
+def test_compare_says_when_a_mechanism_fails(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise NotConverged("PS-DSF: nothing worked")
+
+    monkeypatch.setattr(fo.PSDSF, "solve", fail)
+    assert main(["compare", str(file), "-m", "drf", "ps-dsf"]) == 1
+    assert "PS-DSF: NotConverged: PS-DSF: nothing worked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["solve", "missing.toml"], "cannot read the cluster file missing.toml"),
+        (["solve", "paper:drf-4.2"], "drf-4.1"),
+        (["solve", "nonsense:x"], "nonsense"),
+        (["solve", "paper:drf-4.1", "-m", "drff"], "no mechanism 'drff'; known: alpha-fair"),
+        (["solve", "paper:drf-4.1", "-m", "alphapf-vds"], "give its parameters"),
+        (["solve", "paper:drf-4.1", "-m", "alpha-fair(beta=2)"], "does not take beta; its parameters: alpha"),
+        (["solve", "paper:drf-4.1", "-m", "alpha-fair(2)"], "is not parameter=value"),
+        (["solve", "paper:drf-4.1", "--tol", "-1"], "tol is -1"),
+        (["solve", "paper:drf-4.1", "--solver", "gurobi"], "not one of CLARABEL"),
+        (["solve", "paper:drf-4.1", "-m", "cmmf"], "choose it with cluster.select"),
+        (["claims", "--paper", "nobody"], "nobody"),
+    ],
+)
+def test_errors_are_one_line_with_a_remedy(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert expected in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_bad_line_in_a_file_is_named(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(CLUSTER.replace("cpu = 3", "cpu = -3"))
+    assert main(["solve", str(file)]) == 2
+    line = CLUSTER.splitlines().index("demand = { cpu = 3, memory = 1 }") + 1
+    assert f"cluster.toml:{line}: user 'B'" in capsys.readouterr().err
+
+
+def test_claims_exit_code_tells_a_failure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["claims", "--item", "2"]) == 0
+    assert "6 reproduced" in capsys.readouterr().out
+    frame = papers.check(papers.claims(None, 2))
+    frame.loc[0, "verdict"] = papers.NOT_REPRODUCED
+    monkeypatch.setattr(papers, "check", lambda *_, **__: frame)
+    assert main(["claims", "--item", "2"]) == 1
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    assert stopped.value.code == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in ("solve", "compare", "claims", "tables"))
+
+
+def test_reader_that_stops_early_gets_no_traceback() -> None:
+    command = f"{sys.executable} -m fairopt.cli compare paper:drf-4.1 -m drf | head -c 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,413 @@
+"""The numerical traps already met (theory, section 6): each test fails if its trap comes back, and shows that it would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fairopt.cluster import Cluster
+from fairopt.engines import convex, declarative, program
+from fairopt.engines.convex import Run
+from fairopt.engines.program import ClusterProgram, Formulation
+from fairopt.errors import CertificateError, NotConverged, SolverError
+from fairopt.game import tilted
+from fairopt.game.server_problem import ServerProblem
+from fairopt.mechanisms import get
+from fairopt.polytope import Polytope
+
+Array = NDArray[np.float64]
+
+EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
+#: PF figure 1, the variant: where alpha matters on the second server.
+VARIANT = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
+
+
+def nine_eighteen(alpha: float) -> Array:
+    """Catalogue item 9: the vertex up to ln 2 / ln(5/3), then CPU alone binds."""
+    if alpha <= np.log(2) / np.log(5 / 3):
+        return np.array([45 / 11, 18 / 11])
+    u = 1.0 if np.isinf(alpha) else 2 / (1 + 2 ** (1 - 1 / alpha))
+    x = 4.5 * (2 / 3 if np.isinf(alpha) else u)
+    return np.array([x, (9 - x) / 3])
+
+
+def one_resource(alpha: float, capacity: float, demand: Array, weight: Array, unit: Array) -> Array:
+    """Alpha-fair on `sum d x = C`: `x_n` proportional to `phi_n u_n^(1/alpha - 1) d_n^(-1/alpha)`, by its KKT conditions."""
+    part = weight * unit ** (1 / alpha - 1) * demand ** (-1 / alpha)
+    return capacity * part / (part @ demand)
+
+
+# -- 1. powers near 1 ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.9999, 1.0, 1.0001, 1.3, 2.0, 5.0, np.inf])
+def test_catalogue_item_9(alpha: float) -> None:
+    found = get("alpha-fair", alpha=alpha).solve(EXAMPLE)
+    np.testing.assert_allclose(found.user_tasks, nine_eighteen(alpha), rtol=2e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.9, 0.999, 0.9999, 1.0001, 1.001, 1.7, 3.0])
+def test_trap_1_powers_near_one(alpha: float) -> None:
+    demand, weight = np.array([1.0, 2.0, 5.0, 0.3]), np.array([1.0, 3.0, 2.0, 0.5])
+    cluster = Cluster([[60.0]], demand[:, None], weight)
+    unit = np.array([1.0, 1.0, 4.0, 9.0])  # not in proportion to the demand, or alpha would not matter
+    found = get("alpha-fair", alpha=alpha, share=tuple(unit)).solve(cluster)
+    np.testing.assert_allclose(found.user_tasks, one_resource(alpha, 60.0, demand, weight, unit), rtol=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [0.9999, 1.0001])
+def test_trap_1_would_be_caught(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With approximated powers the answer is wrong, and the certificate says so instead of returning it."""
+
+    def approximate(program: program.Program, alpha: float) -> Formulation:
+        with np.errstate(all="ignore"):
+            powers = cp.power(program.scaled_share, 1 - alpha, approx=True)
+        return Formulation(cp.Maximize(program.factor(alpha) @ powers / (1 - alpha)), program.constraints)
+
+    monkeypatch.setattr("fairopt.mechanisms.alpha_fair.alpha_fair", approximate)
+    cluster = Cluster([[60.0, 40.0]], [[1.0, 3.0], [2.0, 0.5], [5.0, 1.0]])
+    with pytest.raises((CertificateError, SolverError)):
+        get("alpha-fair", alpha=alpha).solve(cluster)
+
+
+# -- 2. large alpha ------------------------------------------------------------------------------
+
+#: Users on servers of their own, whose levels differ by 10 and more, and two who share.
+TWO_LEVELS = Cluster(
+    [[1, 4], [10, 40], [300, 7]],
+    [[1, 1], [1, 3], [2, 1], [1, 1]],
+    weight=[1, 2, 1, 1],
+    eligible=[[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]],
+)
+
+
+@pytest.mark.parametrize("alpha", [20.0, 50.0, 100.0, 500.0])
+def test_trap_2_large_alpha(alpha: float) -> None:
+    np.testing.assert_allclose(get("alpha-fair", alpha=alpha).solve(EXAMPLE).user_tasks, nine_eighteen(alpha), rtol=1e-5)
+    found = get("alpha-fair", alpha=alpha).solve(TWO_LEVELS).user_tasks
+    limit = get("drfh").solve(TWO_LEVELS).user_tasks
+    np.testing.assert_allclose(found, limit, rtol=3 / alpha)
+    # Users alone on a server get all of it, at every alpha, however little their welfare shows beside the others'.
+    np.testing.assert_allclose(found[[0, 3]], [1, 7], rtol=1e-6)
+    # Those who share server 2 satisfy the KKT conditions of their own two-user program: one resource binds.
+    share = TWO_LEVELS.dominant_share_per_task[1:3]
+    pair = Cluster([[10, 40]], [[1, 3], [2, 1]], weight=[2, 1])
+    alone = get("alpha-fair", alpha=alpha, share=tuple(share)).solve(pair).user_tasks
+    np.testing.assert_allclose(found[1:3], alone, rtol=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [50.0, 500.0])
+def test_trap_2_closed_form_on_one_resource(alpha: float) -> None:
+    demand, weight = np.array([1.0, 2.0, 5.0, 0.3]), np.array([1.0, 3.0, 2.0, 0.5])
+    unit = np.array([1.0, 1.0, 4.0, 9.0])
+    found = get("alpha-fair", alpha=alpha, share=tuple(unit)).solve(Cluster([[60.0]], demand[:, None], weight))
+    np.testing.assert_allclose(found.user_tasks, one_resource(alpha, 60.0, demand, weight, unit), rtol=1e-5)
+
+
+def test_trap_2_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the scaling by max-min levels (and without the rescaling that repairs it) alpha = 500 is not solved."""
+    monkeypatch.setattr(declarative, "_maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
+    monkeypatch.setattr(declarative, "_RESCALINGS", 1)
+    with pytest.raises((CertificateError, SolverError)):
+        get("alpha-fair", alpha=500.0).solve(TWO_LEVELS)
+
+
+def test_trap_2_one_solve_would_lose_those_above_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solving once leaves rich users anywhere: why they are settled one scale at a time. Their welfare is invisible."""
+    rich = TWO_LEVELS.with_capacity("server3", [3e5, 7e3])
+    share = tuple(rich.dominant_share_per_task * np.array([1.0, 1.0, 1.0, 1e3]))
+    mechanism = get("alpha-fair", alpha=3.0, share=share)
+    np.testing.assert_allclose(mechanism.solve(rich).user_tasks[[0, 3]], [1, 7e3], rtol=1e-6)
+    monkeypatch.setattr(declarative, "_maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
+    monkeypatch.setattr(declarative, "_RESCALINGS", 1)
+    monkeypatch.setattr(declarative, "_VISIBLE", 1e-300)
+    try:
+        alone = mechanism.solve(rich, throw=False).user_tasks
+    except SolverError:
+        return
+    assert abs(alone[3] / 7e3 - 1) > 1e-4
+
+
+# -- 3. what is re-solved is compiled once -------------------------------------------------------
+
+
+def server_problem(name: str, cluster: Cluster, server: int = 0, **parameters: float) -> ServerProblem:
+    mechanism = get(name, **parameters)
+    criterion = mechanism.criterion(cluster)
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    return ServerProblem(polytope, criterion, server, mechanism.formulate)
+
+
+def programs() -> Iterator[tuple[str, ServerProblem]]:
+    for alpha in (0.0, 0.5, 1.0, 3.0):
+        yield f"alpha {alpha}", server_problem("alphapf-vds", VARIANT, 1, alpha=alpha)
+    limited = VARIANT.replace(max_tasks=[1, 2, 3, 4])
+    yield "limits", server_problem("alphapf-vds", limited, 1, alpha=3.0)
+    yield "max-min", server_problem("ps-dsf", VARIANT, 1)
+    yield "max-min with limits", server_problem("ps-dsf", limited, 1)
+
+
+@pytest.mark.parametrize(("name", "problem"), list(programs()), ids=[name for name, _ in programs()])
+def test_trap_3_parameters_are_dpp(name: str, problem: ServerProblem) -> None:
+    compiled = problem._problem if problem._maxmin is None else problem._maxmin._round
+    assert compiled.is_dpp()
+    assert compiled.parameters()
+    tasks = np.array([1.0, 1.0])
+    first = problem.respond(tasks, tasks / problem.program.gamma + 0.2)[0]
+
+    cached = compiled._cache.param_prog
+    assert cached is not None
+    second = problem.respond(0 * tasks, tasks / problem.program.gamma + 0.2)[0]
+    assert compiled._cache.param_prog is cached
+    assert first.shape == second.shape
+
+
+def test_tilted_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    criterion = get("alphapf-vds", alpha=3.0).criterion(VARIANT)
+    polytope = Polytope(VARIANT, criterion.limits(VARIANT))
+    seen: list[tuple[cp.Problem, Any]] = []
+    original = convex.first_success
+
+    def watch(problem: cp.Problem, wanted: str | None = None) -> Run:
+        run = original(problem, wanted)
+        seen.append((problem, problem._cache.param_prog))
+        return run
+
+    monkeypatch.setattr(convex, "first_success", watch)
+    start = polytope.inside(np.full(len(polytope.gamma), 0.2))
+    for _, _ in zip(range(3), tilted.solves(polytope, criterion, start), strict=False):
+        pass
+    assert len(seen) >= 3
+    assert seen[0][0].is_dpp()
+    assert all(problem is seen[0][0] and cache is seen[0][1] for problem, cache in seen[1:])
+
+
+def test_alpha_as_a_parameter_is_not_dcp() -> None:
+    """The trap itself, so that nobody tries again without noticing: rebuild per alpha."""
+    alpha, x = cp.Parameter(value=2.0), cp.Variable(pos=True)
+    try:
+        problem = cp.Problem(cp.Maximize(-cp.power(x, alpha)), [x <= 1])
+        assert not problem.is_dpp()
+    except (ValueError, NotImplementedError, cp.error.DCPError):
+        pass
+
+
+# -- 4. the best response of a server ------------------------------------------------------------
+
+
+def best_fractions(problem: ServerProblem, elsewhere: Array) -> tuple[Array, Array]:
+    share = elsewhere / problem.program.gamma + 0.5
+    return problem.respond(elsewhere, share)
+
+
+def kkt_residual(problem: ServerProblem, elsewhere: Array, fractions: Array, prices: Array, alpha: float) -> float:
+    """How far `s_n^(-alpha) <= price of the fraction, equal where served` (weights 1), relative, prices scaled to fit."""
+    marginal = (elsewhere / problem.program.gamma + fractions) ** -alpha
+    cost = problem.program.use.T @ prices
+    served = fractions > 1e-7
+    scale = (marginal[served] / cost[served]).mean()
+    off = np.abs(marginal[served] / (scale * cost[served]) - 1).max()
+    return float(max(off, (marginal[~served] / (scale * cost[~served]) - 1).max(initial=0.0)))
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_trap_4_others_give_a_million_times_more(alpha: float) -> None:
+    problem = server_problem("alphapf-vds", VARIANT, 1, alpha=alpha)
+    plenty = 1e6 * problem.program.gamma
+    fractions, prices = problem.respond(plenty, plenty / problem.program.gamma)
+    # Next to 1e6 the marginal utilities are nearly constant: the server maximises sum s_n, a linear program.
+    use = problem.program.use.toarray()
+    assert (use @ fractions <= 1 + 1e-9).all()
+    best = cp.Variable(2, nonneg=True)
+    linear = cp.Problem(cp.Maximize(cp.sum(best)), [use @ best <= 1])
+    assert fractions.sum() == pytest.approx(linear.solve(solver="HIGHS"), rel=1e-4)
+    assert prices.max() > 0
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_trap_4_others_give_much_to_one(alpha: float) -> None:
+    problem = server_problem("alphapf-vds", VARIANT, 1, alpha=alpha)
+    elsewhere = np.array([1e6 * problem.program.gamma[0], 0.0])
+    fractions, _ = best_fractions(problem, elsewhere)
+    np.testing.assert_allclose(fractions, [0, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, np.inf])
+def test_trap_4_nobody_active(alpha: float) -> None:
+    """From nothing, as when all are at 0: everyone enters, capacity is used up."""
+    problem = server_problem("alphapf-vds", VARIANT, 1, alpha=alpha)
+    fractions, prices = best_fractions(problem, np.zeros(2))
+    assert (fractions > 1e-3).all()
+    assert (problem.program.use @ fractions).max() == pytest.approx(1, abs=1e-8)
+    if np.isfinite(alpha):
+        assert kkt_residual(problem, np.zeros(2), fractions, prices, alpha) < 1e-5
+
+
+@pytest.mark.parametrize("alpha", [1.0, 3.0])
+def test_trap_4_a_price_of_zero_comes_back(alpha: float) -> None:
+    """Server 2 of PF figure 1: its RAM has no price while user 4 is rich elsewhere, and one again when it is not."""
+    problem = server_problem("alphapf-vds", Cluster([[1, 1]], [[1, 0.2], [0.2, 1]]), 0, alpha=alpha)
+    rich = np.array([0.0, 1e3])
+    _, without = best_fractions(problem, rich)
+    fractions, back = best_fractions(problem, np.zeros(2))
+    fresh = server_problem("alphapf-vds", Cluster([[1, 1]], [[1, 0.2], [0.2, 1]]), 0, alpha=alpha)
+    cold, _ = best_fractions(fresh, np.zeros(2))
+    assert without[1] < 1e-6 * without[0]
+    assert back[1] == pytest.approx(back[0], rel=1e-5)
+    np.testing.assert_allclose(fractions, [5 / 6, 5 / 6], rtol=1e-6)
+    np.testing.assert_allclose(fractions, cold, rtol=1e-6)
+
+
+# -- 5. solvers that lie -------------------------------------------------------------------------
+
+Lie = Callable[[cp.Problem, str], Run]
+
+
+def liar(status: str, factor: float) -> Lie:
+    original = convex.solve
+
+    def lie(problem: cp.Problem, solver: str) -> Run:
+        run = original(problem, solver)
+        for variable in problem.variables():
+            if variable.name().startswith("fraction"):
+                variable.save_value(np.asarray(variable.value) * factor)
+        return Run(run.solver, status, run.compile, run.solve, run.value)
+
+    return lie
+
+
+@pytest.mark.parametrize("name", ["drf", "drfh", "ceei", "alpha-fair", "fds", "utilitarian", "tsf", "per-server-drf"])
+@pytest.mark.parametrize("factor", [0.9, 0.999])
+def test_trap_5_optimal_and_wrong(name: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convex, "solve", liar("optimal", factor))
+    with pytest.raises(CertificateError, match="bug"):
+        get(name).solve(EXAMPLE)
+    flagged = get(name).solve(EXAMPLE, throw=False)
+    assert flagged.flagged
+    assert "misses the tolerance" in repr(flagged)
+    assert flagged.stats.status == "optimal"
+
+
+@pytest.mark.parametrize("name", ["drf", "ceei", "alpha-fair"])
+def test_trap_5_optimal_inaccurate_is_not_optimal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convex, "solve", liar("optimal_inaccurate", 0.99))
+    with pytest.raises(SolverError, match=r"optimal_inaccurate.*Relax tol"):
+        get(name).solve(EXAMPLE)
+    assert get(name).solve(EXAMPLE, throw=False).flagged
+
+
+def test_trap_5_a_bad_status_with_a_good_answer_is_judged_by_its_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convex, "solve", liar("optimal_inaccurate", 1.0))
+    found = get("drf").solve(EXAMPLE)
+    assert found.certificate.passes()
+    assert found.stats.status == "optimal_inaccurate"
+
+
+@pytest.mark.parametrize("name", ["ps-dsf", "alphapf-vds"])
+def test_trap_5_in_the_game(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairopt.game import declarative as game
+
+    monkeypatch.setattr(convex, "solve", liar("optimal", 0.9))
+    original = game._best_responses
+    monkeypatch.setattr(game, "_best_responses", lambda *arguments: original(*arguments[:-1], 2))
+    with pytest.raises(NotConverged, match="misses tol"):
+        get(name).solve(VARIANT)
+    assert get(name).solve(VARIANT, throw=False).flagged
+
+
+def test_trap_5_more_than_there_is_is_cut_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An overfull answer is scaled inside, and then judged: 1% too much of everything is not a pass either way."""
+    monkeypatch.setattr(convex, "solve", liar("optimal", 1.01))
+    found = get("drf").solve(EXAMPLE, throw=False)
+    assert found.certificate.feasibility <= 1e-12
+
+
+def test_trap_5_times_are_reported_apart() -> None:
+    stats = get("alpha-fair").solve(EXAMPLE).stats
+    assert min(stats.build, stats.compile, stats.solve, stats.certify) >= 0
+    assert stats.total == pytest.approx(stats.build + stats.compile + stats.solve + stats.certify)
+    assert stats.build > 0
+    assert stats.compile > 0
+    assert stats.solver == "CLARABEL"
+    assert set(stats.versions) >= {"fairopt", "cvxpy", "clarabel", "highspy", "scs", "numpy", "scipy"}
+
+
+# -- 6. tolerances -------------------------------------------------------------------------------
+
+
+def test_trap_6_solvers_are_asked_for_more_than_the_certificate_needs() -> None:
+    tightest = {
+        "CLARABEL": ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
+        "HIGHS": ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
+        "SCS": ("eps_abs", "eps_rel"),
+    }
+    for solver, names in tightest.items():
+        for name in names:
+            assert convex.OPTIONS[solver][name] <= 1e-8
+
+
+def test_trap_6_the_options_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, Any]] = []
+    original = cp.Problem.solve
+
+    def record(self: cp.Problem, *arguments: Any, **options: Any) -> Any:
+        given.append(options)
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(cp.Problem, "solve", record)
+    get("ceei").solve(EXAMPLE)
+    by_solver = {options["solver"]: options for options in given}
+    assert by_solver["CLARABEL"]["tol_gap_rel"] <= 1e-8
+    assert by_solver["HIGHS"]["highs_options"]["primal_feasibility_tolerance"] <= 1e-8
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
+def test_trap_6_tasks_are_right_to_four_digits(solver: str) -> None:
+    """A gap of 1e-6 in welfare alone would allow tasks wrong by 1e-3: second order at the optimum."""
+    for alpha in (0.5, 1.0, 2.0):
+        found = get("alpha-fair", alpha=alpha).solve(EXAMPLE, solver=solver)
+        np.testing.assert_allclose(found.user_tasks, nine_eighteen(alpha), rtol=1e-4)
+    found = get("drf").solve(EXAMPLE, solver="CLARABEL")
+    np.testing.assert_allclose(found.user_tasks, [3, 2], rtol=1e-6)
+
+
+def test_trap_6_default_tolerances_would_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sloppy solver's answer passes nothing at 1e-6; it is not silently taken."""
+    monkeypatch.setitem(convex.OPTIONS, "CLARABEL", {"tol_gap_abs": 1e-2, "tol_gap_rel": 1e-2, "tol_feas": 1e-2})
+    with pytest.raises((CertificateError, SolverError)):
+        get("alpha-fair", alpha=2.0).solve(EXAMPLE, solver="CLARABEL")
+
+
+def test_a_solver_by_another_name() -> None:
+    from fairopt.errors import DataError
+
+    with pytest.raises(DataError, match=r"'gurobi' is not one of CLARABEL, HIGHS, SCS"):
+        get("drf").solve(EXAMPLE, solver="gurobi")
+    with pytest.raises(DataError, match="HiGHS solves linear programs only; choose CLARABEL or SCS"):
+        get("ceei").solve(EXAMPLE, solver="highs")
+
+
+def test_all_solvers_failing_is_a_solver_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise cp.error.SolverError("no luck")
+
+    monkeypatch.setattr(cp.Problem, "solve", fail)
+    for name in ("drf", "ceei", "ps-dsf"):
+        with pytest.raises(SolverError, match=r"no luck.*Try another solver"):
+            get(name).solve(EXAMPLE)
+
+
+def test_the_program_is_well_scaled_whatever_the_units() -> None:
+    """Shares near 1 and capacity rows in [0, 1] are what makes the solves robust."""
+    wild = Cluster([[1e-4, 1e4], [1e4, 1e-4]], [[1e4, 1e-4], [1e-4, 1e4], [3, 5]], weight=[1e-4, 1, 1e4])
+    criterion = get("ceei", scope="servers").criterion(wild)
+    polytope = Polytope(wild, criterion.limits(wild))
+    assert polytope.use.max() == pytest.approx(1)
+    assert polytope.use.min() >= 0
+    made = ClusterProgram(polytope, criterion, np.ones(3))
+    assert np.max(made.factor(1.0)) == pytest.approx(1)

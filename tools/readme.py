@@ -1,0 +1,95 @@
+"""Make the README tell the truth: run its code and commands, and write what they print below them.
+
+    python tools/readme.py            # rewrite README.md
+    python tools/readme.py --check    # exit 1 if it would change (a test does the same)
+
+A block of `python` followed by one of `text` is run, and what it prints replaces the text; in a block of `console`
+every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+import fairopt as fo
+from fairopt.cli import main as fairopt_command
+from fairopt.harness.tables import mechanism_table
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+
+
+def render(text: str) -> str:
+    """The README with every output and generated table made anew."""
+    space: dict[str, object] = {}
+    text = re.sub(
+        r"(```python\n(.*?)```\n+)```text\n.*?```",
+        lambda found: f"{found[1]}```text\n{_printed(lambda: exec(found[2], space))}```",
+        text,
+        flags=re.DOTALL,
+    )
+    text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
+    for name, table in {"mechanisms": _mechanisms, "claims": _claims, "errors": _errors}.items():
+        section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        if section.search(text):
+            body = table()
+            text = section.sub(lambda found, body=body: f"{found[1]}{body}\n{found[2]}", text)
+    return text
+
+
+def _printed(run: Callable[[], object]) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        run()
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _session(block: str) -> str:
+    commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+    return "".join(
+        f"$ {line}\n{_printed(lambda line=line: fairopt_command(shlex.split(line)[1:]))}" for line in commands
+    )
+
+
+def _mechanisms() -> str:
+    return str(mechanism_table().frame.to_markdown(index=False))
+
+
+def _claims() -> str:
+    frame = fo.papers.check()
+    rows = []
+    for item, group in frame.groupby("item"):
+        wrong = group["verdict"].str.startswith("paper in error").sum()
+        rows.append(
+            {
+                "item": item,
+                "paper": ", ".join(dict.fromkeys(group["paper"])),
+                "where": ", ".join(place for place in dict.fromkeys(group["where"]) if place),
+                "instances": ", ".join(dict.fromkeys(group["instance"])),
+                "reproduced": int((group["verdict"] == fo.papers.REPRODUCED).sum()),
+                "paper in error": int(wrong),
+            }
+        )
+    return str(pd.DataFrame(rows).to_markdown(index=False))
+
+
+def _errors() -> str:
+    frame = fo.papers.check()
+    wrong = frame[frame["verdict"].str.startswith(fo.papers.PAPER_IN_ERROR)]
+    columns = ["item", "paper", "where", "claim", "printed", "correct"]
+    return str(wrong[columns].to_markdown(index=False, disable_numparse=True))
+
+
+if __name__ == "__main__":
+    old = README.read_text(encoding="utf-8")
+    new = render(old)
+    if "--check" in sys.argv:
+        sys.exit("README.md is not what its code prints: run python tools/readme.py" if new != old else 0)
+    README.write_text(new, encoding="utf-8")
