@@ -22,7 +22,9 @@ def stacked_use(allocation: Allocation) -> Figure:
     if len(servers) * len(cluster.resources) > _MOST_BARS:
         used, there, servers = used.sum(axis=1, keepdims=True), there.sum(axis=0, keepdims=True), ["all servers"]
     part = np.divide(used, there[None], out=np.zeros_like(used), where=there[None] > 0)
-    order = np.argsort(-part.sum(axis=(1, 2)), kind="stable")
+    order = np.arange(len(part))
+    if len(order) > _MOST_USERS:
+        order = np.argsort(-part.sum(axis=(1, 2)), kind="stable")
     labels = [cluster.users[n] for n in order]
     stacked = part[order].reshape(len(order), -1)
     if len(order) > _MOST_USERS:
@@ -34,7 +36,7 @@ def stacked_use(allocation: Allocation) -> Figure:
         for server in servers
         for resource in cluster.resources
     ]
-    figure = Figure(figsize=(max(3.4, 0.6 * len(bars) + 1.8), 2.8), layout="constrained")
+    figure = Figure(figsize=(max(3.4, 0.75 * len(bars) + 1.6), 2.8), layout="constrained")
     axes = figure.subplots()
     colours = colormaps["viridis"](np.linspace(0.1, 0.95, len(labels)))
     bottom = np.zeros(len(bars))

@@ -1,12 +1,24 @@
-"""Hypothesis profiles: the default draws the same examples every time, `explore` draws new ones."""
+"""Hypothesis profiles, chosen by HYPOTHESIS_PROFILE.
+
+`fixed` (default) draws the same examples every time, `explore` draws new ones, and `first` reports the first failure
+without making it smaller, which is quicker.
+"""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
-_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
-settings.register_profile("fixed", derandomize=True, database=None, **_COMMON)
-settings.register_profile("explore", derandomize=False, **_COMMON)
+# No explain phase: it traces every line of the solvers.
+_SEARCH = (Phase.explicit, Phase.reuse, Phase.generate)
+_COMMON: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.large_base_example],
+    "print_blob": True,
+}
+settings.register_profile("fixed", derandomize=True, database=None, phases=(*_SEARCH, Phase.shrink), **_COMMON)
+settings.register_profile("explore", derandomize=False, phases=(*_SEARCH, Phase.shrink), **_COMMON)
+settings.register_profile("first", derandomize=True, database=None, phases=_SEARCH, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
