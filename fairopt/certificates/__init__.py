@@ -33,7 +33,9 @@ def judge(
     """
     tasks = np.asarray(tasks, dtype=float)
     measure = "lexicographic rise" if _is_maxmin(criterion) else _MEASURE[criterion.scope]
-    limits = np.full(len(cluster.users), np.inf) if criterion.scope == "each" else criterion.limits(cluster)
+    limits = criterion.limits(cluster)
+    if criterion.scope == "each":
+        limits = np.where(limits > 0, np.inf, 0.0)  # servers that do not coordinate keep no limit but zero
     feasible, where = feasibility(cluster, tasks, limits)
     if not np.isfinite(feasible):
         return Certificate(feasible, np.inf, measure, where), None

@@ -91,9 +91,10 @@ def _gap_at(
         middle = np.log(total / budget)
         guesses = [middle, np.log(total / spent)]
         hungry = x < polytope.reach * (1 - 1e-9)  # users at their limit would pay more than they must
-        if (paid := float(user_price[hungry] @ x[hungry])) > 0:
-            guesses.append(np.log(float(np.exp(log_marginal[hungry]) @ x[hungry]) / paid))
-        search = minimize_scalar(gap, bracket=(middle - 1e-3, middle), options={"xtol": 1e-12})
+        paid, worth = user_price[hungry] @ x[hungry], np.exp(log_marginal[hungry]) @ x[hungry]
+        if paid > 0 and worth > 0:
+            guesses.append(float(np.log(worth / paid)))
+        search = minimize_scalar(gap, bounds=(middle - 40, middle + 40), method="bounded", options={"xatol": 1e-12})
         guesses.append(float(search.x))
         scale = float(np.exp(min(guesses, key=gap)))
     else:

@@ -90,8 +90,7 @@ def _gains(
             for i in np.flatnonzero(better):
                 pairs = np.flatnonzero(server == i)
                 who[i] = cluster.users[user[pairs[int(loss[pairs].argmax())]]]
-    unit = best_rows * np.exp(np.minimum(top[polytope.row_server], 700.0))
-    return gaps, polytope.unit_prices(unit), who
+    return gaps, polytope.unit_prices(best_rows), who
 
 
 def _scales(polytope: Polytope, rows: Array, spent_value: Array) -> list[Array]:

@@ -58,7 +58,7 @@ def solutions(
     program = ClusterProgram(polytope, criterion)
     formulation = formulate(program)
     if isinstance(formulation.objective, Leximin):
-        problem = LeximinProblem(formulation)
+        problem = LeximinProblem(formulation, program.typical_level)
         build = time.perf_counter() - start
         problem.solve(solver)
         yield _solution(polytope, program, None, problem.runs, build)
@@ -84,7 +84,8 @@ def solutions(
 def _maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[convex.Run]]:
     """The share of every user under max-min, (users,): the unit in which shares are near 1."""
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
-    problem = LeximinProblem(Formulation(Leximin(program.share / program.weight), program.constraints))
+    formulation = Formulation(Leximin(program.share / program.weight), program.constraints)
+    problem = LeximinProblem(formulation, program.typical_level)
     return problem.solve() * program.weight, problem.runs
 
 

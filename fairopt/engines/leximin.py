@@ -30,11 +30,12 @@ class LeximinProblem:
     """A compiled round, re-solved as its parameters change (and as parameters of the levels change)."""
 
     formulation: Formulation
+    unit: float = 1.0  # what levels are measured in while solving
     runs: list[convex.Run] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         assert isinstance(self.formulation.objective, Leximin)
-        self.levels = self.formulation.objective.levels
+        self.levels = self.formulation.objective.levels / self.unit
         count = self.levels.shape[0]
         constraints = list(self.formulation.constraints.values())
         self._common = cp.Variable(name="level")
@@ -61,8 +62,8 @@ class LeximinProblem:
             if not price.max() > 0:
                 raise SolverError("the linear program of a max-min round has no prices; try another solver")
             frozen = free & (price >= _POSITIVE * price.max())
-            floor[frozen] = common if base is None else np.maximum(common, base[frozen])
+            floor[frozen] = common if base is None else np.maximum(common, base[frozen] / self.unit)
             free &= ~frozen
             if not free.any():
                 break
-        return floor
+        return floor * self.unit

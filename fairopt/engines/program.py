@@ -36,7 +36,7 @@ class Program:
 
     Attributes
     ----------
-    fraction : cp.Variable (pairs,)
+    fraction : cp.Expression (pairs,)
         `x[n,i]/gamma[n,i]`, of the usable pairs.
     user_tasks : cp.Expression (users,)
         `x_n`, in tasks, of those users who can run anything.
@@ -49,17 +49,20 @@ class Program:
         near 1 (each divided by its max-min level) to be solved at all.
     scaled_share : cp.Expression
         `share / unit`.
+    typical_level : float
+        What max-min levels are measured in while solving: about what everyone could have.
     constraints : dict of str to cp.Constraint
         `capacity`, `max_tasks` where a limit can bind, and `held` where users keep what they have.
     """
 
-    fraction: cp.Variable
+    fraction: cp.Expression
     user_tasks: cp.Expression
     share: cp.Expression
     scaled_share: cp.Expression
     weight: Array
     unit: Array
     constraints: dict[str, cp.Constraint]
+    typical_level: float = 1.0
 
     def factor(self, alpha: float) -> Array | cp.Parameter:
         """`phi_n^alpha unit_n^(1-alpha)`, the largest made 1: what the welfare of a scaled share counts."""
@@ -85,7 +88,9 @@ class ClusterProgram(Program):
         self, polytope: Polytope, criterion: Criterion, unit: Array | None = None, held: Array | None = None
     ) -> None:
         own = criterion.restrict(polytope.users)
-        self.fraction = cp.Variable(len(polytope.gamma), nonneg=True, name="fraction")
+        # Unknowns near 1 however small a user's part of a server is: solvers' tolerances are absolute.
+        self.typical_level, scale = _typical(polytope, own)
+        self.fraction = cp.multiply(scale, cp.Variable(len(scale), nonneg=True, name="fraction / typical"))
         self.user_tasks = polytope.tasks @ self.fraction
         if criterion.scope == "each":
             # On its own server, a user's dominant share is the fraction of its monopoly tasks.
@@ -105,6 +110,18 @@ class ClusterProgram(Program):
 
     def factor(self, alpha: float) -> Array:
         return welfare_factor(self.weight, self.unit, alpha, self._held)
+
+
+def _typical(polytope: Polytope, own: Criterion) -> tuple[float, Array]:
+    """A level that everyone could have, and what part of each server (pairs,) its tasks there would take of it."""
+    weight = own.weight[polytope.pair_user]
+    if own.scope == "each":
+        crowd = np.bincount(polytope.pair_server, weight)[polytope.pair_server]
+        return float(1 / np.median(crowd)), np.asarray(weight / crowd)
+    alone = own.levels(np.asarray(polytope.tasks.sum(axis=1)).ravel())
+    level = float(1 / (1 / alone).sum())
+    tasks = level * own.weight / own.share
+    return level, np.asarray(np.minimum(1.0, tasks[polytope.pair_user] / polytope.gamma))
 
 
 def alpha_fair(program: Program, alpha: float) -> Formulation:

@@ -44,9 +44,13 @@ class ServerProgram(Program):
         self._room = cp.Parameter(count, nonneg=True, name="room up to the limit")
         self.share = self._elsewhere + self.fraction
         self.user_tasks = cp.multiply(self.gamma, self.share)
-        self.scaled_share = self._scaled_elsewhere + cp.multiply(self._inverse_unit, self.fraction)
+        # A variable of its own, as parameters (the factor) must not multiply parameters: CVXPY would compile anew.
+        self.scaled_share = cp.Variable(count, name="share / unit")
         self.use = sp.csr_matrix(polytope.use[self.rows][:, self.pairs])
         self.constraints = {"capacity": self.use @ self.fraction <= 1}
+        if not np.isinf(self.alpha):
+            scaled = self._scaled_elsewhere + cp.multiply(self._inverse_unit, self.fraction)
+            self.constraints["scaled_share"] = self.scaled_share <= scaled
         if np.isfinite(self.limit).any():
             self.constraints["max_tasks"] = self.fraction <= self._room
 
@@ -79,7 +83,7 @@ class ServerProblem:
         self.runs: list[convex.Run] = []
         self._maxmin: LeximinProblem | None = None
         if isinstance(self.formulation.objective, Leximin):
-            self._maxmin = LeximinProblem(self.formulation, self.runs)
+            self._maxmin = LeximinProblem(self.formulation, runs=self.runs)
         else:
             self._problem = cp.Problem(self.formulation.objective, list(self.formulation.constraints.values()))
 

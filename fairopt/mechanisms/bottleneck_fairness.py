@@ -49,6 +49,8 @@ class BottleneckFairness(Mechanism):
     def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, Array | None]:
         """The largest complaint: how far, relatively, a user is from each way of having none."""
         feasible, where = feasibility(cluster, tasks)
+        if not np.isfinite(feasible):
+            return Certificate(feasible, np.inf, "complaint", where), None
         x, capacity = tasks.sum(axis=1), cluster.pooled_capacity
         held = np.divide(x[:, None] * cluster.demand, capacity, out=np.zeros(cluster.demand.shape), where=capacity > 0)
         entitlement = cluster.weight / cluster.weight.sum()

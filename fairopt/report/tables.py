@@ -41,9 +41,7 @@ def write(frame: pd.DataFrame, folder: Path, name: str, caption: str) -> list[Pa
     align = "".join("r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in frame.dtypes)
     latex = shown.map(_escape).rename(columns=_escape)
     paths[2].write_text(
-        latex.to_latex(
-            index=False, caption=_escape(caption), label=f"tab:{name}", position="tb", column_format=align
-        ),
+        latex.to_latex(index=False, caption=_escape(caption), label=f"tab:{name}", position="tb", column_format=align),
         encoding="utf-8",
     )
     return paths

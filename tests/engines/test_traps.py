@@ -1,4 +1,4 @@
-"""The numerical traps already met (theory, section 6): each test fails if its trap comes back, and shows that it would."""
+"""The numerical traps already met (theory, section 6): each test fails if its trap comes back."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def nine_eighteen(alpha: float) -> Array:
 
 
 def one_resource(alpha: float, capacity: float, demand: Array, weight: Array, unit: Array) -> Array:
-    """Alpha-fair on `sum d x = C`: `x_n` proportional to `phi_n u_n^(1/alpha - 1) d_n^(-1/alpha)`, by its KKT conditions."""
+    """Alpha-fair on `sum d x = C`: `x_n ~ phi_n u_n^(1/alpha - 1) d_n^(-1/alpha)`, by its KKT conditions."""
     part = weight * unit ** (1 / alpha - 1) * demand ** (-1 / alpha)
     return capacity * part / (part @ demand)
 
@@ -88,7 +88,9 @@ TWO_LEVELS = Cluster(
 
 @pytest.mark.parametrize("alpha", [20.0, 50.0, 100.0, 500.0])
 def test_trap_2_large_alpha(alpha: float) -> None:
-    np.testing.assert_allclose(get("alpha-fair", alpha=alpha).solve(EXAMPLE).user_tasks, nine_eighteen(alpha), rtol=1e-5)
+    np.testing.assert_allclose(
+        get("alpha-fair", alpha=alpha).solve(EXAMPLE).user_tasks, nine_eighteen(alpha), rtol=1e-5
+    )
     found = get("alpha-fair", alpha=alpha).solve(TWO_LEVELS).user_tasks
     limit = get("drfh").solve(TWO_LEVELS).user_tasks
     np.testing.assert_allclose(found, limit, rtol=3 / alpha)
@@ -99,6 +101,14 @@ def test_trap_2_large_alpha(alpha: float) -> None:
     pair = Cluster([[10, 40]], [[1, 3], [2, 1]], weight=[2, 1])
     alone = get("alpha-fair", alpha=alpha, share=tuple(share)).solve(pair).user_tasks
     np.testing.assert_allclose(found[1:3], alone, rtol=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [50.0, 500.0])
+def test_trap_2_next_to_a_user_at_its_limit(alpha: float) -> None:
+    """The satisfied user's marginal welfare is 1e300 times the other's: no overflow, and both are right."""
+    cluster = Cluster([[1, 1]], [[1, 2], [2, 1]], max_tasks=[np.inf, 0.01])
+    found = get("alpha-fair", alpha=alpha).solve(cluster)
+    np.testing.assert_allclose(found.user_tasks, [0.495, 0.01], rtol=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [50.0, 500.0])
@@ -206,7 +216,7 @@ def best_fractions(problem: ServerProblem, elsewhere: Array) -> tuple[Array, Arr
 
 
 def kkt_residual(problem: ServerProblem, elsewhere: Array, fractions: Array, prices: Array, alpha: float) -> float:
-    """How far `s_n^(-alpha) <= price of the fraction, equal where served` (weights 1), relative, prices scaled to fit."""
+    """How far `s_n^(-alpha) <= price of the fraction, equal where served` (weights 1), relative, prices rescaled."""
     marginal = (elsewhere / problem.program.gamma + fractions) ** -alpha
     cost = problem.program.use.T @ prices
     served = fractions > 1e-7

@@ -64,7 +64,7 @@ class Feasible:
 def leximin(feasible: Feasible, share: Array) -> Array:
     """The lexicographically largest levels `share_n x_n`, (users,)."""
     level = feasible.levels(share)
-    users, pairs = level.shape
+    pairs = level.shape[1]
     final = np.where(feasible.can, np.nan, 0.0)
     while np.isnan(final).any():
         free = np.flatnonzero(np.isnan(final))
@@ -100,9 +100,7 @@ def leximin(feasible: Feasible, share: Array) -> Array:
 def share_of(name: str, cluster: Cluster) -> Array:
     """`u_n` as the catalogue defines it, by loops."""
     total = cluster.capacity.sum(axis=0)
-    parts = [
-        [d / c if c > 0 else np.inf for d, c in zip(row, total, strict=True) if d > 0] for row in cluster.demand
-    ]
+    parts = [[d / c if c > 0 else np.inf for d, c in zip(row, total, strict=True) if d > 0] for row in cluster.demand]
     if name == "asset-fairness":
         return np.array([sum(row) for row in parts])
     if name == "task-maxmin":

@@ -1,0 +1,163 @@
+"""`Allocation`: what it derives, judges, shows and turns into."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from matplotlib.figure import Figure
+from strategies import clusters
+
+from fairopt.allocation import Allocation
+from fairopt.cluster import Cluster
+from fairopt.errors import CertificateError
+from fairopt.mechanisms import get
+
+EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
+FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
+
+
+@pytest.fixture(scope="module")
+def drf() -> Allocation:
+    return get("drf").solve(EXAMPLE)
+
+
+def test_catalogue_item_2(drf: Allocation) -> None:
+    np.testing.assert_allclose(drf.user_tasks, [3, 2])
+    np.testing.assert_allclose(drf.usage[:, 0], [[3, 12], [6, 2]])
+    np.testing.assert_allclose(drf.dominant_shares, [2 / 3, 2 / 3])
+    np.testing.assert_allclose(drf.virtual_dominant_shares[:, 0], [3 / 4.5, 2 / 3])
+    np.testing.assert_allclose(drf.utilization.loc["server1"], [1, 14 / 18])
+    np.testing.assert_allclose(drf.utilization.loc["overall"], [1, 14 / 18])
+
+
+def test_figure_1_variant() -> None:
+    found = get("ps-dsf").solve(FIGURE_1)
+    np.testing.assert_allclose(found.user_tasks, [2, 6, 32 / 3, 16 / 3], rtol=1e-3)
+    shares = found.virtual_dominant_shares
+    assert np.isnan(shares[:2, 1]).all()
+    np.testing.assert_allclose(shares[:, 0], [0.5, 0.5, 8 / 3, 2 / 3], rtol=1e-3)
+    np.testing.assert_allclose(shares[2:, 1], [2 / 3, 2 / 3], rtol=1e-3)
+    # Catalogue item 33: server 2 uses all CPU and 5/6 of its RAM; it has no bandwidth.
+    np.testing.assert_allclose(found.utilization.loc["server2"], [1, 0.8333, np.nan], atol=1e-3)
+
+
+def test_immutable(drf: Allocation) -> None:
+    with pytest.raises(FrozenInstanceError):
+        drf.tasks = np.zeros((2, 1))  # type: ignore[misc]
+
+
+def test_tasks_are_read_only() -> None:
+    """A certificate vouches for these tasks; nobody may change them under it."""
+    own = get("drf").solve(EXAMPLE)
+    with pytest.raises(ValueError, match="read-only"):
+        own.tasks[0, 0] = 99
+
+
+def test_judges_itself_anew(drf: Allocation) -> None:
+    assert drf.certify().passes(1e-9)
+    wrong = replace(drf, tasks=drf.tasks * 0.9)
+    # Idle CPU 0.9 would be a third more of the 2.7 tasks that A has.
+    assert wrong.certify().optimality == pytest.approx(1 / 3, rel=1e-6)
+    assert not wrong.flagged  # the stored certificate is that of the answer
+    assert replace(wrong, certificate=wrong.certify()).flagged
+
+
+def test_tolerance_and_throw() -> None:
+    with pytest.raises(Exception, match="misses tol=1e-300"):
+        get("ceei").solve(EXAMPLE, tol=1e-300)
+    flagged = get("ceei").solve(EXAMPLE, tol=1e-300, throw=False)
+    assert flagged.flagged
+    assert flagged.tol == 1e-300
+    assert "misses the tolerance" in repr(flagged)
+    assert "misses the tolerance" in flagged._repr_html_()
+    assert not issubclass(CertificateError, ValueError)
+
+
+def test_shown(drf: Allocation) -> None:
+    text = repr(drf)
+    assert text.startswith("DRF: 2 users, 1 servers")
+    for part in ("A", "B", "0.666667", "utilization: cpu 100.0%, ram 77.8%", "certificate: feasibility"):
+        assert part in text
+    html = drf._repr_html_()
+    assert html.count("<table") == 2
+    assert "77.8%" in html
+
+
+def test_names_are_escaped_in_html() -> None:
+    odd = Cluster([[1.0], [0.0]], [[1.0], [1.0]], users=["<script>", "b"], eligible=[[0, 1], [1, 0]])
+    html = get("drfh").solve(odd)._repr_html_()
+    assert "<script>" not in html
+
+
+def test_frame(drf: Allocation) -> None:
+    frame = drf.to_frame()
+    assert frame.index.name == "user"
+    assert list(frame.index) == ["A", "B"]
+    np.testing.assert_allclose(frame["tasks"], [3, 2])
+    np.testing.assert_allclose(frame["dominant_share"], [2 / 3, 2 / 3])
+    several = get("drfh").solve(FIGURE_1).to_frame()
+    np.testing.assert_allclose(several["server1"] + several["server2"], several["tasks"])
+
+
+def test_summary(drf: Allocation) -> None:
+    row = drf.summary()
+    assert row["tasks"] == pytest.approx(5)
+    assert row["min_share"] == pytest.approx(2 / 3)
+    assert row["max_share"] == pytest.approx(2 / 3)
+    assert row["use_cpu"] == pytest.approx(1)
+    assert row["use_ram"] == pytest.approx(14 / 18)
+    assert row["jain"] == pytest.approx(1)
+    assert row["welfare"] == pytest.approx(4 / 3)
+    assert row["certificate"] <= 1e-9
+    assert row["seconds"] > 0
+
+
+def test_notes() -> None:
+    two = Cluster([[9, 0], [0, 18]], [[1, 0], [1, 1], [0, 2]], eligible=[[1, 0], [1, 1], [0, 1]])
+    pooled = get("drf").solve(two)
+    assert pooled.cluster.shape[1] == 1
+    assert "2 servers pooled into one; placement constraints ignored" in pooled.notes
+    spread = get("drfh").solve(two)
+    assert spread.notes == ("can run nowhere, so gets 0 tasks: user2",)
+    assert "note: can run nowhere" in repr(spread)
+    many = Cluster([[1, 0]], [[1, 1]] * 7 + [[1, 0]])
+    assert get("drf").solve(many).notes == (
+        "can run nowhere, so gets 0 tasks: user1, user2, user3, user4, user5 and 2 more",
+    )
+
+
+def test_bars_add_up_to_the_use(drf: Allocation) -> None:
+    figure = drf.plot()
+    assert isinstance(figure, Figure)
+    (axes,) = figure.axes
+    tops: dict[float, float] = {}
+    for bar in axes.patches:
+        tops[bar.get_x()] = max(tops.get(bar.get_x(), 0.0), bar.get_y() + bar.get_height())
+    np.testing.assert_allclose(list(tops.values()), [1, 14 / 18])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["cpu", "ram"]
+
+
+def test_plots_of_many_users_and_servers() -> None:
+    rng = np.random.default_rng(0)
+    large = Cluster(rng.uniform(1, 2, (30, 2)), rng.uniform(0.1, 1, (20, 2)))
+    figure = get("drfh").solve(large).plot()
+    assert "9 others" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == [
+        "all servers\nresource1",
+        "all servers\nresource2",
+    ] or len(figure.axes[0].get_xticklabels()) == 2
+
+
+@settings(max_examples=25)
+@given(clusters())
+def test_anything_can_be_shown(cluster: Cluster) -> None:
+    found = get("drfh").solve(cluster, throw=False)
+    assert repr(found)
+    assert found._repr_html_()
+    assert found.plot().axes
+    assert len(found.to_frame()) == cluster.shape[0]
+    assert np.isfinite(found.dominant_shares).all()
+    assert set(found.summary()) >= {"tasks", "min_share", "jain", "certificate"}

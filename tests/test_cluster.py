@@ -1,0 +1,256 @@
+"""`Cluster`: derived quantities by hand, errors that say where and what to do, immutability, copies, frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from strategies import clusters
+
+from fairopt.cluster import Cluster
+from fairopt.errors import DataError, FairoptError
+
+FIGURE_1 = Cluster(
+    [[12, 4, 75], [8, 16, 0]],
+    [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [0.5, 1, 0]],
+    resources=["cpu", "ram", "net"],
+)
+
+
+def test_monopoly_tasks_of_pf_figure_1() -> None:
+    """Catalogue item 33: gamma_11=4, gamma_21=12, gamma_31=gamma_41=4, gamma_32=gamma_42=16."""
+    np.testing.assert_allclose(FIGURE_1.gamma, [[4, 0], [12, 0], [4, 16], [4, 16]])
+    np.testing.assert_array_equal(FIGURE_1.usable, [[1, 0], [1, 0], [1, 1], [1, 1]])
+    np.testing.assert_allclose(FIGURE_1.pooled_capacity, [20, 20, 75])
+    np.testing.assert_allclose(FIGURE_1.dominant_share_per_task, [1 / 15, 1 / 15, 1 / 20, 1 / 20])
+    np.testing.assert_array_equal(FIGURE_1.dominant_resource, [2, 2, 1, 1])
+    assert FIGURE_1.shape == (4, 2, 3)
+
+
+def test_gamma_keeps_placement_and_gamma0_does_not() -> None:
+    barred = FIGURE_1.with_eligible("user3", [False, True])
+    assert barred.gamma[2, 0] == 0
+    assert barred.gamma0[2, 0] == pytest.approx(4)
+
+
+@settings(max_examples=60)
+@given(clusters())
+def test_derived_quantities_by_loops(cluster: Cluster) -> None:
+    n_users, n_servers, n_resources = cluster.shape
+    for n in range(n_users):
+        for i in range(n_servers):
+            alone = min(
+                cluster.capacity[i, r] / cluster.demand[n, r] for r in range(n_resources) if cluster.demand[n, r] > 0
+            )
+            assert cluster.gamma0[n, i] == pytest.approx(alone)
+            assert cluster.gamma[n, i] == pytest.approx(alone if cluster.eligible[n, i] else 0)
+            normalised = cluster.normalised_demand[n, i]
+            if cluster.usable[n, i]:
+                assert normalised.max() == pytest.approx(1)
+                for r in range(n_resources):
+                    if cluster.demand[n, r] > 0:
+                        wanted = alone * cluster.demand[n, r] / cluster.capacity[i, r]
+                        assert normalised[r] == pytest.approx(wanted)
+            else:
+                assert not normalised.any()
+        assert cluster.runnable[n] == (cluster.usable[n].any() and cluster.max_tasks[n] > 0)
+    assert np.isfinite(cluster.normalised_demand).all()
+    assert not np.isnan(cluster.share_per_task).any()
+
+
+def test_edge_cases_of_the_theory() -> None:
+    lacking = Cluster([[3, 0]], [[1, 0], [0, 1], [1, 1]])
+    np.testing.assert_array_equal(lacking.runnable, [True, False, False])
+    np.testing.assert_array_equal(lacking.share_per_task[1], [0, np.inf])
+    assert np.isinf(lacking.dominant_share_per_task[1])
+    one = Cluster([[5]], [[2]])
+    assert one.gamma[0, 0] == 2.5
+    assert not Cluster([[5]], [[2]], max_tasks=0).runnable.any()
+    assert Cluster([[0]], [[2]]).gamma[0, 0] == 0
+
+
+BAD: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
+    (
+        {"demand": [[1, 4], [3, -1]]},
+        r"user 'B' \(row 1\) has demand -1 of 'ram'.*finite number >= 0",
+        ("users", 1, "demand", "ram"),
+    ),
+    ({"demand": [[np.nan, 4], [3, 1]]}, r"user 'A' \(row 0\) has demand nan of 'cpu'", ("users", 0, "demand", "cpu")),
+    ({"capacity": [[9, np.inf]]}, r"server 'S' \(row 0\) has capacity inf of 'ram'", ("servers", 0, "capacity", "ram")),
+    ({"capacity": [[-9, 18]]}, r"server 'S' \(row 0\) has capacity -9 of 'cpu'", ("servers", 0, "capacity", "cpu")),
+    (
+        {"demand": [[1, 4], [0, 0]]},
+        r"user 'B' \(row 1\) demands nothing; give it .* or drop it",
+        ("users", 1, "demand"),
+    ),
+    ({"weight": [1, 0]}, r"user 'B' \(row 1\) has weight 0; it must be a finite number > 0", ("users", 1, "weight")),
+    ({"weight": [-1, 1]}, r"user 'A' \(row 0\) has weight -1", ("users", 0, "weight")),
+    ({"weight": [np.nan, 1]}, r"user 'A' \(row 0\) has weight nan", ("users", 0, "weight")),
+    ({"weight": [np.inf, 1]}, r"user 'A' \(row 0\) has weight inf", ("users", 0, "weight")),
+    (
+        {"max_tasks": [1, -2]},
+        r"user 'B' \(row 1\) has max_tasks -2.*leave it out, or use inf",
+        ("users", 1, "max_tasks"),
+    ),
+    ({"max_tasks": [np.nan, 2]}, r"user 'A' \(row 0\) has max_tasks nan", ("users", 0, "max_tasks")),
+    ({"users": ["A", "A"]}, r"two users are called 'A'; give each its own name", ("users", 1, "name")),
+    ({"users": ["A"]}, r"2 users need 2 names; got 1: A", ()),
+    ({"resources": ["cpu", "weight"]}, r"a resource cannot be called 'weight'", ()),
+    ({"resources": ["max_tasks", "ram"]}, r"a resource cannot be called 'max_tasks'", ()),
+    ({"weight": [1, 2, 3]}, r"weight must have one number per user, 2 in all; got shape \(3,\)", ()),
+    ({"weight": "heavy"}, r"weight must be one number per user", ()),
+    ({"demand": [[1, 4, 1], [3, 1, 1]]}, r"capacity has 2 resources and demand has 3; give both one column", ()),
+    ({"demand": [1, 4]}, r"demand must have shape \(users, resources\).*got \(2,\).*\[\[\.\.\.\]\]", ()),
+    ({"demand": []}, r"demand must have shape \(users, resources\) with at least one of each", ()),
+    ({"capacity": [[9, 18], [1]]}, r"capacity must be a table of numbers.*all rows of one length", ()),
+    ({"capacity": [["nine", 18]]}, r"capacity must be a table of numbers", ()),
+    ({"eligible": [[True, False]]}, r"eligible must have shape \(users, servers\) = \(2, 1\); got \(1, 2\)", ()),
+    ({"eligible": [[2], [0]]}, r"eligible must hold only true or false", ()),
+]
+
+
+@pytest.mark.parametrize(("changes", "message", "where"), BAD)
+def test_errors_name_the_row_and_the_remedy(changes: dict[str, Any], message: str, where: tuple[Any, ...]) -> None:
+    good: dict[str, Any] = {
+        "capacity": [[9, 18]],
+        "demand": [[1, 4], [3, 1]],
+        "users": ["A", "B"],
+        "servers": ["S"],
+        "resources": ["cpu", "ram"],
+    }
+    Cluster(**good)
+    with pytest.raises(DataError, match=message) as caught:
+        Cluster(**(good | changes))
+    assert caught.value.where == where
+    assert isinstance(caught.value, FairoptError)
+    assert isinstance(caught.value, ValueError)
+
+
+@settings(max_examples=40)
+@given(clusters())
+def test_immutable(cluster: Cluster) -> None:
+    for name in (
+        "capacity",
+        "demand",
+        "weight",
+        "max_tasks",
+        "eligible",
+        "gamma",
+        "gamma0",
+        "share_per_task",
+        "normalised_demand",
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(cluster, name)[...] = 0
+    for name in ("capacity", "weight", "users", "resources"):
+        with pytest.raises(AttributeError, match=rf"immutable; use replace\({name}=\.\.\.\)"):
+            setattr(cluster, name, None)
+    with pytest.raises(TypeError):
+        hash(cluster)
+
+
+def test_arguments_are_copied() -> None:
+    demand = np.array([[1.0, 4.0], [3.0, 1.0]])
+    cluster = Cluster([[9, 18]], demand)
+    demand[0, 0] = 99
+    assert cluster.demand[0, 0] == 1
+    assert demand.flags.writeable
+
+
+def test_copies_with_changes() -> None:
+    changed = FIGURE_1.with_demand("user4", [1, 0.5, 0])
+    np.testing.assert_allclose(changed.gamma[3], [8, 8])
+    assert FIGURE_1.gamma[3, 1] == 16
+    assert FIGURE_1.with_weight("user2", 3).weight.tolist() == [1, 3, 1, 1]
+    assert FIGURE_1.with_max_tasks("user2", 3).max_tasks[1] == 3
+    assert FIGURE_1.with_capacity("server2", [1, 2, 3]).capacity[1].tolist() == [1, 2, 3]
+    assert FIGURE_1.with_eligible("user1", [False, True]).eligible[0].tolist() == [False, True]
+    assert FIGURE_1.drop_user("user2").users == ("user1", "user3", "user4")
+    with pytest.raises(DataError, match="'user1' is the only one"):
+        Cluster([[1]], [[1]]).drop_user("user1")
+    with pytest.raises(DataError, match="no 'nobody' among the users: user1, user2"):
+        FIGURE_1.with_demand("nobody", [1, 1, 1])
+    with pytest.raises(DataError, match="demand of user 'user1' does not fit"):
+        FIGURE_1.with_demand("user1", [1, 1])
+    with pytest.raises(DataError, match=r"a cluster has no colour; it has capacity, demand"):
+        FIGURE_1.replace(colour="red")
+    with pytest.raises(DataError):
+        FIGURE_1.with_demand("user1", [-1, 1, 1])
+
+
+def test_capacity_of_the_wrong_length_is_a_data_error() -> None:
+    for wrong in ([1, 2], [1], [1, 2, 3, 4]):
+        with pytest.raises(DataError):
+            FIGURE_1.with_capacity("server1", wrong)
+        with pytest.raises(DataError):
+            FIGURE_1.with_demand("user1", wrong)
+    with pytest.raises(DataError):
+        FIGURE_1.with_eligible("user1", [True])
+
+
+def test_select() -> None:
+    part = FIGURE_1.select(users=["user3", "user1"], resources=["ram", "cpu"], servers=["server2"])
+    np.testing.assert_allclose(part.demand, [[1, 0.25], [1, 1]])
+    np.testing.assert_allclose(part.capacity, [[16, 8]])
+    assert part.users == ("user3", "user1")
+    assert FIGURE_1.select(resources="ram").resources == ("ram",)
+    with pytest.raises(DataError, match="no 'disk' among the resources"):
+        FIGURE_1.select(resources=["disk"])
+
+
+def test_pool() -> None:
+    pool = FIGURE_1.with_eligible("user1", [False, False]).pool()
+    np.testing.assert_allclose(pool.capacity, [[20, 20, 75]])
+    assert pool.eligible.ravel().tolist() == [False, True, True, True]
+    assert pool.pool() is pool
+
+
+@settings(max_examples=60)
+@given(clusters())
+def test_frames_round_trip(cluster: Cluster) -> None:
+    frames = cluster.to_frames()
+    assert Cluster.from_frames(**frames) == cluster
+    columns = list(cluster.resources)[::-1]
+    assert (
+        Cluster.from_frames(frames["servers"], frames["users"][[*columns, "weight", "max_tasks"]], frames["eligible"])
+        == cluster
+    )
+
+
+def test_frames_by_hand() -> None:
+    servers = pd.DataFrame({"cpu": [9], "ram": [18]}, index=["S"])
+    users = pd.DataFrame({"ram": [4, 1], "cpu": [1, 3], "max_tasks": [np.nan, 2]}, index=["A", "B"])
+    cluster = Cluster.from_frames(servers, users)
+    np.testing.assert_array_equal(cluster.demand, [[1, 4], [3, 1]])
+    np.testing.assert_array_equal(cluster.max_tasks, [np.inf, 2])
+    np.testing.assert_array_equal(cluster.weight, [1, 1])
+    with pytest.raises(DataError, match=r"missing \['ram'\]"):
+        Cluster.from_frames(servers, users[["cpu"]])
+    with pytest.raises(DataError, match=r"unknown \['disk'\]"):
+        Cluster.from_frames(servers, users.assign(disk=1))
+    with pytest.raises(DataError, match="a row per user"):
+        Cluster.from_frames(servers, users, pd.DataFrame([[True]], index=["A"], columns=["S"]))
+
+
+def test_equality() -> None:
+    same = Cluster(FIGURE_1.capacity, FIGURE_1.demand, resources=["cpu", "ram", "net"])
+    assert same == FIGURE_1
+    assert FIGURE_1.with_weight("user1", 2) != FIGURE_1
+    assert FIGURE_1.replace(users=["a", "b", "c", "d"]) != FIGURE_1
+    assert FIGURE_1 != "figure 1"
+
+
+def test_shown() -> None:
+    text = repr(FIGURE_1)
+    assert text.startswith("Cluster(4 users, 2 servers, 3 resources: cpu, ram, net)")
+    assert "user4" in text
+    assert "server2" in text
+    large = Cluster(np.ones((20, 1)), np.ones((20, 1)))
+    assert "\n" not in repr(large)
+    html = FIGURE_1._repr_html_()
+    assert "<table" in html
+    assert "4 users, 2 servers" in html
+    assert "cpu" in html

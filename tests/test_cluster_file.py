@@ -1,0 +1,189 @@
+"""Cluster files: what a person writes comes in, what is saved comes back, and errors name the line."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import clusters
+
+from fairopt.cluster import Cluster
+from fairopt.errors import DataError
+
+TOML = """\
+resources = ["cpu", "memory"]
+
+[[servers]]
+name = "rack"
+count = 3
+capacity = { cpu = 9, memory = 18 }
+
+[[servers]]
+name = "big"
+capacity = [64, 256]
+
+[[users]]
+name = "A"
+demand = { cpu = 1, memory = 4 }
+weight = 2            # optional
+max_tasks = 10        # optional
+eligible = ["rack-1"] # optional: the only servers it may use
+
+[[users]]
+demand = { cpu = 3 }
+"""
+
+JSON = """\
+{
+  "resources": ["cpu", "memory"],
+  "servers": [
+    {"name": "s", "capacity": {"cpu": 9, "memory": 18}},
+    {"name": "t",
+     "capacity": [1, 2]}
+  ],
+  "users": [
+    {"name": "A",
+     "demand": {"cpu": 1, "memory": 4}},
+    {"name": "B",
+     "demand": {"cpu": 3, "memory": 1},
+     "weight": 2}
+  ]
+}
+"""
+
+
+def written(folder: Path, text: str, suffix: str = "toml") -> Path:
+    path = folder / f"cluster.{suffix}"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_toml_by_hand(tmp_path: Path) -> None:
+    cluster = Cluster.load(written(tmp_path, TOML))
+    assert cluster.servers == ("rack-1", "rack-2", "rack-3", "big")
+    assert cluster.users == ("A", "user2")
+    np.testing.assert_array_equal(cluster.capacity, [[9, 18]] * 3 + [[64, 256]])
+    np.testing.assert_array_equal(cluster.demand, [[1, 4], [3, 0]])
+    np.testing.assert_array_equal(cluster.weight, [2, 1])
+    np.testing.assert_array_equal(cluster.max_tasks, [10, np.inf])
+    np.testing.assert_array_equal(cluster.eligible, [[1, 0, 0, 0], [1, 1, 1, 1]])
+
+
+def test_json_by_hand(tmp_path: Path) -> None:
+    cluster = Cluster.load(written(tmp_path, JSON, "json"))
+    wanted = Cluster([[9, 18], [1, 2]], [[1, 4], [3, 1]], [1, 2], None, None, ["cpu", "memory"], ["A", "B"], ["s", "t"])
+    assert cluster == wanted
+
+
+@pytest.mark.parametrize("suffix", ["toml", "json"])
+def test_round_trip(suffix: str) -> None:
+    names = st.lists(
+        st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1),
+        min_size=5,
+        max_size=5,
+        unique=True,
+    )
+
+    @settings(max_examples=60)
+    @given(clusters(), names)
+    def law(cluster: Cluster, labels: list[str]) -> None:
+        named = cluster.replace(users=labels[: len(cluster.users)], servers=labels[: len(cluster.servers)])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"saved.{suffix}"
+            named.save(path)
+            assert Cluster.load(path) == named
+
+    law()
+
+
+def test_every_digit_is_kept(tmp_path: Path) -> None:
+    cluster = Cluster([[1 / 3, 1e-300]], [[np.pi, 5e-324]], weight=[np.nextafter(1, 2)], max_tasks=[1e300 / 7])
+    for suffix in ("toml", "json"):
+        path = tmp_path / f"exact.{suffix}"
+        cluster.save(path)
+        assert Cluster.load(path) == cluster
+
+
+@pytest.mark.parametrize("resource", ['a "quoted" one', "with\nnewline", "back\\slash", "ümlaut", "a.b", ""])
+@pytest.mark.parametrize("suffix", ["toml", "json"])
+def test_awkward_names(tmp_path: Path, suffix: str, resource: str) -> None:
+    cluster = Cluster([[1, 2]], [[3, 4]], resources=[resource, "other"], users=["[[users]]"], servers=["= 1"])
+    path = tmp_path / f"names.{suffix}"
+    cluster.save(path)
+    assert Cluster.load(path) == cluster
+
+
+TOML_ERRORS = [
+    ("cpu = 1, memory = 4", "cpu = -1, memory = 4", 14, "user 'A' .* has demand -1 of 'cpu'"),
+    ("cpu = 1, memory = 4", "cpu = 1, disk = 4", 14, "unknown resource 'disk'; known: cpu, memory"),
+    ("cpu = 1, memory = 4", 'cpu = "one", memory = 4', 14, "cpu is 'one'; it must be a number"),
+    ("cpu = 1, memory = 4", "cpu = 0, memory = 0", 14, "user 'A' .* demands nothing"),
+    ("weight = 2", "weight = 0", 15, "user 'A' .* has weight 0"),
+    ("weight = 2", "weight = true", 15, "weight is True; it must be a number"),
+    ("max_tasks = 10", "max_tasks = -1", 16, "has max_tasks -1"),
+    ("max_tasks = 10", "max_task = 10", 16, "unknown key 'max_task' in users; known: demand, eligible"),
+    ('"rack-1"', '"rack-9"', 17, "eligible on 'rack-9', but no server is called so"),
+    ("count = 3", "count = 0", 5, "count is 0; it must be a whole number >= 1"),
+    ("count = 3", "count = 1.5", 5, "count is 1.5"),
+    ("cpu = 9, memory = 18", "cpu = -9, memory = 18", 6, "server 'rack-1' .* has capacity -9 of 'cpu'"),
+    ("[64, 256]", "[64]", 10, "capacity must give the 2 resources: cpu, memory"),
+    ("[64, 256]", "[64, -1]", 10, "server 'big' .* capacity -1 of 'memory'"),
+    ("[64, 256]", "64 256", 10, "not valid TOML"),
+    ("demand = { cpu = 3 }", "name = 'B'", 19, "entry 2 of users has no demand"),
+    ("demand = { cpu = 3 }", "demand = { cpu = 3 }\nname = 'A'", 21, "two users are called 'A'"),
+    ("resources =", "resource =", 1, "unknown key 'resource'; known: resources, servers, users"),
+    ('["cpu", "memory"]', '"cpu"', 1, "resources must be a list of names"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "message"), TOML_ERRORS)
+def test_toml_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
+    assert old in TOML
+    path = written(tmp_path, TOML.replace(old, new, 1))
+    with pytest.raises(DataError, match=rf"cluster\.toml:{line}: .*{message}"):
+        Cluster.load(path)
+
+
+JSON_ERRORS = [
+    ('"cpu": 1,', '"cpu": -1,', 10, "user 'A' .* has demand -1"),
+    ('"cpu": 3', '"gpu": 3', 12, "unknown resource 'gpu'"),
+    ('"weight": 2', '"weight": -2', 13, "user 'B' .* has weight -2"),
+    ("[1, 2]", "[1, -2]", 6, "server 't' .* capacity -2 of 'memory'"),
+    ('"weight": 2', '"colour": 2', 13, "unknown key 'colour' in users"),
+    ("[1, 2]", "[1, 2", 6, "not valid JSON"),
+    ('"name": "B"', '"name": "A"', 11, "two users are called 'A'"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "message"), JSON_ERRORS)
+def test_json_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
+    assert old in JSON
+    path = written(tmp_path, JSON.replace(old, new, 1), "json")
+    with pytest.raises(DataError, match=rf"cluster\.json:{line}: .*{message}"):
+        Cluster.load(path)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot read the cluster file .*nowhere\.toml: No such file"):
+        Cluster.load(tmp_path / "nowhere.toml")
+    latin = tmp_path / "latin.toml"
+    latin.write_bytes('resources = ["é"]'.encode("latin-1"))
+    with pytest.raises(DataError, match="not UTF-8 text"):
+        Cluster.load(latin)
+    with pytest.raises(DataError, match=r"servers must be a list of tables .* write \[\[servers\]\]"):
+        Cluster.load(written(tmp_path, ""))
+    with pytest.raises(DataError, match="a cluster file holds a table"):
+        Cluster.load(written(tmp_path, "[]", "json"))
+    with pytest.raises(DataError, match=r"users must be a list"):
+        Cluster.load(written(tmp_path, "[[servers]]\ncapacity = [1]\n"))
+
+
+def test_json_numbers_that_are_not_finite(tmp_path: Path) -> None:
+    """Python's JSON reads NaN and Infinity; as demands they are errors with a line, like everything else."""
+    path = written(tmp_path, JSON.replace('"cpu": 1,', '"cpu": NaN,'), "json")
+    with pytest.raises(DataError, match=r"cluster\.json:10: .*demand nan"):
+        Cluster.load(path)

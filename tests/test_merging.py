@@ -1,0 +1,95 @@
+"""Merging: who is merged, that sums are kept, and that the way back is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import clusters
+
+from fairopt.cluster import Cluster
+
+TWINS = Cluster(
+    [[2, 4], [1, 3], [6, 12], [2, 4]],
+    [[1, 2], [3, 6], [1, 1], [0.5, 1]],
+    weight=[1, 2, 1, 1],
+    max_tasks=[np.inf, np.inf, np.inf, 7],
+    eligible=[[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]],
+)
+
+
+def test_by_hand() -> None:
+    merging = TWINS.merge()
+    assert merging.server_of.tolist() == [0, 1, 0, 0]
+    assert merging.user_of.tolist() == [0, 0, 1, 2]  # user 4 is proportional to user 1, but its tasks are finite
+    np.testing.assert_allclose(merging.cluster.capacity, [[10, 20], [1, 3]])
+    np.testing.assert_allclose(merging.cluster.weight, [3, 1, 1])
+    np.testing.assert_allclose(merging.server_part, [0.2, 1, 0.6, 0.2])
+    np.testing.assert_allclose(merging.user_part, [1 / 3, 2 / 3, 1, 1])
+    np.testing.assert_allclose(merging.task_size, [1, 3, 1, 1])
+    assert merging.cluster.servers == ("server1 x3", "server2")
+    assert merging.cluster.users == ("user1 x2", "user3", "user4")
+    assert not merging.trivial
+
+
+def test_what_does_not_merge() -> None:
+    barred = TWINS.with_eligible("user1", [True, True, False, True])
+    merging = barred.merge()
+    assert merging.server_of[0] == merging.server_of[3] != merging.server_of[2]
+    assert merging.user_of[0] != merging.user_of[1]
+    alone = Cluster([[1, 2], [2, 1]], [[1, 2], [2, 1]])
+    assert alone.merge().trivial
+    assert alone.merge().cluster is alone
+    assert TWINS.merge(users=False).cluster.shape[0] == 4
+    assert TWINS.merge(servers=False).cluster.shape[1] == 4
+
+
+def test_an_eligible_server_that_cannot_be_used_does_not_matter() -> None:
+    """User 2 needs what neither server has: whether it is eligible there makes no difference."""
+    cluster = Cluster([[1, 0], [2, 0]], [[1, 0], [1, 1]], eligible=[[1, 1], [1, 0]])
+    assert cluster.merge().cluster.shape[1] == 1
+
+
+@settings(max_examples=100)
+@given(clusters(), st.integers(0, 2**32 - 1))
+def test_sums_are_kept_and_the_way_back_is_exact(cluster: Cluster, seed: int) -> None:
+    merging = cluster.merge()
+    merged = merging.cluster
+    np.testing.assert_allclose(merged.pooled_capacity, cluster.pooled_capacity)
+    assert merged.weight.sum() == pytest.approx(cluster.weight.sum())
+    tasks = np.random.default_rng(seed).uniform(0, 1, merged.shape[:2]) * merged.usable
+    split = merging.split_tasks(tasks)
+    assert not split[~cluster.usable].any()
+    np.testing.assert_allclose(merging.merged_tasks(split), tasks, rtol=1e-9, atol=1e-12)
+    # What is used, per merged server, stays; and is spread in proportion to capacity.
+    use = split.T @ cluster.demand
+    merged_use = tasks.T @ merged.demand
+    np.testing.assert_allclose(use.sum(axis=0), merged_use.sum(axis=0), rtol=1e-9, atol=1e-12)
+    for i in range(cluster.shape[1]):
+        whole = merged_use[merging.server_of[i]]
+        np.testing.assert_allclose(use[i], whole * merging.server_part[i], rtol=1e-9, atol=1e-12)
+    # Users of one group get work in proportion to weight.
+    work = split.sum(axis=1) * cluster.demand.max(axis=1)
+    for group in np.unique(merging.user_of):
+        members = np.flatnonzero(merging.user_of == group)
+        per_weight = work[members] / cluster.weight[members]
+        np.testing.assert_allclose(per_weight, per_weight[0], rtol=1e-9, atol=1e-300)
+
+
+@settings(max_examples=60)
+@given(clusters())
+def test_gamma_adds_up(cluster: Cluster) -> None:
+    merging = cluster.merge(users=False)
+    summed = np.zeros((cluster.shape[0], merging.cluster.shape[1]))
+    np.add.at(summed.T, merging.server_of, cluster.gamma.T)
+    np.testing.assert_allclose(merging.cluster.gamma, summed, rtol=1e-9)
+    again = merging.cluster.merge(users=False)
+    assert again.trivial
+
+
+def test_prices_are_per_unit() -> None:
+    merging = TWINS.merge(users=False)
+    prices = np.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(merging.split_prices(prices), [[1, 2], [3, 4], [1, 2], [1, 2]])
+    assert merging.split_prices(None) is None

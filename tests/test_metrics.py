@@ -1,0 +1,79 @@
+"""Metrics: by hand, by definition, and their bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import clusters
+
+from fairopt import metrics
+from fairopt.cluster import Cluster
+from fairopt.errors import DataError
+from fairopt.mechanisms import get
+
+EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
+
+
+def test_jain_by_hand() -> None:
+    assert metrics.jain_index([1, 1, 1]) == 1
+    assert metrics.jain_index([1, 0, 0, 0]) == pytest.approx(1 / 4)
+    assert metrics.jain_index([1, 2, 3]) == pytest.approx(36 / 42)
+    assert metrics.jain_index([0, 0]) == 1
+    assert metrics.jain_index([1e-300, 1e-300]) == pytest.approx(1)
+    assert metrics.jain_index([1e300, 1e300, 0]) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("bad", [[], [-1, 1], [np.nan], [np.inf, 1]])
+def test_jain_of_nonsense(bad: list[float]) -> None:
+    with pytest.raises(DataError, match="at least one value, all finite and >= 0"):
+        metrics.jain_index(bad)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.floats(1e-3, 1e3))
+def test_jain_bounds_and_scale(values: list[float], scale: float) -> None:
+    found = metrics.jain_index(values)
+    assert 1 / len(values) - 1e-12 <= found <= 1 + 1e-12
+    if max(values) > 1e-200:
+        assert metrics.jain_index([scale * value for value in values]) == pytest.approx(found)
+
+
+def test_shares_and_price_of_fairness_by_hand() -> None:
+    """Catalogue item 9: the efficient vertex (45/11, 18/11) has shares 10/11 and 6/11, DRF 2/3 each."""
+    fair, efficient = get("drf").solve(EXAMPLE), get("utilitarian", scope="pool").solve(EXAMPLE)
+    np.testing.assert_allclose(efficient.user_tasks, [45 / 11, 18 / 11], rtol=1e-7)
+    assert metrics.social_welfare(efficient) == pytest.approx(16 / 11)
+    assert metrics.social_welfare(fair) == pytest.approx(4 / 3)
+    assert metrics.price_of_fairness(fair, efficient) == pytest.approx(1 - (4 / 3) / (16 / 11))
+    assert metrics.min_share(efficient) == pytest.approx(6 / 11)
+    assert metrics.max_share(efficient) == pytest.approx(10 / 11)
+
+
+def test_weights_divide_shares() -> None:
+    found = get("drf").solve(EXAMPLE.replace(weight=[2, 1]))
+    assert metrics.min_share(found) == pytest.approx(metrics.max_share(found))
+
+
+def test_utilization_by_hand() -> None:
+    found = get("drf").solve(Cluster([[9, 18, 0]], [[1, 4, 0], [3, 1, 0]]))
+    np.testing.assert_allclose(metrics.utilization(found), [1, 14 / 18, np.nan])
+
+
+def test_nobody_can_run_anything() -> None:
+    idle = get("drf").solve(Cluster([[0]], [[1]]))
+    assert metrics.social_welfare(idle) == 0
+    assert np.isinf(metrics.min_share(idle))
+    with pytest.raises(DataError, match="no welfare; is anybody able to run a task"):
+        metrics.price_of_fairness(idle, idle)
+
+
+@settings(max_examples=30)
+@given(clusters(styles=("nice", "plain")))
+def test_fairness_has_a_price_and_use_is_a_part(cluster: Cluster) -> None:
+    fair, efficient = get("drfh").solve(cluster), get("utilitarian").solve(cluster)
+    use = metrics.utilization(fair).dropna()
+    assert ((use >= 0) & (use <= 1 + 1e-9)).all()
+    if metrics.social_welfare(efficient) > 0:
+        assert -1e-6 <= metrics.price_of_fairness(fair, efficient) < 1
+    assert metrics.min_share(fair) >= metrics.min_share(efficient) - 1e-9

@@ -1,0 +1,69 @@
+"""The feasible set in fractions agrees with the feasible set in tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import clusters
+
+from fairopt.certificates import feasibility
+from fairopt.cluster import Cluster
+from fairopt.polytope import Polytope
+
+ANY_SEED = st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=100)
+@given(clusters(), ANY_SEED)
+def test_inside_is_feasible_and_the_way_there_and_back(cluster: Cluster, seed: int) -> None:
+    polytope = Polytope(cluster, cluster.max_tasks)
+    assert (polytope.use.data > 0).all()
+    assert (polytope.use.data <= 1 + 1e-12).all()
+    fractions = np.random.default_rng(seed).uniform(-0.2, 1, len(polytope.gamma))
+    inside = polytope.inside(fractions)
+    assert (inside >= 0).all()
+    assert (inside <= np.maximum(fractions, 0)).all()
+    tasks = polytope.allocation(inside)
+    assert feasibility(cluster, tasks)[0] <= 1e-12
+    np.testing.assert_allclose(polytope.fractions(tasks), inside, rtol=1e-12)
+    np.testing.assert_allclose(polytope.inside(inside), inside, rtol=1e-12)
+    np.testing.assert_allclose(polytope.tasks @ inside, tasks.sum(axis=1)[polytope.users], rtol=1e-12)
+
+
+@settings(max_examples=60)
+@given(clusters(), ANY_SEED)
+def test_rows_are_the_capacities(cluster: Cluster, seed: int) -> None:
+    polytope = Polytope(cluster, cluster.max_tasks)
+    fractions = np.random.default_rng(seed).uniform(0, 1, len(polytope.gamma))
+    tasks = polytope.allocation(fractions)
+    use = tasks.T @ cluster.demand
+    rows = polytope.row_server, polytope.row_resource
+    np.testing.assert_allclose(polytope.use @ fractions, use[rows] / cluster.capacity[rows], rtol=1e-9)
+    users, reach = polytope.users, polytope.reach
+    np.testing.assert_allclose(reach, np.minimum(cluster.gamma.sum(axis=1), cluster.max_tasks)[users])
+    for k in polytope.limited:
+        assert cluster.gamma[users[k]].sum() > cluster.max_tasks[users[k]]
+    if len(polytope.limited):
+        part = tasks.sum(axis=1)[users] / polytope.limit
+        np.testing.assert_allclose(polytope.use_of_limit @ fractions, part[polytope.limited])
+
+
+@settings(max_examples=60)
+@given(clusters(), ANY_SEED)
+def test_prices_of_rows_and_of_units(cluster: Cluster, seed: int) -> None:
+    polytope = Polytope(cluster, cluster.max_tasks)
+    rows = np.random.default_rng(seed).uniform(0, 1, polytope.use.shape[0])
+    unit = polytope.unit_prices(rows)
+    np.testing.assert_allclose(polytope.row_prices(unit), rows, rtol=1e-12)
+    per_task = polytope.price_per_task(rows)
+    for k, (n, i) in enumerate(zip(polytope.users[polytope.pair_user], polytope.pair_server, strict=True)):
+        assert per_task[k] == pytest.approx(float(unit[i] @ cluster.demand[n]), rel=1e-9)
+
+
+def test_users_who_can_run_nothing_are_left_out() -> None:
+    cluster = Cluster([[1, 0]], [[1, 0], [1, 1], [2, 0]], max_tasks=[1, 1, 0])
+    polytope = Polytope(cluster, cluster.max_tasks)
+    assert polytope.users.tolist() == [0]
+    assert len(Polytope(cluster, np.zeros(3)).users) == 0
