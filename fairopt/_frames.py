@@ -49,7 +49,7 @@ def arguments(servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame
             result[name] = users[name].fillna(default).to_numpy(dtype=float)
     if eligible is not None:
         try:
-            result["eligible"] = eligible.loc[list(users.index), list(servers.index)].to_numpy(dtype=bool)
+            result["eligible"] = eligible.loc[list(users.index), list(servers.index)].to_numpy()
         except KeyError as error:
             raise DataError(f"eligible must have a row per user and a column per server: {error}") from None
     return result

@@ -60,3 +60,50 @@ def names(given: Iterable[object] | None, count: int, what: str) -> tuple[str, .
             raise DataError(f"two {what}s are called {name!r}; give each its own name", (f"{what}s", index, "name"))
         seen.add(name)
     return result
+
+
+def eligibility(values: Any, users: int, servers: int) -> NDArray[np.bool_]:
+    """The placement constraints (users, servers); `None` allows everything."""
+    if values is None:
+        return np.ones((users, servers), dtype=bool)
+    try:
+        array = np.array(values)
+    except ValueError as error:
+        raise DataError(f"eligible must be a table (users, servers), all rows of one length ({error})") from None
+    if array.shape != (users, servers):
+        raise DataError(f"eligible must have shape (users, servers) = {(users, servers)}; got {array.shape}")
+    if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
+        raise DataError("eligible must hold only true or false (1 or 0)")
+    return array.astype(bool)
+
+
+def amounts(table: Array, kind: str, what: str, labels: Sequence[str], resources: Sequence[str]) -> None:
+    """Capacities and demands are finite numbers >= 0."""
+    bad = np.argwhere(~(np.isfinite(table) & (table >= 0)))
+    if bad.size:
+        row, column = (int(index) for index in bad[0])
+        raise DataError(
+            f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} of "
+            f"{resources[column]!r}; it must be a finite number >= 0",
+            (f"{kind}s", row, what, resources[column]),
+        )
+
+
+def users(labels: Sequence[str], weight: Array, max_tasks: Array, demand: Array) -> None:
+    """Weights > 0, task limits >= 0, and everyone demands something."""
+    for row in np.flatnonzero(~(np.isfinite(weight) & (weight > 0))).tolist():
+        raise DataError(
+            f"user {labels[row]!r} (row {row}) has weight {weight[row]:g}; it must be a finite number > 0",
+            ("users", row, "weight"),
+        )
+    for row in np.flatnonzero(~(max_tasks >= 0)).tolist():
+        raise DataError(
+            f"user {labels[row]!r} (row {row}) has max_tasks {max_tasks[row]:g}; "
+            "it must be >= 0 (leave it out, or use inf, for no limit)",
+            ("users", row, "max_tasks"),
+        )
+    for row in np.flatnonzero(~demand.any(axis=1)).tolist():
+        raise DataError(
+            f"user {labels[row]!r} (row {row}) demands nothing; give it a demand > 0 for some resource, or drop it",
+            ("users", row, "demand"),
+        )

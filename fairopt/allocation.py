@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,9 +166,9 @@ class Allocation:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{note}</li>" for note in self.notes)
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         return (
-            f"<p><b>{self._headline()}</b></p>{self.to_frame().to_html(max_rows=20)}"
+            f"<p><b>{escape(self._headline())}</b></p>{self.to_frame().to_html(max_rows=20)}"
             f"{self.utilization.tail(6).to_html(float_format='{:.1%}'.format)}"
             f"<p>feasibility {self.certificate.feasibility:.1e}, "
             f"{self.certificate.measure} {self.certificate.optimality:.1e}</p><ul>{notes}</ul>"

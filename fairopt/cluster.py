@@ -72,52 +72,12 @@ class Cluster:
         self.servers = _validate.names(servers, self.capacity.shape[0], "server")
         self.weight: Array = _validate.vector(weight, "weight", self.users, 1.0)
         self.max_tasks: Array = _validate.vector(max_tasks, "max_tasks", self.users, np.inf)
-        self.eligible: Mask = self._eligibility(eligible)
-        self._check_values()
+        self.eligible: Mask = _validate.eligibility(eligible, len(self.users), len(self.servers))
+        _validate.amounts(self.capacity, "server", "capacity", self.servers, self.resources)
+        _validate.amounts(self.demand, "user", "demand", self.users, self.resources)
+        _validate.users(self.users, self.weight, self.max_tasks, self.demand)
         for array in (self.capacity, self.demand, self.weight, self.max_tasks, self.eligible):
             array.setflags(write=False)
-
-    def _eligibility(self, eligible: ArrayLike | None) -> Mask:
-        shape = (len(self.users), len(self.servers))
-        if eligible is None:
-            return np.ones(shape, dtype=bool)
-        array = np.array(eligible)
-        if array.shape != shape:
-            raise DataError(f"eligible must have shape (users, servers) = {shape}; got {array.shape}")
-        if not np.isin(array, (0, 1)).all():
-            raise DataError("eligible must hold only true or false (1 or 0)")
-        return array.astype(bool)
-
-    def _check_values(self) -> None:
-        for what, kind, table, labels in (
-            ("capacity", "server", self.capacity, self.servers),
-            ("demand", "user", self.demand, self.users),
-        ):
-            bad = np.argwhere(~(np.isfinite(table) & (table >= 0)))
-            if bad.size:
-                row, column = (int(index) for index in bad[0])
-                raise DataError(
-                    f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} of "
-                    f"{self.resources[column]!r}; it must be a finite number >= 0",
-                    (f"{kind}s", row, what, self.resources[column]),
-                )
-        for row in np.flatnonzero(~(np.isfinite(self.weight) & (self.weight > 0))).tolist():
-            raise DataError(
-                f"user {self.users[row]!r} (row {row}) has weight {self.weight[row]:g}; it must be a finite number > 0",
-                ("users", row, "weight"),
-            )
-        for row in np.flatnonzero(~(self.max_tasks >= 0)).tolist():
-            raise DataError(
-                f"user {self.users[row]!r} (row {row}) has max_tasks {self.max_tasks[row]:g}; "
-                "it must be >= 0 (leave it out, or use inf, for no limit)",
-                ("users", row, "max_tasks"),
-            )
-        for row in np.flatnonzero(~self.demand.any(axis=1)).tolist():
-            raise DataError(
-                f"user {self.users[row]!r} (row {row}) demands nothing; give it a demand > 0 for some resource, "
-                "or drop it",
-                ("users", row, "demand"),
-            )
 
     # -- derived quantities (theory: gamma, shares) ----------------------------------------------
 
@@ -235,35 +195,33 @@ class Cluster:
             raise DataError(f"user {user!r} is the only one; a cluster needs at least one user")
         return self.select(users=[name for name in self.users if name != user])
 
-    def _with_user(self, argument: str, user: str, value: Any) -> Cluster:
+    def _with_row(self, argument: str, axis: str, name: str, value: Any) -> Cluster:
         changed = np.array(getattr(self, argument))
-        try:
-            changed[self._indices("users", [user])[0]] = value
-        except ValueError as error:
-            raise DataError(f"{argument} of user {user!r} does not fit: {error}") from None
+        row = self._indices(axis, [name])[0]
+        if np.shape(value) != changed[row].shape:
+            raise DataError(f"{argument} of {name!r} must have shape {changed[row].shape}; got {np.shape(value)}")
+        changed[row] = value
         return self.replace(**{argument: changed})
 
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
         """As if `user` had reported another demand, (resources,)."""
-        return self._with_user("demand", user, np.asarray(demand, dtype=float))
+        return self._with_row("demand", "users", user, np.asarray(demand, dtype=float))
 
     def with_weight(self, user: str, weight: float) -> Cluster:
         """`user` has another weight."""
-        return self._with_user("weight", user, weight)
+        return self._with_row("weight", "users", user, weight)
 
     def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
         """`user` reports other servers, (servers,) of bool."""
-        return self._with_user("eligible", user, np.asarray(eligible, dtype=bool))
+        return self._with_row("eligible", "users", user, _validate.eligibility([eligible], 1, len(self.servers))[0])
 
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
         """`user` has another number of tasks to run."""
-        return self._with_user("max_tasks", user, max_tasks)
+        return self._with_row("max_tasks", "users", user, max_tasks)
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
         """`server` has other capacities, (resources,)."""
-        changed = np.array(self.capacity)
-        changed[self._indices("servers", [server])[0]] = np.asarray(capacity, dtype=float)
-        return self.replace(capacity=changed)
+        return self._with_row("capacity", "servers", server, np.asarray(capacity, dtype=float))
 
     def pool(self) -> Cluster:
         """One server with the capacity of all; a user may use it who may use any server."""

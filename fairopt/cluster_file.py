@@ -182,7 +182,7 @@ def _number(value: Any, where: tuple[str | int, ...]) -> float:
 
 
 def _toml(document: dict[str, Any]) -> str:
-    lines = [f"resources = {json.dumps(document['resources'])}"]
+    lines = [f"resources = {_toml_value(document['resources'])}"]
     for kind in ("servers", "users"):
         for entry in document[kind]:
             lines += ["", f"[[{kind}]]"] + [f"{key} = {_toml_value(value)}" for key, value in entry.items()]
@@ -191,8 +191,9 @@ def _toml(document: dict[str, Any]) -> str:
 
 def _toml_value(value: Any) -> str:
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml_value(item)}" for key, item in value.items()) + " }"
-    return json.dumps(value)
+        return "{ " + ", ".join(f"{_toml_value(key)} = {_toml_value(item)}" for key, item in value.items()) + " }"
+    # JSON's strings are TOML's, but for surrogate pairs and the delete character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _line(text: str, path: Path, where: tuple[str | int, ...]) -> int:

@@ -6,8 +6,8 @@ f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1,  lexicographic max-min 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ class Criterion:
 
     def restrict(self, users: NDArray[np.intp]) -> Criterion:
         """The same criterion for some of the users."""
-        return _with(self, share=self.share[users], weight=self.weight[users], cap=self.cap[users])
+        return replace(self, share=self.share[users], weight=self.weight[users], cap=self.cap[users])
 
 
 def _gain(log_ratio: Array, alpha: float, log_marginal: Array) -> Array:
@@ -96,18 +96,14 @@ def _gain(log_ratio: Array, alpha: float, log_marginal: Array) -> Array:
     return np.asarray(np.where(np.abs(power) < 1, near, far) / (1 - alpha))
 
 
-def _with(criterion: Criterion, **changes: Array) -> Criterion:
-    from dataclasses import replace
-
-    return replace(criterion, **changes)  # type: ignore[arg-type]
-
-
 def criterion(
     cluster: Cluster, share: Array, alpha: float, scope: Scope, weight: Array | None = None, cap: Array | None = None
 ) -> Criterion:
     """A `Criterion` with the cluster's weights and no cap unless given, checked against the cluster."""
-    if not alpha >= 0:
+    if not isinstance(alpha, int | float) or not alpha >= 0:
         raise DataError(f"alpha is {alpha}; it must be a number from 0 (efficient) to infinity (max-min)")
+    if scope not in get_args(Scope):
+        raise DataError(f"scope {scope!r} is not one of {', '.join(get_args(Scope))}")
     share = np.asarray(share, dtype=float)
     wanted = cluster.shape[:2] if scope in ("each", "game") else cluster.shape[:1]
     if share.shape != wanted:

@@ -87,20 +87,29 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
             users=_labels(cluster.users, user_of, first_user),
             servers=_labels(cluster.servers, server_of, first_server),
         )
-    whole = capacity.sum(axis=1)[server_of]
-    part = np.divide(cluster.capacity.sum(axis=1), whole, out=np.zeros(i), where=whole > 0)
-    size = cluster.demand.max(axis=1) / cluster.demand[first_user].max(axis=1)[user_of]
+    whole = _some_entry(capacity)[server_of]
+    part = np.divide(_some_entry(cluster.capacity), whole, out=np.zeros(i), where=whole > 0)
+    size = _some_entry(cluster.demand) / _some_entry(cluster.demand)[first_user][user_of]
     return Merging(cluster, merged, server_of, user_of, part, cluster.weight / weight[user_of], size)
 
 
 def _groups(vectors: Array, pattern: NDArray[np.bool_], own: Index | None = None) -> Index:
     """Group rows with proportional vectors and equal patterns; groups are numbered by first appearance."""
-    largest = vectors.max(axis=1, keepdims=True)
-    direction = np.round(np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0), 12)
-    keys = [direction, pattern.astype(float)] + ([] if own is None else [own[:, None].astype(float)])
+    # Logarithms relative to the first entry that is not zero: the same whatever the units of the columns.
+    positive = vectors > 0
+    logs = np.log(vectors, out=np.full(vectors.shape, -np.inf), where=positive)
+    first = np.take_along_axis(logs, positive.argmax(axis=1)[:, None], axis=1)
+    direction = np.round(np.where(positive, logs - np.where(positive.any(axis=1, keepdims=True), first, 0.0), 0.0), 11)
+    keys = [positive.astype(float), direction + 0.0] + ([] if own is None else [own[:, None].astype(float)])
+    keys.append(pattern.astype(float))
     _, first, inverse = np.unique(np.hstack(keys), axis=0, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
     return np.asarray(rank[inverse.ravel()])
+
+
+def _some_entry(vectors: Array) -> Array:
+    """One entry of each row, the first that is not zero: proportional rows give theirs in proportion."""
+    return np.asarray(np.take_along_axis(vectors, (vectors > 0).argmax(axis=1)[:, None], axis=1)[:, 0])
 
 
 def _first(group_of: Index) -> Index:

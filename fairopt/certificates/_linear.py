@@ -26,3 +26,9 @@ def maximise(value: Array, rows: list[Any], bounds: list[Array]) -> tuple[Array,
         return None
     duals = np.maximum(-result.ineqlin.marginals, 0.0)
     return result.x, np.split(duals, np.cumsum([len(bound) for bound in bounds])[:-1])
+
+
+def minimise(cost: Array, rows: Any, least: Array) -> Array | None:
+    """`min cost @ y` over `y >= 0, rows @ y >= least`; `None` when the linear program was not solved."""
+    result = linprog(cost, A_ub=-rows, b_ub=-least, method="highs", options=_OPTIONS)
+    return result.x if result.status == 0 else None

@@ -39,12 +39,14 @@ def duality_gap(
     if not (x > 0).all() and criterion.alpha > 0:
         n = polytope.users[int(np.argmin(x))]
         return np.inf, none, f"user {cluster.users[n]!r} runs nothing, although it could"
+    if not (x >= 0).all() or not x.any():
+        return np.inf, none, "nobody runs anything, although somebody could"
     log_marginal = own.log_marginal(x)
     log_marginal = log_marginal - log_marginal.max()
     marginal = np.exp(log_marginal)
     total = float(marginal @ x)
 
-    candidates = [polytope.row_prices(prices)] if prices is not None else []
+    candidates = [] if prices is None or not np.isfinite(prices).all() else [polytope.row_prices(prices)]
     if not candidates:
         found = prices_of(polytope, marginal)
         if found is None:
@@ -113,4 +115,4 @@ def _gap_at(
     )
     budgets = float(own.weight.sum()) / total
     prices = polytope.unit_prices(rows * (0.0 if gap_zero else scale) * budgets)
-    return (float(loss.sum()) + leak) / total, prices, text
+    return max(float(loss.sum()) + leak, 0.0) / total, prices, text

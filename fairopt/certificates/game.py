@@ -1,10 +1,13 @@
 """Exploitability: how far a per-server allocation is from a Nash equilibrium of the servers.
 
-Finite alpha: server i could gain at most the Fenchel-Young losses of its users at any prices plus what priced
-capacity it leaves idle (see `concave`), relative to `max_n gamma[n,i] dU_i/dx[n,i]`, the most that handing the whole
-server to one user is worth at the current margin. alpha = infinity: the relative rise in tasks that the server owes
-to some user (see `bottleneck`; PF section 3, the condition that defines PS-DSF).
-Both are zero exactly at an equilibrium and do not change with units, weights' scale or the size of a server.
+Finite alpha: at prices lambda of server i, user n would rather have other tasks there, by a Fenchel-Young loss (see
+`criteria.bregman`) that is taken relative to the user's *own* `x_n dU_i/dx[n,i]`: whoever is poorest does not hide the
+others. Besides, capacity with a price must not idle: the idle part of resource r counts by the largest part that r has
+in the price of a task of some user. The exploitability is the largest of all these; both kinds vanish at some prices
+exactly at an equilibrium. To the second order, a loss e means tasks off by a part sqrt(2 e / alpha).
+
+alpha = infinity: the relative rise in tasks that the server owes to some user (see `bottleneck`; PF section 3, the
+condition that defines PS-DSF).
 """
 
 from __future__ import annotations
@@ -63,33 +66,37 @@ def _gains(
         gaps[cluster.usable[n]] = np.inf
         return gaps, np.zeros_like(cluster.capacity), [cluster.users[n]] * servers
     log_marginal = criterion.log_marginal(totals)[user, server]
-    # In each server's own scale: the best user's whole-server value is 1.
-    value = log_marginal + np.log(polytope.gamma)
+    # In each server's own scale, so that prices given and prices found are of one size.
     top = np.full(servers, -np.inf)
-    np.maximum.at(top, server, value)
+    np.maximum.at(top, server, log_marginal + np.log(polytope.gamma))
     log_marginal = log_marginal - top[server]
     low = totals[user] - here
     high = np.minimum(low + polytope.gamma, np.maximum(criterion.limits(cluster)[user], totals[user]))
+    idle = np.maximum(1 - polytope.use @ polytope.fractions(tasks), 0.0)
 
-    candidates = [] if prices is None else [polytope.row_prices(prices)]
-    if (found := _supporting(polytope, np.exp(log_marginal), high - low)) is not None:
+    candidates = [] if prices is None else _scales(polytope, polytope.row_prices(prices), np.exp(log_marginal) * here)
+    if (found := _supporting(polytope, log_marginal, here, totals[user], high, idle)) is not None:
         candidates.append(found)
     best_rows = np.zeros(polytope.use.shape[0])
     gaps[np.unique(server)] = np.inf
+    own = log_marginal + np.log(totals[user], where=totals[user] > 0, out=np.full(len(user), -np.inf))
     for rows in candidates:
-        rows = np.maximum(rows, 0.0)
-        for scaled in _scales(polytope, rows, np.exp(log_marginal) * here):
-            price = polytope.price_per_task(scaled)
-            loss = criterion.bregman(totals[user], log_marginal, price, low, high)
-            leak = np.bincount(polytope.row_server, scaled, servers) - np.bincount(server, price * here, servers)
-            gap = np.bincount(server, loss, servers) + np.maximum(leak, 0.0)
-            better = gap < gaps
-            gaps[better] = gap[better]
-            keep = better[polytope.row_server]
-            best_rows[keep] = scaled[keep]
-            for i in np.flatnonzero(better):
-                pairs = np.flatnonzero(server == i)
-                who[i] = cluster.users[user[pairs[int(loss[pairs].argmax())]]]
+        rows = np.where(np.isfinite(rows), np.maximum(rows, 0.0), 0.0)
+        price = polytope.price_per_task(rows)
+        loss = criterion.bregman(totals[user], log_marginal, price, low, high)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            part = np.where(loss > 0, np.exp(np.log(loss) - (own if criterion.alpha > 0 else 0.0)), 0.0)
+        leak = idle * _largest_part(polytope, rows, price)
+        gap = np.zeros(servers)
+        np.maximum.at(gap, server, part)
+        np.maximum.at(gap, polytope.row_server, leak)
+        better = gap < gaps
+        gaps[better] = gap[better]
+        keep = better[polytope.row_server]
+        best_rows[keep] = rows[keep]
+        for i in np.flatnonzero(better):
+            pairs = np.flatnonzero(server == i)
+            who[i] = cluster.users[user[pairs[int(part[pairs].argmax())]]]
     return gaps, polytope.unit_prices(best_rows), who
 
 
@@ -102,15 +109,43 @@ def _scales(polytope: Polytope, rows: Array, spent_value: Array) -> list[Array]:
     return [rows, rows * factor[polytope.row_server]]
 
 
-def _supporting(polytope: Polytope, marginal: Array, room: Array) -> Array | None:
-    """Prices of whole capacities (rows,) supporting every server's `max sum G z` within the users' room."""
-    part = room / polytope.gamma
-    bounded = np.flatnonzero(part < 1)
-    rows = [polytope.use]
-    bounds = [np.ones(polytope.use.shape[0])]
-    if len(bounded):
-        count = len(bounded)
-        rows.append(sp.csr_matrix((np.ones(count), (np.arange(count), bounded)), shape=(count, len(part))))
-        bounds.append(part[bounded])
-    solved = _linear.maximise(marginal * polytope.gamma, rows, bounds)
-    return None if solved is None else solved[1][0]
+def _largest_part(polytope: Polytope, rows: Array, price: Array) -> Array:
+    """(rows,): the largest part that each resource has in the price of a task of some user."""
+    entries = polytope.use.tocoo()
+    paid = entries.data * rows[entries.row]
+    whole = (price * polytope.gamma)[entries.col]
+    result = np.zeros(len(rows))
+    np.maximum.at(result, entries.row, np.divide(paid, whole, out=np.zeros(len(paid)), where=whole > 0))
+    return result
+
+
+def _supporting(
+    polytope: Polytope, log_marginal: Array, here: Array, totals: Array, high: Array, idle: Array
+) -> Array | None:
+    """Prices of whole capacities (rows,) at which users would keep what they have, as nearly as can be.
+
+    A linear program in levels: a row's price is measured in the most that its present users could pay, and every
+    user's price in its own marginal utility, so that no scale hides another. Minimise what users overpay (weighted by
+    how much of their tasks is here) and what idles, while nobody with room would like more.
+    """
+    entries = polytope.use.tocoo()
+    # log of marginal utility per unit of the row: what the price of the row alone could be for this user.
+    can_pay = (log_marginal + np.log(polytope.gamma))[entries.col] - np.log(entries.data)
+    present = here[entries.col] > 1e-9 * totals[entries.col]
+    log_unit = np.full(len(idle), np.inf)
+    np.minimum.at(log_unit, entries.row[present], can_pay[present])
+    rest = np.isinf(log_unit)
+    np.minimum.at(log_unit, entries.row[rest[entries.row]], can_pay[rest[entries.row]])
+    log_part = log_unit[entries.row] - can_pay
+    largest = np.full(len(here), -np.inf)
+    np.maximum.at(largest, entries.col, log_part)
+    # Rows of the program divided by their largest entry: a price far above a user's means is simply that.
+    scale = np.maximum(largest, 0.0)
+    shape = (len(here), len(idle))
+    cost = sp.csr_matrix((np.exp(log_part - scale[entries.col]), (entries.col, entries.row)), shape=shape)
+    weight = np.where(here > 0, here / np.maximum(totals, np.finfo(float).tiny), 0.0) * np.exp(np.minimum(scale, 30.0))
+    wanting = np.flatnonzero((high > totals * (1 + 1e-12)) & (largest > -np.inf))
+    if not len(wanting):
+        return np.zeros(len(idle))
+    solved = _linear.minimise(cost.T @ weight + idle + 1e-9, cost[wanting], np.exp(-scale[wanting]))
+    return None if solved is None else solved * np.exp(log_unit)

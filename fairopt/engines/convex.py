@@ -70,7 +70,8 @@ def solve(problem: cp.Problem, solver: str) -> Run:
             # CVXPY warns of inaccurate solutions; the status is reported and the certificate decides.
             warnings.simplefilter("ignore")
             problem.solve(solver=solver, **_options(solver))
-    except cp.error.SolverError as error:
+    except (cp.error.SolverError, ValueError) as error:
+        # ValueError: CVXPY's when a solver ends with a status that it cannot unpack.
         raise SolverError(f"{solver} failed: {error}. Try another solver (solver=...) or engine") from None
     total = time.perf_counter() - start
     solving = float(problem.solver_stats.solve_time or 0.0)

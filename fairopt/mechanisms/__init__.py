@@ -31,11 +31,14 @@ def get(name: str, **parameters: Any) -> Mechanism:
     if _plain(name) not in plain:
         raise DataError(f"there is no mechanism {name!r}; known: {', '.join(names())}")
     kind = REGISTRY[plain[_plain(name)]]
+    fields = [field.name for field in dataclasses.fields(kind)]
+    if unknown := [parameter for parameter in parameters if parameter not in fields]:
+        known = ", ".join(fields) or "none"
+        raise DataError(f"{kind.name} does not take {', '.join(unknown)}; its parameters: {known}")
     try:
         return kind(**parameters)
-    except TypeError:
-        fields = ", ".join(field.name for field in dataclasses.fields(kind)) or "none"
-        raise DataError(f"{kind.name} does not take {', '.join(parameters)}; its parameters: {fields}") from None
+    except TypeError as error:
+        raise DataError(f"{kind.name} cannot use these parameters: {error}") from None
 
 
 def parse(text: str) -> tuple[Mechanism, ...]:
@@ -49,22 +52,23 @@ def parse(text: str) -> tuple[Mechanism, ...]:
     name, inside = match.groups()
     if inside is None:
         return get(name).variants()
-    parameters: dict[str, Any] = {}
-    for part in filter(None, (part.strip() for part in re.split(r",(?![^(\[]*[)\]])", inside))):
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise DataError(f"{part!r} in {text!r} is not parameter=value")
-        parameters[key.strip()] = _value(value.strip())
-    return (get(name, **parameters),)
-
-
-def _value(text: str) -> Any:
-    if text.lower() in ("inf", "infinity"):
-        return float("inf")
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+        call: ast.expr | None = ast.parse(f"f({inside})", mode="eval").body
+    except SyntaxError:
+        call = None
+    if not isinstance(call, ast.Call) or call.args:
+        raise DataError(f"{text!r}: what stands in the brackets is not parameter=value, ...")
+    return (get(name, **{str(part.arg): _value(part.value) for part in call.keywords}),)
+
+
+def _value(node: ast.expr) -> Any:
+    """A number, a list or a string; bare words are strings, except `inf`."""
+    if isinstance(node, ast.Name):
+        return float("inf") if node.id in ("inf", "infinity") else node.id
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise DataError(f"{ast.unparse(node)!r} is not a value: write a number, a word or a list") from None
 
 
 def _plain(name: str) -> str:

@@ -143,6 +143,9 @@ class Mechanism(ABC):
         tasks = merging.split_tasks(best.tasks)
         certificate, prices = self.certify(seen, tasks, merging.split_prices(best.prices))
         stats = _stats(best, time.perf_counter() - start)
+        for array in (tasks, prices):
+            if array is not None:
+                array.setflags(write=False)
         found = Allocation(str(self), seen, tasks, certificate, criterion, prices, stats, notes, tol, self.certify)
         if found.flagged and throw:
             raise self.complaint(found, tol)
@@ -159,16 +162,22 @@ class Mechanism(ABC):
         shown = [
             f"{field.name}={_plain(value)}"
             for field in dataclasses.fields(self)
-            if (value := getattr(self, field.name)) is not None and (value != field.default or field.name in _SHOWN)
+            if (value := getattr(self, field.name)) is not None
+            and (field.name in _SHOWN or _differs(value, field.default))
         ]
         return (
             f"{self.title or type(self).__name__}({', '.join(shown)})" if shown else self.title or type(self).__name__
         )
 
 
-def pooled(cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-    """The pool of a cluster, and the note that says so: `prepare` of a single-pool mechanism."""
-    if len(cluster.servers) == 1:
+def pooled(cluster: Cluster, scope: str = "pool") -> tuple[Cluster, tuple[str, ...]]:
+    """The pool of a cluster, and the note that says so: `prepare` of a mechanism that works on one pool.
+
+    Mechanisms that offer the scope `servers` as well pass theirs.
+    """
+    if scope not in ("pool", "servers"):
+        raise DataError(f"scope is {scope!r}; it must be 'pool' or 'servers'")
+    if scope == "servers" or len(cluster.servers) == 1:
         return cluster, ()
     note = f"{len(cluster.servers)} servers pooled into one"
     if not cluster.eligible.all():
@@ -176,9 +185,15 @@ def pooled(cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
     return cluster.pool(), (note,)
 
 
+def _differs(value: object, default: object) -> bool:
+    return bool(np.any(np.asarray(value != default)))
+
+
 def _plain(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
+    if isinstance(value, np.ndarray):
+        return "custom"
     if callable(value):
         return getattr(value, "__name__", "custom")
     return str(value)

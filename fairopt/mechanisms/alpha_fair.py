@@ -64,7 +64,7 @@ class AlphaFair(Mechanism):
     scope: Literal["servers", "pool"] = "servers"
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster) if self.scope == "pool" else (cluster, ())
+        return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, share_per_task(cluster, self.share), self.alpha, self.scope)

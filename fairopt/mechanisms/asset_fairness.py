@@ -37,7 +37,7 @@ class AssetFairness(Mechanism):
     scope: Literal["pool", "servers"] = "pool"
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster) if self.scope == "pool" else (cluster, ())
+        return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.share_per_task.sum(axis=1), np.inf, self.scope)

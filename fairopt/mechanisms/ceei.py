@@ -37,7 +37,7 @@ class CEEI(Mechanism):
     scope: Literal["pool", "servers"] = "pool"
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        return pooled(cluster) if self.scope == "pool" else (cluster, ())
+        return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, 1.0, self.scope)

