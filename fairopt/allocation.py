@@ -155,14 +155,15 @@ class Allocation:
         flag = "  ** misses the tolerance **" if self.flagged else ""
         return f"{self.mechanism}: {len(self.cluster.users)} users, {len(self.cluster.servers)} servers{flag}"
 
+    def _verdict(self) -> str:
+        certificate = self.certificate
+        return f"feasibility {_size(certificate.feasibility)}, {certificate.measure} {_size(certificate.optimality)}"
+
     def __repr__(self) -> str:
         lines = [self._headline(), self.to_frame().to_string(float_format="{:.6g}".format, max_rows=20)]
         use = ", ".join(f"{name} {value:.1%}" for name, value in metrics.utilization(self).items())
         lines.append(f"utilization: {use}")
-        lines.append(
-            f"certificate: feasibility {self.certificate.feasibility:.1e}, "
-            f"{self.certificate.measure} {self.certificate.optimality:.1e}"
-        )
+        lines.append(f"certificate: {self._verdict()}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
@@ -170,6 +171,10 @@ class Allocation:
         return (
             f"<p><b>{escape(self._headline())}</b></p>{self.to_frame().to_html(max_rows=20)}"
             f"{self.utilization.tail(6).to_html(float_format='{:.1%}'.format)}"
-            f"<p>feasibility {self.certificate.feasibility:.1e}, "
-            f"{self.certificate.measure} {self.certificate.optimality:.1e}</p><ul>{notes}</ul>"
+            f"<p>{escape(self._verdict())}</p><ul>{notes}</ul>"
         )
+
+
+def _size(value: float) -> str:
+    """Rounding errors differ from machine to machine, and mean nothing."""
+    return "< 1e-12" if value < 1e-12 else f"{value:.1e}"

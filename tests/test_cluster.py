@@ -173,7 +173,7 @@ def test_copies_with_changes() -> None:
         Cluster([[1]], [[1]]).drop_user("user1")
     with pytest.raises(DataError, match="no 'nobody' among the users: user1, user2"):
         FIGURE_1.with_demand("nobody", [1, 1, 1])
-    with pytest.raises(DataError, match="demand of user 'user1' does not fit"):
+    with pytest.raises(DataError, match="demand of 'user1' must have shape"):
         FIGURE_1.with_demand("user1", [1, 1])
     with pytest.raises(DataError, match=r"a cluster has no colour; it has capacity, demand"):
         FIGURE_1.replace(colour="red")

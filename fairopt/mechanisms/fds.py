@@ -41,8 +41,6 @@ class FairnessEfficiency(Criterion):
         """
         scale = float(np.exp(np.median(self.log_marginal(tasks) - log_marginal)))
         price = price * scale
-        if not (price > 0).all():
-            return np.full(len(tasks), np.inf)
         bought = self._bought(price, tasks, high)
         share = self.share * bought
         slope = self.share * self._slopes(share, *self._totals(share))
@@ -63,9 +61,10 @@ class FairnessEfficiency(Criterion):
         return self.fair / (1 - self.alpha) * math.log(power_sum) + self.efficient * math.log(total)
 
     def _bought(self, price: Array, start: Array, high: Array) -> Array:
-        """The x whose slopes are the prices, by Newton on logarithms from `start`; users at their limit stay there."""
-        log_share = np.log(self.share * start)
-        free = np.flatnonzero(start < high * (1 - 1e-9))
+        """The x whose slopes are the prices, by Newton on logarithms from `start`; `high` for users at their limit."""
+        hungry = (start < high * (1 - 1e-6)) & (price > 0)
+        log_share = np.log(self.share * np.where(hungry, start, high))
+        free = np.flatnonzero(hungry)
         for _ in range(30 if len(free) else 0):
             share = np.exp(log_share)
             power_sum, total = self._totals(share)

@@ -407,7 +407,7 @@ def test_get_and_parse() -> None:
         parse("drx")
     with pytest.raises(DataError, match="is not a mechanism; write a name"):
         parse("drf + drfh")
-    with pytest.raises(DataError, match=r"'3' in .* is not parameter=value"):
+    with pytest.raises(DataError, match=r"is not parameter=value"):
         parse("alpha-fair(3)")
     with pytest.raises(DataError, match="drfh does not take alpha; its parameters: none"):
         parse("drfh(alpha=1)")
