@@ -54,14 +54,9 @@ def solutions(
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody can run anything")
         return
-    start = time.perf_counter()
-    program = ClusterProgram(polytope, criterion)
-    formulation = formulate(program)
+    formulation = formulate(ClusterProgram(polytope, criterion))
     if isinstance(formulation.objective, Leximin):
-        problem = LeximinProblem(formulation, program.typical_level)
-        build = time.perf_counter() - start
-        problem.solve(solver)
-        yield _solution(polytope, program, None, problem.runs, build)
+        yield from _leximin(polytope, criterion, formulate, solver)
         return
     levels, runs = _maxmin_levels(polytope, criterion)
     fits = convex.solvers_for(cp.Problem(formulation.objective, list(formulation.constraints.values())), solver)
@@ -81,11 +76,26 @@ def solutions(
         raise failure
 
 
+def _leximin(polytope: Polytope, criterion: Criterion, formulate: Formulate, solver: str | None) -> Iterator[Solution]:
+    """Max-min answers; if the first is not good enough, the next measure levels and tasks in those found."""
+    tasks, unit = None, None
+    for _ in range(_RESCALINGS):
+        start = time.perf_counter()
+        program = ClusterProgram(polytope, criterion, tasks=tasks)
+        problem = LeximinProblem(formulate(program), program.cost, program.typical_level if unit is None else unit)
+        build = time.perf_counter() - start
+        levels = problem.solve(solver)
+        yield _solution(polytope, program, None, problem.runs, build)
+        unit = np.maximum(levels, 1e-9 * levels.max())
+        if criterion.scope != "each":
+            tasks = polytope.tasks @ polytope.inside(program.fraction.value)
+
+
 def _maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[convex.Run]]:
     """The share of every user under max-min, (users,): the unit in which shares are near 1."""
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
     formulation = Formulation(Leximin(program.share / program.weight), program.constraints)
-    problem = LeximinProblem(formulation, program.typical_level)
+    problem = LeximinProblem(formulation, program.cost, program.typical_level)
     return problem.solve() * program.weight, problem.runs
 
 
@@ -97,7 +107,7 @@ def _concave(
     own = criterion.restrict(polytope.users)
     while True:
         start = time.perf_counter()
-        program = ClusterProgram(polytope, criterion, unit, held)
+        program = ClusterProgram(polytope, criterion, unit, held, tasks=unit / own.share)
         formulation = formulate(program)
         problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
         build += time.perf_counter() - start

@@ -80,16 +80,25 @@ def welfare_factor(weight: Array, unit: Array, alpha: float, held: Array | None 
 class ClusterProgram(Program):
     """The users of a whole cluster with a share that is global (or one per pair, in the scope `each`).
 
+    `tasks` (users,) are about what is expected, to scale unknowns by.
     `held` (users,) are tasks that a user keeps while others are settled (0: nobody is held). A numerical matter:
     users whose welfare is far below the largest need a solve of their own.
     """
 
     def __init__(
-        self, polytope: Polytope, criterion: Criterion, unit: Array | None = None, held: Array | None = None
+        self,
+        polytope: Polytope,
+        criterion: Criterion,
+        unit: Array | None = None,
+        held: Array | None = None,
+        tasks: Array | None = None,
     ) -> None:
         own = criterion.restrict(polytope.users)
+        self._polytope, self._each = polytope, criterion.scope == "each"
         # Unknowns near 1 however small a user's part of a server is: solvers' tolerances are absolute.
         self.typical_level, scale = _typical(polytope, own)
+        if tasks is not None:
+            scale = np.clip(tasks[polytope.pair_user] / polytope.gamma, 1e-15, 1.0)
         self.fraction = cp.multiply(scale, cp.Variable(len(scale), nonneg=True, name="fraction / typical"))
         self.user_tasks = polytope.tasks @ self.fraction
         if criterion.scope == "each":
@@ -110,6 +119,19 @@ class ClusterProgram(Program):
 
     def factor(self, alpha: float) -> Array:
         return welfare_factor(self.weight, self.unit, alpha, self._held)
+
+    def cost(self) -> Array:
+        """What a whole server costs each user (pair, in the scope `each`) where it is cheapest, by the last prices.
+
+        Relative to the largest price of a whole capacity.
+        """
+        prices = np.abs(self.constraints["capacity"].dual_value)
+        cost = self._polytope.use.T @ prices / max(prices.max(initial=0.0), np.finfo(float).tiny)
+        if self._each:
+            return np.asarray(cost)
+        least = np.full(len(self._polytope.users), np.inf)
+        np.minimum.at(least, self._polytope.pair_user, cost)
+        return least
 
 
 def _typical(polytope: Polytope, own: Criterion) -> tuple[float, Array]:

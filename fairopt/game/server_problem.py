@@ -83,7 +83,7 @@ class ServerProblem:
         self.runs: list[convex.Run] = []
         self._maxmin: LeximinProblem | None = None
         if isinstance(self.formulation.objective, Leximin):
-            self._maxmin = LeximinProblem(self.formulation, runs=self.runs)
+            self._maxmin = LeximinProblem(self.formulation, self._cost, runs=self.runs)
         else:
             self._problem = cp.Problem(self.formulation.objective, list(self.formulation.constraints.values()))
 
@@ -94,7 +94,7 @@ class ServerProblem:
         """
         self.program.give(elsewhere, share)
         if self._maxmin is not None:
-            self._maxmin.solve(solver, self.program.base, self._cost)
+            self._maxmin.solve(solver, self.program.base)
         else:
             self.runs.append(convex.first_success(self._problem, solver))
         prices = self.formulation.constraints["capacity"].dual_value
@@ -102,12 +102,10 @@ class ServerProblem:
         return np.maximum(self.program.fraction.value, 0.0), rows
 
     def _cost(self) -> Array:
-        """What raising each weighted virtual dominant share costs at the prices of the last round.
-
-        With task limits the multiplier of the limit blocks as well.
-        """
+        """What all of the server would cost each user at the prices of the last round; a limit reached blocks too."""
         constraints = self.formulation.constraints
-        cost = self.program.use.T @ np.abs(constraints["capacity"].dual_value)
+        prices = np.abs(constraints["capacity"].dual_value)
+        cost = self.program.use.T @ prices / max(prices.max(initial=0.0), np.finfo(float).tiny)
         if "max_tasks" in constraints:
-            cost = cost + np.abs(constraints["max_tasks"].dual_value)
-        return np.asarray(cost * self.program.weight)
+            cost = cost + np.where(np.abs(constraints["max_tasks"].dual_value) > 0, 1.0, 0.0)
+        return np.asarray(cost)
