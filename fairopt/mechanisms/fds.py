@@ -61,9 +61,17 @@ class FairnessEfficiency(Criterion):
         return self.fair / (1 - self.alpha) * math.log(power_sum) + self.efficient * math.log(total)
 
     def _bought(self, price: Array, start: Array, high: Array) -> Array:
-        """The x whose slopes are the prices, by Newton on logarithms from `start`; `high` for users at their limit."""
+        """The x whose slopes are the prices, or `high` for users who would buy more; from `start`."""
         hungry = (start < high * (1 - 1e-6)) & (price > 0)
-        log_share = np.log(self.share * np.where(hungry, start, high))
+        while True:
+            bought = self._demand(price, np.where(hungry, start, high), hungry)
+            if not (over := hungry & (bought > high)).any():
+                return bought
+            hungry &= ~over
+
+    def _demand(self, price: Array, start: Array, hungry: NDArray[np.bool_]) -> Array:
+        """Tasks of the hungry at which their slopes are their prices, the others fixed: Newton on logarithms."""
+        log_share = np.log(self.share * start)
         free = np.flatnonzero(hungry)
         for _ in range(30 if len(free) else 0):
             share = np.exp(log_share)
@@ -77,7 +85,7 @@ class FairnessEfficiency(Criterion):
             log_share[free] += np.clip(step, -0.5, 0.5)
             if np.abs(step).max() < 1e-13:
                 break
-        return np.asarray(np.minimum(np.exp(log_share) / self.share, high))
+        return np.asarray(np.exp(log_share) / self.share)
 
 
 @dataclass(frozen=True)
