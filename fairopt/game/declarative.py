@@ -30,6 +30,9 @@ Array = NDArray[np.float64]
 #: Tilted programs are given up when one leaves more than this part of the exploitability.
 _WORTHWHILE = 0.7
 
+#: Rounds to go on without the exploitability falling below this part of the best.
+_PATIENCE, _BETTER = 60, 0.9
+
 
 def solutions(
     cluster: Cluster,
@@ -102,7 +105,10 @@ def _best_responses(
         return exploitability(polytope, tasks, criterion, polytope.unit_prices(prices))[0]
 
     gaps = gains(fractions)
+    best, since = float(gaps.max()), 0
     for _ in range(max_rounds):
+        if since > _PATIENCE:
+            return
         # Servers that would gain next to nothing may wait; with max-min that was seen to end in cycles.
         idle = -1.0 if np.isinf(criterion.alpha) else 0.1 * min(tol, float(gaps.max()))
         before = fractions.copy()
@@ -123,6 +129,7 @@ def _best_responses(
             if (polytope.tasks @ further > 0).all() and (reached := gains(further)).max() <= wanted * gaps.max():
                 fractions, gaps = further, reached
                 break
+        best, since = (float(gaps.max()), 0) if gaps.max() < _BETTER * best else (best, since + 1)
         tasks = polytope.allocation(polytope.inside(fractions))
         unit_prices = polytope.unit_prices(prices)
         yield Solution(tasks, unit_prices, "declarative", tuple(runs), start.build, len(runs), runs[-1].status)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from fairopt.allocation import Allocation
 from fairopt.certificates import feasibility
@@ -31,7 +30,8 @@ def check_answer(mechanism: Mechanism, cluster: Cluster, seen: Counter[str]) -> 
         return
     certificate = allocation.certify()
     assert certificate.passes(mechanism.default_tol), certificate
-    assert certificate.residual == pytest.approx(allocation.certificate.residual, rel=1e-3, abs=1e-9)
+    # With the prices that the answer carries it is as good again, or better.
+    assert certificate.residual <= allocation.certificate.residual * (1 + 1e-3) + 1e-9
     check_shape(allocation, cluster)
 
 
