@@ -110,7 +110,7 @@ def _best_responses(
         if since > _PATIENCE:
             return
         # Servers that would gain next to nothing may wait; with max-min that was seen to end in cycles.
-        idle = -1.0 if np.isinf(criterion.alpha) else 0.1 * min(tol, float(gaps.max()))
+        idle = -1.0 if np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
         before = fractions.copy()
         for i in servers:
             if gaps[i] <= idle:

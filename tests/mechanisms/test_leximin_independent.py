@@ -134,7 +134,8 @@ def compare(mechanism: Mechanism, cluster: Cluster) -> None:
     wanted = leximin(feasible, share)
     tasks = mechanism.solve(cluster).user_tasks
     found = np.multiply(share, tasks, out=np.zeros(len(tasks)), where=tasks > 0)
-    np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=0)
+    # 1e-6: in wide ranges the independent program itself is no better (weights 1, 1 and 1e-4 on one resource).
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: str(m).replace(" ", "-"))

@@ -29,7 +29,8 @@ def test_groups_that_fit_nowhere_or_want_nothing_are_listed(alibaba):
         "LS/2/1000/V100": "no node has a model that it may run on",
         "LS/0/1000/any": "its pods request nothing",
     }
-    assert snapshot.report["groups found"] == 5 and snapshot.report["groups left out"] == 2
+    assert snapshot.report["groups found"] == 5
+    assert snapshot.report["groups left out"] == 2
 
 
 def test_pods_alive_at_an_instant(alibaba):

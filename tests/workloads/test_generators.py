@@ -42,7 +42,8 @@ def test_a_large_sample_has_the_measured_marginals_and_correlations(name, rng):
             slack = 0.51 if name_of == "tasks" else 1e-5 * quantile  # tasks are rounded
             assert (drawn < quantile - slack).mean() <= p + 0.015
             assert (drawn <= quantile + slack).mean() >= p - 0.015
-        assert drawn.min() >= quantiles[0] * (1 - 1e-9) and drawn.max() <= quantiles[-1] * (1 + 1e-9)
+        assert drawn.min() >= quantiles[0] * (1 - 1e-9)
+        assert drawn.max() <= quantiles[-1] * (1 + 1e-9)
     np.testing.assert_allclose(rank_correlations(rows), table["rank_correlation"], atol=0.035)
 
 
@@ -64,7 +65,9 @@ def test_sizes_and_limits(generator, rng):
     assert snapshot.cluster.shape[:2] == (7, 3)
     assert np.isinf(snapshot.cluster.max_tasks).all()
     limits = generator(rng, users=500, servers=3, max_tasks=True).cluster.max_tasks
-    assert np.array_equal(limits, limits.round()) and limits.min() == 1 and limits.max() > 100
+    assert np.array_equal(limits, limits.round())
+    assert limits.min() == 1
+    assert limits.max() > 100
     for arguments in ({"users": 0}, {"servers": 0}, {"users": 1.5}):
         with pytest.raises(DataError, match="whole number >= 1"):
             generator(rng, **arguments)
@@ -112,7 +115,8 @@ def test_no_user_demands_nothing():
     ones = np.ones((3, len(PROBABILITY)))
     table = Marginals(("a", "b", "tasks"), np.array([0.6, 0.7, 0]), ones, np.eye(3), np.eye(3))
     rows = table.draw(np.random.default_rng(0), 1000, demands=2)
-    assert rows.shape == (1000, 3) and rows[:, :2].any(axis=1).all()
+    assert rows.shape == (1000, 3)
+    assert rows[:, :2].any(axis=1).all()
     assert 0.3 < (rows[:, 0] == 0).mean() < 0.6
 
 

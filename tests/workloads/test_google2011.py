@@ -56,9 +56,12 @@ def test_users_that_ask_for_nothing_are_left_out_and_listed(google):
         "dave++++dddddddd=": "no request of its tasks is known",
     }
     report = snapshot.report
-    assert report["users found"] == 4 and report["users left out"] == 2
-    assert report["machines found"] == 4 and report["machines left out, capacity unknown"] == 1
-    assert report["task_events rows read"] == len(TASKS) and report["tasks found"] == 5
+    assert report["users found"] == 4
+    assert report["users left out"] == 2
+    assert report["machines found"] == 4
+    assert report["machines left out, capacity unknown"] == 1
+    assert report["task_events rows read"] == len(TASKS)
+    assert report["tasks found"] == 5
 
 
 def test_tasks_come_and_go(google):

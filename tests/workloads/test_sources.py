@@ -135,4 +135,5 @@ def test_every_option_is_an_argument_and_every_argument_an_option(name):
 
 def test_a_snapshot_prints_its_story(google):
     text = str(google2011.cluster(google()))
-    assert text.startswith("Google 2011 (") and "users left out: 2" in text
+    assert text.startswith("Google 2011 (")
+    assert "users left out: 2" in text
