@@ -17,15 +17,25 @@ import cvxpy as cp
 
 from ..errors import DataError, SolverError
 
+#: No solver runs longer than this, in seconds: simplex methods can cycle.
+_TIME_LIMIT = 3600.0
+
 #: Options by solver; tight on purpose, the certificate decides what is good enough.
 OPTIONS: dict[str, dict[str, Any]] = {
-    "CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "max_iter": 500},
+    "CLARABEL": {
+        "tol_gap_abs": 1e-11,
+        "tol_gap_rel": 1e-11,
+        "tol_feas": 1e-11,
+        "max_iter": 500,
+        "time_limit": _TIME_LIMIT,
+    },
     "HIGHS": {
         "primal_feasibility_tolerance": 1e-10,
         "dual_feasibility_tolerance": 1e-10,
         "small_matrix_value": 1e-12,  # by default HiGHS takes less than 1e-9 of a server for nothing
+        "time_limit": _TIME_LIMIT,
     },
-    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000},
+    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000, "time_limit_secs": _TIME_LIMIT},
 }
 
 _PACKAGE = {"CLARABEL": "clarabel", "HIGHS": "highspy", "SCS": "scs"}

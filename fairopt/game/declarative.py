@@ -49,7 +49,7 @@ def solutions(
     for solution in _central(polytope, criterion, solver):
         yield solution
         gap = _worst(polytope, criterion, solution)
-        if gap > _WORTHWHILE * best:
+        if not gap < _WORTHWHILE * best:  # so that infinity or NaN ends it too
             break
         best = gap
     assert solution is not None

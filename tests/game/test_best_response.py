@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -207,3 +209,13 @@ def test_nothing_is_proposed_from_two_points() -> None:
     acceleration = Acceleration()
     assert list(acceleration.proposals(np.zeros(2), np.ones(2))) == []
     assert list(acceleration.proposals(np.ones(2), np.ones(2) * 1.5)) == []
+
+
+@pytest.mark.parametrize("worst", [np.inf, np.nan])
+def test_tilted_programs_end_when_nothing_is_known_of_them(monkeypatch: pytest.MonkeyPatch, worst: float) -> None:
+    # A user without tasks makes the exploitability infinite: comparing infinities once went on for ever.
+    monkeypatch.setattr(declarative, "_worst", lambda *_: worst)
+    mechanism = get("alphapf-vds", alpha=3.0)
+    criterion = mechanism.criterion(VARIANT)
+    found = declarative.solutions(VARIANT, criterion, mechanism.formulate, 1e-4, max_rounds=2)
+    assert len(list(islice(found, 10))) < 10
