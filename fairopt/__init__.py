@@ -14,11 +14,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import certificates, errors, harness, mechanisms, metrics, papers, report, workloads
+    from . import certificates, errors, game, harness, mechanisms, metrics, papers, report, workloads
     from .allocation import Allocation
     from .certificates import Certificate
     from .cluster import Cluster
     from .criteria import Criterion
+    from .game.dynamics import best_response
+    from .harness.alpha_path import alpha_path
     from .harness.compare import compare
     from .mechanisms.alpha_fair import AlphaFair
     from .mechanisms.alphapf_vds import AlphaPFVDS
@@ -60,6 +62,8 @@ _HOME = {
     "TSF": "mechanisms.tsf",
     "TaskMaxMin": "mechanisms.task_maxmin",
     "Utilitarian": "mechanisms.utilitarian",
+    "alpha_path": "harness.alpha_path",
+    "best_response": "game.dynamics",
     "compare": "harness.compare",
     "open_source": "workloads.sources",
 }
@@ -85,9 +89,12 @@ __all__ = [
     "PerServerDRF",
     "TaskMaxMin",
     "Utilitarian",
+    "alpha_path",
+    "best_response",
     "certificates",
     "compare",
     "errors",
+    "game",
     "harness",
     "mechanisms",
     "metrics",

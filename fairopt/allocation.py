@@ -19,6 +19,8 @@ from .criteria import Criterion
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from .game.trace import Trace
+
 Array = NDArray[np.float64]
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]
 
@@ -67,6 +69,10 @@ class Allocation:
         What the reader should know: that servers were pooled, who cannot run anything.
     tol : float
         The tolerance asked for; `flagged` tells if the certificate misses it (only with `throw=False`).
+    trace : Trace or None
+        Rounds of the distributed game, for answers of `best_response`.
+    warm : object
+        Where the engine may start for a similar problem: hand the allocation to `solve(..., start=...)`.
     """
 
     mechanism: str
@@ -79,6 +85,8 @@ class Allocation:
     notes: tuple[str, ...]
     tol: float
     judge: Judge
+    trace: Trace | None = None
+    warm: object = field(default=None, repr=False)
 
     @property
     def flagged(self) -> bool:

@@ -26,8 +26,8 @@ class Polytope:
     users : rows of the cluster that can run tasks; every per-user array here follows it
     pair_user, pair_server : (pairs,), indices into `users` and the cluster's servers
     gamma : (pairs,), monopoly tasks
-    use : (rows, pairs) sparse, `D[n,i,r]`; rows are the (server, resource) that some pair uses
-    tasks : (users, pairs) sparse, tasks of each user per fraction
+    pair_use : (pairs, resources), `D[n,i,r]`
+    row_server, row_resource : (rows,), the (server, resource) that some pair uses
     limit : (users,), most tasks (may be infinite)
     """
 
@@ -38,20 +38,31 @@ class Polytope:
         self.limit: Array = limits[self.users]
         self.pair_user, self.pair_server = np.nonzero(cluster.usable[self.users])
         self.gamma: Array = cluster.gamma[self.users[self.pair_user], self.pair_server]
-        pairs = np.arange(len(self.gamma))
         servers, resources = cluster.capacity.shape
         demand = cluster.demand[self.users[self.pair_user]]
         capacity = cluster.capacity[self.pair_server]
         scaled = np.divide(self.gamma[:, None] * demand, capacity, out=np.zeros_like(demand), where=demand > 0)
-        column, resource = np.nonzero(scaled)
-        row = self.pair_server[column] * resources + resource
-        full = sp.csr_matrix((scaled[column, resource], (row, column)), shape=(servers * resources, len(pairs)))
-        used = np.flatnonzero(np.diff(full.indptr))
-        self.use: sp.csr_matrix = full[used]
-        self.row_server, self.row_resource = np.divmod(used, resources)
-        self.tasks: sp.csr_matrix = sp.csr_matrix(
-            (self.gamma, (self.pair_user, pairs)), shape=(len(self.users), len(pairs))
-        )
+        self.pair_use: Array = scaled
+        touched = np.zeros((servers, resources), dtype=bool)
+        for r in range(resources):
+            touched[self.pair_server[scaled[:, r] > 0], r] = True
+        self.row_server, self.row_resource = np.nonzero(touched)
+
+    @cached_property
+    def use(self) -> sp.csr_matrix:
+        """(rows, pairs) sparse, `D[n,i,r]`."""
+        column, resource = np.nonzero(self.pair_use)
+        row_of = np.zeros(self.cluster.capacity.shape, dtype=np.intp)
+        row_of[self.row_server, self.row_resource] = np.arange(len(self.row_server))
+        row = row_of[self.pair_server[column], resource]
+        shape = (len(self.row_server), len(self.gamma))
+        return sp.csr_matrix((self.pair_use[column, resource], (row, column)), shape=shape)
+
+    @cached_property
+    def tasks(self) -> sp.csr_matrix:
+        """(users, pairs) sparse, tasks of each user per fraction."""
+        pairs = np.arange(len(self.gamma))
+        return sp.csr_matrix((self.gamma, (self.pair_user, pairs)), shape=(len(self.users), len(pairs)))
 
     @cached_property
     def reach(self) -> Array:
@@ -92,9 +103,24 @@ class Polytope:
             np.minimum.at(part, entries.col, 1 / over[entries.row])
         return np.asarray(fractions * part)
 
+    def by_server(self, rows: Array) -> Array:
+        """Values of rows as (servers, resources), 0 where no pair uses the resource."""
+        result = np.zeros_like(self.cluster.capacity)
+        result[self.row_server, self.row_resource] = rows
+        return result
+
+    def used(self, tasks: Array) -> Array:
+        """Part of every row's capacity that an allocation (all users, servers) uses, (rows,)."""
+        capacity = self.cluster.capacity[self.row_server, self.row_resource]
+        return np.asarray((tasks.T @ self.cluster.demand)[self.row_server, self.row_resource] / capacity)
+
     def price_per_task(self, row_prices: Array) -> Array:
         """`sum_r lambda[i,r] d[n,r]` of every pair, (pairs,), from prices of whole capacities (rows,)."""
-        return np.asarray(self.use.T @ row_prices / self.gamma)
+        prices = self.by_server(row_prices)
+        total = np.zeros(len(self.gamma))
+        for r in range(prices.shape[1]):
+            total += self.pair_use[:, r] * prices[self.pair_server, r]
+        return np.asarray(total / self.gamma)
 
     def row_prices(self, prices: Array) -> Array:
         """Prices per unit (servers, resources) to prices of whole capacities (rows,)."""

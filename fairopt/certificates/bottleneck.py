@@ -25,18 +25,26 @@ def rises(demand: Array, capacity: Array, tasks: Array, levels: Array, totals: A
     order = np.argsort(levels, kind="stable")
     above = np.zeros_like(use)
     above[order] = use[order][::-1].cumsum(axis=0)[::-1] - use[order]
-    # Users above n by a ratio t: their use counts only if that costs less than calling the levels equal.
-    result = np.empty(len(tasks))
-    rank = np.empty(len(tasks), dtype=np.intp)
-    rank[order] = np.arange(len(tasks))
-    sorted_levels = levels[order]
-    sorted_above = above[order]
+    # Users above n by a ratio t: their use counts only if that costs less than calling the levels equal. Along the
+    # order the ratio grows and their use falls, so that the best compromise is found by bisection.
+    level, needs = levels[order], demand[order] > 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        for n in range(len(tasks)):
-            needs = demand[n] > 0
-            start = rank[n]
-            excess = sorted_levels[start:] / levels[n] - 1
-            room = (idle[needs] + sorted_above[start:][:, needs]) / (demand[n, needs] * totals[n])
-            result[n] = np.maximum(excess, room.min(axis=1)).min()
+        size = demand[order] * totals[order, None]
+
+        def room(at: NDArray[np.intp]) -> Array:
+            each = np.where(needs, (idle + above[order][at]) / size, np.inf)
+            return np.asarray(each.min(axis=1))
+
+        low = np.arange(len(tasks))
+        high = np.full(len(tasks), len(tasks) - 1)
+        while (low < high).any():
+            middle = (low + high) // 2
+            enough = level[middle] / level - 1 >= room(middle)
+            low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
+        best = np.maximum(level[low] / level - 1, room(low))
+        before = np.maximum(low - 1, np.arange(len(tasks)))
+        best = np.minimum(best, np.maximum(level[before] / level - 1, room(before)))
+        result = np.empty(len(tasks))
+        result[order] = best
         blocked = limits / totals - 1
     return np.where(totals > 0, np.minimum(result, np.maximum(blocked, 0.0)), np.inf)

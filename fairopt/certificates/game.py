@@ -1,16 +1,20 @@
-"""Exploitability: how far a per-server allocation is from a Nash equilibrium of the servers.
+"""Exploitability: how far a per-server allocation is from a Nash equilibrium of the servers, in tasks.
 
-Finite alpha: at prices lambda of server i, user n would rather have other tasks there, by a Fenchel-Young loss (see
-`criteria.bregman`) that is taken relative to the user's *own* `x_n dU_i/dx[n,i]`: whoever is poorest does not hide the
-others. Besides, capacity with a price must not idle: the idle part of resource r counts by the largest part that r has
-in the price of a task of some user. The exploitability is the largest of all these; both kinds vanish at some prices
-exactly at an equilibrium. To the second order, a loss e means tasks off by a part sqrt(2 e / alpha).
+0 < alpha < infinity, in levels: at prices lambda of server i user n would have `phi_n gamma_ni / norm_i(n)` tasks in
+all. By how much that exceeds what it has is what the server still owes it; where it is less, the tasks that n has on i
+count by how much dearer they are there, times their part of all its tasks. Capacity with a price must not idle: the
+idle part of resource r counts by the largest part that r has in what a task costs, or is worth. The exploitability is
+the largest of these. It is relative to each user's own tasks and each server's own capacity, does not blow up with alpha, and says
+that x is an exact equilibrium after changing weights by it, pair by pair, and capacities. It vanishes at some prices
+exactly at an equilibrium.
 
-alpha = infinity: the relative rise in tasks that the server owes to some user (see `bottleneck`; PF section 3, the
-condition that defines PS-DSF).
+alpha = 0: what a server's linear program could still gain, user by user. alpha = infinity: the relative rise in tasks
+that the server owes to some user (see `bottleneck`; PF section 3, the condition that defines PS-DSF).
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +25,9 @@ from ..polytope import Polytope
 from . import _linear, bottleneck
 
 Array = NDArray[np.float64]
+
+#: Better prices are not looked for once those given prove so much.
+_ENOUGH = 1e-6
 
 
 def exploitability(
@@ -60,33 +67,17 @@ def _gains(
     if not len(user):
         return gaps, np.zeros_like(cluster.capacity), who
     totals = tasks.sum(axis=1)
-    here = tasks[user, server]
     if criterion.alpha > 0 and not (totals[polytope.users] > 0).all():
         n = int(polytope.users[int(np.argmin(totals[polytope.users]))])
         gaps[cluster.usable[n]] = np.inf
         return gaps, np.zeros_like(cluster.capacity), [cluster.users[n]] * servers
-    log_marginal = criterion.log_marginal(totals)[user, server]
-    # In each server's own scale, so that prices given and prices found are of one size.
-    top = np.full(servers, -np.inf)
-    np.maximum.at(top, server, log_marginal + np.log(polytope.gamma))
-    log_marginal = log_marginal - top[server]
-    low = totals[user] - here
-    high = np.minimum(low + polytope.gamma, np.maximum(criterion.limits(cluster)[user], totals[user]))
-    idle = np.maximum(1 - polytope.use @ polytope.fractions(tasks), 0.0)
-
-    candidates = [] if prices is None else _scales(polytope, polytope.row_prices(prices), np.exp(log_marginal) * here)
-    if (found := _supporting(polytope, log_marginal, here, totals[user], high, idle)) is not None:
-        candidates.append(found)
-    best_rows = np.zeros(polytope.use.shape[0])
+    idle = np.maximum(1 - polytope.used(tasks), 0.0)
     gaps[np.unique(server)] = np.inf
-    own = log_marginal + np.log(totals[user], where=totals[user] > 0, out=np.full(len(user), -np.inf))
-    for rows in candidates:
+    best_rows = np.zeros(len(idle))
+    for rows in _candidates(polytope, criterion, tasks, prices, idle, gaps):
         rows = np.where(np.isfinite(rows), np.maximum(rows, 0.0), 0.0)
-        price = polytope.price_per_task(rows)
-        loss = criterion.bregman(totals[user], log_marginal, price, low, high)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            part = np.where(loss > 0, np.exp(np.log(loss) - (own if criterion.alpha > 0 else 0.0)), 0.0)
-        leak = idle * _largest_part(polytope, rows, price)
+        part = _misplaced(polytope, criterion, tasks, rows)
+        leak = idle * _largest_part(polytope, criterion, tasks, rows)
         gap = np.zeros(servers)
         np.maximum.at(gap, server, part)
         np.maximum.at(gap, polytope.row_server, leak)
@@ -94,40 +85,93 @@ def _gains(
         gaps[better] = gap[better]
         keep = better[polytope.row_server]
         best_rows[keep] = rows[keep]
-        for i in np.flatnonzero(better):
-            pairs = np.flatnonzero(server == i)
-            who[i] = cluster.users[user[pairs[int(part[pairs].argmax())]]]
+        # The user concerned: the last of a stable order by what is wrong is each server's worst.
+        order = np.argsort(part, kind="stable")
+        worst = np.zeros(servers, dtype=np.intp)
+        worst[server[order]] = user[order]
+        who = [cluster.users[worst[i]] if better[i] else who[i] for i in range(servers)]
     return gaps, polytope.unit_prices(best_rows), who
 
 
-def _scales(polytope: Polytope, rows: Array, spent_value: Array) -> list[Array]:
-    """The prices as given and scaled, per server, so that users spend what their tasks are worth at the margin."""
+def _candidates(
+    polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array | None, idle: Array, gaps: Array
+) -> Iterator[Array]:
+    """Prices of whole capacities (rows,) to try: those given, in the best scale, then, if need be, a program's."""
+    if prices is not None:
+        yield from _scales(polytope, criterion, polytope.row_prices(prices), tasks)
+    if gaps.max() > _ENOUGH and (found := _supporting(polytope, criterion, tasks, idle)) is not None:
+        yield found
+        yield from _scales(polytope, criterion, found, tasks)
+
+
+def _log_marginal(polytope: Polytope, criterion: Criterion, tasks: Array) -> Array:
+    """log dU_i/dx_n of every pair, in each server's own scale."""
+    user, server = polytope.users[polytope.pair_user], polytope.pair_server
+    log_marginal = criterion.log_marginal(tasks.sum(axis=1))[user, server]
+    top = np.full(polytope.cluster.shape[1], -np.inf)
+    np.maximum.at(top, server, log_marginal + np.log(polytope.gamma))
+    return np.asarray(log_marginal - top[server])
+
+
+def _misplaced(polytope: Polytope, criterion: Criterion, tasks: Array, rows: Array) -> Array:
+    """What is wrong with every pair at these prices, relative to the user's tasks, (pairs,)."""
+    user, server = polytope.users[polytope.pair_user], polytope.pair_server
+    totals = tasks.sum(axis=1)
+    mine, here = totals[user], tasks[user, server]
+    most = np.minimum(mine - here + polytope.gamma, np.maximum(criterion.limits(polytope.cluster)[user], mine))
+    log_marginal, price = _log_marginal(polytope, criterion, tasks), polytope.price_per_task(rows)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        if criterion.alpha == 0:
+            return criterion.bregman(mine, log_marginal, price, mine - here, most)
+        dearer = (np.log(price) - log_marginal) / criterion.alpha
+        owed = np.minimum(np.expm1(np.minimum(-dearer, 700.0)), most / mine - 1)
+        return np.asarray(np.where(dearer < 0, owed, -here / mine * np.expm1(-dearer)))
+
+
+def _scales(polytope: Polytope, criterion: Criterion, rows: Array, tasks: Array) -> list[Array]:
+    """The prices in each server's best scale: users spend what their tasks are worth, or nobody is owed anything."""
+    user, server = polytope.users[polytope.pair_user], polytope.pair_server
+    totals = tasks.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = _log_marginal(polytope, criterion, tasks) - np.log(polytope.price_per_task(rows))
+        part = tasks[user, server] / totals[user]
+    known = np.isfinite(off) & np.isfinite(part)
     servers = polytope.cluster.shape[1]
-    worth = np.bincount(polytope.pair_server, spent_value, servers)
-    budget = np.bincount(polytope.row_server, rows, servers)
-    factor = np.divide(worth, budget, out=np.ones(servers), where=(budget > 0) & (worth > 0))
-    return [rows, rows * factor[polytope.row_server]]
+    whole = np.bincount(server[known], part[known], servers)
+    mean = np.bincount(server[known], part[known] * off[known], servers) / np.where(whole > 0, whole, 1.0)
+    least = np.full(servers, -np.inf)
+    np.maximum.at(least, server[known], off[known])
+    least = np.where(np.isfinite(least), least, 0.0)
+    scaled = [rows * np.exp(np.clip(shift, -700, 700))[polytope.row_server] for shift in (mean, least)]
+    return [rows, *scaled]
 
 
-def _largest_part(polytope: Polytope, rows: Array, price: Array) -> Array:
-    """(rows,): the largest part that each resource has in the price of a task of some user."""
-    entries = polytope.use.tocoo()
-    paid = entries.data * rows[entries.row]
-    whole = (price * polytope.gamma)[entries.col]
-    result = np.zeros(len(rows))
-    np.maximum.at(result, entries.row, np.divide(paid, whole, out=np.zeros(len(paid)), where=whole > 0))
-    return result
+def _largest_part(polytope: Polytope, criterion: Criterion, tasks: Array, rows: Array) -> Array:
+    """(rows,): the largest part that each resource has in what some user pays for a task, or would pay."""
+    log_marginal = _log_marginal(polytope, criterion, tasks)
+    whole = np.maximum(polytope.price_per_task(rows), np.exp(log_marginal)) * polytope.gamma
+    result = np.zeros_like(polytope.cluster.capacity)
+    prices = polytope.by_server(rows)
+    for r in range(result.shape[1]):
+        paid = polytope.pair_use[:, r] * prices[polytope.pair_server, r]
+        np.maximum.at(
+            result[:, r], polytope.pair_server, np.divide(paid, whole, out=np.zeros_like(paid), where=whole > 0)
+        )
+    return np.asarray(result[polytope.row_server, polytope.row_resource])
 
 
-def _supporting(
-    polytope: Polytope, log_marginal: Array, here: Array, totals: Array, high: Array, idle: Array
-) -> Array | None:
+def _supporting(polytope: Polytope, criterion: Criterion, tasks: Array, idle: Array) -> Array | None:
     """Prices of whole capacities (rows,) at which users would keep what they have, as nearly as can be.
 
     A linear program in levels: a row's price is measured in the most that its present users could pay, and every
     user's price in its own marginal utility, so that no scale hides another. Minimise what users overpay (weighted by
     how much of their tasks is here) and what idles, while nobody with room would like more.
     """
+    user, server = polytope.users[polytope.pair_user], polytope.pair_server
+    mine = tasks.sum(axis=1)
+    here, totals = tasks[user, server], mine[user]
+    high = np.minimum(totals - here + polytope.gamma, np.maximum(criterion.limits(polytope.cluster)[user], totals))
+    log_marginal = _log_marginal(polytope, criterion, tasks)
     entries = polytope.use.tocoo()
     # log of marginal utility per unit of the row: what the price of the row alone could be for this user.
     can_pay = (log_marginal + np.log(polytope.gamma))[entries.col] - np.log(entries.data)

@@ -44,6 +44,7 @@ class Solution:
     build: float = 0.0
     rounds: int = 0
     status: str = ""
+    warm: object = None  # where to start for a similar problem; only the engine that made it knows what it is
 
 
 def solutions(

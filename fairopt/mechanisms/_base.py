@@ -46,6 +46,7 @@ class Mechanism(ABC):
     source: ClassVar[str] = ""
     properties: ClassVar[str] = ""
     default_tol: ClassVar[float] = 1e-6
+    merges_users: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -76,10 +77,23 @@ class Mechanism(ABC):
         """Engines that can run this mechanism, the default first."""
         return ("declarative",)
 
+    def tolerance(self, engine: str) -> float:
+        """What `solve` asks of the certificate unless told otherwise."""
+        return self.default_tol
+
     def solutions(
-        self, cluster: Cluster, criterion: Criterion, engine: str, tol: float, solver: str | None
+        self,
+        cluster: Cluster,
+        criterion: Criterion,
+        engine: str,
+        tol: float,
+        solver: str | None,
+        warm: object = None,
     ) -> Iterator[Solution]:
-        """Candidate answers of an engine, best guess first. The seam where a fast engine comes in."""
+        """Candidate answers of an engine, best guess first. The seam where a fast engine comes in.
+
+        `warm` is what an earlier solution of the same engine offered to start from.
+        """
         return declarative.solutions(cluster, criterion, self.formulate, solver)
 
     def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, Array | None]:
@@ -94,18 +108,21 @@ class Mechanism(ABC):
         throw: bool = True,
         engine: str | None = None,
         solver: str | None = None,
+        start: Allocation | None = None,
     ) -> Allocation:
         """Share the cluster.
 
         Parameters
         ----------
         tol : float, optional
-            What the certificate must reach, in feasibility and in optimality. Default: `default_tol` (1e-6; 1e-4 for
-            the declarative engine of the per-server game).
+            What the certificate must reach, in feasibility and in optimality. Default: 1e-6; 1e-4 for the declarative
+            engine of the per-server game.
         throw : bool
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
         engine, solver : str, optional
             One of `engines()`; one of CLARABEL, HIGHS, SCS.
+        start : Allocation, optional
+            An answer to a similar problem (the same cluster, another alpha): an engine that can will start from there.
 
         Raises
         ------
@@ -114,21 +131,23 @@ class Mechanism(ABC):
         SolverError, NotConverged, CertificateError
             No answer reached `tol`; see `fairopt.errors` for the remedies.
         """
-        tol = self.default_tol if tol is None else tol
-        if not (tol > 0 and math.isfinite(tol)):
-            raise DataError(f"tol is {tol}; it must be a number > 0, such as 1e-6")
         engine = self.engines()[0] if engine is None else engine
         if engine not in self.engines():
             raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(self.engines())}")
+        tol = self.tolerance(engine) if tol is None else tol
+        if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
+            raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
         self.check(cluster)
         seen, notes = self.prepare(cluster)
         criterion = self.criterion(seen)
         notes += _idle(seen, criterion)
-        merging = seen.merge(users=False)
+        merging = seen.merge(users=self.merges_users)
         best, residual = None, math.inf
         failure: SolverError | None = None
         try:
-            for solution in self.solutions(merging.cluster, self.criterion(merging.cluster), engine, tol, solver):
+            warm = None if start is None else start.warm
+            rule = self.criterion(merging.cluster)
+            for solution in self.solutions(merging.cluster, rule, engine, tol, solver, warm):
                 # Candidates are compared on the merged cluster, which may be a thousand times smaller.
                 reached = self.certify(merging.cluster, solution.tasks, solution.prices)[0].residual
                 if best is None or reached < residual:
@@ -139,14 +158,16 @@ class Mechanism(ABC):
             failure = error
         if best is None:
             raise failure or SolverError(f"{self}: the engine {engine!r} returned no answer")
-        start = time.perf_counter()
+        begun = time.perf_counter()
         tasks = merging.split_tasks(best.tasks)
         certificate, prices = self.certify(seen, tasks, merging.split_prices(best.prices))
-        stats = _stats(best, time.perf_counter() - start)
+        stats = _stats(best, time.perf_counter() - begun)
         for array in (tasks, prices):
             if array is not None:
                 array.setflags(write=False)
-        found = Allocation(str(self), seen, tasks, certificate, criterion, prices, stats, notes, tol, self.certify)
+        found = Allocation(
+            str(self), seen, tasks, certificate, criterion, prices, stats, notes, tol, self.certify, warm=best.warm
+        )
         if found.flagged and throw:
             raise self.complaint(found, tol)
         return found

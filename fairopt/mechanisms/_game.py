@@ -13,7 +13,7 @@ from ..cluster import Cluster
 from ..criteria import Criterion, criterion
 from ..engines.declarative import Solution
 from ..errors import FairoptError, NotConverged
-from ..game import declarative
+from ..game import declarative, equilibrium
 from ._base import Mechanism
 
 
@@ -25,7 +25,13 @@ class GameMechanism(Mechanism):
     others leave of `q_n`.
     """
 
-    default_tol: ClassVar[float] = 1e-4
+    merges_users: ClassVar[bool] = True
+
+    def engines(self) -> tuple[str, ...]:
+        return ("equilibrium", "best-response", "declarative")
+
+    def tolerance(self, engine: str) -> float:
+        return 1e-4 if engine == "declarative" else self.default_tol
 
     def game(self, cluster: Cluster, alpha: float) -> Criterion:
         """The criterion: virtual dominant shares `x_n / gamma[n,i]` at every server."""
@@ -33,13 +39,23 @@ class GameMechanism(Mechanism):
             return criterion(cluster, 1 / cluster.gamma, alpha, "game")
 
     def solutions(
-        self, cluster: Cluster, criterion: Criterion, engine: str, tol: float, solver: str | None
+        self,
+        cluster: Cluster,
+        criterion: Criterion,
+        engine: str,
+        tol: float,
+        solver: str | None,
+        warm: object = None,
     ) -> Iterator[Solution]:
-        return declarative.solutions(cluster, criterion, self.formulate, tol, solver)
+        if engine == "best-response" and criterion.alpha > 0:
+            return equilibrium.responses(cluster, criterion, tol)
+        if engine == "declarative" or criterion.alpha == 0:
+            return declarative.solutions(cluster, criterion, self.formulate, tol, solver)
+        return equilibrium.solutions(cluster, criterion, tol, warm)
 
     def complaint(self, best: Allocation, tol: float) -> FairoptError:
         return NotConverged(
-            f"{self}: after {best.stats.rounds} solves {best.certificate} misses tol={tol:g}. Relax tol (the "
-            "declarative engine of the game is a reference for small clusters at 1e-4), or take the answer flagged "
-            "with throw=False"
+            f"{self}: after {best.stats.rounds} steps {best.certificate} misses tol={tol:g}. Relax tol (the "
+            "declarative engine of the game is a reference for small clusters at 1e-4), try another engine, or take "
+            "the answer flagged with throw=False"
         )

@@ -162,9 +162,9 @@ def test_not_converged_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     original = declarative._best_responses
     monkeypatch.setattr(declarative, "_best_responses", lambda *given: original(*given[:-1], 1))
     with pytest.raises(
-        NotConverged, match=r"after \d+ solves .* misses tol=1e-12. Relax tol .* or take the answer flagged"
+        NotConverged, match=r"after \d+ steps .* misses tol=1e-12. Relax tol .* take the answer flagged"
     ):
-        get("ps-dsf").solve(cluster, tol=1e-12)
+        get("ps-dsf").solve(cluster, tol=1e-12, engine="declarative")
 
 
 def test_every_candidate_is_feasible() -> None:

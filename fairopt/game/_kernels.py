@@ -1,0 +1,164 @@
+"""Compiled loops of the interior point: everything that is done once per pair (user, server)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_compile = njit(cache=True, error_model="numpy", nogil=True)
+
+
+@_compile
+def price(start, server, use, log_price, power, log_gain, log_level, slack, share, cost):  # type: ignore[no-untyped-def]
+    """Per pair: true slack `p^power / level - 1`, price shares, and `log p` of all of the server, `p = sum_r D e^y`.
+
+    `log_gain` (pairs,) is `log(phi gamma)`, `log_level` (users,); `power` the pair (kappa/alpha, kappa).
+    """
+    servers, size = log_price.shape
+    top = np.full(servers, -np.inf)
+    scaled = np.empty((servers, size))
+    for i in range(servers):
+        for r in range(size):
+            top[i] = max(top[i], log_price[i, r])
+        for r in range(size):
+            scaled[i, r] = np.exp(log_price[i, r] - top[i])
+    for n in range(len(start) - 1):
+        for k in range(start[n], start[n + 1]):
+            i = server[k]
+            total = 0.0
+            for r in range(size):
+                share[k, r] = use[k, r] * scaled[i, r]
+                total += share[k, r]
+            if total > 1e-200:
+                cost[k] = np.log(total) + top[i]
+                for r in range(size):
+                    share[k, r] /= total
+            else:  # it needs only resources that are next to free here
+                most = -np.inf
+                for r in range(size):
+                    if use[k, r] > 0:
+                        most = max(most, np.log(use[k, r]) + log_price[i, r])
+                total = 0.0
+                for r in range(size):
+                    share[k, r] = np.exp(np.log(use[k, r]) + log_price[i, r] - most) if use[k, r] > 0 else 0.0
+                    total += share[k, r]
+                cost[k] = most + np.log(total)
+                for r in range(size):
+                    share[k, r] /= total
+            ratio = power[0] * cost[k] - power[1] * (log_gain[k] - log_level[n])
+            slack[k] = np.expm1(min(max(ratio, -50.0), 60.0))
+
+
+@_compile
+def used(start, server, per_task, tasks, result):  # type: ignore[no-untyped-def]
+    """Add the part of every capacity in use, (servers, resources)."""
+    for k in range(start[-1]):
+        i = server[k]
+        for r in range(per_task.shape[1]):
+            result[i, r] += per_task[k, r] * tasks[k]
+
+
+@_compile
+def used_shares(start, server, per_task, tasks, share, result):  # type: ignore[no-untyped-def]
+    """Add use times price share, (servers, resources)."""
+    for k in range(start[-1]):
+        i = server[k]
+        for r in range(per_task.shape[1]):
+            result[i, r] += per_task[k, r] * tasks[k] * share[k, r]
+
+
+@_compile
+def right_hand(start, server, per_task, tasks, slack, true, total, gap, extra, target, correct, rx, c0, result):  # type: ignore[no-untyped-def]
+    """Right-hand side of the prices' system: `rx` (pairs,), `c0` (users,), result (servers, resources) added to."""
+    for n in range(len(start) - 1):
+        whole, sum_rx = extra[n], 0.0
+        for k in range(start[n], start[n + 1]):
+            weight = tasks[k] / slack[k]
+            whole += weight
+            rx[k] = (target * total[n] - correct[k]) / slack[k] - tasks[k] + weight * (slack[k] - true[k])
+            sum_rx += rx[k]
+        c0[n] = -(sum_rx + gap[n]) / whole
+        for k in range(start[n], start[n + 1]):
+            moved = rx[k] + tasks[k] / slack[k] * c0[n]
+            i = server[k]
+            for r in range(per_task.shape[1]):
+                result[i, r] += per_task[k, r] * moved
+
+
+@_compile
+def direction(start, server, right, tasks, slack, true, extra, rx, c0, step, d_tasks, d_slack, d_level):  # type: ignore[no-untyped-def]
+    """From relative price steps (servers, resources) to the steps of tasks and slacks (pairs,) and levels (users,)."""
+    for n in range(len(start) - 1):
+        whole, moved = extra[n], 0.0
+        for k in range(start[n], start[n + 1]):
+            i = server[k]
+            change = 0.0
+            for r in range(right.shape[1]):
+                change += right[k, r] * step[i, r]
+            weight = tasks[k] / slack[k]
+            d_slack[k] = change
+            whole += weight
+            moved += weight * change
+        d_level[n] = c0[n] + moved / whole
+        for k in range(start[n], start[n + 1]):
+            change = d_slack[k] - d_level[n]
+            d_tasks[k] = rx[k] - tasks[k] / slack[k] * change
+            d_slack[k] = change - (slack[k] - true[k])
+
+
+@_compile
+def longest(values, steps):  # type: ignore[no-untyped-def]
+    """The longest step, at most 1, that leaves no value negative."""
+    result = 1.0
+    for k in range(len(values)):
+        if steps[k] < 0 and values[k] < -steps[k] * result:
+            result = -values[k] / steps[k]
+    return result
+
+
+@_compile
+def products(start, tasks, slack, total):  # type: ignore[no-untyped-def]
+    """Sum, least and largest of `tasks slack / total`."""
+    add, least, most = 0.0, np.inf, 0.0
+    for n in range(len(start) - 1):
+        for k in range(start[n], start[n + 1]):
+            value = tasks[k] * slack[k] / total[n]
+            add += value
+            least = min(least, value)
+            most = max(most, value)
+    return add, least, most
+
+
+@_compile
+def merit(start, tasks, slack, true, total, target):  # type: ignore[no-untyped-def]
+    """Sum of squares of what is wrong with products and slacks; and the least and the sum of the products."""
+    squares, least, add = 0.0, np.inf, 0.0
+    for n in range(len(start) - 1):
+        for k in range(start[n], start[n + 1]):
+            part = tasks[k] / total[n]
+            value = part * slack[k]
+            off = (slack[k] - true[k]) / (1 + min(slack[k], true[k])) * part
+            squares += (value - target) ** 2 + off**2
+            least = min(least, value)
+            add += value
+    return squares, least, add
+
+
+@_compile
+def misplaced(start, tasks, total, true, power):  # type: ignore[no-untyped-def]
+    """Largest relative error in tasks over the pairs, see `certificates.game`."""
+    worst = 0.0
+    for n in range(len(start) - 1):
+        for k in range(start[n], start[n + 1]):
+            level = np.log1p(max(true[k], -1 + 1e-20)) / power
+            worst = max(worst, -level if level < 0 else tasks[k] / total[n] * level)
+    return worst
+
+
+@_compile
+def largest_parts(start, server, share, result):  # type: ignore[no-untyped-def]
+    """The largest price share of each resource over the pairs of its server, (servers, resources)."""
+    for k in range(start[-1]):
+        i = server[k]
+        for r in range(share.shape[1]):
+            result[i, r] = max(result[i, r], share[k, r])

@@ -1,0 +1,160 @@
+"""The equations of an equilibrium in level form, on the arrays of a polytope; see `interior` for what they are.
+
+Users are in units of their largest gamma and capacities in units of themselves, so that units do not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..polytope import Polytope
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: Largest power of a level price in which slacks are measured.
+_POWER = 4.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where the interior point is: enough to go on, or to start from for another alpha."""
+
+    tasks: Array  # (pairs,), in the user's largest gamma
+    slack: Array  # (pairs,)
+    log_price: Array  # (servers, resources), log v
+    log_level: Array  # (users,), log of the tasks that the level allows, without limits
+    idle: Array  # (servers, resources)
+    mu: float
+    power: float  # in which slacks are measured
+
+    def measured(self, power: float) -> Point:
+        """The same point with slacks in another power."""
+        if power == self.power:
+            return self
+        slack = np.expm1(np.minimum(np.log1p(self.slack) * power / self.power, 50.0))
+        return replace(self, slack=slack, power=power)
+
+
+class Equations:
+    """The game of one polytope, for one alpha in (0, infinity)."""
+
+    def __init__(self, polytope: Polytope, weight: Array, alpha: float) -> None:
+        users = len(polytope.users)
+        self.polytope, self.alpha = polytope, alpha
+        self.power = min(alpha, _POWER)
+        self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
+        self.server = polytope.pair_server
+        self.use = polytope.pair_use
+        self.largest = np.maximum.reduceat(polytope.gamma, self.start[:-1])
+        self.gamma = polytope.gamma / self.largest[polytope.pair_user]
+        self.log_gain = np.log(weight[polytope.pair_user]) + np.log(self.gamma)
+        self.per_task = self.use / self.gamma[:, None]
+        self.weight = weight
+        self.limit = polytope.limit / self.largest
+        self.limited: Index = np.flatnonzero(np.isfinite(self.limit))
+        servers, resources = polytope.cluster.capacity.shape
+        self.row = np.zeros((servers, resources), dtype=bool)
+        self.row[polytope.row_server, polytope.row_resource] = True
+
+    # -- parts of the equations ------------------------------------------------------------------
+
+    def used(self, tasks: Array) -> Array:
+        """The part of every capacity in use, (servers, resources)."""
+        from . import _kernels
+
+        result = np.zeros(self.row.shape)
+        _kernels.used(self.start, self.server, self.per_task, tasks, result)
+        return result
+
+    def priced(self, point: Point, a: float) -> tuple[Array, Array, Array]:
+        """True slacks, price shares and log prices of the pairs."""
+        from . import _kernels
+
+        pairs = len(self.gamma)
+        slack, share, cost = np.empty(pairs), np.empty((pairs, self.row.shape[1])), np.empty(pairs)
+        log_price = np.where(self.row, a * point.log_price, -1e300)
+        powers = np.array([self.power / a, self.power])
+        _kernels.price(
+            self.start, self.server, self.use, log_price, powers, self.log_gain, point.log_level, slack, share, cost
+        )
+        return slack, share, cost
+
+    def totals(self, log_level: Array, mu: float) -> tuple[Array, Array]:
+        """X_n, and minus its slope over the log of the user's price `U_n^-k`; a limit q bends X below it."""
+        total = np.exp(log_level)
+        slope = total / self.power
+        if len(own := self.limited):
+            log_excess = log_level[own] - np.log(self.limit[own])
+            low, high = np.full(len(own), -700.0), np.zeros(len(own))
+            for _ in range(80):
+                middle = (low + high) / 2
+                part = np.exp(middle)
+                above = self.power * (log_excess - middle) > np.log1p(mu / np.maximum(-np.expm1(middle), 1e-300))
+                low, high = np.where(above, middle, low), np.where(above, high, middle)
+            part, room = np.exp(low), np.maximum(-np.expm1(low), 1e-300)
+            total[own] = part * self.limit[own]
+            slope[own] = self.limit[own] / (self.power / part + mu / (room * (room + mu)))
+        return total, slope
+
+    def begin(self, mu: float) -> Point:
+        """Half of every server, split by weight; all prices equal."""
+        users = self.polytope.pair_user
+        count = np.bincount(self.server, self.weight[users], len(self.row))
+        tasks = 0.5 * self.gamma * self.weight[users] / count[self.server]
+        total = np.add.reduceat(tasks, self.start[:-1])
+        tasks *= np.minimum(1.0, 0.5 * self.limit / total)[users]
+        total = np.add.reduceat(tasks, self.start[:-1])
+        log_level = np.log(total)
+        if len(own := self.limited):
+            log_level[own] += np.log1p(mu / (1 - total[own] / self.limit[own])) / self.power
+        point = Point(tasks, tasks, np.zeros(self.row.shape), log_level, np.ones(self.row.shape), mu, self.power)
+        slack = self.priced(point, self.power)[0]
+        shift = np.median(np.log1p(np.minimum.reduceat(slack, self.start[:-1]))) / self.power
+        point = replace(point, log_price=point.log_price - shift)
+        slack = np.maximum(np.minimum(self.priced(point, self.power)[0], 20.0), 0.3 * self.power)
+        idle = np.where(self.row, np.maximum(1 - self.used(tasks), 0.1), 1.0)
+        return replace(point, slack=slack, idle=idle)
+
+    def error(self, point: Point, slack: Array, parts: Array, total: Array) -> float:
+        """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse."""
+        from . import _kernels
+
+        used = self.used(point.tasks)[self.row]
+        idle = (np.maximum(1 - used, 0) * parts[self.row]).max(initial=0.0)
+        wrong = np.abs(np.add.reduceat(point.tasks, self.start[:-1]) / total - 1).max()
+        misplaced = _kernels.misplaced(self.start, point.tasks, total, slack, self.power)
+        return float(max(idle, wrong, (used - 1).max(initial=0.0), misplaced))
+
+    def parts(self, point: Point, share: Array, used: Array) -> Array:
+        """The average part that a resource has in what its users would pay, (servers, resources)."""
+        from . import _kernels
+
+        paid = np.zeros(self.row.shape)
+        _kernels.used_shares(self.start, self.server, self.per_task, point.tasks, self.wanted(point, share), paid)
+        return np.where(self.row, np.maximum(paid / np.maximum(used, 1e-300), 1e-300), 1.0)
+
+    def wanted(self, point: Point, share: Array) -> Array:
+        """Price shares relative to what the user would pay: one at its limit would pay more than it has to."""
+        if not len(self.limited):
+            return share
+        total = self.totals(point.log_level, point.mu)[0]
+        return np.asarray(share * (total * np.exp(-point.log_level))[self.polytope.pair_user, None] ** self.power)
+
+    def lifted(self, point: Point, a: float) -> Point:
+        """Prices next to zero lifted to where idle times part is mu: they were measured in another power."""
+        parts = self.parts(point, self.priced(point, a)[1], self.used(point.tasks))
+        wanted = np.minimum(0.1 * point.mu / point.idle, 1e-2)
+        lift = np.maximum(np.log(wanted) - np.log(parts), 0.0) / a
+        return replace(point, log_price=np.where(self.row, point.log_price + lift, point.log_price))
+
+    def largest_parts(self, share: Array) -> Array:
+        """The largest part that each resource has in the price that somebody would pay, (servers, resources)."""
+        from . import _kernels
+
+        result = np.zeros(self.row.shape)
+        _kernels.largest_parts(self.start, self.server, share, result)
+        return result

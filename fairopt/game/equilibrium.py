@@ -1,0 +1,152 @@
+"""The equilibrium engine: interior point, polish, and best responses where those fail. PS-DSF as a limit.
+
+Every candidate is handed to a judge who knows none of this. Deterministic: no random start, and the order of users and
+servers does not matter beyond rounding.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from ..criteria import Criterion
+from ..engines import convex
+from ..engines.declarative import Solution
+from ..polytope import Polytope
+from .equations import Equations, Point
+from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
+from .limit import limit
+from .polish import polish
+from .sweeps import Sweeps
+
+Array = NDArray[np.float64]
+
+#: The engine aims at this part of the tolerance, as its own measure is not quite the judge's.
+_AIM = 0.3
+#: Best responses in a row, between two polishes.
+_SWEEPS, _TURNS = 40, 8
+
+
+def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
+    """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity]."""
+    begun = time.perf_counter()
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
+        return
+    build = time.perf_counter() - begun
+    weight = criterion.weight[polytope.users]
+    if np.isinf(criterion.alpha):
+        found = limit(polytope, weight, tol)
+    else:
+        method = Equations(polytope, weight, criterion.alpha)
+        fits = (
+            isinstance(warm, Point) and warm.tasks.shape == method.gamma.shape and warm.idle.shape == method.row.shape
+        )
+        found = equilibria(method, tol, warm if fits else None)  # type: ignore[arg-type]
+    for method, answer in found:
+        seconds = time.perf_counter() - begun - build
+        yield solution(polytope, method, answer, build, seconds, criterion.alpha)
+
+
+def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:
+    """Points of one game, each better than those before."""
+    aim, best = _AIM * tol, None
+    with np.errstate(all="ignore"):
+        for attempt in ATTEMPTS if start is None else (FOLLOW, *ATTEMPTS):
+            for answer in _attempt(method, attempt, aim, start if attempt is FOLLOW else None):
+                if best is None or answer.error < best.error:
+                    best = answer
+                    if best.error <= aim:
+                        yield method, best
+        assert best is not None
+        for answer in _responses(method, best, aim):
+            if answer.error < best.error:
+                best = answer
+                if best.error <= aim:
+                    yield method, best
+        yield method, best
+
+
+def _attempt(method: Equations, attempt: Attempt, aim: float, start: Point | None) -> Iterator[Found]:
+    """The best point of one run, polished if need be."""
+    best: Found | None = None
+    for answer in run(method, attempt, aim, start):
+        if best is None or answer.error <= best.error:
+            best = answer
+    assert best is not None
+    best = replace(best, steps=answer.steps, warm=answer.warm)
+    yield best
+    if best.error < 1e-2:
+        yield polish(method, best)
+
+
+def responses(cluster: Cluster, criterion: Criterion, tol: float, most: int = 5000) -> Iterator[Solution]:
+    """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
+    begun = time.perf_counter()
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "best-response", status="nobody can run anything")
+        return
+    method = Equations(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
+    sweeps = Sweeps.of(method, criterion.alpha)
+    state = sweeps.start(method.begin(0.3).tasks)
+    rounds, wait = 0, 1
+    with np.errstate(all="ignore"):
+        while rounds < most:
+            for _ in range(wait):
+                rounds += 1
+                if sweeps.gauss_seidel(state) <= _AIM * tol:
+                    break
+            wait = min(2 * wait, 256)
+            answer = replace(sweeps.found(state, rounds), steps=rounds)
+            seconds = time.perf_counter() - begun
+            yield replace(
+                solution(polytope, method, answer, 0.0, seconds, criterion.alpha), engine="best-response", warm=None
+            )
+
+
+def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:
+    """Best responses in turn from the best point, polished now and then."""
+    sweeps = Sweeps.of(method)
+    state = sweeps.start(best.point.tasks)
+    for _ in range(_TURNS):
+        for _ in range(_SWEEPS):
+            if sweeps.gauss_seidel(state) < aim:
+                break
+        answer = sweeps.found(state, best.steps)
+        yield answer
+        if answer.error < 1e-2:
+            yield polish(method, answer)
+
+
+def solution(
+    polytope: Polytope, method: Equations, answer: Found, build: float, seconds: float, alpha: float
+) -> Solution:
+    """A point as tasks and prices of the cluster."""
+    fractions = answer.point.tasks / method.gamma
+    tasks = polytope.allocation(polytope.inside(fractions))
+    prices = None
+    if np.isfinite(alpha):
+        prices = unit_prices(polytope, method, answer.point.tasks, answer.point.log_price, alpha)
+    status = "converged" if answer.error < 1e-6 else "not converged"
+    run = convex.Run("interior point", status, 0.0, seconds, answer.error)
+    return Solution(tasks, prices, "equilibrium", (run,), build, answer.steps, status, answer.warm)
+
+
+def unit_prices(polytope: Polytope, method: Equations, tasks: Array, log_price: Array, alpha: float) -> Array:
+    """Level prices, log v, as prices per resource unit (servers, resources).
+
+    In units of what each server's best task is worth, or large alpha would leave the range of numbers.
+    """
+    log_total = np.log(np.add.reduceat(tasks, method.start[:-1]))
+    worth = np.full(len(method.row), -np.inf)
+    np.maximum.at(worth, method.server, alpha * (method.log_gain - log_total[polytope.pair_user]))
+    shown = np.where(method.row, alpha * log_price - worth[:, None], -np.inf)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(method.row, np.exp(shown) / polytope.cluster.capacity, 0.0)

@@ -1,0 +1,112 @@
+"""PS-DSF as the limit of alphaPF-VDS for alpha to infinity.
+
+PS-DSF allocations are not unique (catalogue item 41); the equilibria for finite alpha, as far as is known, are, and
+settle like 1/alpha. So: an equilibrium at a large alpha, followed to larger ones by Newton's method with prices
+extrapolated (`alpha log v` and log X are smooth in 1/alpha as long as the same pairs and resources bind), and the tasks
+of the last three extrapolated to 1/alpha = 0. The selection does not depend on the order of users and servers, and
+merging servers or users, exact for finite alpha, does not change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..polytope import Polytope
+from .equations import Equations, Point
+from .interior import ATTEMPTS, FOLLOW, Found, run
+from .polish import polish
+from .sweeps import Sweeps
+
+Array = NDArray[np.float64]
+
+#: Followed from the first alpha, by this factor, to where three in a row extrapolate.
+_FIRST, _FACTOR, _LAST = 64.0, 2.0, 4096.0
+#: An equilibrium on the way is good enough to go on from below this error.
+_GOOD = 2e-8
+
+
+def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equations, Found]]:
+    """The extrapolated point first; then, should it not be PS-DSF to the tolerance, best responses from there."""
+    method = Equations(polytope, weight, _FIRST)
+    with np.errstate(all="ignore"):
+        last: Found | None = None
+        kept: list[Array] = []
+        guess: Array | None = None
+        for last in _path(polytope, weight):
+            kept = [*kept[-2:], last.point.tasks]
+            if len(kept) == 3:
+                # Errors in 1/alpha and 1/alpha^2 cancel, as alpha doubles.
+                before, guess = guess, np.maximum((8 * kept[2] - 6 * kept[1] + kept[0]) / 3, 0.0)
+                if before is not None and _apart(method, before, guess) < 1e-3 * tol:
+                    break
+        if last is not None and guess is not None:
+            yield method, replace(last, point=replace(last.point, tasks=guess), error=0.0)
+        tasks = guess if guess is not None else kept[-1] if kept else method.begin(0.3).tasks
+        last = Found(method.begin(0.3), 0.0, 0) if last is None else last
+        sweeps = Sweeps.of(method, np.inf)
+        state = sweeps.start(tasks)
+        for _ in range(40):
+            for _ in range(50):
+                if sweeps.gauss_seidel(state) < 0.1 * tol:
+                    break
+            yield method, replace(last, point=replace(last.point, tasks=state.tasks.copy()), error=0.0)
+
+
+def _apart(method: Equations, one: Array, other: Array) -> float:
+    """Largest relative difference in anybody's tasks."""
+    totals = [np.add.reduceat(tasks, method.start[:-1]) for tasks in (one, other)]
+    return float(np.abs(totals[0] / totals[1] - 1).max())
+
+
+def _path(polytope: Polytope, weight: Array) -> Iterator[Found]:
+    """Equilibria for alpha doubling from the first, each followed from those before or found anew."""
+    done: list[tuple[float, Found]] = []
+    alpha = _FIRST
+    while alpha <= _LAST:
+        method = Equations(polytope, weight, alpha)
+        reached = polish(method, _predicted(done, alpha)) if len(done) > 1 else None
+        if reached is None or reached.error > _GOOD:
+            reached = _anew(method, done[-1][1].warm if done else None)
+        if reached.error > _GOOD:
+            return
+        done.append((alpha, reached))
+        yield reached
+        alpha *= _FACTOR
+
+
+def _anew(method: Equations, warm: Point | None) -> Found:
+    """From a point of the alpha before, or from nothing."""
+    best: Found | None = None
+    for attempt in ATTEMPTS if warm is None else (FOLLOW, ATTEMPTS[0]):
+        for answer in run(method, attempt, 1e-9, warm if attempt is FOLLOW else None):
+            if best is None or answer.error < best.error:
+                best = answer
+        assert best is not None
+        best = polish(method, replace(best, warm=answer.warm))
+        if best.error <= _GOOD:
+            break
+    assert best is not None
+    return best
+
+
+def _predicted(done: list[tuple[float, Found]], alpha: float) -> Found:
+    """The next point by the last two: alpha log v is linear in alpha up to 1/alpha; X and x in 1/alpha."""
+    (one, first), (two, second) = done[-2:]
+    a, b = first.point, second.point
+    price = two * b.log_price + (two * b.log_price - one * a.log_price) * (alpha - two) / (two - one)
+    bend = (1 / alpha - 1 / two) / (1 / two - 1 / one)
+    return Found(
+        replace(
+            b,
+            log_price=price / alpha,
+            tasks=np.maximum(b.tasks + bend * (b.tasks - a.tasks), 0.0),
+            log_level=b.log_level + bend * (b.log_level - a.log_level),
+        ),
+        1e-2,
+        second.steps,
+        second.warm,
+    )

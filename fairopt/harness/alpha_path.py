@@ -1,0 +1,59 @@
+"""The efficiency-fairness frontier: one allocation per alpha, each started from the one before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from ..allocation import Allocation
+from ..cluster import Cluster
+from ..errors import DataError
+from ..mechanisms import Mechanism
+from ..mechanisms.alphapf_vds import AlphaPFVDS
+
+#: From efficient to max-min: 39 values from 0.1 to 64, and infinity.
+ALPHAS = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 39)), math.inf)
+
+
+def alpha_path(
+    cluster: Cluster,
+    alphas: Iterable[float] = ALPHAS,
+    *,
+    mechanism: type[Mechanism] = AlphaPFVDS,
+    tol: float | None = None,
+    throw: bool = True,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Follow a mechanism with a parameter `alpha` (alphaPF-VDS unless told otherwise) as alpha changes.
+
+    Returns
+    -------
+    DataFrame
+        one row per alpha, in the order given: `allocation`, then what `Allocation.summary` says of it (tasks, shares,
+        utilization per resource, Jain's index, welfare, certificate, seconds) and the Newton steps it took. Every
+        engine that can starts from the allocation before, which saves most of the work where alphas are close.
+
+    Raises
+    ------
+    DataError, NotConverged
+        as `Mechanism.solve`; with `throw=False` rows that miss `tol` are flagged in their allocations.
+    """
+    values = [float(alpha) for alpha in alphas]
+    if not values:
+        raise DataError("alphas is empty; give at least one, such as alpha_path(cluster, [1, 3])")
+    if progress:
+        from tqdm.auto import tqdm
+
+        values = tqdm(values, desc="alpha path", unit="alpha")
+    rows, last = [], None
+    for alpha in values:
+        last = mechanism(alpha=alpha).solve(cluster, tol, throw=throw, start=_usable(last))  # type: ignore[call-arg]
+        rows.append({"alpha": alpha, "allocation": last} | last.summary() | {"steps": last.stats.rounds})
+    return pd.DataFrame(rows).set_index("alpha")
+
+
+def _usable(last: Allocation | None) -> Allocation | None:
+    return last if last is not None and last.warm is not None and not last.flagged else None
