@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TRACES ?= $(FAIROPT_TRACES)
 
-.PHONY: tables claims test lint types unit clean
+.PHONY: tables claims test lint types unit bench clean
 
 tables: $(VENV)/run-ready
 	$(BIN)/fairopt tables --out results $(if $(TRACES),--traces $(TRACES))
@@ -25,6 +25,10 @@ types: $(VENV)/dev-ready
 # One thread per process: the tests run in parallel themselves.
 unit: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+
+# One thread; results under .benchmarks, by machine.
+bench: $(VENV)/dev-ready
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -o addopts= -o python_files='bench_*.py' benchmarks --benchmark-autosave
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("fairopt needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'

@@ -4,7 +4,7 @@
 all. By how much that exceeds what it has is what the server still owes it; where it is less, the tasks that n has on i
 count by how much dearer they are there, times their part of all its tasks. Capacity with a price must not idle: the
 idle part of resource r counts by the largest part that r has in what a task costs, or is worth. The exploitability is
-the largest of these. It is relative to each user's own tasks and each server's own capacity, does not blow up with alpha, and says
+the largest of these. It is relative to each user's own tasks and each server's own capacity, fits any alpha, and says
 that x is an exact equilibrium after changing weights by it, pair by pair, and capacities. It vanishes at some prices
 exactly at an equilibrium.
 

@@ -58,7 +58,7 @@ def best_response(
     tol : stop when the residual (the largest change that a response would still make, relative to the user's tasks)
         and the exploitability are at most this
     start : an allocation, perhaps one that was interrupted (its trace is continued), or tasks (users, servers).
-        Default: half of every server, split by weight
+        Default: what users would take, softly, if all prices were equal
     rng : seed or generator of random orders and of the asynchronous network
     network : what happens to messages, for `asynchronous`
     server_solver : `native`, or `cvxpy` for the same problem as it is declared
@@ -89,7 +89,7 @@ def best_response(
         return _wrap(cluster, rule, np.zeros(cluster.shape[:2]), None, tol, empty, begun)
     method = Equations(polytope, rule.weight[polytope.users], min(alpha, 1e6))
     sweeps = Sweeps.of(method, alpha) if server_solver == "native" else CvxpySweeps.declared(method, rule)
-    tasks = method.begin(0.3).tasks if start is None else _given(polytope, method, start)
+    tasks = _fair(polytope, method) if start is None else _given(polytope, method, start)
     state = sweeps.start(tasks)
     if damping is None:
         servers_of_user = int(np.diff(method.start).max())
@@ -134,6 +134,11 @@ def _check(alpha: float, order: str, damping: float | None, tol: float, max_roun
         raise DataError(f"max_rounds is {max_rounds}; it must be at least 1")
     if server_solver not in ("native", "cvxpy"):
         raise DataError(f"server_solver {server_solver!r}: choose 'native' or 'cvxpy'")
+
+
+def _fair(polytope: Polytope, method: Equations) -> Array:
+    """What users would take, softly, if all prices were equal: tasks of the pairs."""
+    return np.asarray(polytope.inside(method.begin(0.3).tasks / method.gamma) * method.gamma)
 
 
 def _given(polytope: Polytope, method: Equations, start: Allocation | Array) -> Array:

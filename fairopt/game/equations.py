@@ -101,23 +101,27 @@ class Equations:
         return total, slope
 
     def begin(self, mu: float) -> Point:
-        """Half of every server, split by weight; all prices equal."""
-        users = self.polytope.pair_user
-        count = np.bincount(self.server, self.weight[users], len(self.row))
-        tasks = 0.5 * self.gamma * self.weight[users] / count[self.server]
-        total = np.add.reduceat(tasks, self.start[:-1])
-        tasks *= np.minimum(1.0, 0.5 * self.limit / total)[users]
-        total = np.add.reduceat(tasks, self.start[:-1])
-        log_level = np.log(total)
-        if len(own := self.limited):
-            log_level[own] += np.log1p(mu / (1 - total[own] / self.limit[own])) / self.power
-        point = Point(tasks, tasks, np.zeros(self.row.shape), log_level, np.ones(self.row.shape), mu, self.power)
-        slack = self.priced(point, self.power)[0]
-        shift = np.median(np.log1p(np.minimum.reduceat(slack, self.start[:-1]))) / self.power
-        point = replace(point, log_price=point.log_price - shift)
-        slack = np.maximum(np.minimum(self.priced(point, self.power)[0], 20.0), 0.3 * self.power)
+        """All prices of a server equal, products of all pairs `mu`, and about half of everything in use."""
+        users, k = self.polytope.pair_user, self.power
+        at = Point(self.gamma, self.gamma, np.zeros(self.row.shape), np.zeros(len(self.weight)), self.row * 1.0, mu, k)
+        level = -np.log1p(self.priced(at, k)[0]) / k  # what every pair allows, log
+        best = np.maximum.reduceat(level, self.start[:-1])
+        low, high = best + np.log1p(k * mu) / k, best + np.log1p(k * mu * np.diff(self.start)) / k
+        for _ in range(12):
+            middle = (low + high) / 2
+            whole = np.add.reduceat(k * mu / np.expm1(k * (middle[users] - level)), self.start[:-1])
+            low, high = np.where(whole > 1, middle, low), np.where(whole > 1, high, middle)
+        slack = np.expm1(np.minimum(k * (high[users] - level), 50.0))
+        part = 1 / slack
+        part /= np.add.reduceat(part, self.start[:-1])[users]
+        tasks = part * np.exp(high)[users]
+        used = self.used(tasks)[self.row]
+        scale = 0.5 / (used.sum() / len(used))
+        tasks = tasks * scale
+        tasks *= np.minimum(1.0, 0.5 * self.limit / np.add.reduceat(tasks, self.start[:-1]))[users]
+        log_level = high + np.log(scale)
         idle = np.where(self.row, np.maximum(1 - self.used(tasks), 0.1), 1.0)
-        return replace(point, slack=slack, idle=idle)
+        return Point(tasks, slack, np.full(self.row.shape, -np.log(scale)), log_level, idle, mu, k)
 
     def error(self, point: Point, slack: Array, parts: Array, total: Array) -> float:
         """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse."""

@@ -42,6 +42,8 @@ def polish(method: Equations, found: Found, rounds: int = 20) -> Found:
     active = tasks / total[users] > np.log1p(true) / method.power
     binding = method.row & (parts > 1 - used)
     for turn in range(rounds):
+        if active.sum() > 3 * (len(total) + binding.sum()):
+            return best  # far too many ties to be true
         step = _newton(method, tasks, log_price, log_level, active, binding)
         if step is None:
             return best
