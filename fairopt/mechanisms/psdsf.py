@@ -19,9 +19,9 @@ class PSDSF(GameMechanism):
         for every i:  lex max min_n  s[n,i] / phi_n,    s[n,i] = x_n / gamma[n,i],    x_n = sum_j x[n,j]
 
     x is PS-DSF iff for every usable pair (n,i) some resource that n needs is used up on i, and whoever uses it there
-    has a weighted virtual dominant share at most that of n. Such x is not unique (catalogue item 41). The declarative
-    engine returns the one that best responses reach from the proportionally fair allocation of the cluster with
-    proportional servers merged; judge it by its certificate, not by comparing tasks.
+    has a weighted virtual dominant share at most that of n. Such x is not unique (catalogue item 41). Returned is the
+    limit of alphaPF-VDS for alpha to infinity (docs/game.md), which does not depend on the order of users and servers
+    nor on merging. The engines `best-response` and `declarative` return one that their iteration reaches.
 
     Properties: envy-freeness, sharing incentive, bottleneck fairness (per server). Not Pareto (catalogue item 38).
 
