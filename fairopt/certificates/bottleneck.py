@@ -28,7 +28,7 @@ def rises(demand: Array, capacity: Array, tasks: Array, levels: Array, totals: A
     # Users above n by a ratio t: their use counts only if that costs less than calling the levels equal. Along the
     # order the ratio grows and their use falls, so that the best compromise is found by bisection.
     level, needs = levels[order], demand[order] > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         size = demand[order] * totals[order, None]
 
         def room(at: NDArray[np.intp]) -> Array:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -28,14 +28,14 @@ _DAMPING = 1e-13
 
 @dataclass(frozen=True)
 class Factors:
-    """`S` factorised: `solve(b)` is `S^-1 b`, (rows,)."""
+    """`S` factorised."""
 
     factors: tuple[Array, NDArray[np.int32]]
     scale: Array
 
     def solve(self, rhs: Array) -> Array:
-        found = scipy.linalg.lu_solve(self.factors, rhs * self.scale, check_finite=False)
-        return np.asarray(found)
+        """`S^-1 rhs`, (rows,)."""
+        return np.asarray(lapack.dgetrs(*self.factors, rhs * self.scale, trans=1)[0])
 
 
 def factor(
@@ -83,6 +83,7 @@ def factor(
     diagonals[each, :, each, :] = own
     matrix[np.arange(size), np.arange(size)] *= 1 + _DAMPING
     matrix[np.arange(size), np.arange(size)] += diagonal.ravel()
-    scale = 1 / np.abs(matrix.diagonal())
+    scale = 1 / np.maximum(np.abs(matrix.diagonal()), np.finfo(float).tiny)
     matrix *= scale[:, None]
-    return Factors(scipy.linalg.lu_factor(matrix, overwrite_a=True, check_finite=False), scale)
+    # The transpose is in the order that LAPACK wants. A zero pivot gives infinite steps, which the caller notices.
+    return Factors(lapack.dgetrf(matrix.T, overwrite_a=True)[:2], scale)

@@ -145,13 +145,17 @@ def merit(start, tasks, slack, true, total, target):  # type: ignore[no-untyped-
 
 
 @_compile
-def misplaced(start, tasks, total, true, power):  # type: ignore[no-untyped-def]
-    """Largest relative error in tasks over the pairs, see `certificates.game`."""
+def misplaced(start, tasks, total, true, power, above, room):  # type: ignore[no-untyped-def]
+    """Largest relative error in tasks over the pairs, see `certificates.game`.
+
+    `above` (users,) is by how much the log of a user's level exceeds that of its tasks, `room` how much of them is left
+    up to its limit, relative.
+    """
     worst = 0.0
     for n in range(len(start) - 1):
         for k in range(start[n], start[n + 1]):
-            level = np.log1p(max(true[k], -1 + 1e-20)) / power
-            worst = max(worst, -level if level < 0 else tasks[k] / total[n] * level)
+            level = np.log1p(max(true[k], -1 + 1e-20)) / power - above[n]
+            worst = max(worst, min(-level, room[n]) if level < 0 else tasks[k] / total[n] * level)
     return worst
 
 

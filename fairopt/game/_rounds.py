@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ._response import fill, respond
+from ._filling import fill
+from ._response import respond
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)
 

@@ -130,27 +130,33 @@ class Equations:
         used = self.used(point.tasks)[self.row]
         idle = (np.maximum(1 - used, 0) * parts[self.row]).max(initial=0.0)
         wrong = np.abs(np.add.reduceat(point.tasks, self.start[:-1]) / total - 1).max()
-        misplaced = _kernels.misplaced(self.start, point.tasks, total, slack, self.power)
+        above, room = point.log_level - np.log(total), self.limit / total - 1
+        misplaced = _kernels.misplaced(self.start, point.tasks, total, slack, self.power, above, room)
         return float(max(idle, wrong, (used - 1).max(initial=0.0), misplaced))
 
-    def parts(self, point: Point, share: Array, used: Array) -> Array:
+    def parts(self, point: Point, share: Array, slack: Array, used: Array) -> Array:
         """The average part that a resource has in what its users would pay, (servers, resources)."""
         from . import _kernels
 
         paid = np.zeros(self.row.shape)
-        _kernels.used_shares(self.start, self.server, self.per_task, point.tasks, self.wanted(point, share), paid)
+        _kernels.used_shares(
+            self.start, self.server, self.per_task, point.tasks, self.wanted(point, share, slack), paid
+        )
         return np.where(self.row, np.maximum(paid / np.maximum(used, 1e-300), 1e-300), 1.0)
 
-    def wanted(self, point: Point, share: Array) -> Array:
+    def wanted(self, point: Point, share: Array, slack: Array) -> Array:
         """Price shares relative to what the user would pay: one at its limit would pay more than it has to."""
         if not len(self.limited):
             return share
-        total = self.totals(point.log_level, point.mu)[0]
-        return np.asarray(share * (total * np.exp(-point.log_level))[self.polytope.pair_user, None] ** self.power)
+        users = self.polytope.pair_user
+        above = point.log_level - np.log(self.totals(point.log_level, point.mu)[0])
+        part = np.exp(np.minimum(np.log1p(np.maximum(slack, -1 + 1e-20)) - self.power * above[users], 0.0))
+        return np.asarray(share * part[:, None])
 
     def lifted(self, point: Point, a: float) -> Point:
         """Prices next to zero lifted to where idle times part is mu: they were measured in another power."""
-        parts = self.parts(point, self.priced(point, a)[1], self.used(point.tasks))
+        slack, share, _ = self.priced(point, a)
+        parts = self.parts(point, share, slack, self.used(point.tasks))
         wanted = np.minimum(0.1 * point.mu / point.idle, 1e-2)
         lift = np.maximum(np.log(wanted) - np.log(parts), 0.0) / a
         return replace(point, log_price=np.where(self.row, point.log_price + lift, point.log_price))

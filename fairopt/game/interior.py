@@ -102,7 +102,7 @@ class _Here:
         self.true, self.share, _ = equations.priced(point, a)
         self.total, self.slope = equations.totals(point.log_level, point.mu)
         used = equations.used(point.tasks)
-        self.measure = equations.parts(point, self.share, used) ** (e / a)
+        self.measure = equations.parts(point, self.share, self.true, used) ** (e / a)
         self.gap = np.add.reduceat(point.tasks, equations.start[:-1]) - self.total
         self.excess = np.where(equations.row, used + point.idle - 1, 0.0)
         self.average = self.mean(point.tasks, point.slack, point.idle * self.measure)
@@ -118,7 +118,7 @@ class _Here:
     @property
     def error(self) -> float:
         """How far the point is from an equilibrium."""
-        largest = self.equations.largest_parts(self.equations.wanted(self.point, self.share))
+        largest = self.equations.largest_parts(self.equations.wanted(self.point, self.share, self.true))
         return self.equations.error(self.point, self.true, largest, self.total)
 
     @property

@@ -38,7 +38,7 @@ def polish(method: Equations, found: Found, rounds: int = 20) -> Found:
     true, share, _ = method.priced(point, alpha)
     total = method.totals(log_level, 0.0)[0]
     used = method.used(tasks)
-    parts = method.parts(point, share, used)
+    parts = method.parts(point, share, true, used)
     active = tasks / total[users] > np.log1p(true) / method.power
     binding = method.row & (parts > 1 - used)
     for turn in range(rounds):
@@ -60,7 +60,7 @@ def polish(method: Equations, found: Found, rounds: int = 20) -> Found:
         true, share, _ = method.priced(point, alpha)
         total = method.totals(log_level, 0.0)[0]
         used = method.used(tasks)
-        error = method.error(point, true, method.largest_parts(method.wanted(point, share)), total)
+        error = method.error(point, true, method.largest_parts(method.wanted(point, share, true)), total)
         if np.isfinite(error) and error < best.error:
             best = Found(replace(point, mu=0.0), error, found.steps, found.warm)
         if error < 1e-14 or (turn > 3 and not error < 0.1 * found.error):

@@ -408,9 +408,9 @@ def test_all_solvers_failing_is_a_solver_error_with_a_remedy(monkeypatch: pytest
         raise cp.error.SolverError("no luck")
 
     monkeypatch.setattr(cp.Problem, "solve", fail)
-    for name in ("drf", "ceei", "ps-dsf"):
+    for name, engine in (("drf", None), ("ceei", None), ("ps-dsf", "declarative")):
         with pytest.raises(SolverError, match=r"no luck.*Try another solver"):
-            get(name).solve(EXAMPLE)
+            get(name).solve(EXAMPLE, engine=engine)
 
 
 def test_the_program_is_well_scaled_whatever_the_units() -> None:

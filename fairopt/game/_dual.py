@@ -1,0 +1,119 @@
+"""Compiled: the dual of one server's problem for finite alpha; see `_response`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_compile = njit(cache=True, error_model="numpy", nogil=True)
+
+
+@_compile
+def fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian, smooth=0.0):  # type: ignore[no-untyped-def]
+    """Fill tasks, `excess_r = use_r - 1` and its derivatives in q; `smooth` rounds the corner where users come in."""
+    count, size = use.shape
+    parts, scaled = np.empty(size), np.empty(size)
+    top = q.max()
+    for r in range(size):
+        scaled[r] = np.exp(alpha * (q[r] - top)) if q[r] > -np.inf else 0.0
+    excess[:] = -1.0
+    jacobian[:, :] = 0.0
+    for n in range(count):
+        total = 0.0
+        for r in range(size):
+            parts[r] = use[n, r] * scaled[r]
+            total += parts[r]
+        if total > 1e-200:
+            norm = top + np.log(total) / alpha
+        else:  # only resources that are next to free, or free
+            most = -np.inf
+            for r in range(size):
+                if use[n, r] > 0 and q[r] > -np.inf:
+                    most = max(most, np.log(use[n, r]) + alpha * q[r])
+            total = 0.0
+            for r in range(size):
+                positive = use[n, r] > 0 and q[r] > -np.inf
+                parts[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - most) if positive else 0.0
+                total += parts[r]
+            norm = most / alpha + (np.log(total) / alpha if total > 0 else 0.0)
+        wanted = np.exp(min(log_gain[n] - norm, 600.0)) if norm > -np.inf else np.inf
+        more, slope = wanted - elsewhere[n], 1.0
+        if smooth > 0 and elsewhere[n] > 0 and np.isfinite(more):
+            root = np.sqrt(more**2 + (2 * smooth / per_task[n].max()) ** 2)
+            more, slope = (more + root) / 2, (1 + more / root) / 2
+        tasks[n] = min(max(more, 0.0), room[n])
+        for r in range(size):
+            excess[r] += per_task[n, r] * tasks[n]
+        if 0 < tasks[n] < room[n]:
+            for r in range(size):
+                for s in range(size):
+                    jacobian[r, s] -= slope * per_task[n, r] * wanted * parts[s] / total
+
+
+@_compile
+def how_wrong(excess, q):  # type: ignore[no-untyped-def]
+    worst = 0.0
+    for r in range(len(q)):
+        worst = max(worst, excess[r] if q[r] == -np.inf else abs(excess[r]))
+    return worst
+
+
+@_compile
+def one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian):  # type: ignore[no-untyped-def]
+    """Set q_r so that resource r is used up, or free (-infinity) if it is not even then."""
+    old = q[r]
+    q[r] = -np.inf
+    fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
+    if excess[r] <= 0:
+        return
+    middle = old if old > -np.inf else 0.0
+    low, high, width = -np.inf, np.inf, 0.25
+    for _ in range(300):
+        q[r] = middle
+        fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
+        if abs(excess[r]) < 1e-14:
+            return
+        if excess[r] > 0:
+            low = middle
+        else:
+            high = middle
+        if low == -np.inf:
+            middle = high - width
+            width *= 2
+        elif high == np.inf:
+            middle = low + width
+            width *= 2
+        else:
+            newton = middle - excess[r] / jacobian[r, r] if jacobian[r, r] < 0 else np.inf
+            middle = newton if low < newton < high else (low + high) / 2
+            if high - low < 1e-15 * max(1.0, abs(high)):
+                return
+
+
+@_compile
+def solve(matrix, rhs):  # type: ignore[no-untyped-def]
+    """A small linear system, by elimination; what a singular matrix leaves open is 0. Overwrites its arguments."""
+    size = len(rhs)
+    for k in range(size):
+        best = k
+        for i in range(k + 1, size):
+            if abs(matrix[i, k]) > abs(matrix[best, k]):
+                best = i
+        if not abs(matrix[best, k]) > 1e-300:
+            continue
+        if best != k:
+            for j in range(size):
+                matrix[k, j], matrix[best, j] = matrix[best, j], matrix[k, j]
+            rhs[k], rhs[best] = rhs[best], rhs[k]
+        for i in range(k + 1, size):
+            factor = matrix[i, k] / matrix[k, k]
+            if factor != 0.0:
+                for j in range(k, size):
+                    matrix[i, j] -= factor * matrix[k, j]
+                rhs[i] -= factor * rhs[k]
+    for k in range(size - 1, -1, -1):
+        value = rhs[k]
+        for j in range(k + 1, size):
+            value -= matrix[k, j] * rhs[j]
+        rhs[k] = value / matrix[k, k] if abs(matrix[k, k]) > 1e-300 else 0.0
+    return rhs

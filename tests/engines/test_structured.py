@@ -1,0 +1,163 @@
+"""The structured factorisation against matrices assembled entry by entry, in floats and in exact fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fairopt.engines import _eliminate, structured
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Arguments = tuple[Index, Index, Array, Array, Array, Array, Array]
+
+
+def drawn(
+    rng: np.random.Generator, users: int, servers: int, resources: int, density: float = 0.6, low: float = -1
+) -> Arguments:
+    """start, server, weight, left, right, extra, diagonal; users without a pair do not occur."""
+    there = rng.random((users, servers)) < density
+    there[np.arange(users), rng.integers(0, servers, users)] = True
+    user, server = np.nonzero(there)
+    start = np.searchsorted(user, np.arange(users + 1))
+    left = rng.uniform(0, 1, (len(user), resources)) * (rng.random((len(user), resources)) < 0.8)
+    right = left * rng.uniform(0.5, 1.5, left.shape)
+    weight, extra = 10 ** rng.uniform(low, 1, len(user)), 10 ** rng.uniform(-1, 1, users)
+    return start, server, weight, left, right, extra, rng.uniform(0.5, 2, (servers, resources))
+
+
+def naive(
+    start: Index, server: Index, weight: Array, left: Array, right: Array, extra: Array, diagonal: Array
+) -> Array:
+    """S from its formula."""
+    size, resources = diagonal.size, diagonal.shape[1]
+    result = np.diag(diagonal.ravel())
+    for n in range(len(start) - 1):
+        summed, a, b = np.zeros((size, size)), np.zeros(size), np.zeros(size)
+        for k in range(start[n], start[n + 1]):
+            one, other = np.zeros(size), np.zeros(size)
+            for r in range(resources):
+                one[server[k] * resources + r] = left[k, r]
+                other[server[k] * resources + r] = right[k, r]
+            summed += weight[k] * np.outer(one, other)
+            a += weight[k] * one
+            b += weight[k] * other
+        result += summed - np.outer(a, b) / (extra[n] + weight[start[n] : start[n + 1]].sum())
+    return result
+
+
+def route(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
+    """Force a route; what was really taken is noted in the list."""
+    monkeypatch.setattr(structured, "_LOOP_COST", 0.0 if name == "pairs" else 1e9)
+    taken: list[str] = []
+
+    def noting(original: Callable[..., None], called: str) -> Callable[..., None]:
+        def call(*given: Any) -> None:
+            taken.append(called)
+            original(*given)
+
+        return call
+
+    monkeypatch.setattr(_eliminate, "couple", noting(_eliminate.couple, "pairs"))
+    monkeypatch.setattr(_eliminate, "spread", noting(_eliminate.spread, "product"))
+    return taken
+
+
+@pytest.mark.parametrize("name", ["pairs", "product"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 4, 2), (6, 1, 3), (7, 4, 1), (12, 5, 3), (40, 8, 4)])
+def test_against_the_formula(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int], name: str) -> None:
+    taken = route(monkeypatch, name)
+    rng = np.random.default_rng(5)
+    for density in (0.3, 1.0):
+        given = drawn(rng, *shape, density)
+        matrix, rhs = naive(*given), rng.normal(size=shape[1] * shape[2])
+        found = structured.factor(*given).solve(rhs)
+        np.testing.assert_allclose(found, np.linalg.solve(matrix, rhs), rtol=1e-9, atol=1e-10)
+    assert set(taken) == {name}
+
+
+def test_the_cheaper_route_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each user on one of many servers: pairs. Everybody everywhere: the product."""
+    rng = np.random.default_rng(0)
+    real = structured._LOOP_COST
+    taken = route(monkeypatch, "pairs")
+    monkeypatch.setattr(structured, "_LOOP_COST", real)
+    structured.factor(*drawn(rng, 30, 10, 2, 0.0))
+    assert taken == ["pairs"]
+    structured.factor(*drawn(rng, 30, 10, 2, 1.0))
+    assert set(taken[1:]) == {"product"}
+
+
+def test_single_precision_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    route(monkeypatch, "product")
+    rng = np.random.default_rng(2)
+    given, rhs = drawn(rng, 40, 8, 3), rng.normal(size=24)
+    double, single = (structured.factor(*given, single=single).solve(rhs) for single in (False, True))
+    off = float(np.abs(single - double).max() / np.abs(double).max())
+    assert 1e-12 < off < 1e-4
+
+
+def test_pairs_that_hardly_matter_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    route(monkeypatch, "pairs")
+    rng = np.random.default_rng(3)
+    given, rhs = drawn(rng, 20, 6, 2, 1.0, -12.0), rng.normal(size=12)
+    exact = np.linalg.solve(naive(*given), rhs)
+    np.testing.assert_allclose(structured.factor(*given, 1e-9).solve(rhs), exact, rtol=1e-6, atol=1e-7)
+    # With everything left out blocks are all that remains.
+    blocks = naive(*given).reshape(6, 2, 6, 2)
+    kept = np.zeros_like(blocks)
+    kept[np.arange(6), :, np.arange(6), :] = blocks[np.arange(6), :, np.arange(6), :]
+    none = structured.factor(*given, 1e9).solve(rhs)
+    np.testing.assert_allclose(none, np.linalg.solve(kept.reshape(12, 12), rhs), rtol=1e-9, atol=1e-10)
+    assert np.abs(none - exact).max() > 1e-3
+
+
+def test_a_row_that_nobody_uses() -> None:
+    given = drawn(np.random.default_rng(4), 5, 3, 2)
+    given[3][:, 1] = given[4][:, 1] = 0.0
+    found = structured.factor(*given).solve(np.ones(6))
+    np.testing.assert_allclose(found[1::2], 1 / given[6][:, 1], rtol=1e-9)
+
+
+def solved_exactly(matrix: list[list[Fraction]], rhs: list[Fraction]) -> list[Fraction]:
+    """Gauss, in fractions."""
+    rows = [[*row, value] for row, value in zip(matrix, rhs, strict=True)]
+    for k in range(len(rows)):
+        pivot = next(i for i in range(k, len(rows)) if rows[i][k] != 0)
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [value / rows[k][k] for value in rows[k]]
+        for i in range(len(rows)):
+            if i != k:
+                rows[i] = [value - rows[i][k] * top for value, top in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+@pytest.mark.parametrize("name", ["pairs", "product"])
+def test_digits_that_a_subtraction_would_lose(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A user on one server with weight 1e12, another with nearly all of its weight there: exact arithmetic decides."""
+    route(monkeypatch, name)
+    start, server = np.array([0, 1, 3]), np.array([0, 0, 1])
+    weight, extra = np.array([1e12, 1.7e12, 3.1]), np.array([0.3, 0.9])
+    left = np.array([[0.7], [1.0], [0.3]])
+    diagonal = np.array([[2.0**-40], [2.0**-40]])
+    exact = [[Fraction(2) ** -40 if i == j else Fraction(0) for j in range(2)] for i in range(2)]
+    for n in range(2):
+        pairs = range(start[n], start[n + 1])
+        whole = Fraction(extra[n]) + sum(Fraction(weight[k]) for k in pairs)
+        for k in pairs:
+            scaled = Fraction(weight[k]) * Fraction(left[k, 0])
+            exact[server[k]][server[k]] += scaled * Fraction(left[k, 0])
+            for j in pairs:
+                other = Fraction(weight[j]) * Fraction(left[j, 0])
+                exact[server[k]][server[j]] -= scaled * other / whole
+    rhs = [Fraction(1), Fraction(-1, 4)]
+    expected = np.array([float(value) for value in solved_exactly(exact, rhs)])
+    found = structured.factor(start, server, weight, left, left, extra, diagonal).solve(np.array([1, -0.25]))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    lost = np.linalg.solve(naive(start, server, weight, left, left, extra, diagonal), np.array([1, -0.25]))
+    assert np.abs(lost / expected - 1).max() > 1e-6

@@ -1,0 +1,250 @@
+"""The distributed game: every order ends at the equilibrium, is deterministic, can be interrupted and goes on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt.errors import DataError, NotConverged
+from fairopt.game import Network, Trace, best_response, dynamics, multi_start
+from fairopt.papers import instance
+
+Array = NDArray[np.float64]
+
+ORDERS = ["cyclic", "random", "jacobi", "over-relaxed", "asynchronous"]
+COLUMNS = ["residual", "exploitability", "utilization", "seconds", "messages"]
+
+
+def cluster(seed: int, users: int = 5, servers: int = 3, resources: int = 2) -> fo.Cluster:
+    """A plain random cluster."""
+    rng = np.random.default_rng(seed)
+    return fo.Cluster(rng.uniform(0.5, 5, (servers, resources)), rng.uniform(0.5, 5, (users, resources)))
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_order_reaches_the_equilibrium(order: str, alpha: float) -> None:
+    for seed in range(4):
+        shared = cluster(seed)
+        expected = fo.AlphaPFVDS(alpha).solve(shared).user_tasks
+        found = best_response(shared, alpha, order=order, rng=seed, max_rounds=5000)
+        assert not found.flagged
+        np.testing.assert_allclose(found.user_tasks, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_maxmin_ends_at_a_psdsf_allocation(order: str) -> None:
+    """Which one depends on the order: the certificate decides."""
+    found = best_response(cluster(3), math.inf, order=order, rng=1, tol=1e-5, max_rounds=5000)
+    assert fo.PSDSF().certify(found.cluster, found.tasks)[0].passes(1e-4)
+
+
+def test_trace() -> None:
+    found = best_response(cluster(0), 2.0, order="random", rng=1)
+    trace = found.trace
+    assert isinstance(trace, Trace)
+    frame = trace.frame
+    assert list(frame.columns) == COLUMNS
+    assert list(frame.index) == list(range(1, len(frame) + 1))
+    assert frame.index.name == "round"
+    assert trace.rounds == len(frame) == found.stats.rounds
+    assert frame["seconds"].is_monotonic_increasing
+    assert frame["messages"].is_monotonic_increasing
+    assert frame["messages"].iloc[-1] == 6 * len(frame)  # each of 3 servers tells the 2 others
+    assert frame["utilization"].between(0, 1 + 1e-9).all()
+    assert frame["residual"].iloc[-1] <= 1e-6 < frame["residual"].iloc[0]
+    assert frame["exploitability"].iloc[-1] <= 1e-6
+    assert trace.reason in repr(trace)
+    assert f"{len(frame)} rounds" in repr(trace)
+    assert "tol=1e-06" in trace.reason
+    assert "<table" in trace._repr_html_()
+
+
+def test_rounds_to() -> None:
+    frame = pd.DataFrame({name: [1.0, 1e-3, 1e-2, 1e-4] for name in COLUMNS}, index=pd.RangeIndex(1, 5, name="round"))
+    trace = Trace(frame, "done")
+    assert trace.rounds_to(2.0) == 1
+    assert trace.rounds_to(1e-2) == 2
+    assert trace.rounds_to(1e-3) == 4  # not round 2: it rose again
+    assert trace.rounds_to(1e-9) is None
+    assert Trace(frame.iloc[:0], "nothing").rounds_to(1) is None
+    assert repr(Trace(frame.iloc[:0], "nothing")) == "Trace(no rounds; nothing)"
+
+
+def test_plot() -> None:
+    trace = best_response(cluster(0), 1.0).trace
+    assert trace is not None
+    figure = trace.plot()
+    assert isinstance(figure, Figure)
+    lines = figure.axes[0].get_lines()
+    assert [np.size(line.get_xdata()) for line in lines] == [trace.rounds] * 2
+    assert figure.axes[0].get_yscale() == "log"
+
+
+@pytest.mark.parametrize("order", ["random", "asynchronous"])
+def test_deterministic_by_seed(order: str) -> None:
+    network = Network(loss=0.1, delay=2)
+    runs = [
+        best_response(cluster(1), 2.0, order=order, rng=seed, network=network, max_rounds=15, tol=1e-12, throw=False)
+        for seed in (5, 5, 6)
+    ]
+    assert (runs[0].tasks == runs[1].tasks).all()
+    assert not (runs[0].tasks == runs[2].tasks).all()
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, math.inf])
+@pytest.mark.parametrize("order", ["cyclic", "jacobi", "asynchronous"])
+def test_servers_as_declared_agree(order: str, alpha: float) -> None:
+    def play(server_solver: str) -> Array:
+        return best_response(
+            cluster(2, 4, 3), alpha, order=order, rng=0, max_rounds=5, tol=1e-14, throw=False,
+            server_solver=server_solver,
+        ).tasks  # fmt: skip
+
+    np.testing.assert_allclose(play("cvxpy"), play("native"), atol=1e-5)
+
+
+@pytest.mark.parametrize("order", ["cyclic", "jacobi"])
+def test_interrupted_and_resumed(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+    shared = cluster(4)
+    whole = best_response(shared, 2.0, order=order)
+    measured, calls = dynamics._measured, 0
+
+    def impatient(*given: Any) -> dict[str, float]:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return measured(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dynamics, "_measured", impatient)
+        stopped = best_response(shared, 2.0, order=order)
+    assert stopped.flagged
+    assert stopped.trace is not None
+    assert stopped.trace.rounds == 2
+    assert "interrupted" in stopped.trace.reason
+    assert "start" in stopped.trace.reason
+    resumed = best_response(shared, 2.0, order=order, start=stopped)
+    assert not resumed.flagged
+    assert resumed.trace is not None
+    pd.testing.assert_frame_equal(resumed.trace.frame.iloc[:2], stopped.trace.frame)
+    assert list(resumed.trace.frame.index) == list(range(1, resumed.trace.rounds + 1))
+    assert resumed.trace.frame["seconds"].is_monotonic_increasing
+    assert resumed.trace.frame["messages"].is_monotonic_increasing
+    np.testing.assert_allclose(resumed.user_tasks, whole.user_tasks, rtol=1e-5)
+
+
+def test_too_few_rounds() -> None:
+    with pytest.raises(NotConverged, match=r"alpha=2, order 'jacobi'.*max_rounds=3 reached: allow more, start from"):
+        best_response(cluster(0), 2.0, order="jacobi", max_rounds=3)
+    found = best_response(cluster(0), 2.0, order="jacobi", max_rounds=3, throw=False)
+    assert found.flagged
+    assert found.trace is not None
+    assert found.trace.rounds == 3
+    assert found.certificate.feasibility <= 1e-9
+    further = best_response(cluster(0), 2.0, order="jacobi", start=found)
+    assert not further.flagged
+    assert further.trace is not None
+    assert further.trace.rounds > 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        ({"alpha": 0}, r"use AlphaPFVDS\(0\)"),
+        ({"alpha": -1.0}, "must be > 0"),
+        ({"alpha": math.nan}, "must be > 0"),
+        ({"order": "x"}, "choose one of them"),
+        ({"damping": 0}, "must be between 0"),
+        ({"damping": 2.5}, "must be between 0"),
+        ({"damping": math.nan}, "must be between 0"),
+        ({"tol": 0}, "must be a number > 0"),
+        ({"tol": math.inf}, "must be a number > 0"),
+        ({"max_rounds": 0}, "at least 1"),
+        ({"server_solver": "magic"}, "choose 'native' or 'cvxpy'"),
+        ({"start": np.ones((2, 2))}, r"shape \(5, 3\)"),
+        ({"start": -np.ones((5, 3))}, r"tasks >= 0"),
+        ({"start": np.full((5, 3), np.nan)}, r"tasks >= 0"),
+    ],
+)
+def test_bad_input_says_what_to_do(changes: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(DataError, match=remedy):
+        best_response(cluster(0), **({"alpha": 2.0} | changes))
+
+
+@pytest.mark.parametrize("changes", [{"loss": 1.0}, {"loss": -0.1}, {"delay": -1.0}, {"drift": math.nan}])
+def test_bad_network(changes: dict[str, float]) -> None:
+    with pytest.raises(DataError, match=r"give a loss in \[0, 1\)"):
+        Network(**changes)  # type: ignore[arg-type]
+
+
+def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    best_response(cluster(0), 1.0, progress=True)
+    shown = capsys.readouterr().err
+    assert "best response" in shown
+    assert "round" in shown
+    best_response(cluster(0), 1.0)
+    assert capsys.readouterr().err == ""
+
+
+def test_nobody_can_run_anything() -> None:
+    found = best_response(fo.Cluster([[1.0, 0.0]], [[1.0, 1.0]]), 2.0)
+    assert not found.flagged
+    assert found.tasks.sum() == 0
+    assert found.trace is not None
+    assert "nobody" in found.trace.reason
+
+
+@pytest.mark.parametrize("start", ["zero", "too much"])
+def test_any_start_will_do(start: str) -> None:
+    shared = cluster(5)
+    given = np.zeros((5, 3)) if start == "zero" else 10 * shared.gamma
+    found = best_response(shared, 2.0, start=given)
+    np.testing.assert_allclose(found.user_tasks, fo.AlphaPFVDS(2.0).solve(shared).user_tasks, rtol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_asynchronous_with_losses_delays_and_an_outage(seed: int, alpha: float) -> None:
+    """20% of messages lost, delays up to 10 rounds, and a server that stops and comes back."""
+    shared = cluster(seed, 8, 3)
+    network = Network(loss=0.2, delay=10, outages=((0, 5.0, 30.0),))
+    found = best_response(
+        shared, alpha, order="asynchronous", network=network, damping=0.5, tol=1e-4, max_rounds=3000, rng=1
+    )
+    assert not found.flagged
+    assert found.trace is not None
+    assert found.trace.rounds > 30
+    np.testing.assert_allclose(found.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).user_tasks, rtol=1e-2)
+
+
+def test_a_server_that_is_out_keeps_what_it_serves() -> None:
+    given = 0.3 * cluster(6).gamma / 5
+    network = Network(outages=((1, 0.0, 1e9),))
+    found = best_response(
+        cluster(6), 2.0, order="asynchronous", network=network, start=given, max_rounds=5, throw=False, rng=0
+    )
+    np.testing.assert_allclose(found.tasks[:, 1], given[:, 1], rtol=1e-9)
+    assert (np.abs(found.tasks[:, 0] / given[:, 0] - 1) > 0.01).any()
+
+
+def test_multi_start_tells_unique_from_not() -> None:
+    """Catalogue item 41."""
+    found_41 = instance("found-41")
+    psdsf = multi_start(found_41, math.inf, rng=0)
+    assert psdsf["converged"].all()
+    assert psdsf["apart"].max() > 1e-2
+    smooth = multi_start(found_41, 2.0, rng=0)
+    assert smooth["converged"].all()
+    assert smooth["apart"].max() < 1e-5
+    assert smooth.attrs["user_tasks"].shape == (10, 3)
+    with pytest.raises(DataError, match="at least 2"):
+        multi_start(found_41, 2.0, 1, rng=0)

@@ -1,0 +1,212 @@
+"""Equilibria: three engines agree, units and names do not matter, the catalogue's instances, both ends of alpha."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt.errors import NotConverged
+from fairopt.papers import found, instance, pf
+
+Array = NDArray[np.float64]
+
+ENGINES = ["equilibrium", "best-response", "declarative"]
+INVARIANT = [0.5, 2.0, 8.0, math.inf]
+
+
+def cluster(
+    seed: int, users: int | None = None, servers: int | None = None, resources: int | None = None
+) -> fo.Cluster:
+    """A plain random cluster: up to 5 users, 3 servers and 3 resources unless told otherwise."""
+    rng = np.random.default_rng(seed)
+    n, k, m = int(rng.integers(1, 6)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    n, k, m = users or n, servers or k, resources or m
+    return fo.Cluster(rng.uniform(0.25, 5, (k, m)), rng.uniform(0.25, 5, (n, m)), rng.uniform(0.5, 2, n))
+
+
+def solve(shared: fo.Cluster, alpha: float, tol: float | None = None, engine: str = "equilibrium") -> fo.Allocation:
+    return fo.AlphaPFVDS(alpha).solve(shared, tol, engine=engine)
+
+
+# -- agreement -----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 3.0])
+def test_three_engines_agree(alpha: float) -> None:
+    """50 clusters for each alpha. Where a slow engine gives up, an error says so; the equilibrium engine must not."""
+    gave_up: dict[str, list[int]] = {"best-response": [], "declarative": []}
+    for seed in range(1000, 1050):
+        shared = cluster(seed)
+        expected = solve(shared, alpha, 1e-8).user_tasks
+        for engine, tol in (("best-response", 1e-8), ("declarative", 1e-8)):
+            answer = fo.AlphaPFVDS(alpha).solve(shared, tol, engine=engine, throw=False)
+            if answer.flagged:
+                gave_up[engine].append(seed)
+                continue
+            np.testing.assert_allclose(answer.user_tasks, expected, rtol=1e-5, err_msg=f"{engine}, seed {seed}")
+    assert len(gave_up["best-response"]) <= 2, gave_up
+    assert len(gave_up["declarative"]) <= 5, gave_up
+
+
+def test_proportional_fairness_is_one_convex_program() -> None:
+    compared = 0
+    for seed in range(20):
+        shared = cluster(seed)
+        program = fo.CEEI(scope="servers").solve(shared, tol=1e-14, throw=False)
+        if program.certificate.residual > 1e-12:  # a gap of 1e-12 allows for tasks that are 1e-6 off: no reference
+            continue
+        np.testing.assert_allclose(solve(shared, 1.0, 1e-9).user_tasks, program.user_tasks, rtol=1e-7)
+        compared += 1
+    assert compared >= 15
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 1.0, 2.0, 8.0])
+def test_tight_tolerance(alpha: float) -> None:
+    for seed in range(20):
+        answer = solve(cluster(seed, 6, 4, 3), alpha, 1e-9)
+        assert answer.certify().residual <= 1e-9
+
+
+# -- what does not matter ------------------------------------------------------------------------
+
+
+def changes(shared: fo.Cluster) -> dict[str, tuple[fo.Cluster, Callable[[Array], Array]]]:
+    """Another way to write the cluster, and how to read its user tasks."""
+    rng = np.random.default_rng(1)
+    users, servers, _ = shared.shape
+    order, moved = rng.permutation(users), rng.permutation(servers)
+    factor = np.where(np.arange(users) == 0, 7.3, 1.0)
+    unit = np.where(np.arange(shared.shape[2]) == 0, 1024.0, 1.0)
+
+    def like(
+        capacity: Array = shared.capacity, demand: Array = shared.demand, weight: Array = shared.weight
+    ) -> fo.Cluster:
+        return fo.Cluster(capacity, demand, weight)
+
+    halves = np.concatenate([shared.capacity[1:], 0.3 * shared.capacity[:1], 0.7 * shared.capacity[:1]])
+    return {
+        "users": (like(demand=shared.demand[order], weight=shared.weight[order]), lambda tasks: tasks[order.argsort()]),
+        "servers": (like(shared.capacity[moved]), lambda tasks: tasks),
+        "task size": (like(demand=shared.demand * factor[:, None]), lambda tasks: tasks * factor),
+        "unit": (like(shared.capacity * unit, shared.demand * unit), lambda tasks: tasks),
+        "weights": (like(weight=1e3 * shared.weight), lambda tasks: tasks),
+        "halves": (like(halves), lambda tasks: tasks),
+    }
+
+
+@pytest.mark.parametrize("alpha", INVARIANT)
+@pytest.mark.parametrize("what", ["users", "servers", "task size", "unit", "weights", "halves"])
+def test_invariance(what: str, alpha: float) -> None:
+    for seed in range(6):
+        shared = cluster(seed, 6, 4, 3)
+        other, read = changes(shared)[what]
+        expected = solve(shared, alpha).user_tasks
+        np.testing.assert_allclose(read(solve(other, alpha).user_tasks), expected, rtol=1e-6, err_msg=f"seed {seed}")
+
+
+def test_psdsf_is_chosen_alike_where_it_is_not_unique() -> None:
+    """Catalogue item 41, written in every order of users and servers, and with servers in parts."""
+    shared = instance("found-41")
+    expected = fo.PSDSF().solve(shared).user_tasks
+    for order in itertools.permutations(range(3)):
+        for servers in ([0, 1], [1, 0]):
+            n = list(order)
+            other = fo.Cluster(shared.capacity[servers], shared.demand[n], eligible=shared.eligible[np.ix_(n, servers)])
+            np.testing.assert_allclose(fo.PSDSF().solve(other).user_tasks, expected[n], rtol=1e-6)
+    parts = fo.Cluster(
+        np.concatenate([0.25 * shared.capacity, 0.75 * shared.capacity]),
+        shared.demand,
+        eligible=np.concatenate([shared.eligible, shared.eligible], axis=1),
+    )
+    np.testing.assert_allclose(fo.PSDSF().solve(parts).user_tasks, expected, rtol=1e-6)
+
+
+# -- the catalogue -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 1.7, 2.0, 3.0, 30.0, math.inf])
+def test_items_33_and_34(alpha: float, engine: str) -> None:
+    """Figure 1 of PF for every alpha, and its variant, in closed form."""
+    for choice in ((1, 1, 0.5, 5), *pf.OTHERS):
+        np.testing.assert_allclose(solve(pf.figure1(*choice), alpha, engine=engine).user_tasks, [2, 6, 8, 8], rtol=1e-4)
+    x3 = 96 / 7 if alpha <= math.log(2) / math.log(1.5) else 32 / (1 + 2 ** (1 - 1 / alpha))
+    # Next to where server 2 stops using all of its RAM tasks answer strongly to what is left to exploit.
+    answer = solve(instance("pf-fig1-variant"), alpha, None if engine == "declarative" else 1e-9, engine)
+    np.testing.assert_allclose(
+        answer.user_tasks, [2, 6, x3, 8 - x3 / 4], rtol=1e-4 if engine == "declarative" else 1e-6
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_item_38(engine: str) -> None:
+    shared, rtol = instance("found-38"), 1e-3 if engine == "declarative" else 1e-6
+    np.testing.assert_allclose(solve(shared, math.inf, engine=engine).user_tasks, [2 / 3, 1 / 2], rtol=rtol)
+    np.testing.assert_allclose(solve(shared, 1.0, engine=engine).user_tasks, [4 / 5, 3 / 5], rtol=rtol)
+    for alpha in (4.0, 10.0):
+        ratio = (3 * 0.75 ** (alpha - 1)) ** (1 / alpha)
+        by_hand = [2.5 / (3 + ratio), 2.5 * ratio / (3 + ratio)]
+        np.testing.assert_allclose(solve(shared, alpha, engine=engine).user_tasks, by_hand, rtol=rtol)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_item_41(engine: str) -> None:
+    """Any member of the segment will do: `x = (6, 3, 2) s`, x1 from 4 to 74/17."""
+    answer = solve(instance("found-41"), math.inf, engine=engine)
+    tol = 1e-3 if engine == "declarative" else 1e-5
+    np.testing.assert_allclose(answer.user_tasks / answer.user_tasks[0], [1, 1 / 2, 1 / 3], rtol=tol)
+    assert 4 * (1 - tol) <= answer.user_tasks[0] <= 74 / 17 * (1 + tol)
+    at_an_end = found.psdsf_family(4 / 3)
+    assert fo.PSDSF().certify(instance("found-41"), at_an_end)[0].residual < 1e-9
+
+
+# -- starts, limits, ends ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 8.0])
+def test_warm_starts_change_nothing(alpha: float) -> None:
+    for seed in range(5):
+        shared = cluster(seed, 6, 4, 3)
+        near, far = solve(shared, 0.9 * alpha), solve(shared, 5 * alpha)
+        expected = solve(shared, alpha, 1e-8).user_tasks
+        other = solve(cluster(seed, 3, 2, 2), alpha)  # of another shape: must not get in the way
+        for start in (near, far, other):
+            answer = fo.AlphaPFVDS(alpha).solve(shared, 1e-8, start=start)
+            np.testing.assert_allclose(answer.user_tasks, expected, rtol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 8.0, math.inf])
+def test_everybody_has_a_limit(alpha: float) -> None:
+    rng, tol = np.random.default_rng(0), 1e-6 if np.isinf(alpha) else 1e-9
+    bound = 0
+    for seed in range(10):
+        shared = cluster(seed, 5, 3, 2)
+        free = solve(shared, alpha, tol).user_tasks
+        limits = free * rng.choice([0.0, 0.3, 0.9, 1.5], 5)
+        answer = solve(shared.replace(max_tasks=limits), alpha)
+        assert (answer.user_tasks <= limits * (1 + 1e-9)).all()
+        bound += int((answer.user_tasks >= limits * (1 - 1e-6)).sum())
+        loose = solve(shared.replace(max_tasks=10 * shared.gamma.sum(axis=1)), alpha, tol)
+        np.testing.assert_allclose(loose.user_tasks, free, rtol=1e-6)
+    assert bound > 10
+
+
+@pytest.mark.parametrize("alpha", [0.01, 500.0])
+def test_ends_of_alpha_are_certified_or_refused(alpha: float) -> None:
+    certified = 0
+    for seed in range(5):
+        try:
+            answer = solve(cluster(seed, 5, 3, 2), alpha)
+        except NotConverged:
+            continue
+        assert answer.certify().passes(1e-6)
+        certified += 1
+    assert certified >= 3
