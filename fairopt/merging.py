@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -43,11 +44,10 @@ class Merging:
     def merged_tasks(self, tasks: Array) -> Array:
         """Tasks (users, servers) of the original, summed over merged servers and users, in merged tasks."""
         n, i, _ = self.cluster.shape
-        by_server = np.zeros((tasks.shape[0], i))
-        np.add.at(by_server.T, self.server_of, tasks.T)
-        result = np.zeros((n, i))
-        np.add.at(result, self.user_of, by_server * self.task_size[:, None])
-        return result
+        servers = sp.csr_matrix((np.ones(len(self.server_of)), (self.server_of, np.arange(len(self.server_of)))))
+        users = sp.csr_matrix((self.task_size, (self.user_of, np.arange(len(self.user_of)))))
+        by_server = (servers @ tasks.T).T
+        return np.asarray(users @ by_server).reshape(n, i)
 
     def split_tasks(self, tasks: Array) -> Array:
         """The inverse: split in proportion to capacity (servers) and to weight (users)."""
@@ -101,7 +101,9 @@ def _groups(vectors: Array, pattern: NDArray[np.bool_], own: Index | None = None
     first = np.take_along_axis(logs, positive.argmax(axis=1)[:, None], axis=1)
     direction = np.round(np.where(positive, logs - np.where(positive.any(axis=1, keepdims=True), first, 0.0), 0.0), 11)
     keys = [positive.astype(float), direction + 0.0] + ([] if own is None else [own[:, None].astype(float)])
-    keys.append(pattern.astype(float))
+    packed = np.ascontiguousarray(np.packbits(pattern, axis=1))
+    codes = np.unique(packed.view([("", np.void, packed.shape[1])]).ravel(), return_inverse=True)[1]
+    keys.append(codes.astype(float)[:, None])
     _, first, inverse = np.unique(np.hstack(keys), axis=0, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
     return np.asarray(rank[inverse.ravel()])

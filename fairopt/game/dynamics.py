@@ -26,8 +26,8 @@ from .trace import Trace
 
 Array = NDArray[np.float64]
 
-#: How far servers move towards their response by default. Jacobi: one part in the servers that a user can use.
-_DAMPING = {"cyclic": 1.0, "random": 1.0, "over-relaxed": 1.4, "asynchronous": 0.3}
+#: How far servers move towards their response by default; the other orders: see `damping`.
+_DAMPING = {"cyclic": 1.0, "random": 1.0, "over-relaxed": 1.4}
 
 
 def best_response(
@@ -52,9 +52,9 @@ def best_response(
     alpha : in (0, infinity]; infinity is PS-DSF. For alpha = 0, where servers do not influence each other, use
         `AlphaPFVDS(0)`
     order : `cyclic` or `random` (Gauss-Seidel), `over-relaxed`, `jacobi` (all at once), `asynchronous`
-    damping : how much of the way to its response a server moves, in (0, 2); default 1, 1.4 over-relaxed,
-        0.3 asynchronous, and one part in the servers that a user can use for `jacobi`, which is slow but was never seen
-        to fail
+    damping : how much of the way to its response a server moves, in (0, 2); default 1, and 1.4 over-relaxed; for
+        `jacobi` and `asynchronous` one part in the most servers that a user can use (at most a half), as all of them may
+        make room for the same user at once. Slow, and long delays on dense clusters need less still
     tol : stop when the residual (the largest change that a response would still make, relative to the user's tasks)
         and the exploitability are at most this
     start : an allocation, perhaps one that was interrupted (its trace is continued), or tasks (users, servers).
@@ -92,8 +92,7 @@ def best_response(
     tasks = _fair(polytope, method) if start is None else _given(polytope, method, start)
     state = sweeps.start(tasks)
     if damping is None:
-        servers_of_user = int(np.diff(method.start).max())
-        damping = _DAMPING.get(order, 1.0 / servers_of_user)
+        damping = _DAMPING.get(order, min(0.5, 1.0 / int(np.diff(method.start).max())))
     rows: list[dict[str, float]] = [] if kept is None else kept.reset_index(drop=True).to_dict("records")
     reason = f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
     offset, sent = (rows[-1]["seconds"], rows[-1]["messages"]) if rows else (0.0, 0.0)
