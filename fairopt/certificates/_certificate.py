@@ -62,7 +62,8 @@ def feasibility(cluster: Cluster, tasks: Array, limits: Array | None = None) -> 
     use = tasks.T @ cluster.demand
     over = np.divide(use, cluster.capacity, out=np.zeros_like(use), where=use > 0) - 1
     total = tasks.sum(axis=1)
-    over_limit = np.where(total > 0, total / np.maximum(limits, np.finfo(float).tiny), 0.0) - 1
+    with np.errstate(over="ignore"):  # a limit of zero
+        over_limit = np.where(total > 0, total / np.maximum(limits, np.finfo(float).tiny), 0.0) - 1
     negative = np.divide(-tasks, cluster.gamma, out=np.zeros_like(tasks), where=tasks < 0)
     worst = max(0.0, float(over.max()), float(over_limit.max()), float(negative.max()))
     if worst == 0.0:

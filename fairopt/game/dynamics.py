@@ -53,8 +53,8 @@ def best_response(
         `AlphaPFVDS(0)`
     order : `cyclic` or `random` (Gauss-Seidel), `over-relaxed`, `jacobi` (all at once), `asynchronous`
     damping : how much of the way to its response a server moves, in (0, 2); default 1, and 1.4 over-relaxed; for
-        `jacobi` and `asynchronous` one part in the most servers that a user can use (at most a half), as all of them may
-        make room for the same user at once. Slow, and long delays on dense clusters need less still
+        `jacobi` and `asynchronous` one part in the most servers that a user can use (at most a half), as all of them
+        may make room for the same user at once. Slow, and long delays on dense clusters need less still
     tol : stop when the residual (the largest change that a response would still make, relative to the user's tasks)
         and the exploitability are at most this
     start : an allocation, perhaps one that was interrupted (its trace is continued), or tasks (users, servers).

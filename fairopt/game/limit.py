@@ -81,7 +81,7 @@ def _path(polytope: Polytope, weight: Array) -> Iterator[Found]:
 def _anew(method: Equations, warm: Point | None) -> Found:
     """From a point of the alpha before, or from nothing."""
     best: Found | None = None
-    for attempt in ATTEMPTS if warm is None else (FOLLOW, ATTEMPTS[0]):
+    for attempt in ATTEMPTS[:2] if warm is None else (FOLLOW, ATTEMPTS[0]):
         for answer in run(method, attempt, 1e-9, warm if attempt is FOLLOW else None):
             if best is None or answer.error < best.error:
                 best = answer

@@ -126,7 +126,7 @@ MECHANISMS = [
 ]
 
 
-def compare(mechanism: Mechanism, cluster: Cluster) -> None:
+def compare(mechanism: Mechanism, cluster: Cluster, rtol: float = 1e-7) -> None:
     capacity, eligible = cluster.capacity, cluster.eligible
     if mechanism.name == "drf" or getattr(mechanism, "scope", "servers") == "pool":
         capacity, eligible = capacity.sum(axis=0, keepdims=True), eligible.any(axis=1, keepdims=True)
@@ -135,7 +135,7 @@ def compare(mechanism: Mechanism, cluster: Cluster) -> None:
     wanted = leximin(feasible, share)
     tasks = mechanism.solve(cluster).user_tasks
     found = np.multiply(share, tasks, out=np.zeros(len(tasks)), where=tasks > 0)
-    np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=0)
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=0)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: str(m).replace(" ", "-"))
@@ -153,7 +153,8 @@ def test_wide_ranges(mechanism: Mechanism) -> None:
     @settings(max_examples=30)
     @given(clusters(styles=("wide",), max_users=4, max_servers=3))
     def law(cluster: Cluster) -> None:
-        compare(mechanism, cluster)
+        # Over eight decades both sides were seen to be off the exact level by up to 8e-8, in either direction.
+        compare(mechanism, cluster, 3e-7)
 
     law()
 
