@@ -44,6 +44,7 @@ class Solution:
     build: float = 0.0
     rounds: int = 0
     status: str = ""
+    notes: tuple[str, ...] = ()  # what the reader should know of how it was found
     warm: object = None  # where to start for a similar problem; only the engine that made it knows what it is
 
 

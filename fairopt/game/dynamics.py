@@ -86,7 +86,7 @@ def best_response(
     kept = start.trace.frame if isinstance(start, Allocation) and start.trace is not None else None
     if not len(polytope.users):
         empty = Trace(_frame([]), "nobody can run anything")
-        return _wrap(cluster, rule, np.zeros(cluster.shape[:2]), None, tol, empty, begun)
+        return _wrap(cluster, rule, np.zeros(cluster.shape[:2]), None, tol, empty, begun, server_solver)
     method = Equations(polytope, rule.weight[polytope.users], min(alpha, 1e6))
     sweeps = Sweeps.of(method, alpha) if server_solver == "native" else CvxpySweeps.declared(method, rule)
     tasks = _fair(polytope, method) if start is None else _given(polytope, method, start)
@@ -109,7 +109,7 @@ def best_response(
     trace = Trace(_frame(rows), reason)
     tasks = polytope.allocation(polytope.inside(state.tasks / method.gamma))
     prices = None if math.isinf(alpha) else unit_prices(polytope, method, state.tasks, state.log_price, alpha)
-    found = _wrap(cluster, rule, tasks, prices, tol, trace, begun)
+    found = _wrap(cluster, rule, tasks, prices, tol, trace, begun, server_solver)
     if throw and not (rows and _ended(rows[-1], tol)):
         raise NotConverged(f"best response for alpha={alpha:g}, order {order!r}: {trace!r}")
     return found
@@ -141,7 +141,7 @@ def _fair(polytope: Polytope, method: Equations) -> Array:
 
 
 def _given(polytope: Polytope, method: Equations, start: Allocation | Array) -> Array:
-    """Tasks of the pairs to start from: at least a trace of everything, as levels of zero tasks have no logarithm."""
+    """Tasks of the pairs to start from, cut back to what fits."""
     tasks = np.asarray(start.tasks if isinstance(start, Allocation) else start, dtype=float)
     if tasks.shape != polytope.cluster.shape[:2] or not np.isfinite(tasks).all() or (tasks < 0).any():
         raise DataError(
@@ -187,13 +187,20 @@ def _frame(rows: list[dict[str, float]]) -> pd.DataFrame:
 
 
 def _wrap(
-    cluster: Cluster, rule: Criterion, tasks: Array, prices: Array | None, tol: float, trace: Trace, begun: float
+    cluster: Cluster,
+    rule: Criterion,
+    tasks: Array,
+    prices: Array | None,
+    tol: float,
+    trace: Trace,
+    begun: float,
+    solver: str,
 ) -> Allocation:
     name = "PS-DSF" if math.isinf(rule.alpha) else f"alphaPF-VDS(alpha={rule.alpha:g})"
     seconds = time.perf_counter() - begun
     certificate, proof = judge(cluster, tasks, rule, prices)
     stats = Stats(
-        "best-response", "native", trace.reason, trace.rounds, 0.0, 0.0, seconds,
+        "best-response", solver, trace.reason, trace.rounds, 0.0, 0.0, seconds,
         time.perf_counter() - begun - seconds, dict(convex.versions()),
     )  # fmt: skip
 

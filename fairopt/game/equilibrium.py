@@ -51,7 +51,7 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
         found = equilibria(method, tol, warm if fits else None)  # type: ignore[arg-type]
     for method, answer in found:
         seconds = time.perf_counter() - begun - build
-        yield solution(polytope, method, answer, build, seconds, criterion.alpha)
+        yield solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
 
 
 def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:
@@ -107,7 +107,9 @@ def responses(cluster: Cluster, criterion: Criterion, tol: float, most: int = 50
             answer = replace(sweeps.found(state, rounds), steps=rounds)
             seconds = time.perf_counter() - begun
             yield replace(
-                solution(polytope, method, answer, 0.0, seconds, criterion.alpha), engine="best-response", warm=None
+                solution(polytope, method, answer, 0.0, seconds, criterion.alpha, tol),
+                engine="best-response",
+                warm=None,
             )
 
 
@@ -126,7 +128,7 @@ def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:
 
 
 def solution(
-    polytope: Polytope, method: Equations, answer: Found, build: float, seconds: float, alpha: float
+    polytope: Polytope, method: Equations, answer: Found, build: float, seconds: float, alpha: float, tol: float
 ) -> Solution:
     """A point as tasks and prices of the cluster."""
     fractions = answer.point.tasks / method.gamma
@@ -134,9 +136,11 @@ def solution(
     prices = None
     if np.isfinite(alpha):
         prices = unit_prices(polytope, method, answer.point.tasks, answer.point.log_price, alpha)
-    status = "converged" if answer.error < 1e-6 else "not converged"
+    status = "converged" if answer.error <= tol else "not converged"
+    if np.isnan(answer.error):
+        status = "not measured"  # PS-DSF: the judge alone says
     run = convex.Run("interior point", status, 0.0, seconds, answer.error)
-    return Solution(tasks, prices, "equilibrium", (run,), build, answer.steps, status, answer.warm)
+    return Solution(tasks, prices, "equilibrium", (run,), build, answer.steps, status, answer.notes, answer.warm)
 
 
 def unit_prices(polytope: Polytope, method: Equations, tasks: Array, log_price: Array, alpha: float) -> Array:

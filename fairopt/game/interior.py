@@ -43,6 +43,7 @@ class Found:
     error: float
     steps: int
     warm: Point | None = None  # a point on the way, to start from for another alpha
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

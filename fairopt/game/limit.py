@@ -28,6 +28,9 @@ _FIRST, _FACTOR, _LAST = 64.0, 2.0, 4096.0
 #: An equilibrium on the way is good enough to go on from below this error.
 _GOOD = 2e-8
 
+_SHORT = "PS-DSF near the limit of alphaPF-VDS: its equilibria were not followed far enough to settle the last digits"
+_OTHER = "PS-DSF found by best responses: not the limit of alphaPF-VDS, and not unique"
+
 
 def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equations, Found]]:
     """The extrapolated point first; then, should it not be PS-DSF to the tolerance, best responses from there."""
@@ -36,24 +39,28 @@ def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equat
         last: Found | None = None
         kept: list[Array] = []
         guess: Array | None = None
+        agreed = False
         for last in _path(polytope, weight):
             kept = [*kept[-2:], last.point.tasks]
             if len(kept) == 3:
                 # Errors in 1/alpha and 1/alpha^2 cancel, as alpha doubles.
                 before, guess = guess, np.maximum((8 * kept[2] - 6 * kept[1] + kept[0]) / 3, 0.0)
                 if before is not None and _apart(method, before, guess) < 1e-3 * tol:
+                    agreed = True
                     break
         if last is not None and guess is not None:
-            yield method, replace(last, point=replace(last.point, tasks=guess), error=0.0)
+            notes = () if agreed else (_SHORT,)
+            yield method, replace(last, point=replace(last.point, tasks=guess), error=np.nan, notes=notes)
         tasks = guess if guess is not None else kept[-1] if kept else method.begin(0.3).tasks
-        last = Found(method.begin(0.3), 0.0, 0) if last is None else last
+        last = Found(method.begin(0.3), np.nan, 0) if last is None else last
         sweeps = Sweeps.of(method, np.inf)
         state = sweeps.start(tasks)
         for _ in range(40):
             for _ in range(50):
                 if sweeps.gauss_seidel(state) < 0.1 * tol:
                     break
-            yield method, replace(last, point=replace(last.point, tasks=state.tasks.copy()), error=0.0)
+            point = replace(last.point, tasks=state.tasks.copy())
+            yield method, replace(last, point=point, error=np.nan, notes=(_OTHER,))
 
 
 def _apart(method: Equations, one: Array, other: Array) -> float:

@@ -166,7 +166,17 @@ class Mechanism(ABC):
             if array is not None:
                 array.setflags(write=False)
         found = Allocation(
-            str(self), seen, tasks, certificate, criterion, prices, stats, notes, tol, self.certify, warm=best.warm
+            str(self),
+            seen,
+            tasks,
+            certificate,
+            criterion,
+            prices,
+            stats,
+            notes + best.notes,
+            tol,
+            self.certify,
+            warm=best.warm,
         )
         if found.flagged and throw:
             raise self.complaint(found, tol)

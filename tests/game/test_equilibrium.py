@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import NotConverged
+from fairopt.game import limit
 from fairopt.papers import found, instance, pf
 
 Array = NDArray[np.float64]
@@ -210,3 +211,10 @@ def test_ends_of_alpha_are_certified_or_refused(alpha: float) -> None:
         assert answer.certify().passes(1e-6)
         certified += 1
     assert certified >= 3
+
+
+def test_ps_dsf_says_when_it_is_not_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = cluster(3, 4, 2)
+    assert not any("limit" in note for note in fo.PSDSF().solve(shared).notes)
+    monkeypatch.setattr(limit, "_path", lambda *_: iter(()))
+    assert any("not the limit" in note for note in fo.PSDSF().solve(shared).notes)
