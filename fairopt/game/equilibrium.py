@@ -21,6 +21,7 @@ from ..polytope import Polytope
 from .equations import Equations, Point
 from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
 from .limit import limit
+from .path import follow
 from .polish import polish
 from .sweeps import Sweeps
 
@@ -28,6 +29,8 @@ Array = NDArray[np.float64]
 
 #: The engine aims at this part of the tolerance, as its own measure is not quite the judge's.
 _AIM = 0.3
+#: Where paths begin.
+_BEGIN = (3.0, 0.5)
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
 
@@ -58,12 +61,11 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
     """Points of one game, each better than those before."""
     aim, best = _AIM * tol, None
     with np.errstate(all="ignore"):
-        for attempt in ATTEMPTS if start is None else (FOLLOW, *ATTEMPTS):
-            for answer in _attempt(method, attempt, aim, start if attempt is FOLLOW else None):
-                if best is None or answer.error < best.error:
-                    best = answer
-                    if best.error <= aim:
-                        yield method, best
+        for answer in _candidates(method, aim, start):
+            if best is None or answer.error < best.error:
+                best = answer
+                if best.error <= aim:
+                    yield method, best
         assert best is not None
         for answer in _responses(method, best, aim):
             if answer.error < best.error:
@@ -71,6 +73,16 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
                 if best.error <= aim:
                     yield method, best
         yield method, best
+
+
+def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
+    """The interior point first, since it is fast; the path where it fails; then both with other parameters."""
+    for attempt in ATTEMPTS[:1] if start is None else (FOLLOW, *ATTEMPTS[:1]):
+        yield from _attempt(method, attempt, aim, start if attempt is FOLLOW else None)
+    for mu in _BEGIN:
+        yield from follow(method, aim, mu)
+    for attempt in ATTEMPTS[1:]:
+        yield from _attempt(method, attempt, aim, None)
 
 
 def _attempt(method: Equations, attempt: Attempt, aim: float, start: Point | None) -> Iterator[Found]:
