@@ -33,6 +33,8 @@ Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (re
 #: Off the diagonal single precision is enough above this mu; below it pairs of little weight are left out.
 _SINGLE, _LEAST_WEIGHT = 1e-4, 1e-5
 _LEAST_MU = 1e-15
+#: After so many short steps there is little hope left.
+_JAMMED = 14
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def run(
     """Newton steps; yields before each. Ends when the error is below `tol` or nothing moves any more."""
     alpha, k = equations.alpha, equations.power
     point = equations.begin(attempt.mu) if point is None else point.measured(k)
-    still, second, warm = 0, False, None
+    still, short, second, warm = 0, 0, False, None
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
@@ -79,7 +81,7 @@ def run(
         settled = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
         warm = point if warm is None and settled else warm
         yield Found(point, error, step_number, warm)
-        if error <= tol or still > 8 or not np.isfinite(here.average):
+        if error <= tol or still > 8 or short > _JAMMED or not np.isfinite(here.average):
             return
         aim = here.newton(0.0)
         t = here.longest(aim)
@@ -92,6 +94,7 @@ def run(
         t = min(t, 3.0 * max(k, 1.0) / max(float(np.abs(steps[3]).max()), 1e-300), 1.0)
         t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
         still = still + 1 if t < 3e-3 else 0
+        short += t < 0.1
         point = replace(moved, mu=mu if search and t < 0.3 else target)
 
 

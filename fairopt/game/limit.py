@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..polytope import Polytope
 from .equations import Equations, Point
 from .interior import ATTEMPTS, FOLLOW, Found, run
+from .path import follow
 from .polish import polish
 from .sweeps import Sweeps
 
@@ -95,8 +96,10 @@ def _anew(method: Equations, warm: Point | None) -> Found:
         assert best is not None
         best = polish(method, replace(best, warm=answer.warm))
         if best.error <= _GOOD:
-            break
+            return best
     assert best is not None
+    for answer in follow(method, 1e-9):
+        best = answer if answer.error < best.error else best
     return best
 
 
