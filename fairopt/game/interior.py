@@ -34,7 +34,7 @@ Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (re
 _SINGLE, _LEAST_WEIGHT = 1e-4, 1e-5
 _LEAST_MU = 1e-15
 #: After so many short steps there is little hope left.
-_JAMMED = 14
+_JAMMED = 45
 
 
 @dataclass(frozen=True)
