@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _validate, cluster_file
+from . import _patterns, _validate, cluster_file
 from .errors import DataError
 from .merging import Merging, merge
 
@@ -99,6 +99,8 @@ class Cluster:
     @cached_property
     def gamma(self) -> Array:
         """Monopoly tasks of n on i: `gamma0`, and 0 where n may not run; (users, servers), in tasks."""
+        if not self.constrained:
+            return self.gamma0
         tasks = self.gamma0 * self.eligible
         tasks.setflags(write=False)
         return tasks
@@ -108,10 +110,18 @@ class Cluster:
         """Pairs (user, server) that can run a task: eligible, with every resource that the user needs."""
         return self.gamma > 0
 
-    @property
+    @cached_property
+    def constrained(self) -> bool:
+        """Is somebody not eligible somewhere?"""
+        return any(self.eligible.strides) and not bool(self.eligible.all())
+
+    @cached_property
     def runnable(self) -> Mask:
         """(users,): who can run anything at all."""
-        return self.usable.any(axis=1) & (self.max_tasks > 0)
+        somewhere = _patterns.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
+        somewhere &= self.max_tasks > 0
+        somewhere.setflags(write=False)
+        return somewhere
 
     @property
     def pooled_capacity(self) -> Array:
@@ -227,9 +237,8 @@ class Cluster:
         """One server with the capacity of all; a user may use it who may use any server."""
         if len(self.servers) == 1:
             return self
-        return self.replace(
-            capacity=self.pooled_capacity[None, :], eligible=self.eligible.any(axis=1, keepdims=True), servers=["pool"]
-        )
+        eligible = self.eligible.any(axis=1, keepdims=True) if self.constrained else None
+        return self.replace(capacity=self.pooled_capacity[None, :], eligible=eligible, servers=["pool"])
 
     def merge(self, servers: bool = True, users: bool = True) -> Merging:
         """Merge what is proportional, exactly, with the way back: see `fairopt.merging`."""
