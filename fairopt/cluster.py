@@ -93,17 +93,12 @@ class Cluster:
         for r in range(self.shape[2]):
             needs = self.demand[:, r] > 0
             tasks[needs] = np.minimum(tasks[needs], self.capacity[None, :, r] / self.demand[needs, r, None])
-        tasks.setflags(write=False)
-        return tasks
+        return _patterns.frozen(tasks)
 
     @cached_property
     def gamma(self) -> Array:
         """Monopoly tasks of n on i: `gamma0`, and 0 where n may not run; (users, servers), in tasks."""
-        if not self.constrained:
-            return self.gamma0
-        tasks = self.gamma0 * self.eligible
-        tasks.setflags(write=False)
-        return tasks
+        return _patterns.frozen(self.gamma0 * self.eligible) if self.constrained else self.gamma0
 
     @property
     def usable(self) -> Mask:
@@ -119,9 +114,7 @@ class Cluster:
     def runnable(self) -> Mask:
         """(users,): who can run anything at all."""
         somewhere = _patterns.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
-        somewhere &= self.max_tasks > 0
-        somewhere.setflags(write=False)
-        return somewhere
+        return _patterns.frozen(somewhere & (self.max_tasks > 0))
 
     @property
     def pooled_capacity(self) -> Array:
@@ -133,8 +126,7 @@ class Cluster:
         """`d[n,r]/C_r`, (users, resources); infinite where the cluster lacks what the user needs."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(self.demand > 0, self.demand / self.pooled_capacity, 0.0)
-        share.setflags(write=False)
-        return share
+        return _patterns.frozen(share)
 
     @property
     def dominant_share_per_task(self) -> Array:
@@ -151,9 +143,7 @@ class Cluster:
         """`D[n,i,r] = gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 for unusable pairs."""
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = self.gamma[:, :, None] * self.demand[:, None, :] / self.capacity[None, :, :]
-        result = np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0)
-        result.setflags(write=False)
-        return result
+        return _patterns.frozen(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
 
     # -- other clusters --------------------------------------------------------------------------
 
