@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+_compile = njit(cache=True, error_model="numpy", nogil=True)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
-def _room(idle: Any, above: Any, demand: Any, total: float) -> float:
+@_compile
+def _room(idle, above, demand, total):  # type: ignore[no-untyped-def]
     """The least relative rise that what is idle and what is `above` allow over the resources that are needed."""
     least = np.inf
     for r in range(len(demand)):
@@ -21,8 +18,8 @@ def _room(idle: Any, above: Any, demand: Any, total: float) -> float:
     return least
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
-def compromises(level: Array, demand: Array, totals: Array, idle: Array, above: Array) -> Array:
+@_compile
+def compromises(level, demand, totals, idle, above):  # type: ignore[no-untyped-def]
     """For users in the order of their levels: the least over m of `max(level_m/level_n - 1, room up to m)`, (users,).
 
     Along the order the first grows and the second falls, so the best m is next to where they meet: bisection.
