@@ -90,9 +90,9 @@ class Cluster:
     def gamma0(self) -> Array:
         """Monopoly tasks `min_{r: d[n,r]>0} c[i,r]/d[n,r]`, placement ignored, (users, servers), in tasks."""
         tasks = np.full(self.shape[:2], np.inf)
-        for r in range(self.shape[2]):
-            needs = self.demand[:, r] > 0
-            tasks[needs] = np.minimum(tasks[needs], self.capacity[None, :, r] / self.demand[needs, r, None])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for capacity, demand in zip(self.capacity.T, self.demand.T, strict=True):
+                np.fmin(tasks, capacity[None, :] / demand[:, None], out=tasks)  # what is not needed is infinite, or 0/0
         return _patterns.frozen(tasks)
 
     @cached_property
