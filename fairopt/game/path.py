@@ -73,7 +73,7 @@ def follow(equations: Equations, tol: float, mu: float = 3.0, budget: int = 1000
         tangent = _towards(here, here.tangent(), before)
         solved += 1
         while True:
-            ahead, turns = place.moved(tangent, step), 0
+            ahead, turns, worst = place.moved(tangent, step), 0, np.inf
             while turns < len(_GROW):
                 # Units follow the point, but not while the last digits are found; where they jump, they are held.
                 units = kept if hold else _units(equations, ahead) if turns < 2 else units
