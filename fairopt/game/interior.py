@@ -60,7 +60,7 @@ class Attempt:
 #: From a point of another alpha, at once in the second phase; such a point is kept where mu first falls below this.
 FOLLOW, _KEPT = Attempt(np.inf, np.inf), 0.1
 
-ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.03, 1e-2))
+ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))
 
 
 def run(
