@@ -16,7 +16,7 @@ from ..allocation import Allocation, Stats
 from ..certificates import Certificate, judge
 from ..cluster import Cluster
 from ..criteria import Criterion
-from ..engines import convex, declarative
+from ..engines import convex, declarative, native
 from ..engines.declarative import Solution
 from ..engines.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
@@ -47,6 +47,8 @@ class Mechanism(ABC):
     properties: ClassVar[str] = ""
     default_tol: ClassVar[float] = 1e-6
     merges_users: ClassVar[bool] = False
+    #: Is this lexicographic max-min, fully described by its criterion? Then there is a native engine.
+    maxmin: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -75,7 +77,7 @@ class Mechanism(ABC):
 
     def engines(self) -> tuple[str, ...]:
         """Engines that can run this mechanism, the default first."""
-        return ("declarative",)
+        return ("native", "declarative") if self.maxmin else ("declarative",)
 
     def tolerance(self, engine: str) -> float:
         """What `solve` asks of the certificate unless told otherwise."""
@@ -94,6 +96,8 @@ class Mechanism(ABC):
 
         `warm` is what an earlier solution of the same engine offered to start from.
         """
+        if engine == "native":
+            return native.solutions(cluster, criterion, tol, warm)
         return declarative.solutions(cluster, criterion, self.formulate, solver)
 
     def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, Array | None]:

@@ -31,6 +31,7 @@ class PerServerDRF(Mechanism):
     title = "per-server DRF"
     source = "INFOCOM 2014, III"
     properties = "SI, EF; not PO"
+    maxmin = True
 
     def check(self, cluster: Cluster) -> None:
         bound = (cluster.max_tasks < cluster.gamma.sum(axis=1)) & cluster.runnable

@@ -28,6 +28,7 @@ class TSF(Mechanism):
     title = "TSF"
     source = "Wang et al., SC 2016"
     properties = "EF, PO, SP; not SI as PF defines it, not BF"
+    maxmin = True
 
     def criterion(self, cluster: Cluster) -> Criterion:
         alone = cluster.gamma0.sum(axis=1)
