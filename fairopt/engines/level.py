@@ -25,7 +25,7 @@ Mask = NDArray[np.bool_]
 LEAST_GAP = 1e-14
 #: Held users may miss their level by this part.
 _HELD = 1e-9
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": 600.0}
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": 60.0}
 
 
 @dataclass(frozen=True)

@@ -25,20 +25,27 @@ Steps = tuple[Array, Array, Array, Array, Array, Array, float]  # of y, z, lambd
 
 #: More pairs per user than this, and only some take part: the cheapest and some at random, then as prices say.
 _MANY, _CHEAPEST, _RANDOM, _ENTERING = 40, 8, 12, 8
-#: A pair comes in when it would carry more than about one part in so many of its user's level.
-_NEAR = 10.0
-_MAX_STEPS, _CORRECTORS, _BALANCING = 100, 3, 15
+#: A pair comes in when it would carry more than about one part in so many of its user's level. Above the gap _LOOSE its
+#: product is at least _LEAST of the average, even where capacities leave no room for that.
+_NEAR, _LEAST, _LOOSE = 30.0, 0.1, 0.1
+#: A corrector must lengthen the step by this much.
+_MORE = 0.01
+_MAX_STEPS, _CORRECTORS, _BALANCING = 100, 8, 15
 #: Off the diagonal single precision is enough above this gap.
 _SINGLE = 1e-3
 #: Above this gap an answer is no answer.
 _WRONG = 1e-4
+#: Most pairs for which a simplex method is tried.
+_SIMPLEX = 30_000
 _TINY = 1e-300
 
 
 def highest(problem: Level, rng: np.random.Generator, wanted: float = LEAST_GAP) -> Found | None:
     """The best point and prices: from the interior point, or from a simplex method where that gets stuck."""
     found = _interior(problem, rng, wanted)
-    return found if found.gap < _WRONG else by_simplex(problem)
+    if found.gap < _WRONG or len(problem.server) > _SIMPLEX:
+        return found
+    return by_simplex(problem)
 
 
 def _interior(problem: Level, rng: np.random.Generator, wanted: float) -> Found:
@@ -53,7 +60,7 @@ def _interior(problem: Level, rng: np.random.Generator, wanted: float) -> Found:
             point.hold(stopped)
             best = point.found(number)
         if not point.active.all():
-            point.take_in()
+            point.take_in(best.gap)
         length = point.step(min(best.gap, 1.0))
         if not np.isfinite(point.mu):
             break
@@ -183,7 +190,7 @@ class Point:
             ty, tw, tv = ry + more[0], np.where(self.row, rw + more[1], 0.0), rv + more[2]
             other = newton.direction(ty, tw, tv, refine)
             longer = self._longest(other)
-            if min(longer) < min(primal, dual) + 0.03:
+            if min(longer) < min(primal, dual) + _MORE:
                 break
             ry, rw, rv, steps = ty, tw, tv, other
             primal, dual = longer
@@ -209,7 +216,7 @@ class Point:
         lw = np.where(self.row, (self.lam + dual * dlam) * (self.w + primal * dw), 0.0)
         return (self.y + primal * dy) * (self.z + dual * dz), lw, (self.p + dual * dp) * (self.v + primal * dv)
 
-    def take_in(self) -> None:
+    def take_in(self, gap: float) -> None:
         """Cheap pairs that were left out come in with little, in a way that keeps the equations."""
         from . import _columns
 
@@ -232,9 +239,12 @@ class Point:
         more = np.where(new, np.minimum(mu / self.z, 0.1 * self.have[self.user]), 0.0)
         room = np.minimum(1.0, 0.3 * self.w / np.maximum(self.priced(more), _TINY))
         more *= np.where(self.use > 0, room[self.server], 1.0).min(axis=1)
+        short = np.where(new, np.maximum(_LEAST * mu / self.z - more, 0.0), 0.0)
         self.y = more
         self.y[place] = y * (1 - self._sums(more) / self.have)[self.user[place]]
         self.w = np.where(self.row, self.w + self.take - self.priced(self.y), 1.0)
+        if gap > _LOOSE:
+            self.y = self.y + short
         self._residuals()
 
     def hold(self, problem: Level) -> None:

@@ -29,6 +29,8 @@ Mask = NDArray[np.bool_]
 
 #: By how much more than needed earlier prices keep dropped pairs out.
 _MARGIN = 1.001
+#: A level bounded no better than this is not known at all.
+_WORST = 1e-2
 
 
 @dataclass
@@ -120,7 +122,7 @@ class Levels:
             start, server, use * unit, len(servers), block.rising, block.floor / unit, self.cap[block.users] / unit
         )
         found = highest(problem, self.rng)
-        if found is None or not found.gap < np.inf:
+        if found is None or not found.gap < _WORST:
             raise SolverError("a level could not be bounded")
         self.steps += found.steps
         self.gap = max(self.gap, found.gap)

@@ -19,7 +19,7 @@ from .levels import Levels
 from .program import Formulation, Leximin
 
 #: How small a rise must be to freeze a user, as parts of the tolerance, in turn.
-_FREEZE = (1e-2, 1e-3, 1.0)
+_FREEZE = (1e-2, 1e-1)
 
 
 def handles(criterion: Criterion) -> bool:
