@@ -67,9 +67,18 @@ def _interior(problem: Level, rng: np.random.Generator, wanted: float) -> Found:
         found = point.found(number)
         still = 0 if found.gap < 0.9 * best.gap or not np.isfinite(best.gap) else still + 1
         best = found if found.gap <= best.gap else best
-        if best.gap <= wanted or still > 12 or (length < 1e-4 and still > 3):
+        if best.gap <= wanted:
+            return _settled(point, best, number)
+        if still > 12 or (length < 1e-4 and still > 3):
             break
     return best
+
+
+def _settled(point: Point, best: Found, number: int) -> Found:
+    """One step beyond what the gap can show: it takes idle capacity and surplus down to rounding."""
+    point.step(best.gap)
+    found = point.found(number + 1) if np.isfinite(point.mu) else best
+    return found if found.gap <= 2 * best.gap else best
 
 
 class Point:
