@@ -137,7 +137,8 @@ class Levels:
         cost = (use * unit * found.prices[server]).sum(axis=1)
         surplus = cost - found.worth[user]
         dropped = surplus >= need
-        self.stages.append(Stage(servers, found.prices, block.users, found.worth, len(self.pieces)))
+        worth, surplus = found.worth / unit, surplus / unit
+        self.stages.append(Stage(servers, found.prices, block.users, worth, len(self.pieces)))
         rest = Block(block.users, block.pairs[~dropped], rising, floor)
         where = np.full(polytope.cluster.shape[1], -1)
         where[servers] = np.arange(len(servers))
@@ -152,7 +153,7 @@ class Levels:
             at = np.searchsorted(block.users, part.users)
             prices = found.prices[local]
             if prices.any():
-                self.pieces.append(Piece(mine, prices, part.users, found.worth[at], block.pairs[keep], surplus[keep]))
+                self.pieces.append(Piece(mine, prices, part.users, worth[at], block.pairs[keep], surplus[keep]))
             if part.rising.any():
                 yield part
             else:
