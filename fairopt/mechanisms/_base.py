@@ -124,7 +124,7 @@ class Mechanism(ABC):
         throw : bool
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
         engine, solver : str, optional
-            One of `engines()`; one of CLARABEL, HIGHS, SCS.
+            One of `engines()`; one of CLARABEL, HIGHS, SCS, which chooses the declarative engine over a native one.
         start : Allocation, optional
             An answer to a similar problem (the same cluster, another alpha): an engine that can will start from there.
 
@@ -135,9 +135,12 @@ class Mechanism(ABC):
         SolverError, NotConverged, CertificateError
             No answer reached `tol`; see `fairopt.errors` for the remedies.
         """
-        engine = self.engines()[0] if engine is None else engine
+        if engine is None:
+            engine = "declarative" if solver is not None and self.engines()[0] == "native" else self.engines()[0]
         if engine not in self.engines():
             raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(self.engines())}")
+        if engine == "native" and solver is not None:
+            raise DataError(f"the native engine of {self} takes no solver; choose engine='declarative' with {solver!r}")
         tol = self.tolerance(engine) if tol is None else tol
         if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
             raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
