@@ -80,7 +80,14 @@ def typed(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
     return fo.Cluster(types[rng.integers(10, size=servers)], _spread(rng, users, _RESOURCES))
 
 
+def google(users: int, servers: int, rng: np.random.Generator) -> fo.Cluster:
+    """Servers of the ten classes of the Google trace, and users like its users; two resources."""
+    return fo.workloads.google_like(rng, users, servers).cluster
+
+
 FAMILIES: dict[str, Callable[[int, int, np.random.Generator], fo.Cluster]] = {
     make.__name__: make for make in (lognormal, jitter, sparse, placement, zeros, weights, decades, integers)
 }
+#: Families whose servers merge into ten.
+TYPED = {"typed": typed, "google": google}
 ALPHAS = (0.2, 0.5, 0.9, 1.0, 1.1, 2.0, 3.0, 5.0, 8.0, 16.0, 64.0, float("inf"))

@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402 - threads are chosen first
 import pandas as pd  # noqa: E402
 
 import fairopt as fo  # noqa: E402
-from benchmarks.families import ALPHAS, FAMILIES, typed  # noqa: E402
+from benchmarks.families import ALPHAS, FAMILIES, TYPED  # noqa: E402
 
 
 def mechanism(alpha: float) -> fo.mechanisms.Mechanism:
@@ -40,7 +40,7 @@ def solve(cluster: fo.Cluster, alpha: float, tol: float = 1e-6) -> dict[str, obj
         "certify": found.stats.certify,
         "steps": found.stats.rounds,
         "certificate": found.certify().residual,
-        "MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "MiB": _peak(),
     }
 
 
@@ -49,12 +49,33 @@ def engine(
 ) -> Iterator[dict[str, object]]:
     """The equilibrium engine over families, alphas and seeds."""
     for family in families:
-        make = typed if family == "typed" else FAMILIES[family]
+        make = (FAMILIES | TYPED)[family]
         for seed in range(seeds):
             cluster = make(users, servers, np.random.default_rng(seed))
             for alpha in alphas:
                 row = {"family": family, "users": users, "servers": servers, "alpha": alpha, "seed": seed}
                 yield row | solve(cluster, alpha)
+
+
+def merging() -> Iterator[dict[str, object]]:
+    """Clusters that merge into ten servers, end to end; then the table of all users and servers, judged anew."""
+    for family, users, servers in (("typed", 2000, 200), ("typed", 5000, 1000), ("google", 5000, 12_583)):
+        cluster = TYPED[family](users, servers, np.random.default_rng(0))
+        for alpha in (2.0, 3.0, math.inf):
+            begun = time.perf_counter()
+            found = mechanism(alpha).solve(cluster, throw=False)
+            solved = time.perf_counter()
+            found.summary()
+            row: dict[str, object] = {"family": family, "users": users, "servers": servers, "alpha": alpha}
+            row |= {"seconds": solved - begun, "engine": found.stats.solve, "summary": time.perf_counter() - solved}
+            row |= {"certificate": found.certificate.residual, "MiB": _peak()}
+            begun = time.perf_counter()
+            whole = found.certify().residual
+            yield row | {"whole": whole, "table and verdict": time.perf_counter() - begun, "MiB then": _peak()}
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def responses(users: int, servers: int, families: list[str], alphas: list[float]) -> Iterator[dict[str, object]]:
@@ -78,7 +99,7 @@ def responses(users: int, servers: int, families: list[str], alphas: list[float]
 def main() -> None:
     """Measure, print as it goes, and write a CSV file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["engine", "responses"])
+    parser.add_argument("what", choices=["engine", "responses", "merging"])
     parser.add_argument("--users", type=int, default=60)
     parser.add_argument("--servers", type=int, default=25)
     parser.add_argument("--families", default=",".join(FAMILIES))
@@ -92,6 +113,8 @@ def main() -> None:
     mechanism(math.inf).solve(FAMILIES["lognormal"](5, 3, np.random.default_rng(0)))
     if chosen.what == "engine":
         rows = engine(chosen.users, chosen.servers, families, alphas, chosen.seeds)
+    elif chosen.what == "merging":
+        rows = merging()
     else:
         rows = responses(chosen.users, chosen.servers, families, alphas)
     kept = []

@@ -18,9 +18,12 @@ _MOST_BARS, _MOST_USERS = 24, 12
 def stacked_use(allocation: Allocation) -> Figure:
     """Used part of every capacity, stacked by user: one bar per server and resource."""
     cluster = allocation.cluster
-    used, there, servers = allocation.usage, cluster.capacity, list(cluster.servers)
+    there, servers = cluster.capacity, list(cluster.servers)
     if len(servers) * len(cluster.resources) > _MOST_BARS:
-        used, there, servers = used.sum(axis=1, keepdims=True), there.sum(axis=0, keepdims=True), ["all servers"]
+        there, servers = there.sum(axis=0, keepdims=True), ["all servers"]
+        used = (allocation.user_tasks[:, None] * cluster.demand)[:, None, :]
+    else:
+        used = allocation.usage
     part = np.divide(used, there[None], out=np.zeros_like(used), where=there[None] > 0)
     order = np.arange(len(part))
     if len(order) > _MOST_USERS:

@@ -64,17 +64,22 @@ def names(given: Iterable[object] | None, count: int, what: str) -> tuple[str, .
 
 def eligibility(values: Any, users: int, servers: int) -> NDArray[np.bool_]:
     """The placement constraints (users, servers); `None` allows everything."""
+    everywhere = np.broadcast_to(np.True_, (users, servers))  # a view of one number
     if values is None:
-        return np.ones((users, servers), dtype=bool)
+        return everywhere
+    if isinstance(values, np.ndarray) and not any(values.strides) and values.shape == (users, servers) and values.all():
+        return everywhere
     try:
         array = np.array(values)
     except ValueError as error:
         raise DataError(f"eligible must be a table (users, servers), all rows of one length ({error})") from None
     if array.shape != (users, servers):
         raise DataError(f"eligible must have shape (users, servers) = {(users, servers)}; got {array.shape}")
-    if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
-        raise DataError("eligible must hold only true or false (1 or 0)")
-    return array.astype(bool)
+    if array.dtype != bool:
+        if array.dtype.kind not in "biuf" or not ((array == 0) | (array == 1)).all():
+            raise DataError("eligible must hold only true or false (1 or 0)")
+        array = array.astype(bool)
+    return everywhere if array.all() else array
 
 
 def amounts(table: Array, kind: str, what: str, labels: Sequence[str], resources: Sequence[str]) -> None:

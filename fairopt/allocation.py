@@ -12,9 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from . import metrics
+from ._deferred import deferrable, given
 from .certificates import Certificate
 from .cluster import Cluster
 from .criteria import Criterion
+from .split import Split
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,6 +47,7 @@ class Stats:
         return self.build + self.compile + self.solve + self.certify
 
 
+@deferrable("tasks")
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocation:
     """Who runs how much where, and how good that is.
@@ -56,7 +59,8 @@ class Allocation:
     cluster : Cluster
         The cluster it was judged on: the pooled one for single-pool mechanisms.
     tasks : (users, servers)
-        `x[n,i]`, in tasks.
+        `x[n,i]`, in tasks. Where servers were merged, the table is made when it is first read: what is per user or
+        per server (`user_tasks`, `utilization`, metrics) does without.
     certificate : Certificate
         Feasibility and optimality, computed without the solver.
     criterion : Criterion
@@ -89,6 +93,12 @@ class Allocation:
     warm: object = field(default=None, repr=False)
 
     @property
+    def _split(self) -> Split | None:
+        """The tasks as those of merged servers, if that is how they came."""
+        made_by = given(self, "tasks")
+        return made_by if isinstance(made_by, Split) else None
+
+    @property
     def flagged(self) -> bool:
         """Does the certificate miss the tolerance asked for?"""
         return not self.certificate.passes(self.tol)
@@ -96,7 +106,8 @@ class Allocation:
     @property
     def user_tasks(self) -> Array:
         """`x_n = sum_i x[n,i]`, (users,)."""
-        return np.asarray(self.tasks.sum(axis=1))
+        split = self._split
+        return np.asarray(self.tasks.sum(axis=1)) if split is None else split.user_tasks
 
     @property
     def usage(self) -> Array:
@@ -106,7 +117,8 @@ class Allocation:
     @property
     def utilization(self) -> pd.DataFrame:
         """Used part of each capacity, one row per server and a last row `overall`; NaN where there is none."""
-        used, there = self.tasks.T @ self.cluster.demand, self.cluster.capacity
+        split, there = self._split, self.cluster.capacity
+        used = self.tasks.T @ self.cluster.demand if split is None else split.use
         part = np.divide(used, there, out=np.full(there.shape, np.nan), where=there > 0)
         frame = pd.DataFrame(part, index=list(self.cluster.servers), columns=list(self.cluster.resources))
         frame.loc["overall"] = metrics.utilization(self)

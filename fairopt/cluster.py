@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _validate, cluster_file
+from . import _patterns, _validate, cluster_file
 from .errors import DataError
 from .merging import Merging, merge
 
@@ -90,28 +90,31 @@ class Cluster:
     def gamma0(self) -> Array:
         """Monopoly tasks `min_{r: d[n,r]>0} c[i,r]/d[n,r]`, placement ignored, (users, servers), in tasks."""
         tasks = np.full(self.shape[:2], np.inf)
-        for r in range(self.shape[2]):
-            needs = self.demand[:, r] > 0
-            tasks[needs] = np.minimum(tasks[needs], self.capacity[None, :, r] / self.demand[needs, r, None])
-        tasks.setflags(write=False)
-        return tasks
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for capacity, demand in zip(self.capacity.T, self.demand.T, strict=True):
+                np.fmin(tasks, capacity[None, :] / demand[:, None], out=tasks)  # what is not needed is infinite, or 0/0
+        return _patterns.frozen(tasks)
 
     @cached_property
     def gamma(self) -> Array:
         """Monopoly tasks of n on i: `gamma0`, and 0 where n may not run; (users, servers), in tasks."""
-        tasks = self.gamma0 * self.eligible
-        tasks.setflags(write=False)
-        return tasks
+        return _patterns.frozen(self.gamma0 * self.eligible) if self.constrained else self.gamma0
 
     @property
     def usable(self) -> Mask:
         """Pairs (user, server) that can run a task: eligible, with every resource that the user needs."""
         return self.gamma > 0
 
-    @property
+    @cached_property
+    def constrained(self) -> bool:
+        """Is somebody not eligible somewhere?"""
+        return any(self.eligible.strides) and not bool(self.eligible.all())
+
+    @cached_property
     def runnable(self) -> Mask:
         """(users,): who can run anything at all."""
-        return self.usable.any(axis=1) & (self.max_tasks > 0)
+        somewhere = _patterns.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
+        return _patterns.frozen(somewhere & (self.max_tasks > 0))
 
     @property
     def pooled_capacity(self) -> Array:
@@ -123,8 +126,7 @@ class Cluster:
         """`d[n,r]/C_r`, (users, resources); infinite where the cluster lacks what the user needs."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(self.demand > 0, self.demand / self.pooled_capacity, 0.0)
-        share.setflags(write=False)
-        return share
+        return _patterns.frozen(share)
 
     @property
     def dominant_share_per_task(self) -> Array:
@@ -141,9 +143,7 @@ class Cluster:
         """`D[n,i,r] = gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 for unusable pairs."""
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = self.gamma[:, :, None] * self.demand[:, None, :] / self.capacity[None, :, :]
-        result = np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0)
-        result.setflags(write=False)
-        return result
+        return _patterns.frozen(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
 
     # -- other clusters --------------------------------------------------------------------------
 
@@ -227,9 +227,8 @@ class Cluster:
         """One server with the capacity of all; a user may use it who may use any server."""
         if len(self.servers) == 1:
             return self
-        return self.replace(
-            capacity=self.pooled_capacity[None, :], eligible=self.eligible.any(axis=1, keepdims=True), servers=["pool"]
-        )
+        eligible = self.eligible.any(axis=1, keepdims=True) if self.constrained else None
+        return self.replace(capacity=self.pooled_capacity[None, :], eligible=eligible, servers=["pool"])
 
     def merge(self, servers: bool = True, users: bool = True) -> Merging:
         """Merge what is proportional, exactly, with the way back: see `fairopt.merging`."""

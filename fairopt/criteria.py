@@ -6,12 +6,15 @@ f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1,  lexicographic max-min 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._deferred import deferrable, deferred
 from .cluster import Cluster
 from .errors import DataError
 
@@ -19,6 +22,7 @@ Array = NDArray[np.float64]
 Scope = Literal["pool", "servers", "each", "game"]
 
 
+@deferrable("share")
 @dataclass(frozen=True, eq=False)
 class Criterion:
     """A share, an alpha and a scope, for the users of one cluster.
@@ -26,7 +30,8 @@ class Criterion:
     Attributes
     ----------
     share : (users,), or (users, servers) in the scopes `each` and `game`
-        `u_n`, the share that one task counts for. Infinite where no task can run.
+        `u_n`, the share that one task counts for. Infinite where no task can run. May be given as a function,
+        called when the share is first needed: servers that merge never need that of the whole cluster.
     alpha : float in [0, infinity]
     scope : where shares are compared
         `pool`: one server with all capacity; `servers`: tasks summed over the servers; `each`: inside every
@@ -97,25 +102,40 @@ def _gain(log_ratio: Array, alpha: float, log_marginal: Array) -> Array:
 
 
 def criterion(
-    cluster: Cluster, share: Array, alpha: float, scope: Scope, weight: Array | None = None, cap: Array | None = None
+    cluster: Cluster,
+    share: Array | Callable[[], Array],
+    alpha: float,
+    scope: Scope,
+    weight: Array | None = None,
+    cap: Array | None = None,
 ) -> Criterion:
     """A `Criterion` with the cluster's weights and no cap unless given, checked against the cluster."""
     if not isinstance(alpha, int | float) or not alpha >= 0:
         raise DataError(f"alpha is {alpha}; it must be a number from 0 (efficient) to infinity (max-min)")
     if scope not in get_args(Scope):
         raise DataError(f"scope {scope!r} is not one of {', '.join(get_args(Scope))}")
-    share = np.asarray(share, dtype=float)
+    n = cluster.shape[0]
+    return Criterion(
+        deferred(partial(_checked, cluster, share, scope)) if callable(share) else _checked(cluster, share, scope),
+        float(alpha),
+        scope,
+        cluster.weight if weight is None else np.asarray(weight, dtype=float),
+        np.full(n, np.inf) if cap is None else np.asarray(cap, dtype=float),
+    )
+
+
+def virtual_share_per_task(cluster: Cluster) -> Array:
+    """`1/gamma[n,i]`, (users, servers): what one task adds to a virtual dominant share; infinite where none can run."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / cluster.gamma)
+
+
+def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope) -> Array:
+    share = np.asarray(share() if callable(share) else share, dtype=float)
     wanted = cluster.shape[:2] if scope in ("each", "game") else cluster.shape[:1]
     if share.shape != wanted:
         raise DataError(f"the share must have shape {wanted} here, one number per user; got {share.shape}")
     bad = np.flatnonzero(~(share > 0).reshape(wanted[0], -1).all(axis=1))
     if bad.size:
         raise DataError(f"the share per task of user {cluster.users[bad[0]]!r} must be > 0", ("users", int(bad[0])))
-    n = cluster.shape[0]
-    return Criterion(
-        share,
-        float(alpha),
-        scope,
-        cluster.weight if weight is None else np.asarray(weight, dtype=float),
-        np.full(n, np.inf) if cap is None else np.asarray(cap, dtype=float),
-    )
+    return share

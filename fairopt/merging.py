@@ -17,6 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from . import _patterns
+
 if TYPE_CHECKING:
     from .cluster import Cluster
 
@@ -49,10 +51,19 @@ class Merging:
         by_server = (servers @ tasks.T).T
         return np.asarray(users @ by_server).reshape(n, i)
 
+    def split_users(self, tasks: Array) -> Array:
+        """Tasks (merged users, merged servers) to (users, merged servers): split in proportion to weight."""
+        return np.asarray(tasks[self.user_of] * (self.user_part / self.task_size)[:, None])
+
+    def split_servers(self, tasks: Array) -> Array:
+        """Tasks on merged servers (any users) to tasks on servers: split in proportion to capacity."""
+        parts = tasks[:, self.server_of]
+        parts *= self.server_part
+        return np.asarray(parts)
+
     def split_tasks(self, tasks: Array) -> Array:
         """The inverse: split in proportion to capacity (servers) and to weight (users)."""
-        mine = tasks[self.user_of] * (self.user_part / self.task_size)[:, None]
-        return np.asarray(mine[:, self.server_of] * self.server_part[None, :])
+        return self.split_servers(self.split_users(tasks))
 
     def split_prices(self, prices: Array | None) -> Array | None:
         """Prices per resource unit are the same on every part of a merged server."""
@@ -63,12 +74,16 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     """Merge proportional servers and/or users of `cluster`."""
     n, i, _ = cluster.shape
     server_of, user_of = np.arange(i), np.arange(n)
+    about = cluster.capacity, cluster.demand
     if servers:
-        server_of = _groups(cluster.capacity, cluster.usable.T)
+        # Proportional servers have the same resources: without constraints the same users can use them.
+        codes = [_patterns.usable_columns(*about, cluster.eligible)] if cluster.constrained else []
+        server_of = _groups(cluster.capacity, *codes)
     if users:
         # A finite task count belongs to one user: it keeps a group of its own.
         own = np.where(np.isfinite(cluster.max_tasks), np.arange(1, n + 1), 0)
-        user_of = _groups(cluster.demand, cluster.eligible, own)
+        codes = [_patterns.numbered(np.packbits(cluster.eligible, axis=1))] if cluster.constrained else []
+        user_of = _groups(cluster.demand, own, *codes)
     first_server, first_user = _first(server_of), _first(user_of)
 
     capacity = np.zeros((len(first_server), cluster.shape[2]))
@@ -82,7 +97,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
             capacity=capacity,
             demand=cluster.demand[first_user],
             weight=weight,
-            eligible=cluster.eligible[np.ix_(first_user, first_server)],
+            eligible=cluster.eligible[np.ix_(first_user, first_server)] if cluster.constrained else None,
             max_tasks=cluster.max_tasks[first_user],
             users=_labels(cluster.users, user_of, first_user),
             servers=_labels(cluster.servers, server_of, first_server),
@@ -93,20 +108,14 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     return Merging(cluster, merged, server_of, user_of, part, cluster.weight / weight[user_of], size)
 
 
-def _groups(vectors: Array, pattern: NDArray[np.bool_], own: Index | None = None) -> Index:
-    """Group rows with proportional vectors and equal patterns; groups are numbered by first appearance."""
+def _groups(vectors: Array, *codes: Index) -> Index:
+    """Group rows with proportional vectors and equal codes; groups are numbered by first appearance."""
     # Logarithms relative to the first entry that is not zero: the same whatever the units of the columns.
     positive = vectors > 0
     logs = np.log(vectors, out=np.full(vectors.shape, -np.inf), where=positive)
     first = np.take_along_axis(logs, positive.argmax(axis=1)[:, None], axis=1)
     direction = np.round(np.where(positive, logs - np.where(positive.any(axis=1, keepdims=True), first, 0.0), 0.0), 11)
-    keys = [positive.astype(float), direction + 0.0] + ([] if own is None else [own[:, None].astype(float)])
-    packed = np.ascontiguousarray(np.packbits(pattern, axis=1))
-    codes = np.unique(packed.view([("", np.void, packed.shape[1])]).ravel(), return_inverse=True)[1]
-    keys.append(codes.astype(float)[:, None])
-    _, first, inverse = np.unique(np.hstack(keys), axis=0, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))
-    return np.asarray(rank[inverse.ravel()])
+    return _patterns.numbered(np.column_stack([positive.astype(float), direction + 0.0, *codes]))
 
 
 def _some_entry(vectors: Array) -> Array:

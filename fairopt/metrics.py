@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 def utilization(allocation: Allocation) -> pd.Series:
     """Used part of the whole capacity per resource, `sum use / sum_i c[i,r]`, in [0, 1]; NaN where there is none."""
-    used, there = allocation.usage.sum(axis=(0, 1)), allocation.cluster.pooled_capacity
+    used, there = allocation.user_tasks @ allocation.cluster.demand, allocation.cluster.pooled_capacity
     part = np.divide(used, there, out=np.full(len(there), np.nan), where=there > 0)
     return pd.Series(part, index=list(allocation.cluster.resources), name="utilization")
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster import Cluster
-from ..criteria import Criterion
+from ..criteria import Criterion, virtual_share_per_task
 from ..polytope import Polytope
+from ..split import Split
 from ._certificate import Certificate, feasibility
 from .bottleneck import rises
 from .concave import duality_gap
@@ -24,14 +25,14 @@ _MEASURE = {"pool": "duality gap", "servers": "duality gap", "each": "lexicograp
 
 
 def judge(
-    cluster: Cluster, tasks: Array, criterion: Criterion, prices: Array | None = None
+    cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
-    """The certificate of `tasks` (users, servers) under `criterion`, and the prices that prove it.
+    """The certificate of `tasks` (users, servers), a table or split, under `criterion`, and the prices that prove it.
 
     `prices` (servers, resources) are a hint from whoever made the tasks: better ones make the bound sharper, wrong
     ones cannot make it pass. The prices returned are `None` where max-min has a certificate of another kind.
     """
-    tasks = np.asarray(tasks, dtype=float)
+    tasks = tasks if isinstance(tasks, Split) else np.asarray(tasks, dtype=float)
     measure = "lexicographic rise" if _is_maxmin(criterion) else _MEASURE[criterion.scope]
     limits = criterion.limits(cluster)
     if criterion.scope == "each":
@@ -48,20 +49,18 @@ def _is_maxmin(criterion: Criterion) -> bool:
 
 
 def _optimality(
-    cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, prices: Array | None
+    cluster: Cluster, tasks: Array | Split, criterion: Criterion, limits: Array, prices: Array | None
 ) -> tuple[float, Array | None, str]:
     """Optimality judged after merging proportional servers, which is exact when the tasks are split like them."""
-    merging = cluster.merge(users=False)
-    merged = merging.merged_tasks(tasks)
-    if criterion.share.ndim == 2 and not merging.trivial:
-        scale = np.maximum(tasks.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        if (np.abs(merging.split_tasks(merged) - tasks) / scale).max() > 1e-12:
+    split = tasks if isinstance(tasks, Split) else Split.from_table(cluster.merge(users=False), tasks)
+    merging = split.merging
+    if criterion.scope in ("each", "game") and not merging.trivial:
+        if not isinstance(tasks, Split) and not split.matches(tasks):
             return _judge(cluster, tasks, criterion, limits, prices)
-        with np.errstate(divide="ignore"):
-            criterion = replace(criterion, share=1 / merging.cluster.gamma)
+        criterion = replace(criterion, share=virtual_share_per_task(merging.cluster))
     first = np.unique(merging.server_of, return_index=True)[1]
     optimal, proof, found = _judge(
-        merging.cluster, merged, criterion, limits, None if prices is None else prices[first]
+        merging.cluster, split.merged, criterion, limits, None if prices is None else prices[first]
     )
     return optimal, merging.split_prices(proof), found
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster import Cluster
+from ..split import Split
 
 Array = NDArray[np.float64]
 
@@ -47,24 +48,26 @@ class Certificate:
         return f"Certificate(feasibility={self.feasibility:.1e}, {self.measure}={self.optimality:.1e}; {self.worst})"
 
 
-def feasibility(cluster: Cluster, tasks: Array, limits: Array | None = None) -> tuple[float, str]:
+def feasibility(cluster: Cluster, tasks: Array | Split, limits: Array | None = None) -> tuple[float, str]:
     """Largest relative violation of the feasible set by `tasks` (users, servers), and where.
 
-    `max(use/c - 1, x_n/limit - 1, -x/gamma)`; infinite for a task on a server that cannot run it.
+    `max(use/c - 1, x_n/limit - 1, -x/gamma)`; infinite for a task on a server that cannot run it. Of a split, all but
+    the use of capacities is judged on the merged servers, where it is the same.
     """
-    if tasks.shape != cluster.shape[:2] or not np.isfinite(tasks).all():
+    table, on = (tasks.merged, tasks.merging.cluster) if isinstance(tasks, Split) else (tasks, cluster)
+    if table.shape != on.shape[:2] or not np.isfinite(table).all():
         return np.inf, "tasks are not finite numbers of shape (users, servers)"
     limits = cluster.max_tasks if limits is None else limits
-    unusable = (tasks != 0) & ~cluster.usable
+    unusable = (table != 0) & ~on.usable
     if unusable.any():
         n, i = np.argwhere(unusable)[0]
-        return np.inf, f"user {cluster.users[n]!r} has tasks on {cluster.servers[i]!r}, which cannot run them"
-    use = tasks.T @ cluster.demand
+        return np.inf, f"user {cluster.users[n]!r} has tasks on {on.servers[i]!r}, which cannot run them"
+    use = tasks.use if isinstance(tasks, Split) else table.T @ cluster.demand
     over = np.divide(use, cluster.capacity, out=np.zeros_like(use), where=use > 0) - 1
-    total = tasks.sum(axis=1)
+    total = tasks.user_tasks if isinstance(tasks, Split) else table.sum(axis=1)
     with np.errstate(over="ignore"):  # a limit of zero
         over_limit = np.where(total > 0, total / np.maximum(limits, np.finfo(float).tiny), 0.0) - 1
-    negative = np.divide(-tasks, cluster.gamma, out=np.zeros_like(tasks), where=tasks < 0)
+    negative = np.divide(-table, on.gamma, out=np.zeros_like(table), where=table < 0)
     worst = max(0.0, float(over.max()), float(over_limit.max()), float(negative.max()))
     if worst == 0.0:
         return 0.0, "feasible"

@@ -45,12 +45,15 @@ def _owed(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array
     game = criterion.scope == "game"
     totals = tasks.sum(axis=1)
     gaps, who = np.zeros(cluster.shape[1]), [""] * cluster.shape[1]
-    for i in np.unique(polytope.pair_server):
-        users = polytope.users[polytope.pair_user[polytope.pair_server == i]]
+    limits_of = criterion.limits(cluster)
+    by_server = np.argsort(polytope.pair_server, kind="stable")
+    ends = np.searchsorted(polytope.pair_server[by_server], np.arange(cluster.shape[1] + 1))
+    for i in np.flatnonzero(np.diff(ends)):
+        users = polytope.users[polytope.pair_user[by_server[ends[i] : ends[i + 1]]]]
         here = tasks[users, i]
         mine = totals[users] if game else here
         levels = mine * criterion.share[users, i] / criterion.weight[users]
-        limits = criterion.limits(cluster)[users] if game else np.full(len(users), np.inf)
+        limits = limits_of[users] if game else np.full(len(users), np.inf)
         rise = bottleneck.rises(cluster.demand[users], cluster.capacity[i], here, levels, mine, limits)
         gaps[i] = rise.max()
         who[i] = cluster.users[users[int(rise.argmax())]]
@@ -80,15 +83,14 @@ def _gains(
         leak = idle * _largest_part(polytope, criterion, tasks, rows)
         gap = np.zeros(servers)
         np.maximum.at(gap, server, part)
+        worst = np.zeros(servers, dtype=np.intp)  # the user concerned
+        most = np.flatnonzero(part == gap[server])
+        worst[server[most]] = user[most]
         np.maximum.at(gap, polytope.row_server, leak)
         better = gap < gaps
         gaps[better] = gap[better]
         keep = better[polytope.row_server]
         best_rows[keep] = rows[keep]
-        # The user concerned: the last of a stable order by what is wrong is each server's worst.
-        order = np.argsort(part, kind="stable")
-        worst = np.zeros(servers, dtype=np.intp)
-        worst[server[order]] = user[order]
         who = [cluster.users[worst[i]] if better[i] else who[i] for i in range(servers)]
     return gaps, polytope.unit_prices(best_rows), who
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._deferred import deferred
 from ..allocation import Allocation, Stats
 from ..certificates import Certificate, judge
 from ..cluster import Cluster
@@ -20,6 +21,8 @@ from ..engines import convex, declarative
 from ..engines.declarative import Solution
 from ..engines.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
+from ..merging import Merging
+from ..split import Split
 
 Array = NDArray[np.float64]
 
@@ -100,6 +103,12 @@ class Mechanism(ABC):
         """The certificate of `tasks` on the cluster that the mechanism sees, and the prices that prove it."""
         return judge(cluster, tasks, self.criterion(cluster), prices)
 
+    def _certified(self, cluster: Cluster, tasks: Split, prices: Array | None) -> tuple[Certificate, Array | None]:
+        """The certificate of split tasks; mechanisms with their own `certify` are given the whole table."""
+        if type(self).certify is not Mechanism.certify:
+            return self.certify(cluster, tasks(), prices)
+        return judge(cluster, tasks, self.criterion(cluster), prices)
+
     def solve(
         self,
         cluster: Cluster,
@@ -140,31 +149,37 @@ class Mechanism(ABC):
         self.check(cluster)
         seen, notes = self.prepare(cluster)
         criterion = self.criterion(seen)
-        notes += _idle(seen, criterion)
         merging = seen.merge(users=self.merges_users)
-        best, residual = None, math.inf
+        notes += _idle(merging)
+        best, residual, certifying = None, math.inf, 0.0
         failure: SolverError | None = None
         try:
             warm = None if start is None else start.warm
             rule = self.criterion(merging.cluster)
             for solution in self.solutions(merging.cluster, rule, engine, tol, solver, warm):
                 # Candidates are compared on the merged cluster, which may be a thousand times smaller.
-                reached = self.certify(merging.cluster, solution.tasks, solution.prices)[0].residual
-                if best is None or reached < residual:
-                    best, residual = solution, reached
-                if reached <= tol:
+                begun = time.perf_counter()
+                judged = self.certify(merging.cluster, solution.tasks, solution.prices)
+                certifying += time.perf_counter() - begun
+                if best is None or judged[0].residual < residual:
+                    best, verdict, residual = solution, judged, judged[0].residual
+                if judged[0].residual <= tol:
                     break
         except SolverError as error:
             failure = error
         if best is None:
             raise failure or SolverError(f"{self}: the engine {engine!r} returned no answer")
         begun = time.perf_counter()
-        tasks = merging.split_tasks(best.tasks)
-        certificate, prices = self.certify(seen, tasks, merging.split_prices(best.prices))
-        stats = _stats(best, time.perf_counter() - begun)
-        for array in (tasks, prices):
-            if array is not None:
-                array.setflags(write=False)
+        tasks = best.tasks
+        tasks.setflags(write=False)
+        if not merging.trivial:
+            split = Split.of(merging, tasks)
+            verdict = self._certified(seen, split, merging.split_prices(best.prices))
+            tasks = deferred(split)
+        certificate, prices = verdict
+        stats = _stats(best, certifying + time.perf_counter() - begun)
+        if prices is not None:
+            prices.setflags(write=False)
         found = Allocation(
             str(self),
             seen,
@@ -211,7 +226,7 @@ def pooled(cluster: Cluster, scope: str = "pool") -> tuple[Cluster, tuple[str, .
     if scope == "servers" or len(cluster.servers) == 1:
         return cluster, ()
     note = f"{len(cluster.servers)} servers pooled into one"
-    if not cluster.eligible.all():
+    if cluster.constrained:
         note += "; placement constraints ignored"
     return cluster.pool(), (note,)
 
@@ -230,8 +245,9 @@ def _plain(value: object) -> str:
     return str(value)
 
 
-def _idle(cluster: Cluster, criterion: Criterion) -> tuple[str, ...]:
-    nowhere = [cluster.users[n] for n in np.flatnonzero(cluster.usable.sum(axis=1) == 0)]
+def _idle(merging: Merging) -> tuple[str, ...]:
+    somewhere = np.asarray(merging.cluster.usable.any(axis=1))[merging.user_of]
+    nowhere = [merging.original.users[n] for n in np.flatnonzero(~somewhere)]
     if not nowhere:
         return ()
     shown = ", ".join(nowhere[:5]) + (f" and {len(nowhere) - 5} more" if len(nowhere) > 5 else "")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from functools import partial
 from typing import ClassVar
-
-import numpy as np
 
 from ..allocation import Allocation
 from ..cluster import Cluster
-from ..criteria import Criterion, criterion
+from ..criteria import Criterion, criterion, virtual_share_per_task
 from ..engines.declarative import Solution
 from ..errors import FairoptError, NotConverged
 from ..game import declarative, equilibrium
@@ -35,8 +34,7 @@ class GameMechanism(Mechanism):
 
     def game(self, cluster: Cluster, alpha: float) -> Criterion:
         """The criterion: virtual dominant shares `x_n / gamma[n,i]` at every server."""
-        with np.errstate(divide="ignore"):
-            return criterion(cluster, 1 / cluster.gamma, alpha, "game")
+        return criterion(cluster, partial(virtual_share_per_task, cluster), alpha, "game")
 
     def solutions(
         self,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ..cluster import Cluster
-from ..criteria import Criterion, criterion
+from ..criteria import Criterion, criterion, virtual_share_per_task
 from ..engines.program import Formulation, Leximin, Program
 from ..errors import DataError
 from ._base import Mechanism
@@ -33,7 +34,7 @@ class PerServerDRF(Mechanism):
     properties = "SI, EF; not PO"
 
     def check(self, cluster: Cluster) -> None:
-        bound = (cluster.max_tasks < cluster.gamma.sum(axis=1)) & cluster.runnable
+        bound = (cluster.max_tasks < cluster.merge(users=False).cluster.gamma.sum(axis=1)) & cluster.runnable
         if bound.any():
             name = cluster.users[int(np.flatnonzero(bound)[0])]
             raise DataError(
@@ -42,8 +43,7 @@ class PerServerDRF(Mechanism):
             )
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        with np.errstate(divide="ignore"):
-            return criterion(cluster, 1 / cluster.gamma, np.inf, "each")
+        return criterion(cluster, partial(virtual_share_per_task, cluster), np.inf, "each")
 
     def formulate(self, program: Program) -> Formulation:
         share_on_server = program.share

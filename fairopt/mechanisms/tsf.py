@@ -30,7 +30,8 @@ class TSF(Mechanism):
     properties = "EF, PO, SP; not SI as PF defines it, not BF"
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        alone = cluster.gamma0.sum(axis=1)
+        kinds, count = np.unique(cluster.capacity, axis=0, return_counts=True)
+        alone = cluster.replace(capacity=kinds, eligible=None, servers=None).gamma0 @ count
         share = np.divide(1.0, alone, out=np.full(len(alone), np.inf), where=alone > 0)
         return criterion(cluster, share, np.inf, "servers")
 

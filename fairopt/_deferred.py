@@ -1,0 +1,48 @@
+"""Large values that are made when somebody reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+C = TypeVar("C", bound=type)
+
+
+def deferrable(*names: str) -> Callable[[C], C]:
+    """Decorate a dataclass: these fields may be given as `deferred(function)`, which the first reading calls."""
+
+    def decorate(cls: C) -> C:
+        for name in names:
+            setattr(cls, name, _Deferred(name))
+        return cls
+
+    return decorate
+
+
+def deferred(make: Callable[[], T]) -> T:
+    """What `make()` will return, for a deferrable field, and typed as such."""
+    return cast("T", make)
+
+
+def given(instance: object, name: str) -> Callable[[], Any] | None:
+    """The function that a deferrable field was given as, if it was one: it may tell more cheaply what is asked."""
+    return cast("Callable[[], Any] | None", vars(instance).get(f"_make_{name}"))
+
+
+class _Deferred:
+    """A data descriptor: even the constructor of a frozen dataclass sets its field through it."""
+
+    def __init__(self, name: str) -> None:
+        self.make, self.made = f"_make_{name}", f"_made_{name}"
+
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        if instance is None:
+            return self
+        values = vars(instance)
+        if self.made not in values:
+            values[self.made] = values[self.make]()
+        return values[self.made]
+
+    def __set__(self, instance: object, value: Any) -> None:
+        vars(instance)[self.make if callable(value) else self.made] = value

@@ -1,0 +1,186 @@
+"""Split tasks: the same as the whole table, certified the same, and made only when somebody reads it."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import clusters
+
+from fairopt.allocation import Allocation
+from fairopt.certificates import Certificate, judge
+from fairopt.cluster import Cluster
+from fairopt.criteria import virtual_share_per_task
+from fairopt.mechanisms import parse
+from fairopt.mechanisms._base import REGISTRY
+from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
+from fairopt.split import Split
+
+Array = NDArray[np.float64]
+
+#: Two types of servers, five in all; users 3 and 4 are proportional; user 4 may not run on the first type.
+TYPED = Cluster(
+    [[2, 4], [1, 3], [6, 12], [2, 4], [2, 6]],
+    [[1, 2], [1, 1], [2, 1], [1, 0.5], [1, 3]],
+    weight=[1, 2, 1, 3, 1],
+    eligible=[[1, 1, 1, 1, 1], [1, 1, 1, 1, 1], [1, 1, 1, 1, 1], [1, 1, 1, 1, 1], [0, 1, 0, 0, 1]],
+)
+PLAIN = TYPED.replace(eligible=None)
+NAMES = ("alphapf-vds", "alphapf-vds(alpha=3)", "ps-dsf", "drfh", "tsf", "ceei(scope='servers')", "per-server-drf")
+
+
+def solved(name: str, cluster: Cluster = TYPED) -> Allocation:
+    return parse(name)[0].solve(cluster)
+
+
+@pytest.fixture
+def no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever makes the whole table fails."""
+
+    def fail(self: Split) -> Array:
+        raise AssertionError("the table of all users and servers was made")
+
+    monkeypatch.setattr(Split, "__call__", fail)
+
+
+@settings(max_examples=100)
+@given(clusters(), st.booleans(), st.integers(0, 2**32 - 1))
+def test_split_is_the_whole_table(cluster: Cluster, users: bool, seed: int) -> None:
+    merging = cluster.merge(users=users)
+    merged = np.random.default_rng(seed).uniform(0, 1, merging.cluster.shape[:2]) * merging.cluster.gamma
+    split, table = Split.of(merging, merged), merging.split_tasks(merged)
+    np.testing.assert_array_equal(split(), table)
+    assert split.matches(table)
+    np.testing.assert_allclose(split.user_tasks, table.sum(axis=1), rtol=1e-13)
+    np.testing.assert_allclose(split.use, table.T @ cluster.demand, rtol=1e-12)
+    again = Split.from_table(cluster.merge(users=False), table)
+    np.testing.assert_allclose(again.merged, split.merged, rtol=1e-12)
+
+
+def test_another_split_does_not_match() -> None:
+    merging = PLAIN.merge(users=False)
+    table = merging.split_tasks(np.ones(merging.cluster.shape[:2]))
+    split = Split.from_table(merging, table)
+    table[4, [0, 2]] += [1e-9, -1e-9]  # the same sum on the merged server
+    assert split.matches(table, 1e-8)
+    assert not split.matches(table)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, math.inf])
+@settings(max_examples=40)
+@given(cluster=clusters(styles=("nice", "plain"), max_servers=3), seed=st.integers(0, 2**32 - 1))
+def test_certificates_of_any_tasks_agree(alpha: float, cluster: Cluster, seed: int) -> None:
+    """Feasible or not, optimal or not: judged split or whole."""
+    cluster = cluster.replace(
+        capacity=np.repeat(cluster.capacity, 2, axis=0) * np.tile([[1.0], [3.0]], (len(cluster.servers), 1)),
+        eligible=np.repeat(cluster.eligible, 2, axis=1),
+        servers=None,
+    )
+    merging = cluster.merge(users=False)
+    assert not merging.trivial
+    merged = np.random.default_rng(seed).uniform(0, 0.6, merging.cluster.shape[:2]) * merging.cluster.gamma
+    split = Split.of(merging, merged)
+    rule = AlphaPFVDS(alpha).criterion(cluster)
+    one, other = judge(cluster, split, rule)[0], judge(cluster, split(), rule)[0]
+    assert one.feasibility == pytest.approx(other.feasibility, rel=1e-12, abs=1e-12)
+    assert one.optimality == pytest.approx(other.optimality, rel=1e-9, abs=1e-12)
+    assert one.measure == other.measure
+
+
+@pytest.mark.parametrize("bad", [-0.5, math.nan, 1e3])
+def test_certificates_of_wrong_tasks_agree(bad: float) -> None:
+    merging = TYPED.merge(users=False)
+    merged = np.zeros(merging.cluster.shape[:2])
+    merged[1, 0] = bad
+    rule = AlphaPFVDS(2.0).criterion(TYPED)
+    split = Split.of(merging, merged)
+    one, other = judge(TYPED, split, rule)[0], judge(TYPED, split(), rule)[0]
+    assert one.feasibility == pytest.approx(other.feasibility, rel=1e-12)
+    assert one.feasibility > 0.04
+
+
+def test_a_task_where_it_cannot_run() -> None:
+    merging = TYPED.merge(users=False)
+    merged = np.zeros(merging.cluster.shape[:2])
+    merged[4, 0] = 1.0
+    certificate = judge(TYPED, Split.of(merging, merged), AlphaPFVDS(2.0).criterion(TYPED))[0]
+    assert certificate.feasibility == math.inf
+    assert "user5" in certificate.worst
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("cluster", [TYPED, PLAIN], ids=["placed", "plain"])
+def test_solutions_certify_the_same_whole(name: str, cluster: Cluster) -> None:
+    found = solved(name, cluster)
+    again = found.certify()  # from the table
+    assert found.tasks.shape == cluster.shape[:2]
+    assert again.feasibility == pytest.approx(found.certificate.feasibility, abs=1e-12)
+    assert again.optimality == pytest.approx(found.certificate.optimality, abs=1e-12)
+
+
+@pytest.mark.usefixtures("no_table")
+def test_solving_and_showing_make_no_table() -> None:
+    cluster = TYPED.replace(
+        capacity=np.tile(TYPED.capacity, (5, 1)), eligible=np.tile(TYPED.eligible, (1, 5)), servers=None
+    )
+    found = AlphaPFVDS(3.0).solve(cluster)
+    assert not {"gamma", "gamma0"} & set(vars(cluster)), "monopoly tasks of all users and servers were computed"
+    text, row = repr(found), found.summary()
+    assert "user5" in text
+    assert row["use_resource1"] <= 1 + 1e-9
+    assert len(found.utilization) == 26
+    assert not {"gamma", "gamma0"} & set(vars(cluster))
+    with pytest.raises(AssertionError, match="table"):
+        _ = found.tasks
+
+
+def test_numbers_are_those_of_the_table() -> None:
+    found = solved("alphapf-vds(alpha=3)")
+    user_tasks, use = found.user_tasks, found.utilization
+    assert found.tasks is found.tasks
+    with pytest.raises(ValueError, match="read-only"):
+        found.tasks[0, 0] = 1
+    np.testing.assert_allclose(user_tasks, found.tasks.sum(axis=1), rtol=1e-13)
+    whole = replace(found, tasks=np.array(found.tasks))
+    np.testing.assert_allclose(whole.user_tasks, user_tasks, rtol=1e-13)
+    np.testing.assert_allclose(whole.utilization, use, rtol=1e-12)
+    for key, value in whole.summary().items():
+        assert found.summary()[key] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_array_equal(found.criterion.share, virtual_share_per_task(TYPED))
+
+
+@pytest.mark.parametrize("read_first", [False, True])
+def test_pickled(read_first: bool) -> None:
+    found = solved("alphapf-vds(alpha=3)")
+    if read_first:
+        _ = found.tasks
+    back = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(back.tasks, found.tasks)
+    np.testing.assert_array_equal(back.user_tasks, found.user_tasks)
+    np.testing.assert_array_equal(back.criterion.share, found.criterion.share)
+    assert back.cluster == found.cluster
+    assert back.certify().passes(1e-6)
+
+
+def test_a_mechanism_with_its_own_certificate_is_given_the_table() -> None:
+    shapes = []
+
+    @dataclass(frozen=True)
+    class Own(AlphaPFVDS):
+        name = "own-certificate"
+
+        def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, None]:
+            shapes.append(np.asarray(tasks).shape)
+            return Certificate(0.0, 0.0, "complaint", "none"), None
+
+    try:
+        Own(2.0).solve(TYPED)
+    finally:
+        REGISTRY.pop("own-certificate")
+    assert shapes[-1] == TYPED.shape[:2]
