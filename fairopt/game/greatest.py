@@ -50,38 +50,42 @@ def greatest(q: Equations, log_price: Array, part: Array, tau: float) -> Greates
     best = np.maximum.reduceat(level, q.start[:-1])
     tied = level > (best - 15 * tau)[user]
     price = _exact(q, log_price, np.flatnonzero(tied), part)
-    group = np.zeros(len(price), dtype=np.intp)
-    last: Array | None = None
+    servers = len(price)
     held = np.zeros(len(user), dtype=bool)  # ties that have been given up, as the user's other servers rise
+    fresh = np.ones(servers, dtype=bool)  # servers whose groups have changed
+    log_rise, value, tasks = np.zeros(servers), np.zeros(servers), np.zeros(len(user))
     for programs in range(1, _ROUNDS + 1):
         level = q.log_gain - price[q.server]
         best = np.maximum.reduceat(np.where(held, -np.inf, level), q.start[:-1])
         pairs = np.flatnonzero((level > best[user] - _SAME) & ~held)
-        group = _groups(q, pairs, len(price))
-        solved = _program(q, pairs, group, np.exp(best))
+        group = _groups(q, pairs, servers)
+        again = np.isin(group, group[fresh])
+        solved = _program(q, pairs[again[q.server[pairs]]], group, np.exp(best))
         if solved is None:
             return None
-        rise, tasks, value = solved
-        risen = price - np.log(rise)[group]
-        met, step = _meeting(q, price, risen, group, pairs, held)
-        price = price + step * (risen - price)
-        last = tasks
+        log_rise[again], value[again] = np.log(solved[0])[group[again]], solved[2][again]
+        tasks = np.where(again[q.server], solved[1], tasks)
+        met, step = _meeting(q, price, price - log_rise, group, pairs)
+        # A group that has come a part of the way has the rest before it.
+        price, log_rise = price - step * log_rise, (1 - step) * log_rise
         if met >= 0:  # this pair and the user's own servers are of one level from now on
             n = user[met]
             own = pairs[np.searchsorted(pairs, q.start[n])]
             joined = group == group[q.server[met]]
             price[joined] += (q.log_gain[met] - price[q.server[met]]) - (q.log_gain[own] - price[q.server[own]])
             held[q.start[n] : q.start[n + 1]] = False
+            fresh = joined | (group == group[q.server[own]])
             continue
-        used = np.bincount(group, minlength=len(value))
-        free = (value < _FREE / used[group]) & q.row.any(axis=1)  # servers that nobody can use have no price either
+        # Servers that nobody can use have no price either.
+        free = (value < _FREE / np.bincount(group)[group]) & q.row.any(axis=1)
         at_free = np.zeros(len(best), dtype=bool)
         at_free[user[pairs[free[q.server[pairs]]]]] = True
         leaving = pairs[at_free[user[pairs]] & ~free[q.server[pairs]]]
         if not len(leaving):
             return Greatest(tasks, not free.any(), programs)
         held[leaving] = True
-    return None if last is None else Greatest(last, False, _ROUNDS)
+        fresh = np.isin(group, group[q.server[leaving]])
+    return Greatest(tasks, False, _ROUNDS)
 
 
 def _exact(q: Equations, log_price: Array, pairs: Index, part: Array) -> Array:
@@ -140,10 +144,11 @@ def _program(q: Equations, pairs: Index, group: Index, total: Array) -> tuple[Ar
     of_group = np.zeros(len(split), dtype=np.intp)
     of_group[number] = group[server[several]]
     rise = sp.csr_matrix((-np.ones(len(split)), (np.arange(len(split)), of_group)), shape=(len(split), groups))
-    rows = np.flatnonzero(q.row.ravel())
+    uses = sp.hstack([whole, parts], format="csr")
+    rows = np.flatnonzero(np.diff(uses.indptr))
     answer = linprog(
         np.concatenate([-np.ones(groups), np.zeros(count)]),
-        A_ub=sp.hstack([whole, parts], format="csr")[rows],
+        A_ub=uses[rows],
         b_ub=np.ones(len(rows)),
         A_eq=sp.hstack([rise, sums], format="csr") if count else None,
         b_eq=np.zeros(len(split)) if count else None,
@@ -163,19 +168,14 @@ def _program(q: Equations, pairs: Index, group: Index, total: Array) -> tuple[Ar
     return s, tasks, value.reshape(servers, size).sum(axis=1)
 
 
-def _meeting(q: Equations, price: Array, risen: Array, group: Index, pairs: Index, held: Mask) -> tuple[int, float]:
+def _meeting(q: Equations, price: Array, risen: Array, group: Index, pairs: Index) -> tuple[int, float]:
     """The first pair to become a user's best as prices go to `risen`, and the part of the way; -1 and 1 if none."""
     user = q.polytope.pair_user
-    before, after = q.log_gain - price[q.server], q.log_gain - risen[q.server]
-    free = np.where(held, -np.inf, 0.0)
     own = np.zeros(len(q.start) - 1, dtype=np.intp)
     own[user[pairs]] = pairs
-    room = (before[own][user] - before) * 1.0
-    over = after - after[own][user]
-    apart = group[q.server] != group[q.server[own]][user]
-    wrong = np.flatnonzero((over > _SAME) & apart & (free > -1))
-    # A tie given up may not be violated either.
-    wrong = np.union1d(wrong, np.flatnonzero((over > _SAME) & apart & held))
+    before, after = (q.log_gain - at[q.server] for at in (price, risen))
+    room, over = before[own][user] - before, after - after[own][user]
+    wrong = np.flatnonzero((over > _SAME) & (group[q.server] != group[q.server[own]][user]))
     if not len(wrong):
         return -1, 1.0
     parts = np.maximum(room[wrong], 0.0) / (over[wrong] + np.maximum(room[wrong], 0.0))

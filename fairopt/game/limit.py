@@ -35,7 +35,7 @@ _FIRST, _FACTOR, _LAST = 64.0, 2.0, 4096.0
 _GOOD = 2e-8
 
 #: Temperatures below which the greatest allocation is looked for.
-_TRIES = (1e-4, 1e-6, 2e-8)
+_TRIES = (1e-5, 1e-7)
 
 _SHORT = "PS-DSF near the limit of alphaPF-VDS: its equilibria were not followed far enough to settle the last digits"
 _OTHER = "PS-DSF found by best responses: not the limit of alphaPF-VDS, and not unique"
