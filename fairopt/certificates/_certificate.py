@@ -67,8 +67,10 @@ def feasibility(cluster: Cluster, tasks: Array | Split, limits: Array | None = N
     total = tasks.user_tasks if isinstance(tasks, Split) else table.sum(axis=1)
     with np.errstate(over="ignore"):  # a limit of zero
         over_limit = np.where(total > 0, total / np.maximum(limits, np.finfo(float).tiny), 0.0) - 1
-    negative = np.divide(-table, on.gamma, out=np.zeros_like(table), where=table < 0)
-    worst = max(0.0, float(over.max()), float(over_limit.max()), float(negative.max()))
+    below = np.zeros(len(total))
+    for n in np.flatnonzero((table < 0).any(axis=1)):
+        below[n] = np.divide(-table[n], on.gamma[n], out=np.zeros(len(on.servers)), where=table[n] < 0).max()
+    worst = max(0.0, float(over.max()), float(over_limit.max()), float(below.max()))
     if worst == 0.0:
         return 0.0, "feasible"
     if worst == over.max():
@@ -76,4 +78,4 @@ def feasibility(cluster: Cluster, tasks: Array | Split, limits: Array | None = N
         return worst, f"{cluster.resources[r]!r} of {cluster.servers[i]!r} overused"
     if worst == over_limit.max():
         return worst, f"user {cluster.users[int(over_limit.argmax())]!r} above its task limit"
-    return worst, f"user {cluster.users[int(negative.max(axis=1).argmax())]!r} has negative tasks"
+    return worst, f"user {cluster.users[int(below.argmax())]!r} has negative tasks"

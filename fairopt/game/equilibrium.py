@@ -76,13 +76,11 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
 
 
 def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
-    """The interior point first, since it is fast; the path where it fails; then both with other parameters."""
-    for attempt in ATTEMPTS[:1] if start is None else (FOLLOW, *ATTEMPTS[:1]):
+    """The interior point first, since it is fast; the path where it fails."""
+    for attempt in ATTEMPTS if start is None else (FOLLOW, *ATTEMPTS):
         yield from _attempt(method, attempt, aim, start if attempt is FOLLOW else None)
     for mu in _BEGIN:
         yield from follow(method, aim, mu)
-    for attempt in ATTEMPTS[1:]:
-        yield from _attempt(method, attempt, aim, None)
 
 
 def _attempt(method: Equations, attempt: Attempt, aim: float, start: Point | None) -> Iterator[Found]:

@@ -34,7 +34,7 @@ Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (re
 _SINGLE, _LEAST_WEIGHT = 1e-4, 1e-5
 _LEAST_MU = 1e-15
 #: After so many short steps there is little hope left.
-_JAMMED = 14
+_JAMMED = 45
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Parameters of one run: `a <= homotopy/mu` (0: a stays k), and below which mu the second phase starts."""
+    """Parameters of one run: `a <= homotopy/mu`, and below which mu the second phase starts."""
 
     homotopy: float
     second: float
@@ -60,7 +60,7 @@ class Attempt:
 #: From a point of another alpha, at once in the second phase; such a point is kept where mu first falls below this.
 FOLLOW, _KEPT = Attempt(np.inf, np.inf), 0.1
 
-ATTEMPTS = (Attempt(0.03, 1e-2), Attempt(0.1, 3e-3), Attempt(0.0, 1e-2), Attempt(0.1, 1e-3))
+ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))
 
 
 def run(
@@ -73,7 +73,7 @@ def run(
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
-        if alpha > k and not second and (((a == alpha or not attempt.homotopy) and mu < attempt.second) or still > 2):
+        if alpha > k and not second and ((a == alpha and mu < attempt.second) or still > 2):
             second, a, still = True, alpha, 0
             point = equations.lifted(point, a)
         here = _Here(equations, point, a, a if second else k)

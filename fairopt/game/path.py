@@ -26,9 +26,11 @@ Step = tuple[Array, Array, Array, float]  # of log prices, log levels, tasks, lo
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
 #: A point is on the curve when nothing is wrong by more than this part of mu.
-_NEAR = 0.1
+_NEAR = 0.3
 #: The first step, the longest and the shortest.
-_STEP, _LONGEST, _SHORTEST = 0.5, 3.0, 1e-7
+_STEP, _LONGEST, _SHORTEST = 0.5, 2.0, 1e-7
+#: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
+_TYPICAL = 10.0
 #: By what the next step differs from one that took so many corrections.
 _GROW = (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6)
 #: Corrections may make matters so much worse before they get better.
@@ -71,7 +73,7 @@ def follow(equations: Equations, tol: float, mu: float = 3.0, budget: int = 1000
         tangent = _towards(here, here.tangent(), before)
         solved += 1
         while True:
-            ahead, turns = place.moved(tangent, step), 0
+            ahead, turns, worst = place.moved(tangent, step), 0, np.inf
             while turns < len(_GROW):
                 # Units follow the point, but not while the last digits are found; where they jump, they are held.
                 units = kept if hold else _units(equations, ahead) if turns < 2 else units
@@ -139,7 +141,8 @@ class _Smoothed:
     def product(self, one: Step, other: Step) -> float:
         """Inner product of steps: log prices in the power of slacks, tasks in the user's own."""
         parts = one[2] * other[2] / self.total[self.equations.polytope.pair_user] ** 2
-        return float(self.power * (one[0] * other[0]).sum() + parts.sum() + one[3] * other[3])
+        scale = min(1.0, _TYPICAL / self.equations.row.sum())
+        return float(scale * (self.power * (one[0] * other[0]).sum() + parts.sum()) + one[3] * other[3])
 
     @property
     def _rates(self) -> tuple[Array, Array, Array]:
