@@ -7,8 +7,8 @@ resource by rho = 9 tau:
     l_ni = log(phi_n gamma_ni) - p_i,   x_n = exp(tau log sum_i e^(l_ni/tau)),   x_ni = x_n softmax(l_n/tau)_i,
     F_i(p) = rho log sum_r use_ir^(1/rho) = 0.
 
-Use falls in a server's own price and rises in all others' (tau < 1), and `F(p + t) = F(p) - t`: minus the Jacobian is an
-M-matrix whose rows add up to one, so that Newton's equations can always be solved. tau falls from 0.3, faster while
+Use falls in a server's own price and rises in all others' (tau < 1), and `F(p + t) = F(p) - t`: minus the Jacobian is
+an M-matrix whose rows add up to one, so that Newton's equations can always be solved. tau falls from 0.3, faster while
 that is easy, and goes back where it is not; prices are extrapolated in tau. `greatest` finds the exact allocation from
 the ties that are left.
 """
