@@ -48,6 +48,11 @@ def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equat
         if psdsf.applies(method):
             for exact in _greatest(method):
                 yield method, exact
+                # One round of exact responses takes away what the linear program's tolerance has left.
+                rounded = Sweeps.of(method, np.inf)
+                state = rounded.start(exact.point.tasks)
+                rounded.gauss_seidel(state)
+                yield method, replace(exact, point=replace(exact.point, tasks=state.tasks))
         last: Found | None = None
         kept: list[Array] = []
         guess: Array | None = None
