@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.game import limit, psdsf
+from fairopt.game import psdsf
 from fairopt.game.equations import Equations
 from fairopt.game.greatest import greatest
 from fairopt.papers import instance
@@ -130,7 +130,7 @@ def test_order_units_and_parts_do_not_matter() -> None:
         assert len(merged.servers) == 4
 
 
-def test_task_counts_that_do_not_bind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_counts_that_do_not_bind() -> None:
     shared = cluster(5)
     free = fo.PSDSF().solve(shared, 1e-9).user_tasks
     loose = fo.PSDSF().solve(shared.replace(max_tasks=1.001 * free), 1e-9).user_tasks
@@ -146,4 +146,3 @@ def test_it_applies_where_every_user_of_a_server_needs_all_of_it() -> None:
     method = equations(fo.Cluster(capacity, demand, eligible=eligible))
     assert psdsf.applies(method)
     assert not psdsf.applies(equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])))
-    assert limit.psdsf is psdsf
