@@ -65,9 +65,9 @@ class Allocation:
         Feasibility and optimality, computed without the solver.
     criterion : Criterion
         What was optimised.
-    prices : (servers, resources) or None
+    prices : (servers, resources) or None; for max-min (levels, servers, resources)
         `lambda[i,r]` per resource unit, on the scale where users' budgets sum to the sum of weights
-        (for the game, each server on its own scale); the witness of the certificate.
+        (for the game, each server on its own scale, for max-min any); the witness of the certificate.
     stats : Stats
     notes : tuple of str
         What the reader should know: that servers were pooled, who cannot run anything.

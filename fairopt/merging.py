@@ -67,7 +67,7 @@ class Merging:
 
     def split_prices(self, prices: Array | None) -> Array | None:
         """Prices per resource unit are the same on every part of a merged server."""
-        return None if prices is None else prices[self.server_of]
+        return None if prices is None else prices[..., self.server_of, :]
 
 
 def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging:

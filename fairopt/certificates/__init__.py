@@ -30,9 +30,12 @@ def judge(
     """The certificate of `tasks` (users, servers), a table or split, under `criterion`, and the prices that prove it.
 
     `prices` (servers, resources) are a hint from whoever made the tasks: better ones make the bound sharper, wrong
-    ones cannot make it pass. The prices returned are `None` where max-min has a certificate of another kind.
+    ones cannot make it pass. For max-min they may be one set per level, (levels, servers, resources). The prices
+    returned are `None` where others, or none, prove it.
     """
     tasks = tasks if isinstance(tasks, Split) else np.asarray(tasks, dtype=float)
+    if prices is not None and prices.ndim > 2 and not _is_maxmin(criterion):
+        prices = None  # made for max-min: no hint here
     measure = "lexicographic rise" if _is_maxmin(criterion) else _MEASURE[criterion.scope]
     limits = criterion.limits(cluster)
     if criterion.scope == "each":
@@ -60,7 +63,7 @@ def _optimality(
         criterion = replace(criterion, share=virtual_share_per_task(merging.cluster))
     first = np.unique(merging.server_of, return_index=True)[1]
     optimal, proof, found = _judge(
-        merging.cluster, split.merged, criterion, limits, None if prices is None else prices[first]
+        merging.cluster, split.merged, criterion, limits, None if prices is None else prices[..., first, :]
     )
     return optimal, merging.split_prices(proof), found
 
@@ -77,7 +80,7 @@ def _judge(
     if not np.isinf(criterion.alpha):
         return duality_gap(polytope, tasks, criterion, prices)
     if cluster.shape[1] > 1:
-        return (*_without_prices(lexicographic_rise(polytope, tasks, criterion)),)
+        return lexicographic_rise(polytope, tasks, criterion, prices)
     if not len(polytope.users):
         return 0.0, None, "no user can run anything"
     users = polytope.users
@@ -85,7 +88,3 @@ def _judge(
     x = tasks[users, 0]
     rise = rises(cluster.demand[users], cluster.capacity[0], x, own.levels(x), x, limits[users])
     return float(rise.max()), None, f"user {cluster.users[users[int(rise.argmax())]]!r} could rise"
-
-
-def _without_prices(found: tuple[float, str]) -> tuple[float, None, str]:
-    return found[0], None, found[1]

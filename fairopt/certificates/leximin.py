@@ -1,8 +1,9 @@
 """Lexicographic max-min: nobody can rise without taking from somebody at or below its own level.
 
 x is the lexicographic optimum over a convex set iff that holds for every user, re-shuffling over servers
-allowed. One linear program per distinct level: `max sum of relative rises` of the users at that level, while all
-at or below it keep theirs. Its duals prove a bound on each single rise, which arithmetic checks.
+allowed. Prices prove it by arithmetic alone, see `proved`: hints from whoever made x, one set of prices per level or
+one for all. For users whom the hints do not hold, one linear program per distinct level: `max sum of relative rises`
+of the users at that level, while all at or below it keep theirs; its duals are such prices.
 With one server no program is needed: see `bottleneck`.
 """
 
@@ -20,31 +21,83 @@ Array = NDArray[np.float64]
 
 #: Levels closer than this are one level; the width of such a group counts as a violation.
 SAME_LEVEL = 1e-7
+#: Users whom a hint holds to this are not asked about again in a linear program.
+_ENOUGH = 1e-6
 
 
-def lexicographic_rise(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[float, str]:
-    """Largest relative rise in tasks that some user could get, and who."""
+def lexicographic_rise(
+    polytope: Polytope, tasks: Array, criterion: Criterion, prices: Array | None = None
+) -> tuple[float, Array | None, str]:
+    """Largest relative rise in tasks that some user could get, prices if they prove it alone, and who.
+
+    `prices` (servers, resources) or (levels, servers, resources) are a hint.
+    """
     users = polytope.cluster.users
     if not len(polytope.users):
-        return 0.0, "no user can run anything"
+        return 0.0, None, "no user can run anything"
     own = criterion.restrict(polytope.users)
     x = polytope.tasks @ polytope.fractions(tasks)
     if not (x > 0).all():
-        return np.inf, f"user {users[polytope.users[int(np.argmin(x))]]!r} runs nothing, although it could"
+        return np.inf, None, f"user {users[polytope.users[int(np.argmin(x))]]!r} runs nothing, although it could"
     level = own.levels(x)
     to_limit = polytope.limit / x - 1
+    groups = _groups(level)
+    rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices)
+    rise = np.minimum(rise, np.maximum(to_limit, 0.0))
+    alone = prices is not None
     worst, where = 0.0, "nobody can rise"
-    for group in _groups(level):
+    for group in groups:
         width = float(level[group].max() / level[group].min()) - 1
-        hungry = group[to_limit[group] > SAME_LEVEL]
-        rise = 0.0
+        hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > _ENOUGH)]
         if len(hungry):
+            alone = False
             keep = np.flatnonzero(level <= level[group].max())
-            rise = _rise(polytope, x, keep, hungry)
-        if max(rise, width) > worst:
-            worst = max(rise, width)
-            where = f"user {users[polytope.users[(hungry if len(hungry) else group)[0]]]!r} could rise"
-    return worst, where
+            rise[hungry] = np.minimum(rise[hungry], _rise(polytope, x, keep, hungry))
+        highest = group[int(np.argmax(np.where(to_limit[group] > SAME_LEVEL, rise[group], 0.0)))]
+        found = float(rise[highest]) if to_limit[highest] > SAME_LEVEL else 0.0
+        if max(found, width) > worst:
+            worst = max(found, width)
+            where = f"user {users[polytope.users[highest]]!r} could rise"
+    return worst, prices if alone else None, where
+
+
+def proved(polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], prices: Array) -> Array:
+    """What prices prove of the relative rise of each user, (users,); infinite where they prove nothing.
+
+    With prices of whole capacities `lambda >= 0`, `P_n` what the tasks of n cost where they cost least, and x' any
+    allocation that leaves `keep`, everyone at or below a level, their tasks:
+
+        sum_keep P_n (x'_n/x_n - 1)  <=  sum lambda idle + sum_keep (paid_n - P_n) + sum_others paid_n  =  gap,
+
+    so that n rises by at most `gap / P_n`. All terms are >= 0 and none is a difference of large numbers. Each user gets
+    the best of all sets of prices, each of which holds for every level.
+    """
+    fractions = polytope.fractions(tasks)
+    x = polytope.tasks @ fractions
+    start = np.searchsorted(polytope.pair_user, np.arange(len(x)))
+    capacity = polytope.cluster.capacity
+    idle = np.zeros_like(capacity)
+    idle[polytope.row_server, polytope.row_resource] = np.maximum(1 - polytope.used(tasks), 0.0)
+    rank = np.empty(len(x), dtype=np.intp)
+    for g, group in enumerate(groups):
+        rank[group] = g
+    best = np.full(len(x), np.inf)
+    part = fractions * polytope.gamma / x[polytope.pair_user]
+    for unit in np.nan_to_num(prices.reshape(-1, *capacity.shape), posinf=0.0):
+        whole = np.maximum(unit, 0.0) * capacity
+        rows = whole[polytope.row_server, polytope.row_resource]
+        if not np.isfinite(rows).all() or not rows.any():
+            continue
+        cost = polytope.price_per_task(rows) * x[polytope.pair_user]
+        least = np.minimum.reduceat(cost, start)
+        above = np.add.reduceat(part * (cost - least[polytope.pair_user]), start)
+        own = np.bincount(rank, np.maximum(above, 0.0), len(groups)).cumsum()
+        paid = np.bincount(rank, np.maximum(least + above, 0.0), len(groups))
+        others = np.append(paid[::-1].cumsum()[::-1][1:], 0.0)
+        gap = (float((whole * idle).sum()) + own + others)[rank]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            best = np.fmin(best, np.where(least > 0, gap / least, np.inf))
+    return best
 
 
 def _groups(level: Array) -> list[NDArray[np.intp]]:

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 #: A flop of the sum over pairs costs about so many of a matrix product.
-_LOOP_COST = 15.0
+_LOOP_COST = 45.0
 #: Added to the diagonal, relatively: where prices are not unique, rounding must not choose them.
 _DAMPING = 1e-13
 

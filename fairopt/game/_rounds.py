@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ._filling import fill
+from ..engines._filling import fill
 from ._response import respond
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)
@@ -32,7 +32,7 @@ def play(server, first, pairs, pair_user, alpha, log_gain, per_task, use, limit,
         asked[k] = per_task[p]
         needs[k] = use[p]
     if alpha == np.inf:
-        fill(np.exp(gain), asked, needs, elsewhere, room, q[server], answer)
+        fill(np.exp(gain), asked, elsewhere, room, q[server], answer)
     else:
         respond(alpha, gain, asked, needs, elsewhere, room, q[server], answer)
     change = 0.0

@@ -21,7 +21,7 @@ from ..polytope import Polytope
 from .equations import Equations, Point
 from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
 from .limit import limit
-from .path import follow
+from .path import PATHS, follow
 from .polish import polish
 from .sweeps import Sweeps
 
@@ -29,8 +29,6 @@ Array = NDArray[np.float64]
 
 #: The engine aims at this part of the tolerance, as its own measure is not quite the judge's.
 _AIM = 0.3
-#: Where paths begin.
-_BEGIN = (3.0, 0.5)
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
 
@@ -79,8 +77,8 @@ def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[
     """The interior point first, since it is fast; the path where it fails."""
     for attempt in ATTEMPTS if start is None else (FOLLOW, *ATTEMPTS):
         yield from _attempt(method, attempt, aim, start if attempt is FOLLOW else None)
-    for mu in _BEGIN:
-        yield from follow(method, aim, mu)
+    for mu, near in PATHS:
+        yield from follow(method, aim, mu, near)
 
 
 def _attempt(method: Equations, attempt: Attempt, aim: float, start: Point | None) -> Iterator[Found]:

@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 Step = tuple[Array, Array, Array, float]  # of log prices, log levels, tasks, log mu
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
-#: A point is on the curve when nothing is wrong by more than this part of mu.
-_NEAR = 0.3
+#: Where to begin, and by what part of mu something may be wrong on the curve: the next ones more careful.
+PATHS = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
 #: The first step, the longest and the shortest.
 _STEP, _LONGEST, _SHORTEST = 0.5, 2.0, 1e-7
 #: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
@@ -63,9 +63,9 @@ class _Place:
         )
 
 
-def follow(equations: Equations, tol: float, mu: float = 3.0, budget: int = 1000) -> Iterator[Found]:
+def follow(equations: Equations, tol: float, mu: float = 3.0, near: float = 0.1, budget: int = 1000) -> Iterator[Found]:
     """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved."""
-    place, units, solved = _start(equations, mu)
+    place, units, solved = _start(equations, mu, near)
     step, before = _STEP, None
     while place is not None and solved < budget:
         kept, units, hold = units, _units(equations, place), False
@@ -79,14 +79,14 @@ def follow(equations: Equations, tol: float, mu: float = 3.0, budget: int = 1000
                 units = kept if hold else _units(equations, ahead) if turns < 2 else units
                 there = _Smoothed(equations, ahead, units)
                 worst = there.merit if turns == 0 else worst
-                if there.largest < _NEAR * there.mu or not there.merit <= _WORSE * worst:
+                if there.largest < near * there.mu or not there.merit <= _WORSE * worst:
                     break
                 correction = there.across(tangent, ahead.since(place), step)
                 solved += 1
                 if correction is None:
                     break
                 ahead, turns = ahead.moved(correction, _damped(equations, correction)), turns + 1
-            if turns < len(_GROW) and there.largest < _NEAR * there.mu:
+            if turns < len(_GROW) and there.largest < near * there.mu:
                 break
             step *= 0.4
             if step < 1e-4 and not hold:
@@ -222,7 +222,7 @@ def _towards(here: _Smoothed, tangent: Step, before: Step | None) -> Step:
     return tangent[0] * scale, tangent[1] * scale, tangent[2] * scale, tangent[3] * scale
 
 
-def _start(q: Equations, mu: float) -> tuple[_Place | None, Units, int]:
+def _start(q: Equations, mu: float, near: float) -> tuple[_Place | None, Units, int]:
     """The curve at `mu`, which is large: damped Newton steps."""
     first = q.begin(mu)
     total = np.add.reduceat(first.tasks, q.start[:-1])
@@ -230,7 +230,7 @@ def _start(q: Equations, mu: float) -> tuple[_Place | None, Units, int]:
     units = _units(q, place)
     for solved in range(60):
         here = _Smoothed(q, place, units)
-        if here.largest < _NEAR * here.mu:
+        if here.largest < near * here.mu:
             return place, units, solved
         step: Step = (*here._solve(here.wrong_pairs, here.wrong_rows, here.gap), 0.0)
         t = _damped(q, step)

@@ -17,7 +17,7 @@ from ..allocation import Allocation, Stats
 from ..certificates import Certificate, judge
 from ..cluster import Cluster
 from ..criteria import Criterion
-from ..engines import convex, declarative
+from ..engines import convex, declarative, native
 from ..engines.declarative import Solution
 from ..engines.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
@@ -50,6 +50,8 @@ class Mechanism(ABC):
     properties: ClassVar[str] = ""
     default_tol: ClassVar[float] = 1e-6
     merges_users: ClassVar[bool] = False
+    #: Is this lexicographic max-min, fully described by its criterion? Then there is a native engine.
+    maxmin: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -78,7 +80,7 @@ class Mechanism(ABC):
 
     def engines(self) -> tuple[str, ...]:
         """Engines that can run this mechanism, the default first."""
-        return ("declarative",)
+        return ("native", "declarative") if self.maxmin else ("declarative",)
 
     def tolerance(self, engine: str) -> float:
         """What `solve` asks of the certificate unless told otherwise."""
@@ -97,6 +99,8 @@ class Mechanism(ABC):
 
         `warm` is what an earlier solution of the same engine offered to start from.
         """
+        if engine == "native":
+            return native.solutions(cluster, criterion, tol, warm)
         return declarative.solutions(cluster, criterion, self.formulate, solver)
 
     def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, Array | None]:
@@ -129,7 +133,7 @@ class Mechanism(ABC):
         throw : bool
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
         engine, solver : str, optional
-            One of `engines()`; one of CLARABEL, HIGHS, SCS.
+            One of `engines()`; one of CLARABEL, HIGHS, SCS, which chooses the declarative engine over a native one.
         start : Allocation, optional
             An answer to a similar problem (the same cluster, another alpha): an engine that can will start from there.
 
@@ -140,9 +144,12 @@ class Mechanism(ABC):
         SolverError, NotConverged, CertificateError
             No answer reached `tol`; see `fairopt.errors` for the remedies.
         """
-        engine = self.engines()[0] if engine is None else engine
+        if engine is None:
+            engine = "declarative" if solver is not None and self.engines()[0] == "native" else self.engines()[0]
         if engine not in self.engines():
             raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(self.engines())}")
+        if engine == "native" and solver is not None:
+            raise DataError(f"the native engine of {self} takes no solver; choose engine='declarative' with {solver!r}")
         tol = self.tolerance(engine) if tol is None else tol
         if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
             raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")

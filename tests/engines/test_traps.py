@@ -297,8 +297,8 @@ def test_trap_5_optimal_and_wrong(name: str, factor: float, monkeypatch: pytest.
     monkeypatch.setattr(convex, "solve", liar("optimal", factor))
     # A lie by a tenth is a bug; one by a thousandth may be a solver short of accuracy.
     with pytest.raises(CertificateError if factor < 0.99 else (CertificateError, SolverError), match="misses tol"):
-        get(name).solve(EXAMPLE)
-    flagged = get(name).solve(EXAMPLE, throw=False)
+        get(name).solve(EXAMPLE, engine="declarative")
+    flagged = get(name).solve(EXAMPLE, throw=False, engine="declarative")
     assert flagged.flagged
     assert "misses the tolerance" in repr(flagged)
     assert flagged.stats.status == "optimal"
@@ -308,13 +308,13 @@ def test_trap_5_optimal_and_wrong(name: str, factor: float, monkeypatch: pytest.
 def test_trap_5_optimal_inaccurate_is_not_optimal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convex, "solve", liar("optimal_inaccurate", 0.99))
     with pytest.raises(SolverError, match=r"optimal_inaccurate.*Relax tol"):
-        get(name).solve(EXAMPLE)
-    assert get(name).solve(EXAMPLE, throw=False).flagged
+        get(name).solve(EXAMPLE, engine="declarative")
+    assert get(name).solve(EXAMPLE, throw=False, engine="declarative").flagged
 
 
 def test_trap_5_a_bad_status_with_a_good_answer_is_judged_by_its_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convex, "solve", liar("optimal_inaccurate", 1.0))
-    found = get("drf").solve(EXAMPLE)
+    found = get("drf").solve(EXAMPLE, engine="declarative")
     assert found.certificate.passes()
     assert found.stats.status == "optimal_inaccurate"
 
@@ -334,7 +334,7 @@ def test_trap_5_in_the_game(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_trap_5_more_than_there_is_is_cut_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """An overfull answer is scaled inside, and then judged: 1% too much of everything is not a pass either way."""
     monkeypatch.setattr(convex, "solve", liar("optimal", 1.01))
-    found = get("drf").solve(EXAMPLE, throw=False)
+    found = get("drf").solve(EXAMPLE, throw=False, engine="declarative")
     assert found.certificate.feasibility <= 1e-12
 
 
@@ -399,6 +399,9 @@ def test_a_solver_by_another_name() -> None:
 
     with pytest.raises(DataError, match=r"'gurobi' is not one of CLARABEL, HIGHS, SCS"):
         get("drf").solve(EXAMPLE, solver="gurobi")
+    assert get("drf").solve(EXAMPLE, solver="highs").stats.engine == "declarative"
+    with pytest.raises(DataError, match="native engine of DRF takes no solver"):
+        get("drf").solve(EXAMPLE, engine="native", solver="HIGHS")
     with pytest.raises(DataError, match="HiGHS solves linear programs only; choose CLARABEL or SCS"):
         get("ceei").solve(EXAMPLE, solver="highs")
 
@@ -408,7 +411,7 @@ def test_all_solvers_failing_is_a_solver_error_with_a_remedy(monkeypatch: pytest
         raise cp.error.SolverError("no luck")
 
     monkeypatch.setattr(cp.Problem, "solve", fail)
-    for name, engine in (("drf", None), ("ceei", None), ("ps-dsf", "declarative")):
+    for name, engine in (("drf", "declarative"), ("ceei", None), ("ps-dsf", "declarative")):
         with pytest.raises(SolverError, match=r"no luck.*Try another solver"):
             get(name).solve(EXAMPLE, engine=engine)
 

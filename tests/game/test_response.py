@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairopt.cluster import Cluster
 from fairopt.criteria import Criterion
-from fairopt.game._filling import fill
+from fairopt.engines._filling import fill
 from fairopt.game._response import respond
 from fairopt.game.equations import Equations
 from fairopt.game.server_problem import ServerProblem
@@ -39,7 +39,7 @@ class Server:
         q = np.zeros(self.use.shape[1]) if first is None else first.copy()
         tasks = np.empty(len(self.gain))
         if np.isinf(alpha):
-            fill(self.gain, per_task, self.use, self.elsewhere, self.room, q, tasks)
+            fill(self.gain, per_task, self.elsewhere, self.room, q, tasks)
         else:
             self.wrong = respond(alpha, np.log(self.gain), per_task, self.use, self.elsewhere, self.room, q, tasks)
         return tasks, q

@@ -371,7 +371,7 @@ def test_bad_parameters() -> None:
     for tol in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(DataError, match=r"tol is .*; it must be a number > 0"):
             get("drf").solve(EXAMPLE, tol=tol)
-    with pytest.raises(DataError, match="no engine 'warp'; it has declarative"):
+    with pytest.raises(DataError, match="no engine 'warp'; it has native, declarative"):
         get("drf").solve(EXAMPLE, engine="warp")
 
 

@@ -1,0 +1,316 @@
+"""The level of max-min by a structured interior point: Mehrotra's predictor and corrector with Gondzio's correctors.
+
+With slacks z of costs, w of capacities and v of levels, and tau_n = 1 for the rising, 0 for the held:
+
+    z = use.lambda - p,  w = 1 - sum use y,  v = sum_i y - tau t - floor,  sum tau p = 1,  y z = lambda w = p v = mu.
+
+Users are eliminated one by one (`structured`), which leaves a matrix over (server, resource), bordered for t. Where
+there are many pairs only some take part; others come in before they would carry anything. The iterates keep all
+linear equations but those of held users. Slow progress is in the problem: on dense clusters with no two servers alike
+this takes up to fifty steps, the interior point of HiGHS nearly a hundred.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import structured
+from .level import LEAST_GAP, Found, Level, bound, by_simplex, everyone_stopped, judged
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+Steps = tuple[Array, Array, Array, Array, Array, Array, float]  # of y, z, lambda, w, p, v and t
+
+#: More pairs per user than this, and only some take part: the cheapest and some at random, then as prices say.
+_MANY, _CHEAPEST, _RANDOM, _ENTERING = 40, 8, 12, 8
+#: A pair comes in when it would carry more than about one part in so many of its user's level. Above the gap _LOOSE its
+#: product is at least _LEAST of the average, even where capacities leave no room for that.
+_NEAR, _LEAST, _LOOSE = 30.0, 0.1, 0.1
+#: A corrector must lengthen the step by this much.
+_MORE = 0.01
+_MAX_STEPS, _CORRECTORS, _BALANCING = 100, 8, 15
+#: Off the diagonal single precision is enough above this gap.
+_SINGLE = 1e-3
+#: Above this gap an answer is no answer.
+_WRONG = 1e-4
+#: Most pairs for which a simplex method is tried.
+_SIMPLEX = 30_000
+_TINY = 1e-300
+
+
+def highest(problem: Level, rng: np.random.Generator, wanted: float = LEAST_GAP) -> Found | None:
+    """The best point and prices: from the interior point, or from a simplex method where that gets stuck."""
+    found = _interior(problem, rng, wanted)
+    if found.gap < _WRONG or len(problem.server) > _SIMPLEX:
+        return found
+    return by_simplex(problem)
+
+
+def _interior(problem: Level, rng: np.random.Generator, wanted: float) -> Found:
+    point = Point(problem, rng)
+    best = found = point.found(0)
+    still = 0
+    for number in range(1, _MAX_STEPS + 1):
+        stopped = point.problem.stopped(found.low)
+        if not stopped.rising.any():
+            return everyone_stopped(found, stopped)
+        if (stopped.rising != point.problem.rising).any():
+            point.hold(stopped)
+            best = point.found(number)
+        if not point.active.all():
+            point.take_in(best.gap)
+        length = point.step(min(best.gap, 1.0))
+        if not np.isfinite(point.mu):
+            break
+        found = point.found(number)
+        still = 0 if found.gap < 0.9 * best.gap or not np.isfinite(best.gap) else still + 1
+        best = found if found.gap <= best.gap else best
+        if best.gap <= wanted:
+            return _settled(point, best, number)
+        if still > 12 or (length < 1e-4 and still > 3):
+            break
+    return best
+
+
+def _settled(point: Point, best: Found, number: int) -> Found:
+    """One step beyond what the gap can show: it takes idle capacity and surplus down to rounding."""
+    point.step(best.gap)
+    found = point.found(number + 1) if np.isfinite(point.mu) else best
+    return found if found.gap <= 2 * best.gap else best
+
+
+class Point:
+    """A point on its way."""
+
+    def __init__(self, problem: Level, rng: np.random.Generator) -> None:
+        self.problem = problem
+        users, resources = len(problem.rising), problem.use.shape[1]
+        self.row: Mask = np.zeros((problem.servers, resources), dtype=bool)
+        for r in range(resources):
+            self.row[problem.server[problem.use[:, r] > 0], r] = True
+        self.lam: Array = self.row.astype(float)
+        worth = bound(problem, self.lam)[1]
+        self.active: Mask = np.ones(len(problem.server), dtype=bool)
+        if len(problem.server) > _MANY * users:
+            self.active = self._some(worth, rng)
+        self._select()
+        self._begin(worth)
+
+    def _some(self, worth: Array, rng: np.random.Generator) -> Mask:
+        from . import _columns
+
+        q = self.problem
+        active = np.zeros(len(q.server), dtype=bool)
+        _columns.enter(q.start, q.server, q.use, self.lam, np.full(len(worth), np.inf), _CHEAPEST, active)
+        count = np.diff(q.start)
+        drawn = q.start[:-1, None] + (rng.random((len(count), _RANDOM)) * count[:, None]).astype(np.intp)
+        active[drawn.ravel()] = True
+        return active
+
+    def _select(self) -> None:
+        """The arrays over pairs that take part."""
+        q = self.problem
+        self.at: Index = np.flatnonzero(self.active)
+        self.start = np.searchsorted(self.at, q.start)
+        self.user: Index = np.repeat(np.arange(len(q.rising)), np.diff(self.start))
+        self.server, self.use = q.server[self.at], q.use[self.at]
+
+    def _begin(self, worth: Array) -> None:
+        """Strictly feasible, but for the held: equal prices of whole capacities, and loads about balanced."""
+        q = self.problem
+        self.tau = q.rising.astype(float)
+        total = worth[q.rising].sum()
+        self.lam = self.lam / (0.9 * total)
+        self.p = worth / total
+        self.z = np.maximum(self.cost(self.lam) - self.p[self.user], 0.1 * self.p[self.user])
+        part = 1 / self.z
+        part /= self._sums(part)[self.user]
+        want = self.tau[self.user]
+        for _ in range(_BALANCING):
+            load = self.priced(part * want).max(axis=1)
+            part *= np.where(load > 0, load, 1.0)[self.server] ** -0.5
+            part /= self._sums(part)[self.user]
+        least = 0.5 / max(float(self.priced(part * want).max()), _TINY)
+        self.y = part * np.where(q.rising, least, np.maximum(q.floor, _TINY))[self.user]
+        self.t = least / 1.2
+        self.w = np.where(self.row, np.maximum(1 - self.priced(self.y), 0.1), 1.0)
+        self.v = np.where(q.rising, 0.2 * self.t, 0.1 * np.maximum(q.floor, _TINY))
+        self._residuals()
+
+    def _sums(self, pairs: Array) -> Array:
+        return np.asarray(np.add.reduceat(pairs, self.start[:-1]))
+
+    def cost(self, prices: Array) -> Array:
+        """What the pairs that take part cost, (pairs,)."""
+        from . import _columns
+
+        result = np.empty(len(self.server))
+        _columns.costs(self.server, self.use, prices, result)
+        return result
+
+    def priced(self, amount: Array) -> Array:
+        """`sum_n use_nir amount_ni`, (servers, resources)."""
+        from . import _columns
+
+        result = np.zeros(self.row.shape)
+        _columns.used(self.server, self.use, amount, result)
+        return result
+
+    def _residuals(self) -> None:
+        self.dual = self.cost(self.lam) - self.p[self.user] - self.z
+        self.have = self._sums(self.y)
+        self.short = self.have - np.where(self.problem.rising, self.t, self.problem.floor) - self.v
+        self.take = self.priced(self.y)
+        self.excess = np.where(self.row, 1 - self.take - self.w, 0.0)
+        self.sum = 1 - float(self.p @ self.tau)
+
+    @property
+    def mu(self) -> float:
+        """The average product."""
+        total = float(self.y @ self.z + (self.lam * self.w)[self.row].sum() + self.p @ self.v)
+        return float(total / (len(self.y) + self.row.sum() + len(self.p)))
+
+    def found(self, steps: int) -> Found:
+        """The point made feasible, and what its prices prove."""
+        return judged(self.problem, None if self.active.all() else self.at, self.y, self.lam, steps)
+
+    def step(self, gap: float) -> float:
+        """Predictor, corrector and centring correctors; returns the shorter of the two step lengths."""
+        mu, refine = self.mu, 1 if gap > 1e-6 else 2
+        newton = _Newton(self, single=gap > _SINGLE)
+        yz, lw, pv = self.y * self.z, np.where(self.row, self.lam * self.w, 0.0), self.p * self.v
+        aim = newton.direction(-yz, -lw, -pv, refine)
+        primal, dual = self._longest(aim)
+        after = sum(float(product.sum()) for product in self._products(aim, primal, dual))
+        centre = after / (len(self.y) + self.row.sum() + len(self.p)) / mu
+        target = min(max(centre**3, 1e-8), 0.5) * mu
+        ry, rv = target - yz - aim[0] * aim[1], target - pv - aim[4] * aim[5]
+        rw = np.where(self.row, target - lw - aim[2] * aim[3], 0.0)
+        steps = newton.direction(ry, rw, rv, refine)
+        primal, dual = self._longest(steps)
+        for _ in range(_CORRECTORS):
+            if min(primal, dual) > 0.95:
+                break
+            products = self._products(steps, min(1.0, primal + 0.3), min(1.0, dual + 0.3))
+            # Gondzio: what to add so that no product is far from the target.
+            more = [np.maximum(np.clip(a, 0.1 * target, 10 * target) - a, -10 * target) for a in products]
+            ty, tw, tv = ry + more[0], np.where(self.row, rw + more[1], 0.0), rv + more[2]
+            other = newton.direction(ty, tw, tv, refine)
+            longer = self._longest(other)
+            if min(longer) < min(primal, dual) + _MORE:
+                break
+            ry, rw, rv, steps = ty, tw, tv, other
+            primal, dual = longer
+        back = min(max(0.9, 1 - gap), 0.99995) if min(primal, dual) > 0.9 else 0.9
+        primal, dual = back * primal, back * dual
+        dy, dz, dlam, dw, dp, dv, dt = steps
+        self.y, self.w = self.y + primal * dy, self.w + primal * dw
+        self.v, self.t = self.v + primal * dv, self.t + primal * dt
+        self.z, self.lam, self.p = self.z + dual * dz, self.lam + dual * dlam, self.p + dual * dp
+        self._residuals()
+        return min(primal, dual)
+
+    def _longest(self, steps: Steps) -> tuple[float, float]:
+        """The longest steps, at most 1, after which nothing is negative: primal and dual."""
+        dy, dz, dlam, dw, dp, dv, _ = steps
+        primal = ((self.y, dy), (self.w[self.row], dw[self.row]), (self.v, dv))
+        dual = ((self.z, dz), (self.lam[self.row], dlam[self.row]), (self.p, dp))
+        lengths = [1 / max(1.0, *(float((-d / a).max()) for a, d in pairs)) for pairs in (primal, dual)]
+        return lengths[0], lengths[1]
+
+    def _products(self, steps: Steps, primal: float, dual: float) -> tuple[Array, Array, Array]:
+        dy, dz, dlam, dw, dp, dv, _ = steps
+        lw = np.where(self.row, (self.lam + dual * dlam) * (self.w + primal * dw), 0.0)
+        return (self.y + primal * dy) * (self.z + dual * dz), lw, (self.p + dual * dp) * (self.v + primal * dv)
+
+    def take_in(self, gap: float) -> None:
+        """Cheap pairs that were left out come in with little, in a way that keeps the equations."""
+        from . import _columns
+
+        q, mu = self.problem, self.mu
+        near = _NEAR * mu / np.maximum(self.have, _TINY)
+        if not _columns.enter(q.start, q.server, q.use, self.lam, self.p + near, _ENTERING, self.active):
+            return
+        old, y, z = self.at, self.y, self.z
+        self._select()
+        place = np.searchsorted(self.at, old)
+        new = np.ones(len(self.at), dtype=bool)
+        new[place] = False
+        # A user's worth falls below what its new pairs cost.
+        cost = self.cost(self.lam)
+        least = np.minimum.reduceat(np.where(new, cost - (0.1 * near)[self.user], np.inf), self.start[:-1])
+        worth = np.maximum(np.minimum(least, self.p), 0.5 * np.minimum.reduceat(cost, self.start[:-1]))
+        self.z = np.maximum(cost - worth[self.user], _TINY)
+        self.z[place] = z + (self.p - worth)[self.user[place]]
+        self.p = worth
+        more = np.where(new, np.minimum(mu / self.z, 0.1 * self.have[self.user]), 0.0)
+        room = np.minimum(1.0, 0.3 * self.w / np.maximum(self.priced(more), _TINY))
+        more *= np.where(self.use > 0, room[self.server], 1.0).min(axis=1)
+        short = np.where(new, np.maximum(_LEAST * mu / self.z - more, 0.0), 0.0)
+        self.y = more
+        self.y[place] = y * (1 - self._sums(more) / self.have)[self.user[place]]
+        self.w = np.where(self.row, self.w + self.take - self.priced(self.y), 1.0)
+        if gap > _LOOSE:
+            self.y = self.y + short
+        self._residuals()
+
+    def hold(self, problem: Level) -> None:
+        """Go on with some of the rising held at their caps."""
+        stop = self.problem.rising & ~problem.rising
+        self.problem, self.tau = problem, problem.rising.astype(float)
+        self.v = np.where(stop, np.maximum(self.have - problem.floor, 0.1 * problem.floor), self.v)
+        self._residuals()
+
+
+class _Newton:
+    """Newton's equations at one point, factorised."""
+
+    def __init__(self, at: Point, single: bool) -> None:
+        self.at = at
+        self.ratio = at.y / at.z
+        loose = at.v / at.p
+        self.loose = loose
+        self.lam = np.maximum(at.lam, _TINY)
+        self.idle = np.where(at.row, at.w / self.lam, 1.0)
+        self.whole = np.add.reduceat(self.ratio, at.start[:-1]) + loose
+        self.factors = structured.factor(
+            at.start, at.server, self.ratio, at.use, at.use, loose, self.idle, single=single
+        )
+        self.border = at.priced(self.ratio * (at.tau / self.whole)[at.user])
+        self.solved = self._solve(self.border)
+        self.corner = float((at.tau / self.whole).sum() + (self.border * self.solved).sum())
+
+    def _solve(self, rhs: Array) -> Array:
+        row = self.at.row
+        return np.where(row, self.factors.solve(np.where(row, rhs, 0.0).ravel()).reshape(rhs.shape), 0.0)
+
+    def direction(self, ry: Array, rw: Array, rv: Array, refine: int) -> Steps:
+        """Steps that change products by `ry`, `rw`, `rv` to the first order and remove all residuals."""
+        at = self.at
+        total = self._once(ry, rw, rv, at.dual, at.short, at.excess, at.sum)
+        nothing = np.zeros(len(ry)), np.zeros(rw.shape), np.zeros(len(rv)), np.zeros(len(ry))
+        for _ in range(refine):
+            dy, _, _, dw, dp, dv, dt = total
+            short = at.short + np.add.reduceat(dy, at.start[:-1]) - at.tau * dt - dv
+            excess = np.where(at.row, at.excess - at.priced(dy) - dw, 0.0)
+            more = self._once(*nothing, short, excess, at.sum - float(at.tau @ dp))
+            total = (*(a + b for a, b in zip(total[:6], more[:6], strict=True)), dt + more[6])  # type: ignore[assignment]
+        return total
+
+    def _once(self, ry: Array, rw: Array, rv: Array, dual: Array, short: Array, excess: Array, rest: float) -> Steps:
+        from . import _columns
+
+        at, ratio, whole = self.at, self.ratio, self.whole
+        own, c0 = np.empty(len(ry)), np.empty(len(rv))
+        rhs = np.where(at.row, rw / self.lam, 0.0) - excess
+        pairs = (at.start, at.server, at.use, ratio, whole, ry, at.z, dual)
+        _columns.right_hand(*pairs, rv, at.p, short, own, c0, rhs)
+        base = self._solve(rhs)
+        dt = (rest - float(at.tau @ (c0 / whole)) - float((self.border * base).sum())) / self.corner
+        dlam = base + dt * self.solved
+        dp, dz, dy = np.empty(len(rv)), np.empty(len(ry)), np.empty(len(ry))
+        _columns.recover(*pairs, at.tau * dt + c0, dlam, dp, dz, dy)
+        dw = np.where(at.row, rw / self.lam - self.idle * dlam, 0.0)
+        return dy, dz, dlam, dw, dp, rv / at.p - self.loose * dp, dt

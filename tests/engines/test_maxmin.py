@@ -1,0 +1,235 @@
+"""The native engine of max-min: against exact arithmetic, against the reference, and what its prices prove."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import clusters, integer_clusters
+
+from fairopt.certificates import _linear, judge
+from fairopt.cluster import Cluster
+from fairopt.engines import filling, level, level_interior, native
+from fairopt.engines.levels import Levels
+from fairopt.mechanisms import Mechanism, get
+from fairopt.polytope import Polytope
+
+from .exact import leximin, maximise
+
+Array = NDArray[np.float64]
+
+SERVERS = [get("drfh"), get("tsf"), get("task-maxmin"), get("asset-fairness", scope="servers")]
+#: Users 1..4 may run on the first servers only, each on one more: prices fall from server to server.
+NESTED = Cluster([[4, 4], [6, 3], [3, 9], [8, 8]], [[1, 1], [1, 2], [2, 1], [1, 1]], eligible=np.tri(4, dtype=bool))
+ZEROS = Cluster([[6, 0, 4], [3, 5, 0], [8, 2, 2]], [[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 0, 1], [2, 1, 1], [1, 0, 0]])
+
+
+def levels_of(mechanism: Mechanism, cluster: Cluster, tasks: Array) -> Array:
+    total = tasks.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.where(total > 0, mechanism.criterion(cluster).levels(total), 0.0)
+
+
+def test_the_exact_reference_itself() -> None:
+    one, two = Fraction(1), Fraction(2)
+    assert maximise([one, one], [[one, two], [two, one]], [Fraction(4), Fraction(4)])[0] == Fraction(8, 3)
+    # y >= 1 and y <= 3, starting outside.
+    assert maximise([-one], [[-one], [one]], [-one, Fraction(3)]) == (-1, [1])
+    shares = [Fraction(2, 9), Fraction(1, 3)]
+    assert leximin([[9, 18]], [[1, 4], [3, 1]], [[True], [True]], shares, [None, None]) == [Fraction(2, 3)] * 2
+    # Two servers of 6 and 2; the second user only fits the small one, the third has a limit.
+    found = leximin(
+        [[6], [2]], [[1], [1], [1]], [[True, True], [False, True], [True, True]], [one] * 3, [None, None, one]
+    )
+    assert found == [5, 2, 1]
+
+
+@settings(max_examples=100)
+@given(integer_clusters())
+def test_exactly(cluster: Cluster) -> None:
+    """Task max-min and DRFH against rational arithmetic: ties, zeros, limits, users who can run nowhere."""
+    capacity = [[int(value) for value in row] for row in cluster.capacity]
+    demand = [[int(value) for value in row] for row in cluster.demand]
+    limit = [None if np.isinf(q) else Fraction(q) for q in cluster.max_tasks]
+    total = [sum(column) for column in zip(*capacity, strict=True)]
+    dominant = [
+        max((Fraction(d, c) if c else Fraction(0) for d, c in zip(row, total, strict=True)), default=Fraction(0))
+        for row in demand
+    ]
+    for name, share in (("task-maxmin", [Fraction(1)] * len(demand)), ("drfh", dominant)):
+        share = [s / Fraction(w) for s, w in zip(share, cluster.weight, strict=True)]
+        wanted = leximin(capacity, demand, cluster.eligible.tolist(), share, limit)
+        found = get(name).solve(cluster, 1e-9, engine="native")
+        np.testing.assert_allclose(
+            levels_of(get(name), cluster, found.tasks), [float(w) for w in wanted], rtol=2e-9, atol=0
+        )
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(clusters(styles=("nice", "plain")), st.sampled_from(SERVERS))
+def test_agrees_with_the_declarative_problem(cluster: Cluster, mechanism: Mechanism) -> None:
+    native, reference = (mechanism.solve(cluster, engine=engine) for engine in ("native", "declarative"))
+    assert native.stats.engine == "native", native.notes
+    wanted = levels_of(mechanism, cluster, reference.tasks)
+    np.testing.assert_allclose(levels_of(mechanism, cluster, native.tasks), wanted, rtol=1e-6, atol=0)
+
+
+@settings(max_examples=60)
+@given(
+    clusters(styles=("nice", "plain"), max_users=7), st.sampled_from([get("drf"), get("mqdrf"), get("per-server-drf")])
+)
+def test_filling_agrees_with_the_declarative_problem(cluster: Cluster, mechanism: Mechanism) -> None:
+    if mechanism.name == "per-server-drf":
+        cluster = cluster.replace(max_tasks=None)
+    native, reference = (mechanism.solve(cluster, engine=engine) for engine in ("native", "declarative"))
+    assert native.stats.solver in ("water filling", "none")
+    np.testing.assert_allclose(native.tasks, reference.tasks, rtol=1e-5, atol=1e-9 * max(reference.tasks.max(), 1e-300))
+
+
+@settings(max_examples=80)
+@given(clusters(styles=("nice", "plain"), max_users=8, max_servers=6))
+def test_proved_by_arithmetic_alone(cluster: Cluster) -> None:
+    """Whatever the engine answers comes with prices that leave nothing to the judge's linear programs."""
+
+    def never(*_: object) -> None:
+        raise AssertionError("the prices did not prove it")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_linear, "maximise", never)
+        found = get("drfh").solve(cluster, engine="native")
+        assert found.certificate.residual <= 1e-6
+        assert found.certify() == found.certificate
+
+
+@settings(max_examples=100)
+@given(clusters(styles=("nice", "plain")), st.integers(0, 2**32 - 1), st.sampled_from(["own", "noise", "swap", "any"]))
+def test_no_prices_make_a_wrong_answer_pass(cluster: Cluster, seed: int, kind: str) -> None:
+    """A user with 1% less can rise by 1%, whatever prices say."""
+    mechanism = get("task-maxmin")
+    found = mechanism.solve(cluster, engine="native")
+    rng = np.random.default_rng(seed)
+    running = np.flatnonzero(found.user_tasks > 0)
+    if not len(running):
+        return
+    prices = np.zeros((1, *cluster.capacity.shape)) if found.prices is None else np.array(found.prices)
+    if kind == "noise":
+        prices = prices * rng.uniform(0, 3, prices.shape)
+    if kind == "swap":
+        prices = rng.permuted(prices, axis=1)
+    if kind == "any":
+        prices = rng.choice([0.0, 1.0, 1e-9, 1e9, np.inf, np.nan, -1.0], prices.shape)
+    wrong = np.array(found.tasks)
+    wrong[rng.choice(running)] *= 0.99
+    with np.errstate(all="ignore"):
+        certificate = judge(cluster, wrong, mechanism.criterion(cluster), prices)[0]
+    assert certificate.optimality >= 0.0099
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_any_prices_bound_the_level(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    there = rng.random((6, 3)) < 0.6
+    there[:, 0] = True
+    user, server = np.nonzero(there)
+    problem = level.Level(
+        np.searchsorted(user, np.arange(7)), server, rng.uniform(0.1, 1, (len(user), 2)), 3,
+        np.arange(6) != 2, np.where(np.arange(6) == 2, 0.1, 0.0), np.full(6, np.inf),
+    )  # fmt: skip
+    by_simplex = level.by_simplex(problem)
+    by_interior = level_interior.highest(problem, rng)
+    assert by_simplex is not None
+    assert by_interior is not None
+    assert by_simplex.gap < 1e-8
+    assert by_interior.gap < 1e-11
+    assert abs(by_simplex.low / by_interior.low - 1) < 1e-8
+    assert level.bound(problem, rng.uniform(0, 1, (3, 2)))[0] >= by_simplex.low * (1 - 1e-9)
+
+
+def test_a_stuck_interior_point_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(level_interior, "_MAX_STEPS", 1)
+    for cluster in (NESTED, ZEROS):
+        found = get("drfh").solve(cluster, engine="native")
+        assert not found.notes
+        np.testing.assert_allclose(
+            found.user_tasks, get("drfh").solve(cluster, engine="declarative").user_tasks, rtol=1e-6
+        )
+
+
+def test_the_reference_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(level_interior, "_MAX_STEPS", 1)
+    monkeypatch.setattr(level_interior, "_SIMPLEX", 0)
+    found = get("drfh").solve(NESTED, engine="native")
+    assert found.stats.engine == "declarative"
+    assert "the native engine did not reach the tolerance" in found.notes[-1]
+
+
+@pytest.mark.parametrize("cluster", [NESTED, ZEROS], ids=["nested", "zeros"])
+@pytest.mark.parametrize("mechanism", SERVERS, ids=str)
+def test_scales_and_orders_do_not_matter(mechanism: Mechanism, cluster: Cluster) -> None:
+    x = mechanism.solve(cluster, 1e-9).user_tasks
+    units = np.array([1e-4, 1e3, 7.0])[: cluster.shape[2]]
+    scaled = cluster.replace(
+        capacity=cluster.capacity * units, demand=cluster.demand * units, weight=1e4 * cluster.weight
+    )
+    np.testing.assert_allclose(mechanism.solve(scaled, 1e-9).user_tasks, x, rtol=1e-8)
+    users, servers = np.random.default_rng(1).permutation(len(x)), np.arange(cluster.shape[1])[::-1]
+    moved = cluster.select(users=[cluster.users[n] for n in users], servers=[cluster.servers[i] for i in servers])
+    np.testing.assert_allclose(mechanism.solve(moved, 1e-9).user_tasks, x[users], rtol=1e-8)
+
+
+def test_many_pairs_take_part_by_and_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    cluster = Cluster(np.exp(0.5 * rng.standard_normal((30, 3))), np.exp(0.5 * rng.standard_normal((40, 3))))
+    monkeypatch.setattr(level_interior, "_MANY", 10)
+    monkeypatch.setattr(level_interior, "_CHEAPEST", 2)
+    monkeypatch.setattr(level_interior, "_RANDOM", 1)
+    found = get("drfh").solve(cluster, 1e-9, engine="native")
+    assert found.stats.engine == "native"
+    assert (found.tasks > 0).sum() < 0.5 * found.tasks.size
+
+
+def test_limits_are_met_on_the_way_up() -> None:
+    """Users stop at 1, 2 and 3 tasks, the others share what is left: one block, no freezing but the last."""
+    cluster = Cluster(
+        [[6, 12], [12, 6]], [[1, 1]] * 5, max_tasks=[1, 2, 3, np.inf, np.inf], eligible=[[1, 1]] * 4 + [[1, 0]]
+    )
+    found = get("task-maxmin").solve(cluster, 1e-9)
+    np.testing.assert_allclose(found.user_tasks, [1, 2, 3, 3, 3], rtol=1e-9)
+
+
+def test_levels_part_where_servers_do() -> None:
+    """A poor server and a rich one, a user of both: two blocks at levels 1 and 3."""
+    cluster = Cluster([[2, 4], [6, 3]], [[1, 1], [1, 2], [1, 1]], eligible=[[1, 0], [1, 0], [1, 1]])
+    polytope = Polytope(cluster, cluster.max_tasks)
+    levels = Levels(polytope, get("task-maxmin").criterion(cluster))
+    np.testing.assert_allclose(levels.level, [1, 1, 3], rtol=1e-9)
+    assert len(levels.stages) == 2
+    assert levels.prices().shape == (2, 2, 2)
+
+
+def test_water_filling_of_a_large_pool() -> None:
+    rng = np.random.default_rng(0)
+    demand = np.exp(rng.standard_normal((20_000, 5))) * (rng.random((20_000, 5)) < 0.7)
+    demand[~demand.any(axis=1), 0] = 1.0
+    limit = np.where(rng.random(20_000) < 0.3, rng.uniform(0, 1e-4, 20_000), np.inf)
+    cluster = Cluster(np.ones((1, 5)), demand, max_tasks=limit)
+    criterion = get("drf").criterion(cluster)
+    tasks = filling.filled(Polytope(cluster, cluster.max_tasks), criterion)
+    # Rounding in sums of 20,000 users is large beside those who need little of what blocks them.
+    assert judge(cluster, tasks, criterion)[0].residual < 1e-6
+
+
+def test_who_is_handled() -> None:
+    cluster = Cluster([[9, 18]], [[1, 4], [3, 1]])
+    assert native.handles(get("drfh").criterion(cluster))
+    assert not native.handles(get("ceei").criterion(cluster))
+    assert not native.handles(get("ps-dsf").criterion(cluster))
+    for name in ("drf", "drfh", "tsf", "asset-fairness", "task-maxmin", "per-server-drf", "mqdrf"):
+        assert get(name).engines() == ("native", "declarative")
+    assert get("alpha-fair", alpha=np.inf).engines()[0] == "native"
+    assert get("alpha-fair", alpha=2.0).engines() == ("declarative",)
