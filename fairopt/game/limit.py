@@ -1,10 +1,13 @@
 """PS-DSF as the limit of alphaPF-VDS for alpha to infinity.
 
-PS-DSF allocations are not unique (catalogue item 41); the equilibria for finite alpha, as far as is known, are, and
-settle like 1/alpha. So: an equilibrium at a large alpha, followed to larger ones by Newton's method with prices
-extrapolated (`alpha log v` and log X are smooth in 1/alpha as long as the same pairs and resources bind), and the tasks
-of the last three extrapolated to 1/alpha = 0. The selection does not depend on the order of users and servers, and
-merging servers or users, exact for finite alpha, does not change it.
+PS-DSF allocations are not unique (catalogue item 41). Where demands are positive there is a greatest one, and it is the
+limit (docs/game.md): `psdsf` comes near it and `greatest` finds it, exactly and with a proof.
+
+Otherwise (zero demands, task counts that bind) the limit is followed. Equilibria for finite alpha, as far as is known,
+are unique, and settle like 1/alpha. So: an equilibrium at a large alpha, followed to larger ones by Newton's method
+with prices extrapolated (`alpha log v` and log X are smooth in 1/alpha as long as the same pairs and resources bind),
+and the tasks of the last three extrapolated to 1/alpha = 0. The selection does not depend on the order of users and
+servers, and merging servers or users, exact for finite alpha, does not change it.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..polytope import Polytope
+from . import psdsf
 from .equations import Equations, Point
+from .greatest import greatest
 from .interior import ATTEMPTS, FOLLOW, Found, run
 from .path import follow
 from .polish import polish
@@ -29,14 +34,25 @@ _FIRST, _FACTOR, _LAST = 64.0, 2.0, 4096.0
 #: An equilibrium on the way is good enough to go on from below this error.
 _GOOD = 2e-8
 
+#: Temperatures below which the greatest allocation is looked for.
+_TRIES = (1e-5, 1e-7)
+
 _SHORT = "PS-DSF near the limit of alphaPF-VDS: its equilibria were not followed far enough to settle the last digits"
 _OTHER = "PS-DSF found by best responses: not the limit of alphaPF-VDS, and not unique"
 
 
 def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equations, Found]]:
-    """The extrapolated point first; then, should it not be PS-DSF to the tolerance, best responses from there."""
+    """The greatest where there is one; the extrapolated point; should it not be PS-DSF, best responses from there."""
     method = Equations(polytope, weight, _FIRST)
     with np.errstate(all="ignore"):
+        if psdsf.applies(method):
+            for exact in _greatest(method):
+                yield method, exact
+                # One round of exact responses takes away what the linear program's tolerance has left.
+                rounded = Sweeps.of(method, np.inf)
+                state = rounded.start(exact.point.tasks)
+                rounded.gauss_seidel(state)
+                yield method, replace(exact, point=replace(exact.point, tasks=state.tasks))
         last: Found | None = None
         kept: list[Array] = []
         guess: Array | None = None
@@ -62,6 +78,22 @@ def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equat
                     break
             point = replace(last.point, tasks=state.tasks.copy())
             yield method, replace(last, point=point, error=np.nan, notes=(_OTHER,))
+
+
+def _greatest(method: Equations) -> Iterator[Found]:
+    """The greatest PS-DSF allocation, once it is proved to be that, and if no task count binds there."""
+    tries = iter(_TRIES)
+    wanted = next(tries)
+    for near in psdsf.follow(method):
+        if near.tau >= wanted:
+            continue
+        exact = greatest(method, near.log_price, near.part, near.tau)
+        if exact is not None and exact.proved:
+            if (np.add.reduceat(exact.tasks, method.start[:-1]) < method.limit * (1 - 1e-9)).all():
+                point = replace(method.begin(0.3), tasks=exact.tasks)
+                yield Found(point, np.nan, near.steps + exact.programs)
+            return
+        wanted = next(tries, 0.0)
 
 
 def _apart(method: Equations, one: Array, other: Array) -> float:

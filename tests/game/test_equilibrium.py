@@ -214,7 +214,8 @@ def test_ends_of_alpha_are_certified_or_refused(alpha: float) -> None:
 
 
 def test_ps_dsf_says_when_it_is_not_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = cluster(3, 4, 2)
+    plain = cluster(3, 4, 2, 2)
+    shared = plain.replace(demand=plain.demand * [[1, 1], [1, 1], [0, 1], [1, 0]])  # positive ones need no path
     assert not any("limit" in note for note in fo.PSDSF().solve(shared).notes)
     monkeypatch.setattr(limit, "_path", lambda *_: iter(()))
     assert any("not the limit" in note for note in fo.PSDSF().solve(shared).notes)

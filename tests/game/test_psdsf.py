@@ -1,0 +1,148 @@
+"""PS-DSF with positive demands: the greatest of its allocations, which is the limit of alphaPF-VDS."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt.game import psdsf
+from fairopt.game.equations import Equations
+from fairopt.game.greatest import greatest
+from fairopt.papers import instance
+from fairopt.polytope import Polytope
+
+Array = NDArray[np.float64]
+
+
+def cluster(seed: int, users: int = 8, servers: int = 4, resources: int = 3) -> fo.Cluster:
+    """Positive demands, weights, some placement, and one server that lacks a resource."""
+    rng = np.random.default_rng(seed)
+    capacity = rng.uniform(0.25, 5, (servers, resources))
+    if seed % 3 == 0:
+        capacity[0, 0] = 0.0
+    eligible = rng.random((users, servers)) < 0.8
+    eligible[:, -1] = True
+    return fo.Cluster(capacity, rng.uniform(0.25, 5, (users, resources)), rng.uniform(0.5, 2, users), eligible=eligible)
+
+
+def equations(shared: fo.Cluster) -> Equations:
+    polytope = Polytope(shared, shared.max_tasks)
+    return Equations(polytope, shared.weight[polytope.users], 64.0)
+
+
+def complaint(shared: fo.Cluster, tasks: Array) -> float:
+    """The definition written out: what is idle, or held by users of a higher level, of everyone's best resource."""
+    worst, totals = 0.0, tasks.sum(axis=1)
+    for n, i in zip(*np.nonzero(shared.usable), strict=True):
+        level = totals / np.where(shared.usable[:, i], shared.gamma[:, i] * shared.weight, np.inf)
+        higher = level > level[n] * (1 + 1e-9)
+        owed = []
+        for r in np.flatnonzero(shared.demand[n] > 0):
+            use = tasks[:, i] * shared.demand[:, r]
+            owed.append((shared.capacity[i, r] - use.sum() + use[higher].sum()) / shared.capacity[i, r])
+        worst = max(worst, min(owed))
+    return worst
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 6), st.integers(1, 4))
+def test_defining_condition(seed: int, users: int, servers: int, resources: int) -> None:
+    shared = cluster(seed, users, servers, resources)
+    answer = fo.PSDSF().solve(shared, 1e-9)
+    assert not any("limit" in note for note in answer.notes)
+    assert answer.certify().residual <= 1e-9
+    assert complaint(shared, np.asarray(answer.tasks)) < 1e-8
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nobody_has_more_in_any_other(seed: int) -> None:
+    """Best responses end in PS-DSF allocations, different ones; the greatest has as much for every user as each."""
+    shared = cluster(seed, 7, 3, 2)
+    most = fo.PSDSF().solve(shared, 1e-9).user_tasks
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        parts = np.where(shared.usable, rng.exponential(size=shared.gamma.shape), 0.0)
+        start = shared.gamma * parts / np.maximum(parts.sum(axis=0), 1e-300)
+        other = fo.best_response(shared, np.inf, order="random", start=start, rng=rng, tol=1e-9, throw=False)
+        if other.certify().residual <= 1e-7:
+            assert (other.user_tasks <= most * (1 + 1e-5)).all()
+
+
+def test_the_best_of_a_segment() -> None:
+    """Catalogue item 41: `x = (6, 3, 2) s`, with x1 from 4 to 74/17; and two equal servers."""
+    answer = fo.PSDSF().solve(instance("found-41"), 1e-9).user_tasks
+    np.testing.assert_allclose(answer, 74 / 17 * np.array([1, 1 / 2, 1 / 3]), rtol=1e-9)
+    pair = fo.Cluster([[1, 1], [1, 1]], [[1, 0.5], [0.5, 1]])
+    np.testing.assert_allclose(fo.PSDSF().solve(pair, 1e-9).user_tasks, [4 / 3, 4 / 3], rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_alpha_tends_to_it(seed: int) -> None:
+    """Equilibria for growing alpha come near like 1/alpha."""
+    shared = cluster(seed, 5, 3, 2)
+    most = fo.PSDSF().solve(shared, 1e-9).user_tasks
+    apart = [
+        np.abs(fo.AlphaPFVDS(alpha).solve(shared, 1e-8).user_tasks / most - 1).max() for alpha in (64.0, 256.0, 1024.0)
+    ]
+    assert apart[2] < 0.02
+    assert apart[2] < 0.5 * apart[1] < 0.25 * apart[0] or apart[0] < 1e-7
+
+
+def test_from_any_point_of_the_path() -> None:
+    """Hot or cold, whatever is proved to be the greatest is the same."""
+    several = 0
+    for seed in range(10):
+        method = equations(cluster(seed, 12, 5, 3))
+        found = []
+        with np.errstate(all="ignore"):
+            for near in psdsf.follow(method):
+                exact = greatest(method, near.log_price, near.part, near.tau) if near.tau < 0.02 else None
+                if exact is not None and exact.proved:
+                    found.append(np.add.reduceat(exact.tasks, method.start[:-1]))
+        assert found
+        several += len(found) > 3
+        for totals in found[:-1]:
+            np.testing.assert_allclose(totals, found[-1], rtol=1e-9)
+    assert several >= 8
+
+
+def test_order_units_and_parts_do_not_matter() -> None:
+    for seed in range(10):
+        shared = cluster(seed)
+        rng = np.random.default_rng(seed)
+        users, servers = rng.permutation(8), rng.permutation(4)
+        unit = 10.0 ** rng.integers(-3, 4, 3)
+        part = rng.uniform(0.1, 0.9)
+        capacity = shared.capacity[servers] * unit
+        other = fo.Cluster(
+            np.concatenate([part * capacity, (1 - part) * capacity]),
+            shared.demand[users] * unit,
+            7 * shared.weight[users],
+            eligible=np.concatenate([shared.eligible[np.ix_(users, servers)]] * 2, axis=1),
+        )
+        expected = fo.PSDSF().solve(shared, 1e-9).user_tasks
+        np.testing.assert_allclose(fo.PSDSF().solve(other, 1e-9).user_tasks, expected[users], rtol=1e-9)
+        merged = other.merge().cluster
+        assert len(merged.servers) == 4
+
+
+def test_task_counts_that_do_not_bind() -> None:
+    shared = cluster(5)
+    free = fo.PSDSF().solve(shared, 1e-9).user_tasks
+    loose = fo.PSDSF().solve(shared.replace(max_tasks=1.001 * free), 1e-9).user_tasks
+    np.testing.assert_allclose(loose, free, rtol=1e-9)
+    tight = fo.PSDSF().solve(shared.replace(max_tasks=np.where(np.arange(8) == 2, 0.5, 2.0) * free))
+    assert tight.user_tasks[2] <= 0.5 * free[2] * (1 + 1e-9)
+    assert tight.certify().passes(1e-6)
+
+
+def test_it_applies_where_every_user_of_a_server_needs_all_of_it() -> None:
+    capacity, demand = [[4, 0, 1], [3, 5, 0]], [[1, 0, 1], [1, 2, 0], [2, 0, 3], [2, 1, 0]]
+    eligible = np.array([[True, False], [False, True], [True, False], [False, True]])
+    method = equations(fo.Cluster(capacity, demand, eligible=eligible))
+    assert psdsf.applies(method)
+    assert not psdsf.applies(equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])))
