@@ -16,7 +16,7 @@ from ..allocation import Allocation, Stats
 from ..certificates import Certificate, judge
 from ..cluster import Cluster
 from ..criteria import Criterion
-from ..engines import convex, declarative
+from ..engines import convex, declarative, native
 from ..engines.declarative import Solution
 from ..engines.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
@@ -73,9 +73,10 @@ class Mechanism(ABC):
         """The instances that comparisons show by default."""
         return (cls(),)
 
-    def engines(self) -> tuple[str, ...]:
-        """Engines that can run this mechanism, the default first."""
-        return ("declarative",)
+    def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
+        """Engines that can run this mechanism (on a cluster: with its criterion there), the default first."""
+        told = type(self).certify is Mechanism.certify  # the criterion says it all
+        return ("native", "declarative") if told and criterion and native.handles(criterion) else ("declarative",)
 
     def tolerance(self, engine: str) -> float:
         """What `solve` asks of the certificate unless told otherwise."""
@@ -94,6 +95,8 @@ class Mechanism(ABC):
 
         `warm` is what an earlier solution of the same engine offered to start from.
         """
+        if engine == "native":
+            return native.solutions(cluster, criterion, tol, warm)
         return declarative.solutions(cluster, criterion, self.formulate, solver)
 
     def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, Array | None]:
@@ -120,7 +123,8 @@ class Mechanism(ABC):
         throw : bool
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
         engine, solver : str, optional
-            One of `engines()`; one of CLARABEL, HIGHS, SCS.
+            One of `engines()`, by default the first, and for the global mechanisms the next if that fails; one of
+            CLARABEL, HIGHS, SCS for the declarative engine.
         start : Allocation, optional
             An answer to a similar problem (the same cluster, another alpha): an engine that can will start from there.
 
@@ -131,33 +135,39 @@ class Mechanism(ABC):
         SolverError, NotConverged, CertificateError
             No answer reached `tol`; see `fairopt.errors` for the remedies.
         """
-        engine = self.engines()[0] if engine is None else engine
-        if engine not in self.engines():
-            raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(self.engines())}")
-        tol = self.tolerance(engine) if tol is None else tol
-        if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
-            raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
         self.check(cluster)
         seen, notes = self.prepare(cluster)
         criterion = self.criterion(seen)
+        known = self.engines(criterion)
+        if engine is not None and engine not in known:
+            raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(known)}")
+        engines = (engine,) if engine is not None else known if known[0] == "native" else known[:1]
+        if solver is not None and engine is None and "native" in engines:
+            engines = ("declarative",)
+        tol = self.tolerance(engines[0]) if tol is None else tol
+        if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
+            raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
         notes += _idle(seen, criterion)
         merging = seen.merge(users=self.merges_users)
         best, residual = None, math.inf
         failure: SolverError | None = None
-        try:
-            warm = None if start is None else start.warm
-            rule = self.criterion(merging.cluster)
-            for solution in self.solutions(merging.cluster, rule, engine, tol, solver, warm):
-                # Candidates are compared on the merged cluster, which may be a thousand times smaller.
-                reached = self.certify(merging.cluster, solution.tasks, solution.prices)[0].residual
-                if best is None or reached < residual:
-                    best, residual = solution, reached
-                if reached <= tol:
-                    break
-        except SolverError as error:
-            failure = error
+        rule = self.criterion(merging.cluster)
+        for name in engines:
+            try:
+                warm = None if start is None else start.warm
+                for solution in self.solutions(merging.cluster, rule, name, tol, solver, warm):
+                    # Candidates are compared on the merged cluster, which may be a thousand times smaller.
+                    reached = self.certify(merging.cluster, solution.tasks, solution.prices)[0].residual
+                    if best is None or reached < residual:
+                        best, residual = solution, reached
+                    if reached <= tol:
+                        break
+            except SolverError as error:
+                failure = error
+            if residual <= tol:
+                break
         if best is None:
-            raise failure or SolverError(f"{self}: the engine {engine!r} returned no answer")
+            raise failure or SolverError(f"{self}: the engine {engines[0]!r} returned no answer")
         begun = time.perf_counter()
         tasks = merging.split_tasks(best.tasks)
         certificate, prices = self.certify(seen, tasks, merging.split_prices(best.prices))
