@@ -35,7 +35,7 @@ def duality_gap(
     if not len(polytope.users):
         return 0.0, none, "no user can run anything"
     own = criterion.restrict(polytope.users)
-    x = np.bincount(polytope.pair_user, polytope.gamma * polytope.fractions(tasks), len(polytope.users))
+    x: Array = np.asarray(polytope.tasks @ polytope.fractions(tasks))
     if not (x > 0).all() and criterion.alpha > 0:
         n = polytope.users[int(np.argmin(x))]
         return np.inf, none, f"user {cluster.users[n]!r} runs nothing, although it could"

@@ -5,7 +5,6 @@ Pairs are sorted by user; `vectors` (pairs, resources) is the part of each capac
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)

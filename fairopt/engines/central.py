@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import structured
-from .welfare import Point, Residuals, Welfare
+from .welfare import COUNTS, Point, Residuals, Welfare
 
 Array = NDArray[np.float64]
 
@@ -49,6 +49,12 @@ class Newton:
         self.whole = self.slope + welfare.summed(self.weight)
         #: Users whose tasks follow from their pairs rather than from what they pay.
         self.elastic = self.slope > 0.5 * self.whole
+
+    @property
+    def wrong_worth(self) -> float:
+        """Largest error of what a task is worth, of users who count."""
+        counts = self.point.pay * self.point.total > COUNTS
+        return float(np.abs(self.wrong.rho[counts]).max(initial=0.0))
 
     @cached_property
     def factors(self) -> structured.SymmetricFactors:

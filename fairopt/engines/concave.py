@@ -33,13 +33,15 @@ from .welfare import Point, Start, Welfare
 Array = NDArray[np.float64]
 
 #: The engine aims at this part of the tolerance.
-_AIM = 0.3
+_AIM = 0.05
 #: The certificate is asked from this multiple of the tolerance on.
 _NEAR = 1e2
 #: A run that got no closer in so many steps, or came to so small products, is over.
 _PATIENCE, _LEAST_MU = 25, 1e-25
-#: Where a start for another alpha is kept.
-_KEPT = 0.1
+#: Most steps of a run from a cold and from a warm start.
+_STEPS, _WARM_STEPS = 100, 12
+#: A start for another alpha is kept where the gap is between these.
+_KEPT = 0.003, 0.1
 
 
 @dataclass(frozen=True)
@@ -58,20 +60,18 @@ class Found:
         return max(self.gap, tol), self.error if np.isfinite(self.error) else np.inf
 
 
-def run(
-    welfare: Welfare, tol: float, free: bool = True, start: Start | None = None, max_steps: int = 200
-) -> Iterator[Found]:
+def run(welfare: Welfare, tol: float, free: bool = True, start: Start | None = None) -> Iterator[Found]:
     """Newton steps; yields before each. `free`: the unit of welfare adapts."""
     at = welfare.begin() if start is None else welfare.begin_from(start)
     now = products(welfare, at)
     ratio = max(float(now.capacity[welfare.row].mean() / now.pair.mean()), 1.0)
     weights = Weights(1.0, np.sqrt(ratio))
-    best, since, warm, settle = (np.inf, np.inf), 0, None, False
-    for number in range(max_steps + 1):
+    best, since, settle, warm = (np.inf, np.inf), 0, False, start
+    for number in range((_STEPS if start is None else _WARM_STEPS) + 1):
         now = products(welfare, at)
         estimate = float(now.pair.sum() + now.capacity.sum()) / max(float(at.pay @ at.total), 1e-300)
-        if warm is None and number and estimate < _KEPT:
-            warm = Start(at, welfare.unit)
+        if number and estimate < _KEPT[1] and (warm is None or warm is start):
+            warm = Start(at, welfare.unit) if estimate > _KEPT[0] else start
         if settle:
             weights = settling(welfare, at, np.sqrt(ratio))
         newton = Newton(welfare, at, weights.mean(welfare, now), free)
@@ -93,7 +93,7 @@ def _looked_at(newton: Newton, number: int, warm: Start | None, near: bool) -> F
     if not near:
         return Found(at, fractions, np.inf, np.inf, number, warm)
     fractions = q.polytope.inside(fractions)
-    tasks = np.bincount(q.polytope.pair_user, fractions * q.polytope.gamma, len(q.unit))
+    tasks = q.summed(fractions * q.polytope.gamma)
     gap = gap_at(q.polytope, q.own, tasks, at.price[q.row])[0]
     # What each pair costs more, or less, than its user pays.
     more = at.slack + newton.wrong.pair

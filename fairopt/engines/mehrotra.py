@@ -61,8 +61,7 @@ def advance(newton: Newton, weights: Weights) -> tuple[Point, float]:
     t = longest(q, at, aim)
     after = weights.mean(q, products(q, _along(at, aim, t)))
     part = max(min(max(after / mu, 0.0) ** 3, _MOST), _LEAST)
-    off = float(np.abs(newton.wrong.rho[at.pay * at.total > COUNTS]).max(initial=0.0))
-    if off > 0.5 or t < 0.1:
+    if newton.wrong_worth > 0.5 or t < 0.1:
         part = 2 * _MOST if t > 0.1 else _POOR
     target = part * mu
     wanted = Products(

@@ -32,6 +32,8 @@ Index = NDArray[np.intp]
 _USE, _IDLE = 0.4, 0.1
 #: Users who spend less than this part of the average may fall short: their pay does not bound the step.
 COUNTS = 0.1
+#: Products of a start from another alpha are at least this part of their average.
+_CENTRED = 0.1
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,14 @@ class Welfare:
             excess=at.excess / scale[own],
             theta=0.0,
         )
-        return replace(point, theta=float(np.median(self.rho(point))))
+        point = replace(point, theta=float(np.median(self.rho(point))))
+        # Products far below the average would take many steps to grow.
+        low = _CENTRED * float((at.tasks * at.slack).mean())
+        lift = np.sqrt(np.maximum(low / (at.tasks * at.slack), 1.0))
+        low = _CENTRED * float((at.price * at.idle)[self.row].mean())
+        raised = np.sqrt(np.maximum(low / np.where(self.row, at.price * at.idle, low), 1.0))
+        point = replace(point, tasks=point.tasks * lift, slack=point.slack * lift)
+        return replace(point, total=self.summed(point.tasks), price=at.price * raised, idle=at.idle * raised)
 
     def moved(self, at: Point, step: Point, t: float) -> Point:
         """The point after a part t of a step; users who hardly count may be stopped short."""
