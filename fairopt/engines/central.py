@@ -44,7 +44,8 @@ class Newton:
         own = welfare.limited
         self.stiffness = np.maximum(welfare.of_share / point.total, 1e-60)
         self.stiffness[own] += point.excess / point.room
-        self.slope = welfare.of_price / (point.pay * self.stiffness)
+        self.stiffness[welfare.held] = 1e60
+        self.slope = np.where(welfare.held, 0.0, welfare.of_price / (point.pay * self.stiffness))
         self.weight = point.tasks / point.slack
         self.whole = self.slope + welfare.summed(self.weight)
         #: Users whose tasks follow from their pairs rather than from what they pay.
@@ -53,7 +54,7 @@ class Newton:
     @property
     def wrong_worth(self) -> float:
         """Largest error of what a task is worth, of users who count."""
-        counts = self.point.pay * self.point.total > COUNTS
+        counts = self.welfare.spent(self.point) > COUNTS
         return float(np.abs(self.wrong.rho[counts]).max(initial=0.0))
 
     @cached_property
@@ -126,12 +127,13 @@ class Newton:
             np.where(q.row, wrong.capacity + q.used(step.tasks) + step.idle, 0.0),
             wrong.user + q.summed(step.tasks) - step.total,
             np.zeros_like(wrong.limit),
-            wrong.rho + linear,
+            np.where(q.held, 0.0, wrong.rho + linear),
             self._unit_left(wrong.unit, step.total, step.pay) if self.free else 0.0,
         )
 
     def _unit_left(self, unit: float, total: Array, pay: Array) -> float:
-        return unit - float(self.point.pay @ total + self.point.total @ pay)
+        spent = self.point.pay * total + self.point.total * pay
+        return unit - float(spent[~self.welfare.held].sum())
 
     def _solve(self, wrong: Residuals, products: Products) -> Point:
         from . import _pairs

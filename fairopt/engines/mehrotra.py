@@ -1,12 +1,9 @@
 """How far and where to: predictor, corrector and Gondzio's further correctors on the conditions of `welfare`.
 
-Products aim at mu times weights: those of capacities count more, as there are fewer of them than pairs. Once the gap is
-small the weight of a user is what it spends, so that users whose welfare is invisible beside others' are settled too.
+Products of pairs aim at mu, those of capacities at a multiple of it: there are fewer of them.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,52 +22,36 @@ _LEAST, _MOST, _POOR = 1e-6, 0.05, 0.3
 _CORRECTORS, _LONGER, _WITHIN = 4, 0.5, (0.05, 20.0)
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Of the products: per pair, per capacity; 1 for limits."""
-
-    pair: Array | float
-    capacity: Array | float
-
-    def mean(self, welfare: Welfare, products: Products) -> float:
-        """mu: the average of products over their weights."""
-        rows = (products.capacity / self.capacity)[welfare.row]
-        total = (products.pair / self.pair).sum() + rows.sum() + products.limit.sum()
-        return float(total / (len(products.pair) + len(rows) + len(products.limit)))
-
-
 def products(welfare: Welfare, at: Point) -> Products:
     """`x z`, `lam w` (0 where there is none) and `v xi`."""
     return Products(at.tasks * at.slack, np.where(welfare.row, at.price * at.idle, 0.0), at.room * at.excess)
 
 
-def settling(welfare: Welfare, at: Point, capacity: float) -> Weights:
-    """Weights by what users spend, at most the average, and on average over those who use a capacity."""
-    spent = np.repeat(np.clip(at.pay * at.total, 1e-250, 1.0), np.diff(welfare.start))
-    used = welfare.used(at.tasks)
-    share = welfare.used(at.tasks * spent) / np.where(used > 0, used, 1.0)
-    return Weights(spent, np.where(welfare.row, np.clip(capacity * share, 1e-250, capacity), 1.0))
+def mean(now: Products, weight: float) -> float:
+    """mu: the average of products, those of capacities over their weight."""
+    count = len(now.pair) + np.count_nonzero(now.capacity) + len(now.limit)
+    return float((now.pair.sum() + now.capacity.sum() / weight + now.limit.sum()) / count)
 
 
-def advance(newton: Newton, weights: Weights) -> tuple[Point, float]:
-    """The next point, and which part of the step led there."""
+def advance(newton: Newton, weight: float) -> Point:
+    """The next point; `weight` is that of capacities."""
     q, at = newton.welfare, newton.point
     now = products(q, at)
     mu = newton.mu
     aim = newton.step(Products(-now.pair, -now.capacity, -now.limit), newton.wrong.rho)
     t = longest(q, at, aim)
-    after = weights.mean(q, products(q, _along(at, aim, t)))
+    after = mean(products(q, _along(at, aim, t)), weight)
     part = max(min(max(after / mu, 0.0) ** 3, _MOST), _LEAST)
     if newton.wrong_worth > 0.5 or t < 0.1:
         part = 2 * _MOST if t > 0.1 else _POOR
     target = part * mu
     wanted = Products(
-        target * weights.pair - now.pair - aim.tasks * aim.slack,
-        np.where(q.row, target * weights.capacity - now.capacity - aim.price * aim.idle, 0.0),
+        target - now.pair - aim.tasks * aim.slack,
+        np.where(q.row, target * weight - now.capacity - aim.price * aim.idle, 0.0),
         target - now.limit - aim.room * aim.excess,
     )
     bent = q.of_share * _bend(aim.total / at.total) + q.of_price * _bend(aim.pay / at.pay)
-    rho = newton.wrong.rho + np.clip(bent, -0.5, 0.5)
+    rho = np.where(q.held, 0.0, newton.wrong.rho + np.clip(bent, -0.5, 0.5))
     step = newton.step(wanted, rho)
     t = longest(q, at, step)
     for _ in range(_CORRECTORS):
@@ -79,8 +60,8 @@ def advance(newton: Newton, weights: Weights) -> tuple[Point, float]:
         far = min(1.0, 1.1 * t + _LONGER)
         there = products(q, _along(at, step, far))
         wanted = Products(
-            wanted.pair + _back(there.pair, target * weights.pair),
-            np.where(q.row, wanted.capacity + _back(there.capacity, target * weights.capacity), 0.0),
+            wanted.pair + _back(there.pair, target),
+            np.where(q.row, wanted.capacity + _back(there.capacity, target * weight), 0.0),
             wanted.limit + _back(there.limit, target),
         )
         tried = newton.step(wanted, rho)
@@ -90,12 +71,12 @@ def advance(newton: Newton, weights: Weights) -> tuple[Point, float]:
         step, t = tried, further
     if t < 1:
         t *= max(_PART, 1 - target) if t > _FULL else _PART
-    return q.moved(at, step, t), t
+    return q.moved(at, step, t)
 
 
 def longest(welfare: Welfare, at: Point, step: Point) -> float:
     """The longest step, at most 1, that leaves nothing negative; totals follow tasks."""
-    rows, counts = welfare.row, at.pay * at.total > COUNTS
+    rows, counts = welfare.row, welfare.spent(at) > COUNTS
     pairs = (
         (at.tasks, step.tasks),
         (at.slack, step.slack),
@@ -112,7 +93,7 @@ def _along(at: Point, step: Point, t: float) -> Point:
     return Point(*(getattr(at, name) + t * getattr(step, name) for name in Point.__dataclass_fields__))
 
 
-def _back(value: Array, target: Array | float) -> Array:
+def _back(value: Array, target: float) -> Array:
     """What brings products back to within multiples of their targets, not too much at once."""
     low, high = _WITHIN
     return np.asarray(np.maximum(np.clip(value, low * target, high * target) - value, -high * target))

@@ -13,6 +13,8 @@ rho says that a task is worth what it costs, `G = phi^alpha u^(1-alpha) s^-alpha
 g is `log G` at s = 1, and (A, B) = (1, 1/alpha), below alpha = 1 (alpha, 1), which works down to alpha = 0. In
 logarithms because at alpha = 500 nothing else is of moderate size. The free number theta is the unit of welfare; it is
 paired with `sum s pi = users`. Users are in units of the starting s and capacities in units of themselves.
+
+Users may be held: s is given and there is no rho, while others are settled whose welfare is too small beside theirs.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ class Residuals:
 class Welfare:
     """The conditions for one polytope and criterion, alpha finite."""
 
-    def __init__(self, polytope: Polytope, criterion: Criterion) -> None:
+    def __init__(self, polytope: Polytope, criterion: Criterion, held: Array | None = None) -> None:
         own = criterion.restrict(polytope.users)
         users = len(polytope.users)
         self.polytope, self.own, self.alpha = polytope, own, own.alpha
@@ -95,12 +97,13 @@ class Welfare:
         split *= (own.weight * wanted / even)[polytope.pair_user]
         self.per_task = polytope.pair_use / polytope.gamma[:, None]
         scale = _USE / self.used(split)[self.row].mean()
-        wanted = scale * wanted
-        if not (wanted > 0).all():
-            wanted = np.maximum(wanted, np.finfo(float).tiny)
+        self.held = np.zeros(users, dtype=bool) if held is None else held > 0
+        wanted = np.maximum(scale * wanted, np.finfo(float).tiny)
         self.first: Array = scale * split
-        limited = polytope.limited
+        limited = polytope.limited[~self.held[polytope.limited]]
         part = np.minimum(1.0, 0.5 * polytope.limit / wanted)
+        if held is not None:
+            part = np.where(self.held, held / wanted, part)
         self.unit = wanted * part
         self.cut: Array = -np.log(part)  # by how much limits lower the log of the tasks at the start
         self.first *= (part / self.unit)[polytope.pair_user]
@@ -139,13 +142,14 @@ class Welfare:
         return result
 
     def rho(self, point: Point) -> Array:
-        """By how much the log of what a task is worth misses what is paid, (users,)."""
-        return np.asarray(
-            self.of_share * np.log(point.total)
-            + self.of_price * (np.log(point.pay) - self.gain)
-            + self.excess(point)
-            - point.theta
-        )
+        """By how much the log of what a task is worth misses what is paid, (users,); 0 for those held."""
+        worth = self.of_share * np.log(point.total) - self.of_price * self.gain
+        wrong = worth + self.of_price * np.log(point.pay) + self.excess(point) - point.theta
+        return np.where(self.held, 0.0, wrong)
+
+    def spent(self, point: Point) -> Array:
+        """What users spend, (users,), on average 1 once theta is right; 0 for those held."""
+        return np.where(self.held, 0.0, point.pay * point.total)
 
     def residuals(self, point: Point) -> Residuals:
         """What is wrong at a point."""
@@ -156,7 +160,7 @@ class Welfare:
             self.summed(point.tasks) - point.total,
             point.total[self.limited] + point.room - self.limit,
             self.rho(point),
-            len(self.gain) - float(point.pay @ point.total),
+            float((~self.held).sum() - self.spent(point).sum()),
         )
 
     def fractions(self, point: Point) -> Array:
@@ -167,12 +171,13 @@ class Welfare:
 
     def begin(self) -> Point:
         """Servers split evenly, about half in use; every unit of a resource has the same price everywhere."""
-        users, total = len(self.gain), self.summed(self.first)
+        users, total = int((~self.held).sum()), self.summed(self.first)
         log_pay = self.gain - self.of_share / self.of_price * (np.log(total) + self.cut)
+        log_pay = np.where(self.held, -np.inf, log_pay)
         pay = np.exp(log_pay - log_pay.max())
         scale = users / float((pay * total).sum())
         theta = self.of_price * (np.log(scale) - log_pay.max())
-        pay = np.maximum(pay * scale, 1e-12)
+        pay = np.where(self.held, 0.0, np.maximum(pay * scale, 1e-12))
         part = np.where(self.row, self.polytope.cluster.capacity, 0.0)
         part = part / np.maximum(part.sum(axis=0), np.finfo(float).tiny)
         price = np.where(self.row, users * np.maximum(part / max(part.sum(), 1e-300), 1e-12), 0.0)
@@ -216,7 +221,7 @@ class Welfare:
     def moved(self, at: Point, step: Point, t: float) -> Point:
         """The point after a part t of a step; users who hardly count may be stopped short."""
         tasks, grown = at.tasks + t * step.tasks, t * step.pay / at.pay
-        counts = at.pay * at.total > COUNTS
+        counts = self.spent(at) > COUNTS
         fall = np.where(counts, np.maximum(1 + grown, 1e-3), np.exp(np.maximum(grown, -2.3)))
         return replace(
             at,
@@ -224,8 +229,8 @@ class Welfare:
             slack=at.slack + t * step.slack,
             price=np.where(self.row, at.price + t * step.price, 0.0),
             idle=np.where(self.row, at.idle + t * step.idle, 1.0),
-            total=self.summed(tasks),
-            pay=at.pay * np.where(grown > -0.5, 1 + grown, fall),
+            total=np.where(self.held, at.total, self.summed(tasks)),
+            pay=np.where(self.held, at.pay + t * step.pay, at.pay * np.where(grown > -0.5, 1 + grown, fall)),
             room=at.room + t * step.room,
             excess=at.excess + t * step.excess,
             theta=at.theta + t * step.theta,
