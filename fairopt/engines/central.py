@@ -81,11 +81,10 @@ class Newton:
         factor = 1 / self.stiffness / self.whole
         _pairs.gathered(q.start, q.server, q.per_task, np.zeros(len(q.server)), self.weight, factor, rhs)
         prices = self._prices(rhs)
-        pay = factor + self._cost(prices) / self.whole
+        cost = self._cost(prices)
+        pay = factor + cost / self.whole
         # H and sum D, of which one may be tiny: the sum of the pairs is the better one where H is large.
-        total = np.where(
-            self.elastic, (self.whole - self.slope) * pay - self._cost(prices), 1 / self.stiffness - self.slope * pay
-        )
+        total = np.where(self.elastic, (self.whole - self.slope) * pay - cost, 1 / self.stiffness - self.slope * pay)
         return prices, pay, total
 
     def _prices(self, rhs: Array) -> Array:
@@ -147,11 +146,12 @@ class Newton:
         rhs = idle + wrong.capacity
         _pairs.gathered(q.start, q.server, q.per_task, base, self.weight, free, rhs)
         price = self._prices(rhs)
-        pay = free + self._cost(price) / self.whole
+        cost = self._cost(price)
+        pay = free + cost / self.whole
         theta = 0.0
         if self.free:
             by_price, by_pay, by_total = self._by_theta
-            pairs = q.summed(base) + (self.whole - self.slope) * pay - self._cost(price)
+            pairs = q.summed(base) + (self.whole - self.slope) * pay - cost
             total = np.where(self.elastic, wrong.user + pairs, shift - self.slope * pay)
             theta = self._unit_left(wrong.unit, total, pay) / -self._unit_left(0.0, by_total, by_pay)
             price = price + theta * by_price

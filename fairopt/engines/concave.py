@@ -185,9 +185,10 @@ def _solution(
 ) -> Solution:
     polytope = welfare.polytope
     status = "converged" if settled.gap <= tol else "not converged"
-    if status == "converged" and settled.errors.max() > tol:
-        status = "converged in welfare, not for every user"
+    notes: tuple[str, ...] = ()
+    if settled.gap <= tol and (loose := int((settled.errors > tol).sum())):
+        notes = (f"{loose} users of invisible welfare may be away from what they would buy: the gap cannot tell",)
     record = convex.Run("interior point", status, 0.0, seconds, settled.gap)
     prices = polytope.unit_prices(best.point.price[welfare.row])
     tasks = polytope.allocation(settled.fractions)
-    return Solution(tasks, prices, "native", (record,), build, steps, status, warm=best.warm)
+    return Solution(tasks, prices, "native", (record,), build, steps, status, notes, best.warm)
