@@ -22,7 +22,7 @@ from .welfare import COUNTS, Point, Residuals, Welfare
 Array = NDArray[np.float64]
 
 #: Off the diagonal single precision is enough above this mu; below it pairs of little weight are left out.
-_SINGLE, _LEAST_WEIGHT = 1e-4, 1e-6
+_SINGLE, _LEAST_WEIGHT = 1e-6, 1e-6
 _REFINEMENTS = 3
 
 
