@@ -97,10 +97,13 @@ class Polytope:
         """
         fractions = np.maximum(fractions, 0.0)
         part = np.ones(len(fractions))
-        for matrix in (self.use, self.use_of_limit):
-            over = np.maximum(matrix @ fractions, 1.0)
-            entries = matrix.tocoo()
-            np.minimum.at(part, entries.col, 1 / over[entries.row])
+        for r in range(self.pair_use.shape[1]):
+            used = np.bincount(self.pair_server, self.pair_use[:, r] * fractions, self.cluster.shape[1])
+            scale = (1 / np.maximum(used, 1.0))[self.pair_server]
+            part = np.minimum(part, scale, where=self.pair_use[:, r] > 0, out=part)
+        if np.isfinite(self.limit).any():
+            tasks = np.bincount(self.pair_user, self.gamma * fractions, len(self.users))
+            part = np.minimum(part, (1 / np.maximum(tasks / self.limit, 1.0))[self.pair_user])
         return np.asarray(fractions * part)
 
     def by_server(self, rows: Array) -> Array:

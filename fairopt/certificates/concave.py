@@ -35,27 +35,19 @@ def duality_gap(
     if not len(polytope.users):
         return 0.0, none, "no user can run anything"
     own = criterion.restrict(polytope.users)
-    x = polytope.tasks @ polytope.fractions(tasks)
+    x: Array = np.asarray(polytope.tasks @ polytope.fractions(tasks))
     if not (x > 0).all() and criterion.alpha > 0:
         n = polytope.users[int(np.argmin(x))]
         return np.inf, none, f"user {cluster.users[n]!r} runs nothing, although it could"
     if not (x >= 0).all() or not x.any():
         return np.inf, none, "nobody runs anything, although somebody could"
+    if prices is not None and np.isfinite(prices).all():
+        return gap_at(polytope, own, x, polytope.row_prices(prices))
     log_marginal = own.log_marginal(x)
-    log_marginal = log_marginal - log_marginal.max()
-    marginal = np.exp(log_marginal)
-    total = float(marginal @ x)
-
-    candidates = [] if prices is None or not np.isfinite(prices).all() else [polytope.row_prices(prices)]
-    if not candidates:
-        found = prices_of(polytope, marginal)
-        if found is None:
-            return np.inf, none, "no prices found: the linear program of the judge failed"
-        candidates.append(found)
-    best = (np.inf, none, "no prices prove anything")
-    for rows in candidates:
-        best = min(best, _gap_at(polytope, own, x, log_marginal, total, rows), key=lambda item: item[0])
-    return best
+    found = prices_of(polytope, np.exp(log_marginal - log_marginal.max()))
+    if found is None:
+        return np.inf, none, "no prices found: the linear program of the judge failed"
+    return gap_at(polytope, own, x, found)
 
 
 def prices_of(polytope: Polytope, marginal: Array) -> Array | None:
@@ -71,13 +63,17 @@ def prices_of(polytope: Polytope, marginal: Array) -> Array | None:
     return None if solved is None else solved[1][0] * scale
 
 
-def _gap_at(
-    polytope: Polytope, own: Criterion, x: Array, log_marginal: Array, total: float, rows: Array
-) -> tuple[float, Array, str]:
-    """The gap at the best multiple of the given prices: the scale of a solver's objective does not matter."""
+def gap_at(polytope: Polytope, own: Criterion, x: Array, rows: Array) -> tuple[float, Array, str]:
+    """The gap at the best multiple of the given prices: the scale of a solver's objective does not matter.
+
+    `own` and the tasks `x` are of the polytope's users, `rows` are prices of whole capacities.
+    """
+    log_marginal = own.log_marginal(x)
+    log_marginal = log_marginal - log_marginal.max()
+    total = float(np.exp(log_marginal) @ x)
     rows = np.maximum(rows, 0.0)
-    user_price = np.full(len(x), np.inf)
-    np.minimum.at(user_price, polytope.pair_user, polytope.price_per_task(rows))
+    first = np.searchsorted(polytope.pair_user, np.arange(len(x)))
+    user_price = np.minimum.reduceat(polytope.price_per_task(rows), first)
     spent = float(user_price @ x)
     budget = float(rows.sum())
 

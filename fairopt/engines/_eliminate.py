@@ -91,3 +91,32 @@ def counted(start, weight, extra, least):  # type: ignore[no-untyped-def]
                 count += 1
         total += float(count) * count
     return total
+
+
+@_compile
+def couple_half(start, server, weight, vectors, extra, least, result):  # type: ignore[no-untyped-def]
+    """`couple` for left = right, one triangle of it: rows of the later server of a user, columns of the earlier."""
+    users, size = len(start) - 1, vectors.shape[1]
+    for n in range(users):
+        first, last = start[n], start[n + 1]
+        whole = extra[n]
+        for k in range(first, last):
+            whole += weight[k]
+        kept = np.empty(last - first, np.int64)
+        count = 0
+        for k in range(first, last):
+            if weight[k] > least * extra[n]:
+                kept[count] = k
+                count += 1
+        for a in range(1, count):
+            k = kept[a]
+            for r in range(size):
+                scaled = weight[k] * vectors[k, r] / whole
+                if scaled != 0.0:
+                    row = server[k] * size + r
+                    for b in range(a):
+                        j = kept[b]
+                        factor = scaled * weight[j]
+                        column = server[j] * size
+                        for s in range(size):
+                            result[row, column + s] -= factor * vectors[j, s]

@@ -275,8 +275,8 @@ class _Newton:
         self.lam = np.maximum(at.lam, _TINY)
         self.idle = np.where(at.row, at.w / self.lam, 1.0)
         self.whole = np.add.reduceat(self.ratio, at.start[:-1]) + loose
-        self.factors = structured.factor(
-            at.start, at.server, self.ratio, at.use, at.use, loose, self.idle, single=single
+        self.factors = structured.factor_symmetric(
+            at.start, at.server, self.ratio, at.use, loose, self.idle, single=single
         )
         self.border = at.priced(self.ratio * (at.tau / self.whole)[at.user])
         self.solved = self._solve(self.border)

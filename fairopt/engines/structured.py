@@ -7,6 +7,8 @@ Every interior point of this package meets a matrix over (server, resource) rows
 pairs i of user n, `a_i` and `b_i` supported on the resources of one server. Its diagonal blocks are formed without a
 subtraction: where a user is split over servers the two terms agree to many digits. The rest is one product of
 matrices, in single precision while that is enough, or, once few pairs matter, a sum over those.
+
+`factor` is for the game (LU), `factor_symmetric` for concave programs, where a is b (Cholesky, half the work).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -87,3 +89,67 @@ def factor(
     matrix *= scale[:, None]
     # The transpose is in the order that LAPACK wants. A zero pivot gives infinite steps, which the caller notices.
     return Factors(lapack.dgetrf(matrix.T, overwrite_a=True)[:2], scale)
+
+
+@dataclass(frozen=True)
+class SymmetricFactors:
+    """`S` factorised, for a = b. `damping` is what had to be added to its diagonal, relatively."""
+
+    upper: Array
+    scale: Array
+    damping: float
+
+    def solve(self, rhs: Array) -> Array:
+        """`S^-1 rhs`, (rows,)."""
+        return np.asarray(lapack.dpotrs(self.upper, rhs * self.scale, lower=0)[0] * self.scale)
+
+
+def factor_symmetric(
+    start: Index,
+    server: Index,
+    weight: Array,
+    vectors: Array,
+    extra: Array,
+    diagonal: Array,
+    least: float = 0.0,
+    single: bool = False,
+) -> SymmetricFactors:
+    """Form and factorise S for a = b = `vectors` (pairs, resources); the rest as in `factor`.
+
+    Pairs of a user are sorted by server. Where rounding makes S indefinite, more is added to its diagonal: the caller
+    refines.
+    """
+    from . import _eliminate
+
+    servers, resources = diagonal.shape
+    users, size = len(start) - 1, servers * resources
+    own = np.zeros((servers, resources, resources))
+    _eliminate.blocks(start, server, weight, vectors, vectors, extra, own)
+    if servers == 1:
+        matrix = np.zeros((size, size))
+    elif _eliminate.counted(start, weight, extra, least) * resources**2 * _LOOP_COST < float(users) * size**2:
+        matrix = np.zeros((size, size))
+        _eliminate.couple_half(start, server, weight, vectors, extra, least, matrix)
+    else:
+        kind = np.float32 if single else np.float64
+        spread = np.zeros((users, size), kind)
+        whole = extra + np.add.reduceat(weight, start[:-1])
+        _eliminate.spread(start, server, weight, vectors, 1 / np.sqrt(whole), spread)
+        syrk = blas.ssyrk if single else blas.dsyrk
+        # The upper triangle in the order of LAPACK is the lower one in ours.
+        matrix = np.asarray(syrk(-1.0, spread.T, lower=0).T, dtype=float)
+    diagonals = matrix.reshape(servers, resources, servers, resources)
+    each = np.arange(servers)
+    diagonals[each, :, each, :] = own
+    at = np.arange(size)
+    matrix[at, at] += diagonal.ravel()
+    scale = 1 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(float).tiny))
+    matrix *= scale[:, None]
+    matrix *= scale[None, :]
+    for damping in (_DAMPING, 1e-11, 1e-9, 1e-7, 1e-5):
+        matrix[at, at] = 1 + damping
+        # `matrix.T` is in the order that LAPACK wants, its upper triangle is what was filled.
+        upper, info = lapack.dpotrf(matrix.T, lower=0, overwrite_a=False)
+        if info == 0:
+            break
+    return SymmetricFactors(upper, scale, damping)

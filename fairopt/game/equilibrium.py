@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..cluster import Cluster
 from ..criteria import Criterion
-from ..engines import convex
+from ..engines import concave, convex
 from ..engines.declarative import Solution
 from ..polytope import Polytope
 from .equations import Equations, Point
@@ -45,6 +45,8 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
     if np.isinf(criterion.alpha):
         found = limit(polytope, weight, tol)
     else:
+        if criterion.alpha == 1 and warm is None:
+            yield from _program(cluster, criterion, tol)
         method = Equations(polytope, weight, criterion.alpha)
         fits = (
             isinstance(warm, Point) and warm.tasks.shape == method.gamma.shape and warm.idle.shape == method.row.shape
@@ -53,6 +55,13 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
     for method, answer in found:
         seconds = time.perf_counter() - begun - build
         yield solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
+
+
+def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
+    """alpha = 1: the equilibria are the optima of one convex program (PF section 4), in which shares cancel."""
+    welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
+    for found in concave.solutions(cluster, welfare, _AIM * tol):
+        yield replace(found, engine="equilibrium", warm=None)
 
 
 def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:

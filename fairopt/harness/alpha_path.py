@@ -29,6 +29,8 @@ def alpha_path(
 ) -> pd.DataFrame:
     """Follow a mechanism with a parameter `alpha` (alphaPF-VDS unless told otherwise) as alpha changes.
 
+    `mechanism=fo.AlphaFair` follows the global family.
+
     Returns
     -------
     DataFrame

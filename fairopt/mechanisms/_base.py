@@ -50,8 +50,6 @@ class Mechanism(ABC):
     properties: ClassVar[str] = ""
     default_tol: ClassVar[float] = 1e-6
     merges_users: ClassVar[bool] = False
-    #: Is this lexicographic max-min, fully described by its criterion? Then there is a native engine.
-    maxmin: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -78,9 +76,10 @@ class Mechanism(ABC):
         """The instances that comparisons show by default."""
         return (cls(),)
 
-    def engines(self) -> tuple[str, ...]:
-        """Engines that can run this mechanism, the default first."""
-        return ("native", "declarative") if self.maxmin else ("declarative",)
+    def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
+        """Engines that can run this mechanism (on a cluster: with its criterion there), the default first."""
+        told = type(self).certify is Mechanism.certify  # the criterion says it all
+        return ("native", "declarative") if told and criterion and native.handles(criterion) else ("declarative",)
 
     def tolerance(self, engine: str) -> float:
         """What `solve` asks of the certificate unless told otherwise."""
@@ -133,7 +132,8 @@ class Mechanism(ABC):
         throw : bool
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
         engine, solver : str, optional
-            One of `engines()`; one of CLARABEL, HIGHS, SCS, which chooses the declarative engine over a native one.
+            One of `engines()`, by default the first, and for the global mechanisms the next if that fails; one of
+            CLARABEL, HIGHS, SCS for the declarative engine.
         start : Allocation, optional
             An answer to a similar problem (the same cluster, another alpha): an engine that can will start from there.
 
@@ -144,38 +144,45 @@ class Mechanism(ABC):
         SolverError, NotConverged, CertificateError
             No answer reached `tol`; see `fairopt.errors` for the remedies.
         """
-        if engine is None:
-            engine = "declarative" if solver is not None and self.engines()[0] == "native" else self.engines()[0]
-        if engine not in self.engines():
-            raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(self.engines())}")
-        if engine == "native" and solver is not None:
-            raise DataError(f"the native engine of {self} takes no solver; choose engine='declarative' with {solver!r}")
-        tol = self.tolerance(engine) if tol is None else tol
-        if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
-            raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
         self.check(cluster)
         seen, notes = self.prepare(cluster)
         criterion = self.criterion(seen)
+        known = self.engines(criterion)
+        if engine is not None and engine not in known:
+            raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(known)}")
+        engines = (engine,) if engine is not None else known if known[0] == "native" else known[:1]
+        if solver is not None and engine == "native":
+            raise DataError(f"the native engine of {self} takes no solver; choose engine='declarative' with {solver!r}")
+        if solver is not None and engines[0] == "native":
+            engines = ("declarative",)
+        tol = self.tolerance(engines[0]) if tol is None else tol
+        if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
+            raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
         merging = seen.merge(users=self.merges_users)
         notes += _idle(merging)
         best, residual, certifying = None, math.inf, 0.0
         failure: SolverError | None = None
-        try:
-            warm = None if start is None else start.warm
-            rule = self.criterion(merging.cluster)
-            for solution in self.solutions(merging.cluster, rule, engine, tol, solver, warm):
-                # Candidates are compared on the merged cluster, which may be a thousand times smaller.
-                begun = time.perf_counter()
-                judged = self.certify(merging.cluster, solution.tasks, solution.prices)
-                certifying += time.perf_counter() - begun
-                if best is None or judged[0].residual < residual:
-                    best, verdict, residual = solution, judged, judged[0].residual
-                if judged[0].residual <= tol:
-                    break
-        except SolverError as error:
-            failure = error
+        rule = self.criterion(merging.cluster)
+        for name in engines:
+            try:
+                warm = None if start is None else start.warm
+                for solution in self.solutions(merging.cluster, rule, name, tol, solver, warm):
+                    # Candidates are compared on the merged cluster, which may be a thousand times smaller.
+                    begun = time.perf_counter()
+                    judged = self.certify(merging.cluster, solution.tasks, solution.prices)
+                    certifying += time.perf_counter() - begun
+                    if best is None or judged[0].residual < residual:
+                        best, verdict, residual = solution, judged, judged[0].residual
+                    if judged[0].residual <= tol:
+                        break
+            except SolverError as error:
+                failure = error
+            if residual <= tol:
+                break
+        if best is not None and best.engine != engines[0]:
+            notes += (f"the {engines[0]} engine did not reach the tolerance: this is the {best.engine} one's answer",)
         if best is None:
-            raise failure or SolverError(f"{self}: the engine {engine!r} returned no answer")
+            raise failure or SolverError(f"{self}: the engine {engines[0]!r} returned no answer")
         begun = time.perf_counter()
         tasks = best.tasks
         tasks.setflags(write=False)

@@ -26,7 +26,7 @@ class GameMechanism(Mechanism):
 
     merges_users: ClassVar[bool] = True
 
-    def engines(self) -> tuple[str, ...]:
+    def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         return ("equilibrium", "best-response", "declarative")
 
     def tolerance(self, engine: str) -> float:

@@ -63,9 +63,6 @@ class AlphaFair(Mechanism):
     share: Share = "dominant"
     scope: Literal["servers", "pool"] = "servers"
 
-    def engines(self) -> tuple[str, ...]:
-        return ("native", "declarative") if math.isinf(self.alpha) else ("declarative",)
-
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster, self.scope)
 

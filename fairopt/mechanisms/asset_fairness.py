@@ -33,7 +33,6 @@ class AssetFairness(Mechanism):
     title = "asset fairness"
     source = "Ghodsi et al., NSDI 2011, 5.1"
     properties = "EF, PO, SP; not SI, not BF"
-    maxmin = True
 
     scope: Literal["pool", "servers"] = "pool"
 

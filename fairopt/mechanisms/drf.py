@@ -35,7 +35,6 @@ class DRF(Mechanism):
     title = "DRF"
     source = "Ghodsi et al., NSDI 2011"
     properties = "SI, EF, PO, SP, BF; one pool"
-    maxmin = True
 
     resource_weights: tuple[tuple[float, ...], ...] | None = None
 

@@ -31,7 +31,6 @@ class DRFH(Mechanism):
     title = "DRFH"
     source = "Wang, Li, Liang, INFOCOM 2014"
     properties = "EF, PO, SP, BF (pooled); not SI"
-    maxmin = True
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, np.inf, "servers")

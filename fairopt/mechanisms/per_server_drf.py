@@ -32,7 +32,6 @@ class PerServerDRF(Mechanism):
     title = "per-server DRF"
     source = "INFOCOM 2014, III"
     properties = "SI, EF; not PO"
-    maxmin = True
 
     def check(self, cluster: Cluster) -> None:
         bound = (cluster.max_tasks < cluster.merge(users=False).cluster.gamma.sum(axis=1)) & cluster.runnable

@@ -28,7 +28,6 @@ class TSF(Mechanism):
     title = "TSF"
     source = "Wang et al., SC 2016"
     properties = "EF, PO, SP; not SI as PF defines it, not BF"
-    maxmin = True
 
     def criterion(self, cluster: Cluster) -> Criterion:
         kinds, count = np.unique(cluster.capacity, axis=0, return_counts=True)

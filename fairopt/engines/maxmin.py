@@ -1,0 +1,45 @@
+"""The native engine of lexicographic max-min: water filling where servers do not interact, else level by level."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..cluster import Cluster
+from ..criteria import Criterion
+from ..errors import SolverError
+from ..polytope import Polytope
+from . import convex
+from .declarative import Solution
+from .filling import filled
+from .levels import Levels
+
+#: How small a rise must be to freeze a user, as parts of the tolerance, in turn.
+_FREEZE = (1e-2, 1e-1)
+
+
+def solutions(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
+    """Answers to a max-min criterion, for a judge to take the first good one."""
+    start = time.perf_counter()
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    build = time.perf_counter() - start
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything")
+        return
+    if criterion.scope == "each" or cluster.shape[1] == 1:
+        tasks = filled(polytope, criterion)
+        run = convex.Run("water filling", "exact", 0.0, time.perf_counter() - start - build, 0.0)
+        yield Solution(tasks, None, "native", (run,), build, 1, "exact")
+    else:
+        for freeze in _FREEZE:
+            start = time.perf_counter()
+            try:
+                with np.errstate(all="ignore"):
+                    levels = Levels(polytope, criterion, freeze * min(tol, 1e-6))
+                    tasks, prices = levels.tasks(), levels.prices()
+            except SolverError:
+                continue
+            run = convex.Run("interior point", "converged", 0.0, time.perf_counter() - start, levels.gap)
+            yield Solution(tasks, prices, "native", (run,), build, levels.steps, "converged")

@@ -1,0 +1,108 @@
+"""How far and where to: predictor, corrector and Gondzio's further correctors on the conditions of `welfare`.
+
+Products of pairs aim at mu, those of capacities at a multiple of it: there are fewer of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _pairs
+from .central import Newton, Products
+from .welfare import COUNTS, Point, Welfare
+
+Array = NDArray[np.float64]
+
+#: Part of the way to the boundary that is gone, unless the step is nearly full.
+_PART, _FULL = 0.9, 0.9
+#: Least and largest part of mu aimed at after a good predictor, and after a poor one.
+_LEAST, _MOST, _POOR = 1e-6, 0.05, 0.3
+#: Gondzio: how many correctors, how much longer a step each hopes for, and within which multiples of the aim.
+_CORRECTORS, _LONGER, _WITHIN = 4, 0.5, (0.05, 20.0)
+
+
+def products(welfare: Welfare, at: Point) -> Products:
+    """`x z`, `lam w` (0 where there is none) and `v xi`."""
+    return Products(at.tasks * at.slack, np.where(welfare.row, at.price * at.idle, 0.0), at.room * at.excess)
+
+
+def mean(now: Products, weight: float) -> float:
+    """mu: the average of products, those of capacities over their weight."""
+    count = len(now.pair) + np.count_nonzero(now.capacity) + len(now.limit)
+    return float((now.pair.sum() + now.capacity.sum() / weight + now.limit.sum()) / count)
+
+
+def advance(newton: Newton, weight: float) -> Point:
+    """The next point; `weight` is that of capacities."""
+    q, at = newton.welfare, newton.point
+    now = products(q, at)
+    mu = newton.mu
+    aim = newton.step(Products(-now.pair, -now.capacity, -now.limit), newton.wrong.rho)
+    t = longest(q, at, aim)
+    after = mean(products(q, _along(at, aim, t)), weight)
+    part = max(min(max(after / mu, 0.0) ** 3, _MOST), _LEAST)
+    if newton.wrong_worth > 0.5 or t < 0.1:
+        part = 2 * _MOST if t > 0.1 else _POOR
+    target = part * mu
+    wanted = Products(
+        target - now.pair - aim.tasks * aim.slack,
+        np.where(q.row, target * weight - now.capacity - aim.price * aim.idle, 0.0),
+        target - now.limit - aim.room * aim.excess,
+    )
+    bent = q.of_share * _bend(aim.total / at.total) + q.of_price * _bend(aim.pay / at.pay)
+    rho = np.where(q.held, 0.0, newton.wrong.rho + np.clip(bent, -0.5, 0.5))
+    step = newton.step(wanted, rho)
+    t = longest(q, at, step)
+    for _ in range(_CORRECTORS):
+        if t > _FULL:
+            break
+        far = min(1.0, 1.1 * t + _LONGER)
+        there = products(q, _along(at, step, far))
+        wanted = Products(
+            wanted.pair + _back(there.pair, target),
+            np.where(q.row, wanted.capacity + _back(there.capacity, target * weight), 0.0),
+            wanted.limit + _back(there.limit, target),
+        )
+        tried = newton.step(wanted, rho)
+        further = longest(q, at, tried)
+        if further < t + 0.01 * (far - t):
+            break
+        step, t = tried, further
+    if t < 1:
+        t *= max(_PART, 1 - target) if t > _FULL else _PART
+    return q.moved(at, step, t)
+
+
+def longest(welfare: Welfare, at: Point, step: Point) -> float:
+    """The longest step, at most 1, that leaves nothing negative; totals follow tasks."""
+    rows, counts = welfare.row, welfare.spent(at) > COUNTS
+    pairs = (
+        (at.tasks, step.tasks),
+        (at.slack, step.slack),
+        (at.price[rows], step.price[rows]),
+        (at.idle[rows], step.idle[rows]),
+        (at.room, step.room),
+        (at.excess, step.excess),
+        (at.pay[counts], step.pay[counts]),
+    )
+    return min(float(_pairs.longest(values, change)) for values, change in pairs)
+
+
+def _along(at: Point, step: Point, t: float) -> Point:
+    return Point(*(getattr(at, name) + t * getattr(step, name) for name in Point.__dataclass_fields__))
+
+
+def _back(value: Array, target: float) -> Array:
+    """What brings products back to within multiples of their targets, not too much at once."""
+    low, high = _WITHIN
+    return np.asarray(np.maximum(np.clip(value, low * target, high * target) - value, -high * target))
+
+
+def _bend(change: Array) -> Array:
+    """What a logarithm deviates from its tangent by, at the point where the logarithm has changed by `change`.
+
+    For what grows, at the point that itself has changed by so much: less far.
+    """
+    down, up = np.minimum(change, 0.0), np.maximum(change, 0.0)
+    return np.asarray(down - np.expm1(down) + np.log1p(up) - up)

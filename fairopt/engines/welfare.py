@@ -1,0 +1,237 @@
+"""The optimality conditions of alpha-fair welfare on the arrays of a polytope; `central` solves them by Newton steps.
+
+Unknowns: tasks x of every pair (user, server) and their slacks z, prices lam of every capacity and what of it idles, w;
+every user's tasks s and what it pays per task, pi; where there are limits q, the rest v and the excess xi; and theta.
+
+    d . lam - z - pi  = 0                  (pairs)     x z    = mu
+    sum_n d x + w - 1 = 0                  (capacities)  lam w  = mu
+    sum_i x - s       = 0                  (users)
+    s + v - q         = 0                  (limits)    v xi   = mu
+    rho = A log s + B log pi + xi - B g - theta = 0
+
+rho says that a task is worth what it costs, `G = phi^alpha u^(1-alpha) s^-alpha = pi`, or more where the limit binds:
+g is `log G` at s = 1, and (A, B) = (1, 1/alpha), below alpha = 1 (alpha, 1), which works down to alpha = 0. In
+logarithms because at alpha = 500 nothing else is of moderate size. The free number theta is the unit of welfare; it is
+paired with `sum s pi = users`. Users are in units of the starting s and capacities in units of themselves.
+
+Users may be held: s is given and there is no rho, while others are settled whose welfare is too small beside theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..criteria import Criterion
+from ..polytope import Polytope
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: How much of everything is in use at the start, and the least that idles there.
+_USE, _IDLE = 0.4, 0.1
+#: Users who spend less than this part of the average may fall short: their pay does not bound the step.
+COUNTS = 0.1
+#: Products of a start from another alpha are at least this part of their average.
+_CENTRED = 0.1
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where the interior point is."""
+
+    tasks: Array  # (pairs,), x
+    slack: Array  # (pairs,), z
+    price: Array  # (servers, resources), lam
+    idle: Array  # (servers, resources), w
+    total: Array  # (users,), s
+    pay: Array  # (users,), pi
+    room: Array  # (limited,), v
+    excess: Array  # (limited,), xi
+    theta: float
+
+
+@dataclass(frozen=True)
+class Start:
+    """A point to start from for another alpha, with the unit (users,) that its tasks are in."""
+
+    point: Point
+    unit: Array
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What is wrong with the equations that do not involve mu, in the order of the unknowns they are solved for."""
+
+    pair: Array
+    capacity: Array
+    user: Array
+    limit: Array
+    rho: Array
+    unit: float
+
+
+class Welfare:
+    """The conditions for one polytope and criterion, alpha finite."""
+
+    def __init__(self, polytope: Polytope, criterion: Criterion, held: Array | None = None) -> None:
+        own = criterion.restrict(polytope.users)
+        users = len(polytope.users)
+        self.polytope, self.own, self.alpha = polytope, own, own.alpha
+        self.of_share, self.of_price = (1.0, 1 / own.alpha) if own.alpha > 1 else (own.alpha, 1.0)
+        self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
+        self.server = polytope.pair_server
+        servers, resources = polytope.cluster.capacity.shape
+        self.row = np.zeros((servers, resources), dtype=bool)
+        self.row[polytope.row_server, polytope.row_resource] = True
+
+        split = polytope.gamma / np.bincount(self.server, own.weight[polytope.pair_user], servers)[self.server]
+        even = own.weight * np.add.reduceat(split, self.start[:-1])  # every server split evenly
+        wanted = np.log(even)
+        if own.alpha > 1:  # closer to equal shares
+            equal = np.log(own.weight) - (1 - 1 / own.alpha) * np.log(own.share)
+            wanted = wanted / own.alpha + (1 - 1 / own.alpha) * equal
+        wanted = np.exp(wanted - wanted.max())
+        split *= (own.weight * wanted / even)[polytope.pair_user]
+        self.per_task = polytope.pair_use / polytope.gamma[:, None]
+        scale = _USE / self.used(split)[self.row].mean()
+        self.held = np.zeros(users, dtype=bool) if held is None else held > 0
+        wanted = np.maximum(scale * wanted, np.finfo(float).tiny)
+        self.first: Array = scale * split
+        limited = polytope.limited[~self.held[polytope.limited]]
+        part = np.minimum(1.0, 0.5 * polytope.limit / wanted)
+        if held is not None:
+            part = np.where(self.held, held / wanted, part)
+        self.unit = wanted * part
+        self.cut: Array = -np.log(part)  # by how much limits lower the log of the tasks at the start
+        self.first *= (part / self.unit)[polytope.pair_user]
+        self.per_task *= self.unit[polytope.pair_user][:, None]
+        self.limited: Index = limited
+        self.limit = polytope.limit[limited] / self.unit[limited]
+        log_share = np.log(own.share) + np.log(self.unit)
+        self.gain = own.alpha * np.log(own.weight) + (1 - own.alpha) * log_share
+
+    # -- parts of the equations ------------------------------------------------------------------
+
+    def used(self, tasks: Array) -> Array:
+        """The part of every capacity in use, (servers, resources)."""
+        from . import _pairs
+
+        result = np.zeros(self.row.shape)
+        _pairs.used(self.server, self.per_task, tasks, result)
+        return result
+
+    def cost(self, price: Array) -> Array:
+        """What a task costs at prices, (pairs,)."""
+        from . import _pairs
+
+        result = np.empty(len(self.server))
+        _pairs.cost(self.server, self.per_task, price, result)
+        return result
+
+    def summed(self, pairs: Array) -> Array:
+        """Sums over each user's pairs, (users,)."""
+        return np.asarray(np.add.reduceat(pairs, self.start[:-1]))
+
+    def excess(self, point: Point) -> Array:
+        """xi of all users, 0 for those without a limit."""
+        result = np.zeros(len(self.gain))
+        result[self.limited] = point.excess
+        return result
+
+    def rho(self, point: Point) -> Array:
+        """By how much the log of what a task is worth misses what is paid, (users,); 0 for those held."""
+        worth = self.of_share * np.log(point.total) - self.of_price * self.gain
+        wrong = worth + self.of_price * np.log(point.pay) + self.excess(point) - point.theta
+        return np.where(self.held, 0.0, wrong)
+
+    def spent(self, point: Point) -> Array:
+        """What users spend, (users,), on average 1 once theta is right; 0 for those held."""
+        return np.where(self.held, 0.0, point.pay * point.total)
+
+    def residuals(self, point: Point) -> Residuals:
+        """What is wrong at a point."""
+        pays = np.repeat(point.pay, np.diff(self.start))
+        return Residuals(
+            self.cost(point.price) - point.slack - pays,
+            np.where(self.row, self.used(point.tasks) + point.idle - 1, 0.0),
+            self.summed(point.tasks) - point.total,
+            point.total[self.limited] + point.room - self.limit,
+            self.rho(point),
+            float((~self.held).sum() - self.spent(point).sum()),
+        )
+
+    def fractions(self, point: Point) -> Array:
+        """Tasks as parts of monopoly tasks, (pairs,): coordinates of the polytope."""
+        return np.asarray(point.tasks * (self.unit[self.polytope.pair_user] / self.polytope.gamma))
+
+    # -- where to start --------------------------------------------------------------------------
+
+    def begin(self) -> Point:
+        """Servers split evenly, about half in use; every unit of a resource has the same price everywhere."""
+        users, total = int((~self.held).sum()), self.summed(self.first)
+        log_pay = self.gain - self.of_share / self.of_price * (np.log(total) + self.cut)
+        log_pay = np.where(self.held, -np.inf, log_pay)
+        pay = np.exp(log_pay - log_pay.max())
+        scale = users / float((pay * total).sum())
+        theta = self.of_price * (np.log(scale) - log_pay.max())
+        pay = np.where(self.held, 0.0, np.maximum(pay * scale, 1e-12))
+        part = np.where(self.row, self.polytope.cluster.capacity, 0.0)
+        part = part / np.maximum(part.sum(axis=0), np.finfo(float).tiny)
+        price = np.where(self.row, users * np.maximum(part / max(part.sum(), 1e-300), 1e-12), 0.0)
+        cost, pays = self.cost(price), np.repeat(pay, np.diff(self.start))
+        slack = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
+        idle = np.where(self.row, np.maximum(1 - self.used(self.first), _IDLE), 1.0)
+        room = np.maximum(self.limit - total[self.limited], 0.1 * self.limit)
+        excess = 0.1 / np.maximum(room, 1.0) + self.of_share * self.cut[self.limited]
+        return Point(self.first, slack, price, idle, total, pay, room, excess, float(theta))
+
+    def fits(self, start: Start) -> bool:
+        """Is it a start for the same cluster?"""
+        at = start.point
+        shapes = at.tasks.shape, at.price.shape, at.total.shape, at.room.shape
+        return shapes == (self.server.shape, self.row.shape, self.unit.shape, self.limit.shape)
+
+    def begin_from(self, start: Start) -> Point:
+        """A point of another alpha, in the units of this one; theta where it fits best."""
+        at, scale = start.point, start.unit / self.unit
+        own, each = self.limited, np.repeat(scale, np.diff(self.start))
+        tasks = at.tasks * each
+        point = replace(
+            at,
+            tasks=tasks,
+            slack=at.slack / each,
+            total=self.summed(tasks),
+            pay=at.pay / scale,
+            room=at.room * scale[own],
+            excess=at.excess / scale[own],
+            theta=0.0,
+        )
+        point = replace(point, theta=float(np.median(self.rho(point))))
+        # Products far below the average would take many steps to grow.
+        low = _CENTRED * float((at.tasks * at.slack).mean())
+        lift = np.sqrt(np.maximum(low / (at.tasks * at.slack), 1.0))
+        low = _CENTRED * float((at.price * at.idle)[self.row].mean())
+        raised = np.sqrt(np.maximum(low / np.where(self.row, at.price * at.idle, low), 1.0))
+        point = replace(point, tasks=point.tasks * lift, slack=point.slack * lift)
+        return replace(point, total=self.summed(point.tasks), price=at.price * raised, idle=at.idle * raised)
+
+    def moved(self, at: Point, step: Point, t: float) -> Point:
+        """The point after a part t of a step; users who hardly count may be stopped short."""
+        tasks, grown = at.tasks + t * step.tasks, t * step.pay / at.pay
+        counts = self.spent(at) > COUNTS
+        fall = np.where(counts, np.maximum(1 + grown, 1e-3), np.exp(np.maximum(grown, -2.3)))
+        return replace(
+            at,
+            tasks=tasks,
+            slack=at.slack + t * step.slack,
+            price=np.where(self.row, at.price + t * step.price, 0.0),
+            idle=np.where(self.row, at.idle + t * step.idle, 1.0),
+            total=np.where(self.held, at.total, self.summed(tasks)),
+            pay=np.where(self.held, at.pay + t * step.pay, at.pay * np.where(grown > -0.5, 1 + grown, fall)),
+            room=at.room + t * step.room,
+            excess=at.excess + t * step.excess,
+            theta=at.theta + t * step.theta,
+        )

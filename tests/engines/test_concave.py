@@ -1,0 +1,246 @@
+"""The native engine of alpha-fair welfare against the declarative one, closed forms, and what must not change it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from drawn import cluster
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt.certificates import judge
+from fairopt.criteria import Criterion
+from fairopt.engines import concave, declarative, native, welfare
+from fairopt.errors import DataError, SolverError
+from fairopt.polytope import Polytope
+
+Array = NDArray[np.float64]
+ALPHAS = (0.0, 0.1, 0.5, 0.9999, 1.0, 1.0001, 2.0, 3.0, 8.0, 50.0, 500.0)
+
+
+def plain(seed: int, users: int = 30, servers: int = 8, resources: int = 3, low: float = 0.3) -> fo.Cluster:
+    """Dense and well-conditioned."""
+    rng = np.random.default_rng(seed)
+    return fo.Cluster(rng.uniform(low, 5, (servers, resources)), rng.uniform(low, 5, (users, resources)))
+
+
+def allowed(found: fo.Allocation, other: fo.Allocation) -> Array:
+    """By how much the log of tasks may differ, (users,), for two answers with these gaps: strict concavity."""
+    criterion, tasks = found.criterion, other.user_tasks
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_worth = np.where(tasks > 0, criterion.log_marginal(tasks) + np.log(tasks), -np.inf)
+    part = np.exp(log_worth - np.logaddexp.reduce(log_worth))
+    gaps = found.certificate.residual + other.certificate.residual + 1e-14
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(2 * np.sqrt(2 * gaps / (criterion.alpha * part)) + 1e-9)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_agreement_with_the_declarative_engine(block: int) -> None:
+    """500 clusters, a fifth of them over eight decades: certified, and the tasks that strict concavity leaves."""
+    fallbacks, narrow = 0, 0
+    for seed in range(50 * block, 50 * block + 50):
+        shared = cluster(seed, "wide" if seed % 5 == 0 else ("nice", "plain")[seed % 2])
+        alpha = ALPHAS[seed % len(ALPHAS)]
+        if not shared.runnable.any():
+            continue
+        found = fo.AlphaFair(alpha).solve(shared)
+        assert found.certify().passes(1e-6)
+        fallbacks += found.stats.engine != "native"
+        try:
+            other = fo.AlphaFair(alpha).solve(shared, engine="declarative")
+        except SolverError:
+            assert found.stats.engine == "native"  # one of the two at least
+            continue
+        if alpha == 0:
+            levels = found.criterion.share @ found.user_tasks, other.criterion.share @ other.user_tasks
+            assert levels[0] == pytest.approx(levels[1], rel=2e-6)
+            continue
+        bound = allowed(found, other)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            off = np.abs(np.log(found.user_tasks) - np.log(other.user_tasks))
+        seen = shared.runnable & (bound < 0.3)
+        assert (off[seen] <= bound[seen]).all(), (seed, alpha)
+        narrow += int((bound[seen] < 1e-3).sum())
+    assert fallbacks <= 3
+    assert narrow > 50
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.2, 1.0, 3.0, 64.0, 500.0])
+@pytest.mark.parametrize("tol", [1e-6, 1e-9])
+def test_both_tolerances_from_prices_alone(alpha: float, tol: float) -> None:
+    shared = plain(1)
+    found = fo.AlphaFair(alpha).solve(shared, tol, engine="native")
+    certificate, _ = judge(shared, found.tasks, found.criterion, found.prices)
+    assert certificate.passes(tol)
+    assert found.stats.engine == "native"
+
+
+@pytest.mark.parametrize(
+    "mechanism", [fo.CEEI(scope="servers"), fo.CEEI(), fo.AlphaFair(3.0, share="task"), fo.FDS(2.0)]
+)
+def test_every_global_mechanism_with_finite_alpha(mechanism: fo.mechanisms.Mechanism) -> None:
+    shared = plain(2, 10, 4)
+    found, other = mechanism.solve(shared), mechanism.solve(shared, engine="declarative")
+    assert found.stats.engine == "native"
+    np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-5)
+
+
+def test_utilitarian_is_a_linear_program() -> None:
+    shared = cluster(7, "plain")
+    found, other = fo.Utilitarian().solve(shared, 1e-9), fo.Utilitarian().solve(shared, engine="declarative")
+    assert found.stats.engine == "native"
+    assert found.criterion.share @ found.user_tasks == pytest.approx(other.criterion.share @ other.user_tasks, rel=1e-9)
+
+
+def test_what_it_does_not_handle_is_left_to_the_declarative_engine() -> None:
+    shared = plain(3, 5, 3)
+    for mechanism in (fo.FDS(0.5, lam=3.0), fo.BottleneckFairness()):
+        criterion = mechanism.criterion(mechanism.prepare(shared)[0])
+        assert mechanism.engines(criterion) == ("declarative",)
+        assert mechanism.solve(shared).stats.engine == "declarative"
+        with pytest.raises(DataError, match="has no engine 'native'; it has declarative"):
+            mechanism.solve(shared, engine="native")
+
+
+def test_a_solver_by_name_means_the_declarative_engine() -> None:
+    assert fo.CEEI().solve(plain(4, 4, 2), solver="CLARABEL").stats.engine == "declarative"
+
+
+# -- limits and zeros ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 5.0, 500.0])
+def test_limits_that_all_bind(alpha: float) -> None:
+    """Nobody need pay anything."""
+    shared = plain(5, 6, 3)
+    tasks = shared.gamma.sum(axis=1) / 50
+    found = fo.AlphaFair(alpha).solve(shared.replace(max_tasks=tasks), engine="native")
+    np.testing.assert_allclose(found.user_tasks, tasks, rtol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 5.0, 64.0])
+def test_limits_that_bind_for_some(alpha: float) -> None:
+    shared = plain(6, 12, 4)
+    free = fo.AlphaFair(alpha).solve(shared).user_tasks
+    tasks = np.where(np.arange(12) % 3 == 0, free / 4, np.where(np.arange(12) % 3 == 1, 3 * free, np.inf))
+    limited = shared.replace(max_tasks=tasks)
+    found = fo.AlphaFair(alpha).solve(limited, 1e-9, engine="native")
+    np.testing.assert_allclose(found.user_tasks[::3], tasks[::3], rtol=1e-5)
+    assert (found.user_tasks <= tasks * (1 + 1e-12)).all()
+    other = fo.AlphaFair(alpha).solve(limited, engine="declarative")
+    np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-4)
+
+
+def test_nobody_can_run_anything() -> None:
+    found = fo.CEEI(scope="servers").solve(fo.Cluster([[0, 1]], [[1, 1], [2, 1]]))
+    assert found.stats.engine == "native"
+    assert not found.tasks.any()
+
+
+# -- users of small welfare ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [1.0, 4.0, 100.0])
+def test_users_whom_the_gap_does_not_see(alpha: float) -> None:
+    """Two pairs of users on two servers, the second ten thousand times better off: both are shared out right."""
+    capacity, demand = np.array([[1.0, 4.0], [1e4, 4e4]]), np.array([[1.0, 3], [2, 1], [1, 3], [2, 1]])
+    eligible, weight = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], bool), np.array([1.0, 2, 1e-4, 2e-4])
+    shared = fo.Cluster(capacity, demand, weight, eligible)
+    found = fo.AlphaFair(alpha, share="task").solve(shared, engine="native")
+    np.testing.assert_allclose(found.user_tasks[2:], 1e4 * found.user_tasks[:2], rtol=1e-5)
+    alone = fo.AlphaFair(alpha, share="task").solve(shared.select(users=["user1", "user2"], servers=["server1"]), 1e-9)
+    np.testing.assert_allclose(found.user_tasks[:2], alone.user_tasks, rtol=1e-5)
+
+
+# -- what must not change it ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, 100.0])
+def test_units_do_not_matter(alpha: float) -> None:
+    shared = plain(8, 12, 5)
+    found = fo.AlphaFair(alpha).solve(shared)
+    unit = np.array([1e-6, 1.0, 1e9])
+    other = fo.AlphaFair(alpha).solve(shared.replace(capacity=shared.capacity * unit, demand=shared.demand * unit))
+    np.testing.assert_allclose(other.user_tasks, found.user_tasks, rtol=1e-6)
+    size = 10.0 ** np.linspace(-5, 5, 12)
+    tasks = fo.AlphaFair(alpha).solve(shared.replace(demand=shared.demand * size[:, None])).user_tasks
+    np.testing.assert_allclose(tasks * size, found.user_tasks, rtol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_order_does_not_matter(alpha: float) -> None:
+    shared, rng = plain(9, 12, 5), np.random.default_rng(0)
+    users, servers = rng.permutation(12), rng.permutation(5)
+    mixed = shared.select([shared.users[n] for n in users], [shared.servers[i] for i in servers])
+    found = fo.AlphaFair(alpha).solve(shared, 1e-9).user_tasks
+    np.testing.assert_allclose(fo.AlphaFair(alpha).solve(mixed, 1e-9).user_tasks, found[users], rtol=1e-7)
+
+
+# -- honesty -------------------------------------------------------------------------------------
+
+
+def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If no native answer is good enough; the statistics say who answered."""
+    monkeypatch.setattr(concave, "_STEPS", 1)
+    shared = plain(10, 6, 3)
+    found = fo.CEEI(scope="servers").solve(shared)
+    assert found.stats.engine == "declarative"
+    assert found.certify().passes(1e-6)
+    with pytest.raises(SolverError, match="misses tol"):
+        fo.CEEI(scope="servers").solve(shared, engine="native")
+    flagged = fo.CEEI(scope="servers").solve(shared, engine="native", throw=False)
+    assert flagged.flagged
+    assert flagged.stats.status == "not converged"
+
+
+def test_a_wrong_answer_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's own gap is not believed: here it calls the optimum what leaves a thousandth unused."""
+    honest = welfare.Welfare.fractions
+    monkeypatch.setattr(welfare.Welfare, "fractions", lambda self, point: 0.999 * honest(self, point))
+    monkeypatch.setattr(concave, "gap_at", lambda *_: (0.0, None, ""))
+    with pytest.raises(SolverError, match="misses tol"):
+        fo.AlphaFair(3.0).solve(plain(11), engine="native")
+    assert fo.AlphaFair(3.0).solve(plain(11)).stats.engine == "declarative"
+
+
+def test_the_gap_of_the_engine_is_the_certificate_s() -> None:
+    shared = plain(12)
+    found = next(iter(concave.solutions(shared, fo.AlphaFair(2.0).criterion(shared), 1e-6)))
+    judged = judge(shared, found.tasks, fo.AlphaFair(2.0).criterion(shared), found.prices)[0]
+    assert found.runs[-1].value == pytest.approx(judged.optimality, rel=1e-3, abs=1e-14)
+
+
+# -- warm starts ---------------------------------------------------------------------------------
+
+
+def test_alpha_path_of_the_global_family() -> None:
+    shared = plain(13, 60, 20)
+    alphas = [*np.geomspace(0.5, 8, 12), math.inf]
+    frame = fo.alpha_path(shared, alphas, mechanism=fo.AlphaFair)
+    cold = 0
+    for alpha, found in frame["allocation"].items():
+        assert not found.flagged
+        alone = fo.AlphaFair(alpha).solve(shared)
+        cold += alone.stats.rounds
+        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-4)
+    assert frame["steps"].sum() < 0.9 * cold
+
+
+def test_a_start_that_does_not_fit_is_not_used() -> None:
+    first = fo.AlphaFair(2.0).solve(plain(14, 10, 4))
+    other = plain(15, 12, 4)
+    found = fo.AlphaFair(2.0).solve(other, start=first)
+    np.testing.assert_allclose(found.user_tasks, fo.AlphaFair(2.0).solve(other).user_tasks, rtol=1e-12)
+
+
+def test_the_criterion_and_the_polytope_are_all_it_needs() -> None:
+    """No formulation: the same criterion by another name."""
+    shared = plain(16, 8, 3)
+    mine = Criterion(np.ones(8), 2.0, "servers", shared.weight, np.full(8, np.inf))
+    found = next(iter(native.solutions(shared, mine, 1e-6)))
+    assert isinstance(found, declarative.Solution)
+    assert judge(shared, found.tasks, mine, found.prices)[0].passes(1e-6)
+    assert Polytope(shared, mine.limits(shared)).allocation(np.zeros(24)).shape == found.tasks.shape
