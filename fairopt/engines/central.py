@@ -59,6 +59,7 @@ class Newton:
 
     @cached_property
     def factors(self) -> structured.SymmetricFactors:
+        """The prices' matrix, factorised."""
         q, at = self.welfare, self.point
         return structured.factor_symmetric(
             q.start,

@@ -71,13 +71,14 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
     at = welfare.begin() if start is None else welfare.begin_from(start)
     now = products(welfare, at)
     weight = float(np.sqrt(max(now.capacity[welfare.row].mean() / now.pair.mean(), 1.0)))
+    limit = np.maximum(now.limit / now.pair.mean(), 1.0)
     best, since, warm = (np.inf, np.inf), 0, start
     for number in range((_STEPS if start is None else _WARM_STEPS) + 1):
         now = products(welfare, at)
         estimate = float(now.pair.sum() + now.capacity.sum()) / max(float(welfare.spent(at).sum()), 1e-300)
         if number and estimate < _KEPT[1] and (warm is None or warm is start):
             warm = Start(at, welfare.unit) if estimate > _KEPT[0] else start
-        newton = Newton(welfare, at, mean(now, weight), free)
+        newton = Newton(welfare, at, mean(now, weight, limit), free)
         fractions, gap, errors = welfare.fractions(at), np.inf, np.full(len(welfare.unit), np.inf)
         if estimate < _NEAR * tol:
             fractions = welfare.polytope.inside(fractions)
@@ -91,7 +92,7 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
         best = min(best, rank)
         if since > _PATIENCE[rank[0] > tol] and np.isfinite(best[0]):
             return
-        at = advance(newton, weight)
+        at = advance(newton, weight, limit)
 
 
 def _errors(newton: Newton) -> Array:

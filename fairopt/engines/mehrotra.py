@@ -1,6 +1,6 @@
 """How far and where to: predictor, corrector and Gondzio's further correctors on the conditions of `welfare`.
 
-Products of pairs aim at mu, those of capacities at a multiple of it: there are fewer of them.
+Products of pairs aim at mu, those of capacities and limits at multiples of it, which even out where the path begins.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ def products(welfare: Welfare, at: Point) -> Products:
     return Products(at.tasks * at.slack, np.where(welfare.row, at.price * at.idle, 0.0), at.room * at.excess)
 
 
-def mean(now: Products, weight: float) -> float:
-    """mu: the average of products, those of capacities over their weight."""
+def mean(now: Products, weight: float, limit: Array) -> float:
+    """mu: the average of products, those of capacities and limits over their weights."""
     count = len(now.pair) + np.count_nonzero(now.capacity) + len(now.limit)
-    return float((now.pair.sum() + now.capacity.sum() / weight + now.limit.sum()) / count)
+    return float((now.pair.sum() + now.capacity.sum() / weight + (now.limit / limit).sum()) / count)
 
 
-def advance(newton: Newton, weight: float) -> Point:
-    """The next point; `weight` is that of capacities."""
+def advance(newton: Newton, weight: float, limit: Array) -> Point:
+    """The next point; `weight` is that of capacities, `limit` those of limits."""
     q, at = newton.welfare, newton.point
     now = products(q, at)
     mu = newton.mu
     aim = newton.step(Products(-now.pair, -now.capacity, -now.limit), newton.wrong.rho)
     t = longest(q, at, aim)
-    after = mean(products(q, _along(at, aim, t)), weight)
+    after = mean(products(q, _along(at, aim, t)), weight, limit)
     part = max(min(max(after / mu, 0.0) ** 3, _MOST), _LEAST)
     if newton.wrong_worth > 0.5 or t < 0.1:
         part = 2 * _MOST if t > 0.1 else _POOR
@@ -48,7 +48,7 @@ def advance(newton: Newton, weight: float) -> Point:
     wanted = Products(
         target - now.pair - aim.tasks * aim.slack,
         np.where(q.row, target * weight - now.capacity - aim.price * aim.idle, 0.0),
-        target - now.limit - aim.room * aim.excess,
+        target * limit - now.limit - aim.room * aim.excess,
     )
     bent = q.of_share * _bend(aim.total / at.total) + q.of_price * _bend(aim.pay / at.pay)
     rho = np.where(q.held, 0.0, newton.wrong.rho + np.clip(bent, -0.5, 0.5))
@@ -62,7 +62,7 @@ def advance(newton: Newton, weight: float) -> Point:
         wanted = Products(
             wanted.pair + _back(there.pair, target),
             np.where(q.row, wanted.capacity + _back(there.capacity, target * weight), 0.0),
-            wanted.limit + _back(there.limit, target),
+            wanted.limit + _back(there.limit, target * limit),
         )
         tried = newton.step(wanted, rho)
         further = longest(q, at, tried)
@@ -93,7 +93,7 @@ def _along(at: Point, step: Point, t: float) -> Point:
     return Point(*(getattr(at, name) + t * getattr(step, name) for name in Point.__dataclass_fields__))
 
 
-def _back(value: Array, target: float) -> Array:
+def _back(value: Array, target: float | Array) -> Array:
     """What brings products back to within multiples of their targets, not too much at once."""
     low, high = _WITHIN
     return np.asarray(np.maximum(np.clip(value, low * target, high * target) - value, -high * target))

@@ -134,6 +134,15 @@ def test_limits_that_bind_for_some(alpha: float) -> None:
     np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-4)
 
 
+@pytest.mark.parametrize("alpha", [0.2, 1.0, 3.0, 500.0])
+def test_limits_far_below_and_above_what_users_want(alpha: float) -> None:
+    """Over three decades: limits that bind hard start far from the path, and used to drag the rest off it."""
+    shared, rng = plain(17, 60, 25), np.random.default_rng(1)
+    tasks = shared.gamma.sum(axis=1) / 60 * 10 ** rng.uniform(-2, 1, 60)
+    limited = shared.replace(max_tasks=np.where(rng.random(60) < 0.5, tasks, np.inf))
+    assert fo.AlphaFair(alpha).solve(limited, engine="native").certify().passes(1e-6)
+
+
 def test_nobody_can_run_anything() -> None:
     found = fo.CEEI(scope="servers").solve(fo.Cluster([[0, 1]], [[1, 1], [2, 1]]))
     assert found.stats.engine == "native"
