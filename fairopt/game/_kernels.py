@@ -50,15 +50,6 @@ def price(start, server, use, log_price, power, log_gain, log_level, slack, shar
 
 
 @_compile
-def used(start, server, per_task, tasks, result):  # type: ignore[no-untyped-def]
-    """Add the part of every capacity in use, (servers, resources)."""
-    for k in range(start[-1]):
-        i = server[k]
-        for r in range(per_task.shape[1]):
-            result[i, r] += per_task[k, r] * tasks[k]
-
-
-@_compile
 def used_shares(start, server, per_task, tasks, share, result):  # type: ignore[no-untyped-def]
     """Add use times price share, (servers, resources)."""
     for k in range(start[-1]):
@@ -104,16 +95,6 @@ def direction(start, server, right, tasks, slack, true, extra, rx, c0, step, d_t
             change = d_slack[k] - d_level[n]
             d_tasks[k] = rx[k] - tasks[k] / slack[k] * change
             d_slack[k] = change - (slack[k] - true[k])
-
-
-@_compile
-def longest(values, steps):  # type: ignore[no-untyped-def]
-    """The longest step, at most 1, that leaves no value negative."""
-    result = 1.0
-    for k in range(len(values)):
-        if steps[k] < 0 and values[k] < -steps[k] * result:
-            result = -values[k] / steps[k]
-    return result
 
 
 @_compile

@@ -64,10 +64,10 @@ class Equations:
 
     def used(self, tasks: Array) -> Array:
         """The part of every capacity in use, (servers, resources)."""
-        from . import _kernels
+        from ..engines import _pairs
 
         result = np.zeros(self.row.shape)
-        _kernels.used(self.start, self.server, self.per_task, tasks, result)
+        _pairs.used(self.server, self.per_task, tasks, result)
         return result
 
     def priced(self, point: Point, a: float) -> tuple[Array, Array, Array]:

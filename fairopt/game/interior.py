@@ -173,7 +173,7 @@ class _Here:
 
     def longest(self, steps: Steps) -> float:
         """The longest step, at most 1, after which nothing is negative."""
-        from . import _kernels
+        from ..engines import _pairs
 
         rows, at = self.equations.row, self.point
         ones = np.ones(max(int(rows.sum()), len(steps[3])))
@@ -184,7 +184,7 @@ class _Here:
             (ones, steps[3]),
             (at.idle[rows], steps[4][rows]),
         )
-        return min(float(_kernels.longest(values[: len(change)], change)) for values, change in pairs)
+        return min(float(_pairs.longest(values[: len(change)], change)) for values, change in pairs)
 
     def moved_products(self, steps: Steps, t: float) -> tuple[Array, Array, Array]:
         """Tasks, slacks, and products of resources after a step, to the first order."""
