@@ -15,13 +15,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from . import structured
 from .level import LEAST_GAP, Found, Level, bound, by_simplex, everyone_stopped, judged
+from .level_newton import Newton, Steps
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-Steps = tuple[Array, Array, Array, Array, Array, Array, float]  # of y, z, lambda, w, p, v and t
 
 #: More pairs per user than this, and only some take part: the cheapest and some at random, then as prices say.
 _MANY, _CHEAPEST, _RANDOM, _ENTERING = 40, 8, 12, 8
@@ -179,7 +178,7 @@ class Point:
     def step(self, gap: float) -> float:
         """Predictor, corrector and centring correctors; returns the shorter of the two step lengths."""
         mu, refine = self.mu, 1 if gap > 1e-6 else 2
-        newton = _Newton(self, single=gap > _SINGLE)
+        newton = Newton(self, single=gap > _SINGLE)
         yz, lw, pv = self.y * self.z, np.where(self.row, self.lam * self.w, 0.0), self.p * self.v
         aim = newton.direction(-yz, -lw, -pv, refine)
         primal, dual = self._longest(aim)
@@ -262,55 +261,3 @@ class Point:
         self.problem, self.tau = problem, problem.rising.astype(float)
         self.v = np.where(stop, np.maximum(self.have - problem.floor, 0.1 * problem.floor), self.v)
         self._residuals()
-
-
-class _Newton:
-    """Newton's equations at one point, factorised."""
-
-    def __init__(self, at: Point, single: bool) -> None:
-        self.at = at
-        self.ratio = at.y / at.z
-        loose = at.v / at.p
-        self.loose = loose
-        self.lam = np.maximum(at.lam, _TINY)
-        self.idle = np.where(at.row, at.w / self.lam, 1.0)
-        self.whole = np.add.reduceat(self.ratio, at.start[:-1]) + loose
-        self.factors = structured.factor_symmetric(
-            at.start, at.server, self.ratio, at.use, loose, self.idle, single=single
-        )
-        self.border = at.priced(self.ratio * (at.tau / self.whole)[at.user])
-        self.solved = self._solve(self.border)
-        self.corner = float((at.tau / self.whole).sum() + (self.border * self.solved).sum())
-
-    def _solve(self, rhs: Array) -> Array:
-        row = self.at.row
-        return np.where(row, self.factors.solve(np.where(row, rhs, 0.0).ravel()).reshape(rhs.shape), 0.0)
-
-    def direction(self, ry: Array, rw: Array, rv: Array, refine: int) -> Steps:
-        """Steps that change products by `ry`, `rw`, `rv` to the first order and remove all residuals."""
-        at = self.at
-        total = self._once(ry, rw, rv, at.dual, at.short, at.excess, at.sum)
-        nothing = np.zeros(len(ry)), np.zeros(rw.shape), np.zeros(len(rv)), np.zeros(len(ry))
-        for _ in range(refine):
-            dy, _, _, dw, dp, dv, dt = total
-            short = at.short + np.add.reduceat(dy, at.start[:-1]) - at.tau * dt - dv
-            excess = np.where(at.row, at.excess - at.priced(dy) - dw, 0.0)
-            more = self._once(*nothing, short, excess, at.sum - float(at.tau @ dp))
-            total = (*(a + b for a, b in zip(total[:6], more[:6], strict=True)), dt + more[6])  # type: ignore[assignment]
-        return total
-
-    def _once(self, ry: Array, rw: Array, rv: Array, dual: Array, short: Array, excess: Array, rest: float) -> Steps:
-        from . import _columns
-
-        at, ratio, whole = self.at, self.ratio, self.whole
-        own, c0 = np.empty(len(ry)), np.empty(len(rv))
-        rhs = np.where(at.row, rw / self.lam, 0.0) - excess
-        pairs = (at.start, at.server, at.use, ratio, whole, ry, at.z, dual)
-        _columns.right_hand(*pairs, rv, at.p, short, own, c0, rhs)
-        base = self._solve(rhs)
-        dt = (rest - float(at.tau @ (c0 / whole)) - float((self.border * base).sum())) / self.corner
-        dlam = base + dt * self.solved
-        dp, dz, dy = np.empty(len(rv)), np.empty(len(ry)), np.empty(len(ry))
-        _columns.recover(*pairs, at.tau * dt + c0, dlam, dp, dz, dy)
-        dw = np.where(at.row, rw / self.lam - self.idle * dlam, 0.0)
-        return dy, dz, dlam, dw, dp, rv / at.p - self.loose * dp, dt

@@ -147,3 +147,17 @@ def largest_parts(start, server, share, result):  # type: ignore[no-untyped-def]
         i = server[k]
         for r in range(share.shape[1]):
             result[i, r] = max(result[i, r], share[k, r])
+
+
+@_compile
+def below_limits(log_excess, mu, power, result):  # type: ignore[no-untyped-def]
+    """log of the part t < 1 of its limit that each user has: `(e^log_excess / t)^power = 1 + mu/(1 - t)`, (users,)."""
+    for n in range(len(log_excess)):
+        low, high = -700.0, 0.0
+        for _ in range(80):
+            middle = (low + high) / 2
+            if power * (log_excess[n] - middle) > np.log1p(mu / max(-np.expm1(middle), 1e-300)):
+                low = middle
+            else:
+                high = middle
+        result[n] = low

@@ -88,13 +88,10 @@ class Equations:
         total = np.exp(log_level)
         slope = total / self.power
         if len(own := self.limited):
-            log_excess = log_level[own] - np.log(self.limit[own])
-            low, high = np.full(len(own), -700.0), np.zeros(len(own))
-            for _ in range(80):
-                middle = (low + high) / 2
-                part = np.exp(middle)
-                above = self.power * (log_excess - middle) > np.log1p(mu / np.maximum(-np.expm1(middle), 1e-300))
-                low, high = np.where(above, middle, low), np.where(above, high, middle)
+            from . import _kernels
+
+            low = np.empty(len(own))
+            _kernels.below_limits(log_level[own] - np.log(self.limit[own]), mu, self.power, low)
             part, room = np.exp(low), np.maximum(-np.expm1(low), 1e-300)
             total[own] = part * self.limit[own]
             slope[own] = self.limit[own] / (self.power / part + mu / (room * (room + mu)))

@@ -130,7 +130,7 @@ def _anew(method: Equations, warm: Point | None) -> Found:
         if best.error <= _GOOD:
             return best
     assert best is not None
-    for answer in follow(method, 1e-9):
+    for answer in follow(method, 0.5 * _GOOD, budget=500):
         best = answer if answer.error < best.error else best
     return best
 

@@ -180,7 +180,7 @@ def test_invariances(mechanism: Mechanism) -> None:
             moved = servers if other is shuffled and not pooled else slice(None)
             prices = found.prices
             if prices is not None:
-                prices = prices[moved] / (unit if other is measured else 1.0)
+                prices = prices[..., moved, :] / (unit if other is measured else 1.0)
             certified_elsewhere(mechanism, other, (found.tasks[order] * factor[:, None])[:, moved], prices)
             if mechanism in UNIQUE:
                 after = mechanism.solve(other).user_tasks
