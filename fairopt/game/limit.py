@@ -37,6 +37,9 @@ _GOOD = 2e-8
 #: Temperatures below which the greatest allocation is looked for.
 _TRIES = (1e-5, 1e-7)
 
+#: Best responses between looks at the answer; beyond the response they end long plateaus sooner.
+_ROUNDS, _RELAX = (50, 50, 100, 200, 400, 800, 1600, 3200, 6400), 1.4
+
 _SHORT = "PS-DSF near the limit of alphaPF-VDS: its equilibria were not followed far enough to settle the last digits"
 _OTHER = "PS-DSF found by best responses: not the limit of alphaPF-VDS, and not unique"
 
@@ -72,9 +75,9 @@ def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equat
         last = Found(method.begin(0.3), np.nan, 0) if last is None else last
         sweeps = Sweeps.of(method, np.inf)
         state = sweeps.start(tasks)
-        for _ in range(40):
-            for _ in range(50):
-                if sweeps.gauss_seidel(state) < 0.1 * tol:
+        for rounds in _ROUNDS:
+            for _ in range(rounds):
+                if sweeps.gauss_seidel(state, relax=_RELAX) < 0.1 * tol:
                     break
             point = replace(last.point, tasks=state.tasks.copy())
             yield method, replace(last, point=point, error=np.nan, notes=(_OTHER,))
