@@ -148,7 +148,10 @@ class _Smoothed:
     def _rates(self) -> tuple[Array, Array, Array]:
         """What becomes wrong as log mu grows."""
         rows = np.where(self.equations.row, -self.mu / self.root_rows, 0.0)
-        return -self.mu / self.root_pairs, rows, np.zeros_like(self.total)
+        # A user near its limit keeps the further from it the larger mu is (`Equations.totals`).
+        room = 1 - self.total / self.equations.limit
+        gap = np.where(np.isfinite(self.equations.limit), self.slope / self.power * self.mu / (room + self.mu), 0.0)
+        return -self.mu / self.root_pairs, rows, gap
 
     def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
         """The step that takes away what is wrong, to first order."""

@@ -1,0 +1,76 @@
+"""The path of smoothed equations: its tangent, and that it ends at equilibria where ties abound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.game import path
+from fairopt.game.equations import Equations
+from fairopt.game.equilibrium import unit_prices
+from fairopt.polytope import Polytope
+
+
+def tied(seed: int, limits: bool = False) -> fo.Cluster:
+    """Small integers, many zero demands: users and servers that tie exactly."""
+    rng = np.random.default_rng(seed)
+    demand = rng.integers(0, 3, (10, 3)).astype(float)
+    demand[~demand.any(axis=1), 0] = 1.0
+    counts = rng.choice([0.5, 5.0, np.inf], 10) if limits else None
+    return fo.Cluster(rng.integers(1, 4, (5, 3)).astype(float), demand, rng.integers(1, 3, 10), max_tasks=counts)
+
+
+def equations(cluster: fo.Cluster, alpha: float) -> Equations:
+    merged = cluster.merge().cluster
+    polytope = Polytope(merged, merged.max_tasks)
+    return Equations(polytope, merged.weight[polytope.users], alpha)
+
+
+@pytest.mark.parametrize("limits", [False, True])
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 16.0])
+def test_the_tangent_is_the_derivative(alpha: float, limits: bool) -> None:
+    """A step h along the curve leaves the equations wrong by h^2 only; units are those of the place."""
+    problem = equations(tied(0, limits), alpha)
+    place, units, _ = path._start(problem, 1.0, 1e-9)
+    assert place is not None
+    here = path._Smoothed(problem, place, units)
+    tangent = here.tangent()
+    wrong = [path._Smoothed(problem, place.moved(tangent, h), units).merit for h in (1e-3, 1e-4)]
+    assert here.merit < 1e-8
+    assert wrong[1] < 0.03 * wrong[0] + 1e-8
+    sideways = path._Smoothed(problem, place.moved((*tangent[:3], 0.0), 1e-4), units).merit
+    assert sideways > 10 * wrong[1]
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3.0, 8.0, 16.0, 64.0])
+def test_it_ends_at_an_equilibrium(alpha: float) -> None:
+    mechanism = fo.AlphaPFVDS(alpha)
+    for seed in range(8):
+        shared = tied(seed).merge().cluster
+        problem = equations(shared, alpha)
+        with np.errstate(all="ignore"):
+            points = [point for mu, near in path.PATHS[:2] for point in path.follow(problem, 3e-7, mu, near)]
+        best = min(points, key=lambda point: point.error)
+        assert best.error <= 3e-7, f"seed {seed}"
+        polytope = problem.polytope
+        tasks = polytope.allocation(polytope.inside(best.point.tasks / problem.gamma))
+        prices = unit_prices(polytope, problem, best.point.tasks, best.point.log_price, alpha)
+        assert mechanism.certify(shared, tasks, prices)[0].residual <= 1e-6
+        if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
+            np.testing.assert_allclose(tasks.sum(axis=1), mechanism.solve(shared).user_tasks, rtol=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [8.0, 64.0])
+def test_ties_are_solved(alpha: float) -> None:
+    """Whole clusters of ties, through the mechanism: interior point or path, whichever ends."""
+    for seed in range(10):
+        assert fo.AlphaPFVDS(alpha).solve(tied(seed, limits=True)).certify().residual <= 1e-6
+
+
+def test_a_budget_is_kept() -> None:
+    problem = equations(tied(1), 16.0)
+    with np.errstate(all="ignore"):
+        points = list(path.follow(problem, 0.0, budget=30))
+    assert points
+    assert all(point.steps <= 40 for point in points)
