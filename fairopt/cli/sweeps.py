@@ -113,11 +113,8 @@ def results(options: argparse.Namespace) -> int:
     shown = _SHOWN if options.export is None else list(frame.columns)
     if options.table != "cells":
         long = contents.long(options.table, frame["key"])
-        labels = frame[["key", "cluster", "mechanism", "order", "repetition"]]
-        frame, shown = (
-            labels.merge(long, on="key"),
-            ["cluster", "mechanism", "order", "repetition", *LONG[options.table]],
-        )
+        labels = ["cluster", "mechanism", "order", "repetition"]
+        frame, shown = frame[["key", *labels]].merge(long, on="key"), [*labels, *LONG[options.table]]
     elif options.failed and options.export is None:
         shown = ["key", "cluster", "mechanism", "engine", "error"]
     if options.columns:
@@ -158,13 +155,8 @@ def _outlook(plan: harness.Plan, jobs: int) -> str:
 
 
 def _time(seconds: float) -> str:
-    return (
-        f"{seconds:.1f} s"
-        if seconds < 120
-        else f"{seconds / 60:.1f} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.1f} h"
-    )
+    size, unit = (1, "s") if seconds < 120 else (60, "min") if seconds < 7200 else (3600, "h")
+    return f"{seconds / size:.1f} {unit}"
 
 
 def _failures(failed: pd.DataFrame) -> list[str]:

@@ -91,7 +91,7 @@ class Store:
         self.folder = Path(self.folder)
 
     def read(self) -> Contents:
-        """All cells. A cell that is there twice counts once: a result before an error, then the first before later ones.
+        """All cells, each once: a result counts before an error, and the first result before later ones.
 
         Raises
         ------
