@@ -75,7 +75,7 @@ def dask(address: str) -> Executor:
             futures = client.map(run, cells, traces=traces, threads=threads, pure=False)
             known = {future.key: cell for future, cell in zip(futures, cells, strict=True)}
             try:
-                for future in as_completed(futures):
+                for future in as_completed(futures, loop=client.loop):
                     if future.status == "finished":
                         yield future.result()
                     else:  # its workers died, several times

@@ -108,7 +108,7 @@ def parse(document: Document, smoke: bool = False) -> Experiment:
     data = dict(document.data)
     _unknown(document, (), data, _TOP)
     tiny = _table(document, ("smoke",), data.pop("smoke", {}))
-    _unknown(document, ("smoke",), tiny, {"seed", "repetitions", "clusters", *_GRID})
+    _unknown(document, ("smoke",), tiny, {"seed", "repetitions", *_GRID})
     full = _experiment(document, data, {}, ())
     small = _experiment(document, data, tiny, ("smoke",)) if tiny else full
     return replace(small, smoke=True) if smoke else full
@@ -129,7 +129,7 @@ def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], 
     for k, table in enumerate(tables):
         _unknown(document, ("grid", k), _table(document, ("grid", k), table), set(_GRID))
         places = {key: ("grid", k, key) for key in table}
-        over = {key: value for key, value in tiny.items() if key in _GRID and key in table}
+        over = {key: value for key, value in tiny.items() if key in _GRID and key in table and key != "clusters"}
         grids.append(
             _grid(document, ("grid", k), table | over, places | {key: (*inside, key) for key in over}, set(clusters))
         )
