@@ -19,6 +19,8 @@ Executor = Callable[[Sequence[Cell], str | None, int | None], Iterator[Row]]
 
 #: Processes that die (memory) take the pool with them; it is started again this often.
 _RESTARTS = 3
+#: Seconds to wait for a Dask scheduler.
+_PATIENCE = 20.0
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
@@ -67,7 +69,7 @@ def dask(address: str) -> Executor:
         except ImportError:
             raise FairoptError("Dask is not installed; pip install 'fairopt[dask]'") from None
         try:
-            client = Client(address, timeout="20s", set_as_default=False)
+            client = Client(address, timeout=_PATIENCE, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise FairoptError(f"no Dask scheduler answers at {address}: {error}") from None
         with client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -45,7 +46,7 @@ def failed(cell: Cell, error: BaseException) -> Row:
 
 
 def _here(threads: int | None) -> Row:
-    return provenance() | {"threads": threads or 0, "finished": datetime.now(UTC)}
+    return provenance() | {"process": os.getpid(), "threads": threads or 0, "finished": datetime.now(UTC)}
 
 
 def _asked(cell: Cell) -> Row:

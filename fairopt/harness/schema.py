@@ -26,7 +26,7 @@ FOUND = {
 CHANCE = {
     "drawing": _REAL, "build": _REAL, "compile": _REAL, "solve": _REAL, "certify": _REAL, "seconds": _REAL,
     "measuring": _REAL, "elapsed": _REAL, "finished": pa.timestamp("us", tz="UTC"), "fairopt": _TEXT, "commit": _TEXT,
-    "versions": _TEXT, "python": _TEXT, "machine": _TEXT, "cores": _WHOLE, "threads": _WHOLE,
+    "versions": _TEXT, "python": _TEXT, "machine": _TEXT, "process": _WHOLE, "cores": _WHOLE, "threads": _WHOLE,
 }  # fmt: skip
 #: Long tables, as lists in the row: the name of each, and its columns.
 LONG = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ Row = dict[str, Any]
 
 #: Parts of single cells that a writer leaves before it gathers them.
 _GATHER = 200
+#: Files written aside are dropped when they are this old, in seconds.
+_STALE = 3600.0
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,9 @@ class Store:
         contents = self.read()
         kept = set(_keys(contents.table))
         whole = self._write(contents.table.combine_chunks(), sync=True) if kept else None
+        for aside in self.folder.glob(".*.tmp"):  # of writers that were killed; living ones rename within seconds
+            if time.time() - aside.stat().st_mtime > _STALE:
+                aside.unlink(missing_ok=True)
         gone = 0
         for path in self._listed():
             try:
