@@ -117,5 +117,5 @@ def test_dask_loses_a_worker_and_no_cell(file: Path, serial: harness.Store, tmp_
 def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr(executors, "_PATIENCE", 0.5)
-    with pytest.raises(FairoptError, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
+    with pytest.raises(FairoptError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         harness.sweep(file, store=tmp_path, dask="tcp://127.0.0.1:9", progress=False)

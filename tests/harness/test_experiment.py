@@ -112,18 +112,33 @@ def test_a_bad_file_is_named_with_line_and_key(path: Path, old: str, new: str, l
 
 
 def test_lines_are_found_in_every_kind_of_toml() -> None:
-    text = 'a = """\nb = 1\n"""\n"c d" = [\n  # x = 1\n  "]",\n]\n[t.u]\nv.w = 1 # y = [\n[[g]]\nk = 1\n[g.h]\n[[g]]\nk = {\n}\n'
+    text = """
+a = '''
+b = 1
+'''
+"c d" = [
+  # x = 1
+  "]",
+]
+[t.u]
+v.w = 1 # y = [
+[[g]]
+k = 1
+[g.h]
+[[g]]
+k = { l = 1 }
+"""
     found = lines(text)
-    assert found[("a",)] == 1
+    assert found[("a",)] == 2
     assert ("b",) not in found
-    assert found[("c d",)] == 4
+    assert found[("c d",)] == 5
     assert ("x",) not in found
-    assert found[("t", "u", "v", "w")] == 9
-    assert (found[("g", 0, "k")], found[("g", 0, "h")], found[("g", 1, "k")]) == (11, 12, 14)
+    assert found[("t", "u", "v", "w")] == 10
+    assert (found[("g", 0, "k")], found[("g", 0, "h")], found[("g", 1, "k")]) == (12, 13, 15)
 
 
 def test_an_unknown_name_lists_the_known() -> None:
-    with pytest.raises(DataError, match="no experiment 'nonsense'; known: .*pf_time"):
+    with pytest.raises(DataError, match=r"no experiment 'nonsense'; known: .*pf_time"):
         harness.load("nonsense")
 
 

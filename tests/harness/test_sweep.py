@@ -167,8 +167,16 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, 
     assert "the same command again goes on from there" in err
     assert "Traceback" not in out + err
     assert len(parts(tmp_path / "store")) == 1
-    with pytest.raises(ProcessLookupError):  # nobody of its session is left
-        os.killpg(process.pid, 0)
+    until(lambda: nobody_left(process.pid), 30)
+
+
+def nobody_left(session: int) -> bool:
+    """Of the processes of a session: those that have ended are there until init has noticed."""
+    try:
+        os.killpg(session, 0)
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def test_two_sweeps_at_once_into_one_store(file: Path, serial: harness.Store, tmp_path: Path) -> None:
