@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -43,7 +44,7 @@ class Cell:
     residuals: tuple[float, ...]
     measures: tuple[str, ...]
 
-    @property
+    @cached_property
     def key(self) -> str:
         """24 hexadecimal digits; the same on every machine."""
         fields = dataclasses.asdict(self)
