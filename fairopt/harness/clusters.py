@@ -87,9 +87,7 @@ def build(source: Origin, seed: int, repetition: int, traces: str | None) -> tup
         rng = np.random.default_rng(np.random.SeedSequence([seed, repetition]))
         here = origin(source.text, source.merge, Path(), traces)
         if here != source:
-            raise DataError(
-                f"{source.text} is another {here.kind} here than where the sweep was started ({source.kind})"
-            )
+            raise DataError(f"{source.text} is a {here.kind} with other files here than where the sweep was started")
         snapshot = open_source(source.text, traces=traces, rng=rng)
         cluster, about = snapshot.cluster, snapshot.source
     return (cluster.merge(users=False).cluster if source.merge else cluster), about

@@ -11,6 +11,7 @@ from fairopt import harness
 from fairopt.errors import DataError
 from fairopt.harness._toml import lines
 from fairopt.harness.experiment import known
+from fairopt.harness.run import run
 
 from .sweeps import CELLS
 
@@ -167,6 +168,30 @@ def test_a_trace_and_its_stand_in_are_different_cells(
     (one,) = harness.cells(load(path, text), str(tmp_path / "traces"))
     assert (without.origin.kind, one.origin.kind) == ("generator", "trace")
     assert without.key != one.key
+
+
+def test_a_worker_that_sees_another_trace_says_so(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    text = 'title = "T"\nclusters.b = "bitbrains?vms=3&servers=2"\n[[grid]]\nmechanisms = "drfh"\n'
+    (tmp_path / "bitbrains").mkdir()
+    (tmp_path / "bitbrains" / "1.csv").write_text("x")
+    (cell,) = harness.cells(load(path, text), str(tmp_path))
+    row = run(cell, None)
+    assert row["status"] == "failed"
+    assert "other files here than where the sweep was started" in row["error"]
+
+
+def test_the_example_of_the_documentation_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    (tmp_path / "cluster.toml").write_text(
+        "resources = ['cpu']\n[[servers]]\ncapacity = [2]\n[[users]]\ndemand = [1]\n"
+    )
+    example = text.split("```toml\n")[1].split("```")[0]
+    cells = harness.cells(load(tmp_path / "e.toml", example))
+    # Five mechanisms on five random clusters of 100 draws; then two orders with two dampings, and the engine, on all
+    # seven clusters, where times are measured 100 times on those that are not random too.
+    assert len(cells) == 5 * 5 * 100 + (2 * 2 + 1) * 7 * 100
 
 
 def test_a_cluster_file_is_known_by_what_it_holds(path: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import fairopt as fo
 from fairopt import harness
 from fairopt.errors import NotConverged
 from fairopt.harness import executors
-from fairopt.harness.run import run
+from fairopt.harness.run import failed, run
 
 from .sweeps import CELLS, command, keys_stored, parts, until
 
@@ -106,6 +106,26 @@ def test_a_failure_is_a_row_and_is_tried_again_on_request(
     frame = harness.sweep(file, store=tmp_path, retry=True, progress=False)
     assert (frame["status"] != "failed").all()
     assert harness.Store(tmp_path).read().same_as(serial.read()) == []
+
+
+def test_half_a_game_is_not_a_result(serial: harness.Store, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`best_response` hands back what it has on Ctrl-C; a sweep must stop instead of storing it."""
+    cell = next(c for c in harness.cells(harness.load(file)) if c.engine == "best-response")
+
+    def interrupted(*_: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fairopt.game.dynamics._measured", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(cell)
+
+
+def test_a_cell_that_never_came_back_is_a_row(file: Path, tmp_path: Path) -> None:
+    cell = harness.cells(harness.load(file))[0]
+    store = harness.Store(tmp_path)
+    store.write([failed(cell, MemoryError("the worker died"))])
+    row = store.read().frame([cell.key]).iloc[0]
+    assert (row["status"], row["error"], row["name"]) == ("failed", "MemoryError: the worker died", "drfh")
 
 
 def test_the_estimate_is_the_mean_of_the_past(serial: harness.Store, file: Path, tmp_path: Path) -> None:
