@@ -18,7 +18,7 @@ _MOST_TASKS = 10_000
 
 
 def use(found: Allocation, classes: bool = True) -> Rows:
-    """Used part per resource: class `all`, and each class of servers with the same capacities, the first one naming it.
+    """Used part per resource: class `all`, and each class of servers with the same capacities, which name it.
 
     Classes are left out where there are more than 64. `capacity` is that of one server, and for `all` of the cluster.
     """
@@ -31,8 +31,9 @@ def use(found: Allocation, classes: bool = True) -> Rows:
         return rows
     for k in np.argsort(first):
         of = np.flatnonzero(inverse.ravel() == k)
+        name = " x ".join(f"{amount:.10g}" for amount in kinds[k])  # the same in every draw
         part = frame[of].mean(axis=0)  # servers of a class are equally large
-        rows += [_use(found.cluster.servers[first[k]], len(of), *each)
+        rows += [_use(name, len(of), *each)
                  for each in zip(resources, kinds[k], part, strict=True)]  # fmt: skip
     return rows
 

@@ -33,9 +33,9 @@ def test_a_row_says_what_the_library_says(serial: harness.Store, file: Path) -> 
     assert "numpy" in row["versions"]
     use = contents.long("use", [cell.key]).set_index(["class", "resource"])["utilization"]
     overall = allocation.utilization
-    for server in cluster.servers:
+    for server, name in (("server 1", "12 x 4 x 75"), ("server 2", "8 x 16 x 0")):
         for resource in cluster.resources:
-            np.testing.assert_equal(use[server, resource], overall.loc[server, resource])
+            np.testing.assert_equal(use[name, resource], overall.loc[server, resource])
     tasks = contents.long("allocated", [cell.key])["tasks"].to_numpy().reshape(4, 2)
     np.testing.assert_array_equal(tasks, allocation.tasks)
 
