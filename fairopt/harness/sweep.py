@@ -133,7 +133,7 @@ def _compute(
     from tqdm.auto import tqdm
 
     name, finished = planned.experiment.name, len(planned.cells) - len(planned.missing)
-    bar = tqdm(total=len(planned.cells), initial=finished, desc=name, unit="cell", disable=None if progress else True)
+    bar = tqdm(total=len(planned.cells), initial=finished, desc=name, unit="cell", disable=not progress)
     try:
         with bar, closing(execute(planned.missing, traces, threads)) as rows:  # type: ignore[type-var]
             for row in rows:

@@ -213,15 +213,13 @@ def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
     would otherwise read it 100 times. Not those that fill memory (a month)."""
     files = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _vm_files(folder).values())
     asked = (folder.resolve(), skip, files)
-    if _kept.get("asked") != asked:
-        report: Counter[str] = Counter()
+    before, table, report = _kept.get("last", (None, None, None))
+    if before != asked:
+        report = Counter()
         table = _samples(folder, -math.inf, math.inf, skip, report)
-        _kept.clear()
-        if len(table) > _MOST_KEPT:
-            return table, report
-        _kept.update(asked=asked, read=(table, report))
-    read: tuple[pd.DataFrame, Counter[str]] = _kept["read"]
-    return read
+        if len(table) <= _MOST_KEPT:
+            _kept["last"] = asked, table, report
+    return table, report
 
 
 def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter[str]) -> pd.DataFrame:

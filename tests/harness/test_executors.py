@@ -37,6 +37,7 @@ def test_processes_give_the_same_bits(file: Path, serial: harness.Store, tmp_pat
     assert harness.Store(tmp_path).read().same_as(serial.read()) == []
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: harness.Store, tmp_path: Path) -> None:
     store = tmp_path / "store"
 

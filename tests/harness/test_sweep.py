@@ -169,7 +169,7 @@ def kept_in_order(file: Path, kept: list[str]) -> bool:
     return set(keys[: len(kept)]) == set(kept)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, jobs: int) -> None:
     process = command("sweep", file, "--store", tmp_path / "store", "--jobs", jobs)
     try:
@@ -199,6 +199,7 @@ def nobody_left(session: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_two_sweeps_at_once_into_one_store(file: Path, serial: harness.Store, tmp_path: Path) -> None:
     store = harness.Store(tmp_path / "store")
     both = [command("sweep", file, "--store", store.folder) for _ in range(2)]
