@@ -74,6 +74,21 @@ def test_gathering_keeps_every_row_and_one_part(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
+def test_gathering_spares_what_comes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, other = harness.Store(tmp_path), harness.Store(tmp_path)
+    store.write([row("a")])
+    store.write([row("b")])
+    write = store._write
+
+    def meanwhile(table: pa.Table, sync: bool = False) -> Path:
+        other.write([row("late")])
+        return write(table, sync)
+
+    monkeypatch.setattr(store, "_write", meanwhile)
+    store.gather_all()
+    assert sorted(keys_stored(tmp_path)) == ["a", "b", "late"]
+
+
 def test_truncated_changed_and_foreign_parts_are_named_and_not_read(tmp_path: Path) -> None:
     store = harness.Store(tmp_path)
     for key in ("a", "b", "c"):

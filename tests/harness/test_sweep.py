@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt import harness
 from fairopt.errors import NotConverged
 from fairopt.harness import executors
+from fairopt.harness.clusters import build
 from fairopt.harness.run import failed, run
 
 from .sweeps import CELLS, command, keys_stored, parts, until
@@ -55,6 +56,21 @@ def test_a_game_keeps_its_curve(serial: harness.Store, file: Path) -> None:
             assert (curve["residual"][curve["round"] >= first] <= 1e-2).all()
             assert reached.loc[1e-2, "messages"] == curve.set_index("round").loc[first, "messages"]
     assert frame["rounds"].nunique() > 1
+
+
+def test_every_repetition_draws_a_cluster_and_every_mechanism_gets_the_same(serial: harness.Store, file: Path) -> None:
+    frame = serial.read().frame()
+    drawn = frame[(frame["cluster"] == "drawn") & frame["price_of_fairness"].notna()]
+    # Welfare / (1 - price) is the largest welfare of the cluster: a fingerprint of it.
+    best = (drawn["welfare"] / (1 - drawn["price_of_fairness"])).round(9)
+    by_draw = best.groupby([drawn["source"], drawn["repetition"]])
+    assert (by_draw.nunique() == 1).all()
+    assert (by_draw.size() == 5).all()
+    assert best.nunique() == 12
+    draws = [build(cell.origin, seed, cell.repetition, None)[0].demand.sum()
+             for cell in harness.cells(harness.load(file)) if cell.mechanism == "drfh" and cell.cluster == "drawn"
+             for seed in (7, 8)]  # fmt: skip
+    assert len(set(draws)) == 24
 
 
 def test_classes_of_servers_add_up(tmp_path: Path) -> None:
