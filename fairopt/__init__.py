@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .game.dynamics import best_response
     from .harness.alpha_path import alpha_path
     from .harness.compare import compare
+    from .harness.sweep import sweep
     from .mechanisms.alpha_fair import AlphaFair
     from .mechanisms.alphapf_vds import AlphaPFVDS
     from .mechanisms.asset_fairness import AssetFairness
@@ -66,6 +67,7 @@ _HOME = {
     "best_response": "game.dynamics",
     "compare": "harness.compare",
     "open_source": "workloads.sources",
+    "sweep": "harness.sweep",
 }
 __all__ = [
     "CEEI",
@@ -101,6 +103,7 @@ __all__ = [
     "open_source",
     "papers",
     "report",
+    "sweep",
     "workloads",
 ]
 __version__ = "0.1.0"

@@ -120,9 +120,8 @@ class Allocation:
         split, there = self._split, self.cluster.capacity
         used = self.tasks.T @ self.cluster.demand if split is None else split.use
         part = np.divide(used, there, out=np.full(there.shape, np.nan), where=there > 0)
-        frame = pd.DataFrame(part, index=list(self.cluster.servers), columns=list(self.cluster.resources))
-        frame.loc["overall"] = metrics.utilization(self)
-        return frame
+        rows = np.vstack([part, metrics.utilization(self).to_numpy()])
+        return pd.DataFrame(rows, index=[*self.cluster.servers, "overall"], columns=list(self.cluster.resources))
 
     @property
     def dominant_shares(self) -> Array:

@@ -47,6 +47,10 @@ def parser() -> argparse.ArgumentParser:
     tables = _command(commands, "tables", "print the comparison tables and write them as CSV, Markdown and LaTeX")
     tables.add_argument("--out", default="results", metavar="DIR", help="where to write; default: %(default)s")
     tables.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+
+    from . import sweeps
+
+    sweeps.add(commands)
     return root
 
 

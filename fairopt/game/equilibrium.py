@@ -165,9 +165,9 @@ def unit_prices(polytope: Polytope, method: Equations, tasks: Array, log_price: 
 
     In units of what each server's best task is worth, or large alpha would leave the range of numbers.
     """
-    log_total = np.log(np.add.reduceat(tasks, method.start[:-1]))
-    worth = np.full(len(method.row), -np.inf)
-    np.maximum.at(worth, method.server, alpha * (method.log_gain - log_total[polytope.pair_user]))
-    shown = np.where(method.row, alpha * log_price - worth[:, None], -np.inf)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # users who lost all their tasks on the way
+        log_total = np.log(np.add.reduceat(tasks, method.start[:-1]))
+        worth = np.full(len(method.row), -np.inf)
+        np.maximum.at(worth, method.server, alpha * (method.log_gain - log_total[polytope.pair_user]))
+        shown = np.where(method.row, alpha * log_price - worth[:, None], -np.inf)
         return np.where(method.row, np.exp(shown) / polytope.cluster.capacity, 0.0)

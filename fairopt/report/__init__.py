@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .tables import comparison, for_people, write
+from .tables import comparison, for_people, latex, write
 
-__all__ = ["comparison", "for_people", "write"]
+__all__ = ["comparison", "for_people", "latex", "write"]

@@ -38,13 +38,23 @@ def write(frame: pd.DataFrame, folder: Path, name: str, caption: str) -> list[Pa
     frame.to_csv(paths[0], index=False)
     markdown = shown.to_markdown(index=False, disable_numparse=True)
     paths[1].write_text(f"{caption}\n\n{markdown}\n", encoding="utf-8")
-    align = "".join("r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in frame.dtypes)
-    latex = shown.map(_escape).rename(columns=_escape)
-    paths[2].write_text(
-        latex.to_latex(index=False, caption=_escape(caption), label=f"tab:{name}", position="tb", column_format=align),
-        encoding="utf-8",
-    )
+    paths[2].write_text(latex(frame, caption, f"tab:{name}"), encoding="utf-8")
     return paths
+
+
+def latex(frame: pd.DataFrame, caption: str | None = None, label: str | None = None) -> str:
+    """A table for LaTeX (booktabs), for people; numbers to the right."""
+    align = "".join("r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in frame.dtypes)
+    shown = for_people(frame).map(_escape).rename(columns=_escape)
+    return str(
+        shown.to_latex(
+            index=False,
+            caption=None if caption is None else _escape(caption),
+            label=label,
+            position="tb" if caption else None,
+            column_format=align,
+        )
+    )
 
 
 def _text(value: object, form: str) -> str:

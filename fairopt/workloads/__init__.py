@@ -3,8 +3,8 @@
 from . import alibaba, bitbrains, google2011
 from ._pf_servers import Servers, pf_servers
 from ._snapshot import Snapshot
-from .generators import alibaba_like, bitbrains_like, google_like
-from .sources import known, open_source, traces_root
+from .generators import alibaba_like, bitbrains_like, google_like, lognormal
+from .sources import known, open_source, trace_folder, traces_root
 
 __all__ = [
     "Servers",
@@ -16,7 +16,9 @@ __all__ = [
     "google2011",
     "google_like",
     "known",
+    "lognormal",
     "open_source",
     "pf_servers",
+    "trace_folder",
     "traces_root",
 ]

@@ -100,5 +100,10 @@ GENERATORS = {
         generators.alibaba_like,
         {"users": int, "servers": int, "max_tasks": _flag},
     ),
+    "lognormal": Entry(
+        "random users and servers, no two alike, with any density of placement",
+        generators.lognormal,
+        {"users": int, "servers": int, "resources": int, "density": float, "sigma": float},
+    ),
 }
 STAND_INS = {"google2011": "google-like", "bitbrains": "bitbrains-like", "alibaba": "alibaba-like"}

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -50,6 +50,10 @@ _FORMAT = _csv.Format(
     separator=";",
     columns=(Column(_TIME, "int"), Column(_CORES), *(Column(name) for name, _ in _COLUMNS.values())),
 )
+
+#: Rows of a trace that are kept for the next draw (160 MB), and the last such trace.
+_MOST_KEPT = 2_000_000
+_kept: dict[str, Any] = {}
 
 
 def samples(
@@ -141,7 +145,11 @@ def cluster(
     folder = _find(directory, part)
     report: Counter[str] = Counter()
     start, end = (-math.inf, math.inf) if at is None else (at, at + window)
-    table = _samples(folder, start, end, skip_malformed, report)
+    if at is None:
+        table, counts = _whole(folder, skip_malformed)
+        report += counts
+    else:
+        table = _samples(folder, start, end, skip_malformed, report)
     if at is None:
         at = _drawn_instant(table, window, vms, needed(rng, "choose an instant (or pass at=...)"))
     demand = demands(table, at, window, statistic)
@@ -198,6 +206,20 @@ def _find(directory: str | Path, part: str | None) -> Path:
 def _vm_files(folder: Path) -> dict[int, Path]:
     paths = {path.name.split(".")[0]: path for path in _folders.table_files(folder)}
     return {int(name): paths[name] for name in sorted(paths) if name.isdecimal()}
+
+
+def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
+    """All samples and the counts of reading them; those of the last folder are kept, as drawing 100 instants of it
+    would otherwise read it 100 times. Not those that fill memory (a month)."""
+    files = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _vm_files(folder).values())
+    asked = (folder.resolve(), skip, files)
+    before, table, report = _kept.get("last", (None, None, None))
+    if before != asked:
+        report = Counter()
+        table = _samples(folder, -math.inf, math.inf, skip, report)
+        if len(table) <= _MOST_KEPT:
+            _kept["last"] = asked, table, report
+    return table, report
 
 
 def _samples(folder: Path, start: float, end: float, skip: bool, report: Counter[str]) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster import Cluster
+from ..errors import DataError
 from . import _tables, alibaba, google2011
 from ._draw import positive
 from ._pf_servers import pf_servers
@@ -96,6 +97,35 @@ def alibaba_like(rng: np.random.Generator, users: int = 100, servers: int = 100,
     )
     source = f"Alibaba-like: {users} groups of pods, {servers} servers of the 27 kinds of nodes of 2023"
     return _snapshot(cluster, source)
+
+
+def lognormal(
+    rng: np.random.Generator,
+    users: int = 100,
+    servers: int = 20,
+    resources: int = 4,
+    density: float = 1.0,
+    sigma: float = 0.5,
+) -> Snapshot:
+    """No two servers or users alike: capacities `100 e^(sigma z)` and demands `e^(sigma z)`, z standard normal.
+
+    Parameters
+    ----------
+    density : in (0, 1]
+        The probability that a user may run on a server; everybody may run on one at least.
+    """
+    for number, what in ((users, "users"), (servers, "servers"), (resources, "resources")):
+        positive(number, what)
+    if not (0 < density <= 1 and 0 <= sigma < np.inf):
+        raise DataError(f"density {density} must be in (0, 1], and sigma {sigma} a number >= 0")
+    capacity = 100 * np.exp(sigma * rng.standard_normal((servers, resources)))
+    demand = np.exp(sigma * rng.standard_normal((users, resources)))
+    eligible = None
+    if density < 1:
+        eligible = rng.random((users, servers)) < density
+        eligible[np.arange(users), rng.integers(servers, size=users)] = True
+    source = f"lognormal: {users} users, {servers} servers, {resources} resources, density {density:g}, sigma {sigma:g}"
+    return _snapshot(Cluster(capacity, demand, eligible=eligible), source)
 
 
 def _kinds(rng: np.random.Generator, frequency: NDArray[np.float64], count: int) -> NDArray[np.intp]:

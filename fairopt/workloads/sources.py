@@ -58,12 +58,21 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
     if colon and not directory:
         raise DataError(f"{name!r} names no directory after the colon; leave out the colon or name one")
     reader = READERS[trace]
-    root = None if directory else traces_root(traces)
-    folder = Path(directory) if directory else _trace_folder(root, reader.folder)
+    folder = trace_folder(name, traces)
     if folder is not None:
         return reader.run(options, directory=folder, rng=generator)
+    root = traces_root(traces)
     why = f"{VARIABLE} is not set" if root is None else f"{root} holds no folder {reader.folder}"
     return _stand_in(trace, options, generator, why)
+
+
+def trace_folder(name: str, traces: str | Path | None = None) -> Path | None:
+    """The folder of the trace that `open_source` would read; None for a generator, named or standing in."""
+    kind, _, directory = name.partition("?")[0].partition(":")
+    reader = READERS.get(ALIASES.get(kind, kind))
+    if reader is None:
+        return None
+    return Path(directory) if directory else _trace_folder(traces_root(traces), reader.folder)
 
 
 def traces_root(traces: str | Path | None = None) -> Path | None:

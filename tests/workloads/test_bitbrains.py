@@ -72,6 +72,27 @@ def test_many_windows_from_one_reading(bitbrains):
     assert reader.samples(folder, end=START + 600)["vm"].tolist() == [1, 2]
 
 
+def test_a_trace_is_read_once_for_many_draws_and_again_when_it_changes(bitbrains, monkeypatch):
+    folder = bitbrains({1: every(3600, 3, mhz=1000)})
+    read = []
+    whole = reader._samples
+    monkeypatch.setattr(reader, "_samples", lambda *arguments: read.append(1) or whole(*arguments))
+    draws = [reader.cluster(folder, vms=1, rng=np.random.default_rng(k)) for k in range(3)]
+    assert len(read) == 1
+    assert draws[0].report == draws[2].report
+    assert draws[0].report["rows read"] == 3
+    bitbrains({1: every(3600, 4, mhz=2500)})
+    changed = reader.cluster(folder, vms=1, rng=np.random.default_rng(0))
+    assert len(read) == 2
+    assert changed.cluster.demand[0, 0] == 2.5
+    # Too much to keep: read every time.
+    monkeypatch.setattr(reader, "_MOST_KEPT", 0)
+    bitbrains({1: every(3600, 5)})
+    for _ in range(2):
+        reader.cluster(folder, vms=1, rng=np.random.default_rng(0))
+    assert len(read) == 4
+
+
 def test_a_repeated_time_counts_once(bitbrains):
     rows = [row(START, mhz=1000), row(START, mhz=3000), row(START + 300, mhz=5000)]
     cluster = reader.cluster(bitbrains({1: rows}), at=START, vms=None).cluster

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt.errors import DataError
-from fairopt.workloads import alibaba_like, bitbrains_like, google_like, pf_servers
+from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, pf_servers
 from fairopt.workloads import google2011 as google_reader
 from fairopt.workloads._marginals import PROBABILITY, Marginals, measure, rank_correlations
 from fairopt.workloads._tables import load
@@ -132,3 +132,14 @@ def test_measuring_recovers_a_known_distribution(rng):
 
 def test_the_generator_speaks_of_the_same_resources_as_the_reader(rng):
     assert google_like(rng).cluster.resources == google_reader.RESOURCES
+
+
+def test_lognormal_clusters_have_the_density_asked_for_and_nobody_is_left_out(rng):
+    cluster = lognormal(rng, users=400, servers=50, resources=3, density=0.1).cluster
+    assert cluster.shape == (400, 50, 3)
+    assert cluster.eligible.mean() == pytest.approx(0.1, abs=0.02)
+    assert cluster.runnable.all()
+    assert lognormal(rng, users=5, servers=2).cluster.eligible.all()
+    for wrong in ({"density": 0}, {"density": 1.5}, {"sigma": -1}, {"users": 0}):
+        with pytest.raises(DataError):
+            lognormal(rng, **wrong)

@@ -123,7 +123,8 @@ def test_the_traces_root(tmp_path, monkeypatch):
 
 
 def test_known_names():
-    assert set(known()) == {"google2011", "bitbrains", "alibaba", "google-like", "bitbrains-like", "alibaba-like"}
+    generators = {"google-like", "bitbrains-like", "alibaba-like", "lognormal"}
+    assert set(known()) == {"google2011", "bitbrains", "alibaba", *generators}
     assert all("\n" not in line and line.endswith("seed") for line in known().values())
 
 

@@ -1,0 +1,196 @@
+"""`fairopt sweep` and `fairopt results`: experiments into the store, and out of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from .. import harness, report
+from ..errors import DataError, FairoptError
+from ..harness.experiment import known
+from ..harness.schema import LONG
+
+#: What `fairopt results` shows unless told otherwise.
+_SHOWN = ["cluster", "mechanism", "engine", "order", "status", "utilization", "min_share", "jain", "certificate"]
+_SHOWN += ["rounds", "seconds"]
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The two commands."""
+    sweep = _command(commands, "sweep", "compute the cells of an experiment that the store does not have")
+    sweep.add_argument("experiment", nargs="?", metavar="NAME|FILE", help="see --list, or an experiment file")
+    sweep.add_argument("--list", action="store_true", help="list the experiments and what is stored of each")
+    sweep.add_argument(
+        "--dry-run", action="store_true", help="how many cells, and how long they may take; solve nothing"
+    )
+    sweep.add_argument("--retry", action="store_true", help="compute failed cells again")
+    sweep.add_argument("--jobs", "-j", type=int, default=1, metavar="N", help="processes of this machine; default: 1")
+    sweep.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler whose workers compute, tcp://HOST:8786")
+    sweep.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="threads of linear algebra in each process; default: 1; 0 leaves them alone, at the price of last digits",
+    )
+
+    results = _command(commands, "results", "list, filter and export what is stored")
+    results.add_argument("experiment", nargs="?", metavar="NAME|FILE", help="only its cells; default: all in the store")
+    results.add_argument("--failed", action="store_true", help="only failed cells, with their errors")
+    results.add_argument(
+        "--where", nargs="+", default=[], metavar="COLUMN=VALUE", help="only these, such as name=drfh alpha=3"
+    )
+    results.add_argument("--columns", nargs="+", metavar="COLUMN", help="these columns; 'all' for every one")
+    results.add_argument("--table", choices=["cells", *LONG], default="cells", help="default: cells, one row each")
+    results.add_argument(
+        "--export", metavar="FILE", help="write .csv, .parquet, .json, .md or .tex instead of printing"
+    )
+    results.add_argument("--compact", action="store_true", help="gather all parts of the store into one")
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
+) -> argparse.ArgumentParser:
+    made = commands.add_parser(name, help=text, description=text)
+    made.add_argument("--smoke", action="store_true", help="the tiny version of the experiment")
+    made.add_argument("--store", default=str(harness.STORE), metavar="DIR", help="default: %(default)s")
+    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    return made
+
+
+def sweep(options: argparse.Namespace) -> int:
+    """`fairopt sweep`; exit 1 if cells failed, 130 after Ctrl-C."""
+    if options.jobs < 1 or options.threads < 0:
+        raise DataError("--jobs must be at least 1, and --threads at least 0")
+    if options.list:
+        return _list(options)
+    if options.experiment is None:
+        raise DataError(f"name an experiment or its file; known: {', '.join(known()) or 'none here'}")
+    arguments = {"store": options.store, "smoke": options.smoke, "retry": options.retry, "traces": options.traces}
+    if options.dry_run:
+        print(_outlook(harness.plan(options.experiment, **arguments), options.jobs))
+        return 0
+    try:
+        frame = harness.sweep(
+            options.experiment, **arguments, jobs=options.jobs, dask=options.dask, threads=options.threads or None,
+            progress=sys.stderr.isatty(), say=_warn,
+        )  # fmt: skip
+    except harness.Interrupted as interrupted:
+        _warn(str(interrupted))
+        return 130
+    failed = frame[frame["status"] == "failed"]
+    missed = int((frame["status"] == "missed").sum())
+    print(f"{len(frame)} cells in {options.store}: {len(frame) - len(failed) - missed} ok, {missed} missed their "
+          f"tolerance, {len(failed)} failed")  # fmt: skip
+    for line in _failures(failed):
+        print(line)
+    if len(failed):
+        print("--retry computes failed cells again")
+    return int(len(failed) > 0)
+
+
+def results(options: argparse.Namespace) -> int:
+    """`fairopt results`."""
+    store = harness.Store(Path(options.store))
+    contents = store.read()
+    for damage in contents.damaged:
+        _warn(f"not read: {damage}")
+    keys = None
+    if options.experiment is not None:
+        every = harness.cells(harness.load(options.experiment, options.smoke), options.traces)
+        keys = [cell.key for cell in every]
+    frame = contents.frame(keys)
+    if keys is not None and len(frame) < len(keys):
+        tiny = " --smoke" if options.smoke else ""
+        _warn(f"{len(keys) - len(frame)} of {len(keys)} cells are missing: fairopt sweep {options.experiment}{tiny}")
+    if options.failed:
+        frame = frame[frame["status"] == "failed"]
+    for condition in options.where:
+        frame = _filtered(frame, condition)
+    shown = _SHOWN if options.export is None else list(frame.columns)
+    if options.table != "cells":
+        long = contents.long(options.table, frame["key"])
+        labels = ["cluster", "mechanism", "order", "repetition"]
+        frame, shown = frame[["key", *labels]].merge(long, on="key"), [*labels, *LONG[options.table]]
+    elif options.failed and options.export is None:
+        shown = ["key", "cluster", "mechanism", "engine", "error"]
+    if options.columns:
+        shown = list(frame.columns) if options.columns == ["all"] else options.columns
+        if strange := [name for name in shown if name not in frame]:
+            raise DataError(f"there is no column {strange[0]!r}; there are {', '.join(frame.columns)}")
+    if options.export:
+        _export(frame[["key", *[name for name in shown if name != "key"]]], Path(options.export))
+        print(f"{len(frame)} rows -> {options.export}")
+    else:
+        print(report.for_people(frame[shown]).to_string(index=False, max_colwidth=72) if len(frame) else "no cells")
+    if options.compact:
+        print(f"{store.gather_all()} parts gathered into one")
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    for name in known():
+        try:
+            plan = harness.plan(name, store=options.store, smoke=options.smoke, traces=options.traces)
+        except FairoptError as error:
+            print(f"{name}: {error}")
+            continue
+        print(f"{name}: {plan.experiment.title} [{len(plan.cells) - len(plan.missing)}/{len(plan.cells)} cells]")
+    return 0
+
+
+def _outlook(plan: harness.Plan, jobs: int) -> str:
+    seconds, unknown = plan.seconds()
+    stored = len(plan.cells) - len(plan.missing)
+    text = f"{plan.experiment.name}: {len(plan.cells)} cells, {stored} stored ({len(plan.failed)} failed), "
+    text += f"{len(plan.missing)} to compute"
+    if len(plan.missing) > unknown:
+        text += f"; about {_time(seconds / jobs)} for {len(plan.missing) - unknown} of them with {jobs} process(es)"
+    if unknown:
+        text += f"; no past rows tell how long {unknown} of them take"
+    return "\n".join([text, *(f"not read: {damage}" for damage in plan.damaged)])
+
+
+def _time(seconds: float) -> str:
+    size, unit = (1, "s") if seconds < 120 else (60, "min") if seconds < 7200 else (3600, "h")
+    return f"{seconds / size:.1f} {unit}"
+
+
+def _failures(failed: pd.DataFrame) -> list[str]:
+    kinds = failed.groupby("error", sort=False).agg(cells=("key", "size"), first=("mechanism", "first"))
+    return [f"- {row.cells} x {error} (such as {row.first})" for error, row in kinds.iterrows()]
+
+
+def _filtered(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
+    name, equals, value = condition.partition("=")
+    if not equals or name not in frame:
+        raise DataError(f"--where {condition!r}: write COLUMN=VALUE, with a column of {', '.join(frame.columns)}")
+    if pd.api.types.is_numeric_dtype(frame[name]):
+        try:
+            return frame[frame[name] == float(value)]
+        except ValueError:
+            raise DataError(f"--where {condition!r}: {name} is a number") from None
+    return frame[frame[name] == value]
+
+
+def _export(frame: pd.DataFrame, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path, index=False)
+    elif path.suffix == ".json":
+        frame.to_json(path, orient="records", date_format="iso", double_precision=15)
+    elif path.suffix in (".md", ".tex"):
+        shown = report.for_people(frame)
+        text = shown.to_markdown(index=False, disable_numparse=True) if path.suffix == ".md" else report.latex(frame)
+        path.write_text(f"{text}\n", encoding="utf-8")
+    else:
+        raise DataError(f"cannot export to {path.name}: choose .csv, .parquet, .json, .md or .tex")
+
+
+def _warn(text: str) -> None:
+    print(f"fairopt: {text}", file=sys.stderr)

@@ -1,0 +1,159 @@
+"""`Cell`: the smallest thing that is computed and stored; its key is a hash of all that determines it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from .. import __version__, mechanisms
+from ..errors import DataError
+from ..mechanisms import Mechanism
+from .clusters import Origin, origin
+from .experiment import Experiment, Grid, Source
+
+#: Raised when the meaning of a measure changes: rows measured otherwise are then not taken for these.
+MEASURED_AS = 1
+
+#: The engine of games that is played, round by round, and leaves a trace.
+PLAYED = "best-response"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cluster, one mechanism, one way to solve it. All fields but `experiment` and `cluster` make the key."""
+
+    experiment: str
+    cluster: str
+    origin: Origin
+    seed: int
+    repetition: int
+    mechanism: str
+    engine: str
+    order: str
+    damping: float | None
+    tol: float
+    max_rounds: int
+    residuals: tuple[float, ...]
+    measures: tuple[str, ...]
+
+    @cached_property
+    def key(self) -> str:
+        """24 hexadecimal digits; the same on every machine."""
+        fields = dataclasses.asdict(self)
+        for label in ("experiment", "cluster"):
+            del fields[label]
+        del fields["origin"]["path"]
+        fields |= {"fairopt": __version__, "measured_as": MEASURED_AS}
+        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:24]
+
+    @property
+    def solver(self) -> Mechanism:
+        """The mechanism itself."""
+        return mechanisms.parse(self.mechanism)[0]
+
+    def rng(self) -> np.random.Generator:
+        """For what is random in the solution: its own in every cell, whoever computes it and when."""
+        return np.random.default_rng(np.random.SeedSequence(int(self.key, 16)))
+
+
+def cells(experiment: Experiment, traces: str | None = None) -> list[Cell]:
+    """Every cell once, those of one cluster one after another.
+
+    Raises
+    ------
+    DataError
+        With the line of the experiment file: an unknown source, an engine that a mechanism does not have.
+    """
+    sources = [(source, _origin(experiment, source, traces)) for source in experiment.clusters]
+    ways = {grid.where: list(_ways(experiment, grid)) for grid in experiment.grids}
+    found: dict[str, Cell] = {}
+    for (source, where), repetition in product(sources, range(experiment.repetitions)):
+        for grid in experiment.grids:
+            if source.name not in grid.clusters:
+                continue
+            for mechanism, engine, order, damping, tol in ways[grid.where]:
+                played = engine == PLAYED
+                chance = where.random or (played and order in ("random", "asynchronous"))
+                cell = Cell(
+                    experiment.name,
+                    source.name,
+                    where,
+                    experiment.seed if chance else 0,
+                    repetition if chance or "times" in grid.measures else 0,
+                    mechanism,
+                    engine,
+                    order if played else "",
+                    damping if played else None,
+                    tol,
+                    grid.max_rounds if played else 0,
+                    grid.residuals if played else (),
+                    tuple(sorted(grid.measures)),
+                )
+                found.setdefault(cell.key, cell)
+    return list(found.values())
+
+
+def _origin(experiment: Experiment, source: Source, traces: str | None) -> Origin:
+    try:
+        return origin(source.text, source.merge, experiment.folder, traces)
+    except DataError as error:
+        inside = ("smoke", "clusters", source.name)
+        where = inside if experiment.smoke and inside in experiment.document.lines else ("clusters", source.name)
+        raise experiment.document.error(where, str(error)) from None
+
+
+def _ways(experiment: Experiment, grid: Grid) -> Iterator[tuple[str, str, str, float | None, float]]:
+    """Mechanism (with parameters), engine, order, damping and tolerance, where they make a difference."""
+    for text, engine in product(_with_alphas(grid), grid.engines):
+        mechanism = mechanisms.parse(text)[0]
+        if engine == "default":
+            engine = mechanism.engines()[0]
+        if engine not in mechanism.engines():
+            known = ", ".join(mechanism.engines())
+            raise _error(experiment, grid, "engines", f"{mechanism} has no engine {engine!r}; it has {known}")
+        played = engine == PLAYED
+        if played and getattr(mechanism, "alpha", math.inf) == 0:
+            raise _error(experiment, grid, "alphas", "best responses need alpha > 0; play alpha = 0 with 'equilibrium'")
+        orders = grid.orders if played else ("",)
+        dampings = grid.dampings if played else (None,)
+        for order, damping, tol in product(orders, dampings, grid.tols):
+            yield text, engine, order, damping, mechanism.tolerance(engine) if tol is None else tol
+
+
+def _with_alphas(grid: Grid) -> Iterator[str]:
+    """Mechanisms by texts that stand for one each: names that take an alpha get all those of the grid."""
+    for text in grid.mechanisms:
+        kinds = mechanisms.parse(text)
+        takes = "(" not in text and any(field.name == "alpha" for field in dataclasses.fields(kinds[0]))
+        if takes and grid.alphas:
+            yield from (_text(kinds[0].name, alpha=alpha) for alpha in grid.alphas)
+        else:
+            yield from (_text(kind.name, **_parameters(kind)) for kind in kinds)
+
+
+def _parameters(mechanism: Mechanism) -> dict[str, object]:
+    """The fields that differ from their defaults, and alpha always; 3 and 3.0 are one."""
+    return {
+        field.name: float(value) if isinstance(value := getattr(mechanism, field.name), int) else value
+        for field in dataclasses.fields(mechanism)
+        if field.name == "alpha" or getattr(mechanism, field.name) != field.default
+    }
+
+
+def _text(name: str, **parameters: object) -> str:
+    inside = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+    return f"{name}({inside})" if inside else name
+
+
+def _error(experiment: Experiment, grid: Grid, key: str, message: str) -> DataError:
+    inside = ("smoke", key)
+    where = inside if experiment.smoke and inside in experiment.document.lines else (*grid.where, key)
+    return experiment.document.error(where, message)

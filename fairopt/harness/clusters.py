@@ -1,0 +1,93 @@
+"""What the cluster of a cell is: a name that fixes it, and how to build it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from .. import papers
+from ..cluster import Cluster
+from ..errors import DataError
+from ..workloads import known, open_source, trace_folder
+from ..workloads._registry import ALIASES
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the cluster of a cell comes from, as part of the cell's key.
+
+    `kind` is `paper`, `file`, `trace` or `generator`, and `digest` what the source holds (of a file or a trace), so
+    that a generator in place of a trace, or another part of a trace, is another cell.
+    """
+
+    text: str
+    kind: str
+    digest: str
+    merge: bool
+    path: str = field(default="", compare=False)  # of a file: where it is does not matter, what it holds does
+
+    @property
+    def random(self) -> bool:
+        """Does it depend on the seed?"""
+        return self.kind in ("trace", "generator")
+
+
+def origin(text: str, merge: bool, folder: Path, traces: str | None) -> Origin:
+    """What a source stands for here, now; cluster files are relative to `folder`.
+
+    Raises
+    ------
+    DataError
+        There is no such source.
+    """
+    if text.startswith("paper:"):
+        papers.instance(text.removeprefix("paper:"))
+        return Origin(text, "paper", "", merge)
+    if text.endswith((".toml", ".json")):
+        path = folder / text
+        if not path.is_file():
+            raise DataError(f"there is no cluster file {path}")
+        return Origin(text, "file", _digest(path), merge, str(path.resolve()))
+    kind = text.partition("?")[0].partition(":")[0]
+    if ALIASES.get(kind, kind) not in known():
+        raise DataError(f"there is no source {text!r}; known: paper:NAME, FILE.toml, {', '.join(known())}")
+    trace = trace_folder(text, traces)
+    if trace is None:
+        return Origin(text, "generator", "", merge)
+    return Origin(text, "trace", _contents(trace), merge)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=16)
+def _contents(folder: Path) -> str:
+    """A digest of the names and sizes of a trace's files, wherever it is."""
+    if not folder.is_dir():
+        raise DataError(f"there is no trace at {folder}")
+    files = sorted((str(path.relative_to(folder)), path.stat().st_size) for path in folder.rglob("*") if path.is_file())
+    return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=4)  # cells of one cluster follow each other
+def build(source: Origin, seed: int, repetition: int, traces: str | None) -> tuple[Cluster, str]:
+    """The cluster, and the line about it. The same seed and repetition draw the same cluster for every mechanism."""
+    if source.kind == "paper":
+        cluster, about = papers.instance(source.text.removeprefix("paper:")), source.text
+    elif source.kind == "file":
+        if _digest(Path(source.path)) != source.digest:
+            raise DataError(f"the cluster file {source.path} has changed since the sweep was started")
+        cluster, about = Cluster.load(source.path), source.text
+    else:
+        rng = np.random.default_rng(np.random.SeedSequence([seed, repetition]))
+        here = origin(source.text, source.merge, Path(), traces)
+        if here != source:
+            raise DataError(f"{source.text} is a {here.kind} with other files here than where the sweep was started")
+        snapshot = open_source(source.text, traces=traces, rng=rng)
+        cluster, about = snapshot.cluster, snapshot.source
+    return (cluster.merge(users=False).cluster if source.merge else cluster), about

@@ -1,0 +1,261 @@
+"""`Experiment`: one file `experiments/NAME.toml`, one published table or figure. docs/experiments.md has the format."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from .. import mechanisms
+from ..errors import DataError
+from ..game.orders import ORDERS
+from ._toml import Document, Where, read
+
+#: What a cell may measure besides its row; the first three unless the file says otherwise.
+MEASURES = ("utilization", "convergence", "classes", "price_of_fairness", "tasks", "times")
+_USUAL = MEASURES[:3]
+_RESIDUALS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+_TOP = {"title", "source", "about", "seed", "repetitions", "clusters", "grid", "smoke"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One cluster of an experiment: its name there, and where it comes from; `merge` merges its servers first."""
+
+    name: str
+    text: str
+    merge: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every mechanism with every alpha, engine, order, damping and tolerance, on every cluster."""
+
+    where: Where
+    clusters: tuple[str, ...]
+    mechanisms: tuple[str, ...]
+    alphas: tuple[float, ...]
+    engines: tuple[str, ...]
+    orders: tuple[str, ...]
+    dampings: tuple[float | None, ...]
+    tols: tuple[float | None, ...]
+    max_rounds: int
+    residuals: tuple[float, ...]
+    measures: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A validated experiment file."""
+
+    name: str
+    document: Document
+    title: str
+    source: str
+    about: str
+    seed: int
+    repetitions: int
+    clusters: tuple[Source, ...]
+    grids: tuple[Grid, ...]
+    smoke: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where the file is: paths of cluster files are relative to it."""
+        return self.document.path.parent
+
+
+def folders() -> list[Path]:
+    """Where experiments are looked for by name: `experiments` here, and beside the package (a checkout)."""
+    places = [Path("experiments"), Path(__file__).resolve().parents[2] / "experiments"]
+    return [place for k, place in enumerate(places) if place.is_dir() and place.resolve() not in
+            [other.resolve() for other in places[:k]]]  # fmt: skip
+
+
+def known() -> dict[str, Path]:
+    """Every experiment that can be called by its name."""
+    found: dict[str, Path] = {}
+    for folder in folders():
+        for path in sorted(folder.glob("*.toml")):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def load(name: str | Path, smoke: bool = False) -> Experiment:
+    """An experiment by its name or file; `smoke` is its tiny version.
+
+    Raises
+    ------
+    DataError
+        No such experiment; a bad file, with line and key.
+    """
+    path = Path(name)
+    if path.suffix != ".toml":
+        files = known()
+        if str(name) not in files:
+            raise DataError(
+                f"there is no experiment {str(name)!r}; known: {', '.join(files) or 'none'}; or name a file"
+            )
+        path = files[str(name)]
+    return parse(read(path), smoke)
+
+
+def parse(document: Document, smoke: bool = False) -> Experiment:
+    """The experiment of a document, every key checked: those of [smoke] too, whether or not it is used."""
+    data = dict(document.data)
+    _unknown(document, (), data, _TOP)
+    tiny = _table(document, ("smoke",), data.pop("smoke", {}))
+    _unknown(document, ("smoke",), tiny, {"seed", "repetitions", *_GRID})
+    full = _experiment(document, data, {}, ())
+    small = _experiment(document, data, tiny, ("smoke",)) if tiny else full
+    return replace(small, smoke=True) if smoke else full
+
+
+def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], inside: Where) -> Experiment:
+    def at(key: str) -> Where:
+        return (*inside, key) if key in tiny else (key,)
+
+    merged = data | {key: tiny[key] for key in ("seed", "repetitions") if key in tiny}
+    if not data.get("grid"):
+        raise document.error(("grid",), "an experiment needs at least one [[grid]] with mechanisms")
+    clusters = _clusters(document, data.get("clusters"), ("clusters",))
+    if "clusters" in tiny:
+        clusters |= _clusters(document, tiny["clusters"], (*inside, "clusters"), set(clusters))
+    grids = []
+    tables = data["grid"] if isinstance(data["grid"], list) else [data["grid"]]
+    for k, table in enumerate(tables):
+        _unknown(document, ("grid", k), _table(document, ("grid", k), table), set(_GRID))
+        places = {key: ("grid", k, key) for key in table}
+        over = {key: value for key, value in tiny.items() if key in _GRID and key in table and key != "clusters"}
+        grids.append(
+            _grid(document, ("grid", k), table | over, places | {key: (*inside, key) for key in over}, set(clusters))
+        )
+    return Experiment(
+        document.path.stem,
+        document,
+        _checked(document, ("title",), data.get("title"), _string, "a line of text"),
+        _checked(document, ("source",), data.get("source", ""), _string, "a line of text"),
+        _checked(document, ("about",), data.get("about", ""), _string, "text"),
+        _checked(document, at("seed"), merged.get("seed", 1), _whole(0), "a whole number >= 0"),
+        _checked(document, at("repetitions"), merged.get("repetitions", 1), _whole(1), "a whole number >= 1"),
+        tuple(source for group in clusters.values() for source in group),
+        tuple(grids),
+    )
+
+
+def _clusters(document: Document, value: Any, where: Where, old: set[str] | None = None) -> dict[str, list[Source]]:
+    """By name; options that are lists make a cluster for every combination."""
+    found: dict[str, list[Source]] = {}
+    for name, entry in _table(document, where, value).items():
+        here = (*where, name)
+        if old is not None and name not in old:
+            raise document.error(here, f"[clusters] has no {name!r} to replace; it has {', '.join(sorted(old))}")
+        options = {"source": entry} if isinstance(entry, str) else dict(_table(document, here, entry))
+        text = options.pop("source", None)
+        if not isinstance(text, str) or not text:
+            raise document.error((*here, "source"), "name a source, such as 'paper:pf-fig1' or 'bitbrains?vms=100'")
+        merge = _checked(document, (*here, "merge"), options.pop("merge", False), _flag, "true or false")
+        choices = [
+            [(key, one) for one in (item if isinstance(item, list) else [item])] for key, item in options.items()
+        ]
+        found[name] = [Source(name, _with(text, pairs), merge) for pairs in product(*choices)]
+    if not found:
+        raise document.error(where, "name at least one cluster")
+    return found
+
+
+def _with(text: str, pairs: Iterable[tuple[str, Any]]) -> str:
+    plain = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in pairs]
+    return "?".join([text, "&".join(plain)]) if plain and "?" not in text else "&".join([text, *plain])
+
+
+def _grid(document: Document, where: Where, table: dict[str, Any], places: dict[str, Where], names: set[str]) -> Grid:
+    def many(key: str, default: tuple[Any, ...]) -> tuple[Any, ...]:
+        if key not in table:
+            return default
+        check, what = _GRID[key]
+        value = table[key] if isinstance(table[key], list) else [table[key]]
+        if not value:
+            raise document.error(places[key], f"is empty; give {what}, or leave it out")
+        return tuple(_checked(document, places[key], item, check, what) for item in value)
+
+    chosen = many("clusters", tuple(sorted(names)))
+    if strange := [name for name in chosen if name not in names]:
+        raise document.error(places["clusters"], f"[clusters] has no {strange[0]!r}; it has {', '.join(sorted(names))}")
+    if "mechanisms" not in table:
+        raise document.error(where, "a grid needs mechanisms, such as ['drfh', 'alphapf-vds(alpha=3)']")
+    grid = Grid(
+        where=where,
+        clusters=chosen,
+        mechanisms=many("mechanisms", ()),
+        alphas=tuple(float(alpha) for alpha in many("alphas", ())),
+        engines=many("engines", ("default",)),
+        orders=many("orders", ("cyclic",)),
+        dampings=tuple(None if value == "default" else float(value) for value in many("dampings", ("default",))),
+        tols=tuple(None if value == "default" else float(value) for value in many("tols", ("default",))),
+        max_rounds=many("max_rounds", (1000,))[0],
+        residuals=tuple(float(value) for value in many("residuals", _RESIDUALS)),
+        measures=many("measures", _USUAL),
+    )
+    for text in grid.mechanisms:
+        try:
+            mechanisms.parse(text)
+        except DataError as error:
+            raise document.error(places["mechanisms"], str(error)) from None
+    return grid
+
+
+def _checked(document: Document, where: Where, value: Any, check: Callable[[Any], bool], what: str) -> Any:
+    if not check(value):
+        raise document.error(where, f"is {value!r}; it must be {what}" if value is not None else f"is missing: {what}")
+    return value
+
+
+def _table(document: Document, where: Where, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise document.error(where, "must be a table" if value is not None else "is missing")
+    return value
+
+
+def _unknown(document: Document, where: Where, table: dict[str, Any], keys: set[str]) -> None:
+    for key in table:
+        if key not in keys:
+            raise document.error((*where, key), f"unknown key; known: {', '.join(sorted(keys))}")
+
+
+def _string(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _whole(least: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _positive(value: Any) -> bool:
+    return _number(value) and 0 < value < math.inf
+
+
+#: Keys of a grid: how one value is checked, and what it must be.
+_GRID: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "clusters": (_string, "a name from [clusters]"),
+    "mechanisms": (_string, "a mechanism, such as 'drfh'"),
+    "alphas": (lambda value: _number(value) and value >= 0, "a number >= 0, or inf"),
+    "engines": (_string, "the name of an engine, or 'default'"),
+    "orders": (lambda value: value in ORDERS, f"one of {', '.join(ORDERS)}"),
+    "dampings": (lambda value: value == "default" or (_number(value) and 0 < value < 2), "in (0, 2), or 'default'"),
+    "tols": (lambda value: value == "default" or _positive(value), "a number > 0, or 'default'"),
+    "max_rounds": (_whole(1), "a whole number >= 1"),
+    "residuals": (_positive, "a number > 0"),
+    "measures": (lambda value: value in MEASURES, f"one of {', '.join(MEASURES)}"),
+}

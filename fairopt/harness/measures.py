@@ -1,0 +1,75 @@
+"""The long tables of a cell: use by class of servers, curves of convergence, tasks. Lists of rows, as the store has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..allocation import Allocation
+from ..game.trace import Trace
+
+Rows = list[dict[str, Any]]
+
+#: More classes than this are not classes.
+_MOST_CLASSES = 64
+#: Larger tables of tasks are not kept.
+_MOST_TASKS = 10_000
+
+
+def use(found: Allocation, classes: bool = True) -> Rows:
+    """Used part per resource: class `all`, and each class of servers with the same capacities, which name it.
+
+    Classes are left out where there are more than 64. `capacity` is that of one server, and for `all` of the cluster.
+    """
+    capacity, resources = found.cluster.capacity, found.cluster.resources
+    frame = found.utilization.to_numpy()
+    rows = [_use("all", len(capacity), name, total, part)
+            for name, total, part in zip(resources, capacity.sum(axis=0), frame[-1], strict=True)]  # fmt: skip
+    kinds, first, inverse = np.unique(capacity, axis=0, return_index=True, return_inverse=True)
+    if not classes or len(kinds) > _MOST_CLASSES:
+        return rows
+    for k in np.argsort(first):
+        of = np.flatnonzero(inverse.ravel() == k)
+        name = " x ".join(f"{amount:.10g}" for amount in kinds[k])  # the same in every draw
+        part = frame[of].mean(axis=0)  # servers of a class are equally large
+        rows += [_use(name, len(of), *each)
+                 for each in zip(resources, kinds[k], part, strict=True)]  # fmt: skip
+    return rows
+
+
+def _use(name: str, servers: int, resource: str, capacity: float, part: float) -> dict[str, Any]:
+    used = float(part) if part == part else None
+    return dict(zip(("class", "servers", "resource", "capacity", "utilization"),
+                    (name, servers, resource, float(capacity), used), strict=True))  # fmt: skip
+
+
+def curve(trace: Trace) -> Rows:
+    """Every round of a game."""
+    return list(trace.frame.reset_index().to_dict("records"))
+
+
+def reached(trace: Trace, levels: tuple[float, ...]) -> Rows:
+    """Rounds, messages and seconds until the residual stays at or below each level; None where it does not."""
+    rows: Rows = []
+    for level in levels:
+        rounds = trace.rounds_to(level)
+        row: dict[str, Any] = {"level": level, "rounds": rounds, "messages": None, "seconds": None}
+        if rounds is not None:
+            at = trace.frame.loc[rounds]
+            row |= {"messages": float(at["messages"]), "seconds": float(at["seconds"])}
+        rows.append(row)
+    return rows
+
+
+def allocated(found: Allocation) -> Rows:
+    """Tasks of every user on every server; of large clusters per user only, as server `all`."""
+    users, servers = found.cluster.users, found.cluster.servers
+    if len(users) * len(servers) > _MOST_TASKS:
+        return [{"user": user, "server": "all", "tasks": float(tasks)}
+                for user, tasks in zip(users, found.user_tasks, strict=True)]  # fmt: skip
+    return [
+        {"user": user, "server": server, "tasks": float(found.tasks[n, i])}
+        for n, user in enumerate(users)
+        for i, server in enumerate(servers)
+    ]

@@ -1,0 +1,144 @@
+"""What a cell does: draw the cluster, solve, measure. Whatever happens, a row comes back."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from .. import metrics
+from ..allocation import Allocation
+from ..cluster import Cluster
+from ..game.dynamics import best_response
+from ..mechanisms import Mechanism
+from ..mechanisms.utilitarian import Utilitarian
+from .cells import PLAYED, Cell
+from .clusters import Origin, build
+from .measures import allocated, curve, reached, use
+from .provenance import provenance
+
+Row = dict[str, Any]
+
+
+def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
+    """The row of a cell: numbers, or the error. `threads`: of BLAS; None leaves them alone."""
+    begun = time.perf_counter()
+    try:
+        with _pools().limit(limits=threads):
+            row = _asked(cell) | _solved(cell, traces)
+    except Exception as error:  # a row, not the end of a sweep of thousands
+        row = failed(cell, error)
+    return row | _here(threads) | {"elapsed": time.perf_counter() - begun}
+
+
+def failed(cell: Cell, error: BaseException) -> Row:
+    """The row of a cell that has only an error."""
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return _asked(cell) | _here(None) | {"status": "failed", "error": text}
+
+
+def _here(threads: int | None) -> Row:
+    return provenance() | {"process": os.getpid(), "threads": threads or 0, "finished": datetime.now(UTC)}
+
+
+def _asked(cell: Cell) -> Row:
+    options = {key: asdict(cell)[key] for key in ("max_rounds", "residuals", "measures")}
+    try:
+        alpha = getattr(cell.solver, "alpha", None)
+        name: str | None = cell.solver.name
+    except Exception:
+        name = alpha = None
+    return {
+        "key": cell.key, "experiment": cell.experiment, "cluster": cell.cluster, "source": cell.origin.text,
+        "data": cell.origin.kind, "digest": cell.origin.digest, "seed": cell.seed, "repetition": cell.repetition,
+        "mechanism": cell.mechanism, "name": name, "alpha": math.inf if name == "ps-dsf" else alpha,
+        "engine": cell.engine, "order": cell.order or None, "damping": cell.damping, "tol": cell.tol,
+        "options": json.dumps(options | {"merge": cell.origin.merge}, sort_keys=True),
+    }  # fmt: skip
+
+
+def _solved(cell: Cell, traces: str | None) -> Row:
+    begun = time.perf_counter()
+    cluster, about = build(cell.origin, cell.seed, cell.repetition, traces)
+    drawing = time.perf_counter() - begun
+    if "times" in cell.measures:
+        _solve(cell, cluster)  # compiles what has to be compiled, so that the next one shows what it takes
+    found, seconds = _solve(cell, cluster)
+    begun = time.perf_counter()
+    row = _measured(cell, cluster, found) | {"about": about, "drawing": drawing, "seconds": seconds}
+    if "price_of_fairness" in cell.measures:
+        row["price_of_fairness"] = 1 - row["welfare"] / _efficient(cell.origin, cell.seed, cell.repetition, traces)
+    return row | {"measuring": time.perf_counter() - begun}
+
+
+def _solve(cell: Cell, cluster: Cluster) -> tuple[Allocation, float]:
+    mechanism = cell.solver
+    begun = time.perf_counter()
+    if cell.engine == PLAYED:
+        found = _play(cell, mechanism, cluster)
+    else:
+        found = mechanism.solve(cluster, cell.tol, engine=cell.engine, throw=False)
+    return found, time.perf_counter() - begun
+
+
+def _play(cell: Cell, mechanism: Mechanism, cluster: Cluster) -> Allocation:
+    found = best_response(
+        cluster,
+        float(getattr(mechanism, "alpha", math.inf)),
+        order=cell.order,
+        damping=cell.damping,
+        tol=cell.tol,
+        max_rounds=cell.max_rounds,
+        rng=cell.rng(),
+        throw=False,
+    )
+    if found.trace is not None and found.trace.reason.startswith("interrupted"):
+        raise KeyboardInterrupt  # half a game is not a result
+    return found
+
+
+def _measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
+    users, servers, resources = cluster.shape
+    summary, stats, certificate = found.summary(), found.stats, found.certificate
+    row = {name: summary[name] for name in ("tasks", "min_share", "max_share", "jain", "welfare", "certificate")}
+    usable = cluster.eligible.mean() if cluster.constrained else 1.0
+    row |= {
+        "status": "missed" if found.flagged else "ok", "users": users, "servers": servers, "resources": resources,
+        "density": float(usable), "utilization": float(np.nanmean(metrics.utilization(found))),
+        "feasibility": certificate.feasibility, "optimality": certificate.optimality,
+        "judged_by": certificate.measure, "steps": stats.rounds, "solver": stats.solver,
+        "solver_status": stats.status, "notes": "; ".join(found.notes), "build": stats.build,
+        "compile": stats.compile, "solve": stats.solve, "certify": stats.certify,
+    }  # fmt: skip
+    if "utilization" in cell.measures:
+        row["use"] = use(found, classes="classes" in cell.measures)
+    if "tasks" in cell.measures:
+        row["allocated"] = allocated(found)
+    if found.trace is not None:
+        trace = found.trace
+        last = trace.frame.iloc[-1] if len(trace.frame) else {}
+        row |= {name: float(last[name]) for name in ("messages", "residual", "exploitability") if len(last)}
+        row |= {"rounds": trace.rounds, "stopped": trace.reason, "reached": reached(trace, cell.residuals)}
+        if "convergence" in cell.measures:
+            row["curve"] = curve(trace)
+    return row
+
+
+@lru_cache(maxsize=4)
+def _efficient(source: Origin, seed: int, repetition: int, traces: str | None) -> float:
+    """The largest welfare of the cluster, for the price of fairness."""
+    return metrics.social_welfare(Utilitarian().solve(build(source, seed, repetition, traces)[0]))
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """The thread pools of this process; looking for them takes longer than a small cell, so it is done once."""
+    return ThreadpoolController()

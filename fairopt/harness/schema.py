@@ -1,0 +1,49 @@
+"""The columns of the store: one row per cell, with its long tables inside. Changing one raises `FORMAT`."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+FORMAT = "fairopt-cells-1"
+
+_TEXT, _REAL, _WHOLE = pa.string(), pa.float64(), pa.int64()
+
+#: What was asked.
+INPUTS = {
+    "key": _TEXT, "experiment": _TEXT, "cluster": _TEXT, "source": _TEXT, "data": _TEXT, "digest": _TEXT,
+    "seed": _WHOLE, "repetition": _WHOLE, "mechanism": _TEXT, "name": _TEXT, "alpha": _REAL, "engine": _TEXT,
+    "order": _TEXT, "damping": _REAL, "tol": _REAL, "options": _TEXT,
+}  # fmt: skip
+#: What was found. `status`: `ok`; `missed`, the certificate misses `tol`; `failed`, there is only an `error`.
+FOUND = {
+    "status": _TEXT, "error": _TEXT, "about": _TEXT, "notes": _TEXT, "users": _WHOLE, "servers": _WHOLE,
+    "resources": _WHOLE, "density": _REAL, "tasks": _REAL, "min_share": _REAL, "max_share": _REAL, "jain": _REAL,
+    "welfare": _REAL, "price_of_fairness": _REAL, "utilization": _REAL, "feasibility": _REAL, "optimality": _REAL,
+    "certificate": _REAL, "judged_by": _TEXT, "steps": _WHOLE, "rounds": _WHOLE, "messages": _REAL, "residual": _REAL,
+    "exploitability": _REAL, "stopped": _TEXT, "solver": _TEXT, "solver_status": _TEXT,
+}  # fmt: skip
+#: What it took and where, in seconds: the columns that differ from run to run.
+CHANCE = {
+    "drawing": _REAL, "build": _REAL, "compile": _REAL, "solve": _REAL, "certify": _REAL, "seconds": _REAL,
+    "measuring": _REAL, "elapsed": _REAL, "finished": pa.timestamp("us", tz="UTC"), "fairopt": _TEXT, "commit": _TEXT,
+    "versions": _TEXT, "python": _TEXT, "machine": _TEXT, "process": _WHOLE, "cores": _WHOLE, "threads": _WHOLE,
+}  # fmt: skip
+#: Long tables, as lists in the row: the name of each, and its columns.
+LONG = {
+    "use": {"class": _TEXT, "servers": _WHOLE, "resource": _TEXT, "capacity": _REAL, "utilization": _REAL},
+    "curve": {
+        "round": _WHOLE, "residual": _REAL, "exploitability": _REAL, "utilization": _REAL, "messages": _REAL,
+        "seconds": _REAL,
+    },
+    "reached": {"level": _REAL, "rounds": _WHOLE, "messages": _REAL, "seconds": _REAL},
+    "allocated": {"user": _TEXT, "server": _TEXT, "tasks": _REAL},
+}  # fmt: skip
+
+COLUMNS = INPUTS | FOUND | CHANCE
+#: Columns of long tables that differ from run to run.
+CHANCE_INSIDE = "seconds"
+
+SCHEMA = pa.schema(
+    [*COLUMNS.items(), *((name, pa.list_(pa.struct(list(fields.items())))) for name, fields in LONG.items())],
+    metadata={"format": FORMAT},
+)

@@ -1,0 +1,230 @@
+"""The store: one tidy table in a folder of Parquet parts, which any number of sweeps may write at once.
+
+A part is written aside and renamed, so that it is there whole or not at all, and its name holds the digest of its
+bytes, so that a part that was cut off, changed or put there by somebody else is noticed. Nothing is ever written over:
+a cell that comes twice counts once. Finished cells are written one by one and gathered into larger parts on the way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import DataError
+from .schema import CHANCE, CHANCE_INSIDE, COLUMNS, FORMAT, LONG, SCHEMA
+
+Row = dict[str, Any]
+
+#: Parts of single cells that a writer leaves before it gathers them.
+_GATHER = 200
+#: Files written aside are dropped when they are this old, in seconds.
+_STALE = 3600.0
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A part that is not read, and why."""
+
+    path: Path
+    reason: str
+    ours: bool
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a store holds: `table`, one row per cell, and the parts that were not read."""
+
+    table: pa.Table
+    damaged: tuple[Damage, ...]
+
+    def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
+        """One row per cell, of the given keys in their order, or of all: inputs, numbers, then times and versions."""
+        frame = self.table.select(list(COLUMNS)).to_pandas()
+        return frame if keys is None else frame.set_index("key").reindex(_there(keys, frame)).reset_index()
+
+    def long(self, name: str, keys: Iterable[str] | None = None) -> pd.DataFrame:
+        """A long table (`use`, `curve`, `reached`, `allocated`) of these cells, with a first column `key`."""
+        if name not in LONG:
+            raise DataError(f"the store has no table {name!r}; it has {', '.join(LONG)}")
+        lists = self.table.column(name).combine_chunks()
+        rows = pa.compute.list_parent_indices(lists)
+        inside = pa.compute.list_flatten(lists)
+        columns = {"key": self.table.column("key").combine_chunks().take(rows)}
+        columns |= {part: pa.compute.struct_field(inside, part) for part in LONG[name]}
+        frame = pa.table(columns).to_pandas()
+        return frame if keys is None else frame[frame["key"].isin(set(keys))].reset_index(drop=True)
+
+    def same_as(self, other: Contents) -> list[str]:
+        """The columns in which two stores differ, of those that may not: no seconds, no machines. Empty if equal."""
+        mine, yours = (one.table.sort_by("key") for one in (self, other))
+        if mine.column("key") != yours.column("key"):
+            return ["key"]
+        plain = [name for name in COLUMNS if name not in CHANCE and name != "experiment"]
+        found = [name for name in plain if not _same(mine.column(name), yours.column(name))]
+        for name, parts in LONG.items():
+            a, b = (one.long(name) for one in (self, other))
+            a, b = (frame.sort_values("key", kind="stable").reset_index(drop=True) for frame in (a, b))
+            found += [f"{name}.{part}" for part in parts
+                      if part != CHANCE_INSIDE and not a[["key", part]].equals(b[["key", part]])]  # fmt: skip
+        return found
+
+
+@dataclass
+class Store:
+    """A folder of parts; made when the first cell is written."""
+
+    folder: Path
+    _single: list[tuple[Path, pa.Table]] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self.folder = Path(self.folder)
+
+    def read(self) -> Contents:
+        """All cells, each once: a result counts before an error, and the first result before later ones.
+
+        Raises
+        ------
+        DataError
+            The folder is a file.
+        """
+        if self.folder.exists() and not self.folder.is_dir():
+            raise DataError(f"{self.folder} is a file; the store is a folder")
+        for _ in range(100):
+            try:
+                tables, damaged = self._parts()
+                break
+            except FileNotFoundError:  # gathered by another sweep since the folder was listed: list it again
+                continue
+        else:
+            raise DataError(f"{self.folder} changes faster than it can be read; try again")
+        return Contents(_once(pa.concat_tables([SCHEMA.empty_table(), *tables])), tuple(damaged))
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Store finished cells, now: what is killed after this loses nothing of them."""
+        table = pa.Table.from_pylist(list(rows), schema=SCHEMA)
+        self._single.append((self._write(table), table))
+        if len(self._single) >= _GATHER:
+            self.gather()
+
+    def gather(self) -> None:
+        """Put the single parts that this writer wrote into one, safely on disk, then drop them."""
+        if len(self._single) > 1:
+            self._write(pa.concat_tables([table for _, table in self._single]).combine_chunks(), sync=True)
+            for path, _ in self._single:
+                path.unlink(missing_ok=True)
+        self._single = []
+
+    def gather_all(self) -> int:
+        """The same for all parts in the folder, whoever wrote them; how many went into the one."""
+        contents = self.read()
+        kept = set(_keys(contents.table))
+        whole = self._write(contents.table.combine_chunks(), sync=True) if kept else None
+        for aside in self.folder.glob(".*.tmp"):  # of writers that were killed; living ones rename within seconds
+            if time.time() - aside.stat().st_mtime > _STALE:
+                aside.unlink(missing_ok=True)
+        gone = 0
+        for path in self._listed():
+            try:
+                inside = _keys(_checked(path))
+            except (DataError, FileNotFoundError):
+                continue
+            if path != whole and kept.issuperset(inside):  # a part that came after the reading stays
+                path.unlink(missing_ok=True)
+                gone += 1
+        return gone
+
+    def set_aside(self, damaged: Iterable[Damage]) -> None:
+        """Rename our damaged parts, so that they are named once; files of others are left alone."""
+        for damage in damaged:
+            if damage.ours and damage.path.exists():
+                os.replace(damage.path, damage.path.with_suffix(".damaged"))
+
+    def _listed(self) -> list[Path]:
+        return sorted(self.folder.glob("*.parquet")) if self.folder.is_dir() else []
+
+    def _parts(self) -> tuple[list[pa.Table], list[Damage]]:
+        tables, damaged = [], []
+        for path in self._listed():
+            try:
+                tables.append(_checked(path))
+            except DataError as error:
+                damaged.append(Damage(path, str(error), _ours(path)))
+        return tables, damaged
+
+    def _write(self, table: pa.Table, sync: bool = False) -> Path:
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd" if table.num_rows > 1 else "none")
+        data = sink.getvalue().to_pybytes()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"part-{_digest(data)}.parquet"
+        aside = self.folder / f".{uuid.uuid4().hex}.tmp"
+        with open(aside, "wb") as file:
+            file.write(data)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(aside, path)
+        return path
+
+
+def _keys(table: pa.Table) -> list[str]:
+    return list(table.column("key").to_pylist())
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _ours(path: Path) -> bool:
+    return path.stem.startswith("part-") and len(path.stem) == len("part-") + 32
+
+
+def _checked(path: Path) -> pa.Table:
+    """A part whose bytes are those that were written."""
+    if not _ours(path):
+        raise DataError("not a part that fairopt wrote (its name has no digest); it is left alone")
+    data = path.read_bytes()
+    if path.stem != f"part-{_digest(data)}":
+        raise DataError("cut off or changed since it was written (its bytes do not have the digest in its name)")
+    table = pq.read_table(pa.BufferReader(data))
+    made = (table.schema.metadata or {}).get(b"format", b"nothing").decode()
+    if made != FORMAT or not table.schema.equals(SCHEMA):
+        raise DataError(f"written by another version (format {made}, here {FORMAT}); keep it in a store of its own")
+    return table
+
+
+def _once(table: pa.Table) -> pa.Table:
+    """Each cell once: results before errors; of results the first that was finished, of errors the last."""
+    if not table.num_rows:
+        return table
+    keys = table.column("key").to_numpy(zero_copy_only=False)
+    failed = table.column("status").to_numpy(zero_copy_only=False) == "failed"
+    finished = table.column("finished").cast(pa.int64()).to_numpy()
+    order = np.lexsort((np.where(failed, -finished, finished), failed))
+    _, first = np.unique(keys[order].astype(str), return_index=True)
+    chosen = order[first]
+    return table.take(chosen[np.argsort(finished[chosen], kind="stable")])
+
+
+def _there(keys: Iterable[str], frame: pd.DataFrame) -> list[str]:
+    known = set(frame["key"])
+    return [key for key in keys if key in known]
+
+
+def _same(a: pa.ChunkedArray, b: pa.ChunkedArray) -> bool:
+    """Bit by bit, but that NaN is NaN."""
+    return bool(a.to_pandas().equals(b.to_pandas()))

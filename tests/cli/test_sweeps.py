@@ -1,0 +1,123 @@
+"""`fairopt sweep` and `fairopt results` as a person or a script meets them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import fairopt as fo
+from fairopt.cli import main
+from fairopt.errors import NotConverged
+
+EXPERIMENT = """
+title = "A tiny one"
+[clusters]
+paper = "paper:pf-fig1-variant"
+[[grid]]
+mechanisms = ["drfh", "tsf", "alphapf-vds"]
+alphas = [1, 3]
+measures = ["utilization", "classes", "tasks"]
+[smoke]
+mechanisms = "drfh"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "tiny.toml"
+    path.write_text(EXPERIMENT)
+    return str(path)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return str(tmp_path / "store")
+
+
+def test_from_nothing_to_an_exported_table(
+    file: str, store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep", file, "--store", store, "--dry-run"]) == 0
+    assert capsys.readouterr().out == (
+        "tiny: 4 cells, 0 stored (0 failed), 4 to compute; no past rows tell how long 4 of them take\n"
+    )
+    assert main(["results", file, "--store", store]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "no cells\n"
+    assert f"4 of 4 cells are missing: fairopt sweep {file}" in captured.err
+    assert main(["sweep", file, "--store", store, "--smoke"]) == 0
+    assert main(["sweep", file, "--store", store, "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert f"1 cells in {store}: 1 ok, 0 missed their tolerance, 0 failed" in out
+    assert "4 cells, 1 stored (0 failed), 3 to compute; no past rows tell how long 3 of them take" in out
+    assert main(["sweep", file, "--store", store]) == 0
+    assert main(["results", file, "--store", store, "--where", "name=alphapf-vds", "alpha=3"]) == 0
+    out = capsys.readouterr().out
+    assert "alphapf-vds(alpha=3.0)" in out
+    assert "drfh" not in out.splitlines()[-1]
+    for suffix in (".csv", ".parquet", ".json", ".md", ".tex"):
+        target = tmp_path / "out" / f"x{suffix}"
+        assert main(["results", file, "--store", store, "--export", str(target), "--table", "allocated"]) == 0
+        assert "32 rows" in capsys.readouterr().out
+        assert target.stat().st_size > 500
+    tasks = pd.read_csv(tmp_path / "out" / "x.csv")
+    assert tasks.equals(pd.read_parquet(tmp_path / "out" / "x.parquet").astype(tasks.dtypes.to_dict()))
+    drfh = tasks[tasks["mechanism"] == "drfh"].groupby("user")["tasks"].sum()
+    assert drfh.tolist() == pytest.approx([3, 3, 6.4, 6.4])  # PF 2.3
+    assert main(["results", "--store", store, "--columns", "key", "elapsed", "--compact"]) == 0
+    assert "parts gathered into one" in capsys.readouterr().out
+
+
+def test_failures_are_shown_at_the_end_and_tried_again(
+    file: str, store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise NotConverged("nothing worked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fo.AlphaPFVDS, "solve", fail)
+        assert main(["sweep", file, "--store", store]) == 1
+    out = capsys.readouterr().out
+    assert "2 ok, 0 missed their tolerance, 2 failed" in out
+    assert "- 2 x NotConverged: nothing worked (such as alphapf-vds(alpha=1.0))" in out
+    assert "--retry" in out
+    assert main(["results", file, "--store", store, "--failed"]) == 0
+    assert capsys.readouterr().out.count("nothing worked") == 2
+    assert main(["sweep", file, "--store", store]) == 1
+    assert main(["sweep", file, "--store", store, "--retry"]) == 0
+    assert "4 ok" in capsys.readouterr().out
+
+
+def test_list_names_every_experiment_with_what_is_stored(
+    store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    assert main(["sweep", "drfh_figures", "--store", store]) == 0
+    assert main(["sweep", "--list", "--store", store]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "drfh_figures: DRF in every server against DRFH [4/4 cells]" in lines
+    assert any(line.startswith("pf_time: ") and line.endswith("[0/120 cells]") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["sweep"], "name an experiment or its file"),
+        (["sweep", "nonsense"], "there is no experiment 'nonsense'; known: "),
+        (["sweep", "nonsense.toml"], "cannot read the experiment nonsense.toml"),
+        (["sweep", "drfh_figures", "--jobs", "0"], "--jobs must be at least 1"),
+        (["results", "--where", "jain"], "write COLUMN=VALUE"),
+        (["results", "--where", "alpha=x"], "alpha is a number"),
+        (["results", "--columns", "jane"], "there is no column 'jane'"),
+        (["results", "--export", "x.docx"], "choose .csv"),
+    ],
+)
+def test_errors_are_one_line(
+    arguments: list[str], expected: str, store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--store", store]) == 2
+    captured = capsys.readouterr()
+    assert expected in captured.err
+    assert captured.err.count("\n") == 1

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairopt import harness
+
+from .sweeps import EXPERIMENT
+
+
+@pytest.fixture(scope="session")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("experiment") / "small.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+@pytest.fixture(scope="session")
+def serial(file: Path, tmp_path_factory: pytest.TempPathFactory) -> harness.Store:
+    """The experiment computed here, cell after cell: what every other way to compute it must give."""
+    store = harness.Store(tmp_path_factory.mktemp("serial") / "store")
+    harness.sweep(file, store=store, progress=False)
+    return store

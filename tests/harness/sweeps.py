@@ -1,0 +1,70 @@
+"""The experiment of the sweep tests, and how to start the command as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+EXPERIMENT = """
+title = "A small one"
+repetitions = 4
+seed = 7
+
+[clusters]
+paper = "paper:pf-fig1-variant"
+
+[clusters.drawn]
+source = "lognormal"
+users = [4, 6, 8]
+servers = 3
+
+[[grid]]
+mechanisms = ["drfh", "tsf", "alphapf-vds", "ps-dsf"]
+alphas = [1, 3]
+measures = ["utilization", "classes", "tasks", "price_of_fairness"]
+
+[[grid]]
+mechanisms = ["alphapf-vds"]
+alphas = [3]
+engines = "best-response"
+orders = ["random", "asynchronous"]
+max_rounds = 60
+"""
+#: 13 clusters with five mechanisms, 12 drawn ones with two games, and the paper's with two in four draws each.
+CELLS = 13 * 5 + 12 * 2 + 4 * 2
+
+
+def command(*arguments: object, **more: object) -> subprocess.Popen[str]:
+    """`fairopt ...` in a session of its own, as a terminal would start it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "fairopt.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+
+
+def parts(store: Path) -> list[Path]:
+    """The parts in a store's folder."""
+    return sorted(store.glob("*.parquet"))
+
+
+def keys_stored(store: Path) -> list[str]:
+    """The key of every row in every part: read without the store's own code, double ones twice."""
+    return [key for part in parts(store) for key in pq.read_table(part, columns=["key"]).column("key").to_pylist()]
+
+
+def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+    """Wait for something to happen."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)

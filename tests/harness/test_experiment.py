@@ -1,0 +1,226 @@
+"""Experiment files: what they mean, and what is said of bad ones."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from fairopt import harness
+from fairopt.errors import DataError
+from fairopt.harness._toml import lines
+from fairopt.harness.experiment import known
+from fairopt.harness.run import run
+
+from .sweeps import CELLS
+
+GOOD = """\
+title = "T"
+repetitions = 2
+
+[clusters]
+one = "paper:drf-4.1"
+two = { source = "lognormal", users = [3, 4], servers = 2 }
+
+[[grid]]
+mechanisms = ["drfh", "alphapf-vds"]
+alphas = [1, inf]
+
+[[grid]]
+clusters = ["two"]
+mechanisms = ["ps-dsf"]
+engines = "best-response"
+
+[smoke]
+repetitions = 1
+alphas = 1
+[smoke.clusters]
+two = "lognormal?users=2&servers=2"
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "e.toml"
+
+
+def load(path: Path, text: str = GOOD, smoke: bool = False) -> harness.Experiment:
+    path.write_text(text)
+    return harness.load(path, smoke)
+
+
+def test_a_grid_is_a_product(path: Path) -> None:
+    cells = harness.cells(load(path))
+    games = [cell for cell in cells if cell.engine == "best-response"]
+    others = [cell for cell in cells if cell.engine != "best-response"]
+    # The paper's cluster once, as nothing about it is random; two others drawn twice; three mechanisms each.
+    assert len(others) == (1 + 2 * 2) * 3
+    assert {cell.mechanism for cell in others} == {"drfh", "alphapf-vds(alpha=1.0)", "alphapf-vds(alpha=inf)"}
+    assert {cell.origin.text for cell in games} == {f"lognormal?users={n}&servers=2" for n in (3, 4)}
+    assert len(games) == 4
+    assert {cell.order for cell in games} == {"cyclic"}
+    assert math.isinf(others[-1].solver.alpha)  # type: ignore[attr-defined]
+
+
+def test_smoke_is_the_same_but_smaller(path: Path) -> None:
+    experiment = load(path, smoke=True)
+    assert experiment.repetitions == 1
+    cells = harness.cells(experiment)
+    assert {cell.origin.text for cell in cells} == {"paper:drf-4.1", "lognormal?users=2&servers=2"}
+    assert len(cells) == 2 * 2 + 1
+
+
+BAD = [
+    ('title = "T"', "title = 3", 1, "title: is 3; it must be a line of text"),
+    ('title = "T"\n', "", 1, "title: is missing"),
+    ("repetitions = 2", "repetitions = 0", 2, "repetitions: is 0; it must be a whole number >= 1"),
+    ("repetitions = 2", "repetition = 2", 2, "repetition: unknown key"),
+    ('one = "paper:drf-4.1"', "one = 3", 5, "clusters.one: must be a table"),
+    ('one = "paper:drf-4.1"', 'one = "paper:drf-9"', 5, "clusters.one: there is no instance 'drf-9'"),
+    ('one = "paper:drf-4.1"', 'one = "nowhere"', 5, "clusters.one: there is no source 'nowhere'"),
+    ("alphas = [1, inf]", "alphas = [1, -1]", 10, "grid.1.alphas: is -1; it must be a number >= 0"),
+    ("alphas = [1, inf]", "alphas = []", 10, "grid.1.alphas: is empty"),
+    ("alphas = [1, inf]", "alphas = [\n  1,\n  'x',\n]", 10, "grid.1.alphas: is 'x'"),
+    ('"drfh", "alphapf-vds"', '"drff"', 9, "grid.1.mechanisms: there is no mechanism 'drff'"),
+    ('clusters = ["two"]', 'clusters = ["three"]', 13, "grid.2.clusters: [clusters] has no 'three'; it has one, two"),
+    ('"best-response"', '"newton"', 15, "grid.2.engines: PS-DSF has no engine 'newton'; it has equilibrium"),
+    (
+        '"best-response"',
+        '"best-response"\norders = "zigzag"',
+        16,
+        "grid.2.orders: is 'zigzag'; it must be one of cyclic",
+    ),
+    ('"best-response"', '"best-response"\ndampings = 2', 16, "grid.2.dampings: is 2; it must be in (0, 2)"),
+    ('"best-response"', '"best-response"\ntols = 0', 16, "grid.2.tols: is 0; it must be a number > 0"),
+    ('"best-response"', '"best-response"\nmeasures = ["use"]', 16, "grid.2.measures: is 'use'; it must be one of util"),
+    ('mechanisms = ["ps-dsf"]\n', "", 12, "grid.2: a grid needs mechanisms"),
+    ("alphas = 1\n", "alphas = 'a'\n", 19, "smoke.alphas: is 'a'"),
+    ('two = "lognormal?', 'three = "lognormal?', 21, "smoke.clusters.three: [clusters] has no 'three' to replace"),
+    ("alphas = [1, inf]", "alphas = [1, inf", 12, "not valid TOML"),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"), BAD, ids=[new.strip() or message for _, new, _, message in BAD]
+)
+def test_a_bad_file_is_named_with_line_and_key(path: Path, old: str, new: str, line: int, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(DataError) as caught:
+        harness.cells(load(path, GOOD.replace(old, new, 1)))
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert message in str(caught.value)
+
+
+def test_lines_are_found_in_every_kind_of_toml() -> None:
+    text = """
+a = '''
+b = 1
+'''
+"c d" = [
+  # x = 1
+  "]",
+]
+[t.u]
+v.w = 1 # y = [
+[[g]]
+k = 1
+[g.h]
+[[g]]
+k = { l = 1 }
+"""
+    found = lines(text)
+    assert found[("a",)] == 2
+    assert ("b",) not in found
+    assert found[("c d",)] == 5
+    assert ("x",) not in found
+    assert found[("t", "u", "v", "w")] == 10
+    assert (found[("g", 0, "k")], found[("g", 0, "h")], found[("g", 1, "k")]) == (12, 13, 15)
+
+
+def test_an_unknown_name_lists_the_known() -> None:
+    with pytest.raises(DataError, match=r"no experiment 'nonsense'; known: .*pf_time"):
+        harness.load("nonsense")
+
+
+def test_keys_tell_what_determines_a_cell_and_nothing_else(path: Path, file: Path) -> None:
+    cells = harness.cells(harness.load(file))
+    keys = {cell.key for cell in cells}
+    assert len(cells) == len(keys) == CELLS
+    # Labels, comments and the order of things do not matter.
+    text = file.read_text()
+    same = text.replace("drawn", "others").replace('["drfh", "tsf",', '[\n"tsf", # first\n"drfh",')
+    assert {cell.key for cell in harness.cells(load(path, same))} == keys
+    for old, new in (("seed = 7", "seed = 8"), ("max_rounds = 60", "max_rounds = 61"), ("users = [4", "users = [5")):
+        other = {cell.key for cell in harness.cells(load(path, text.replace(old, new)))}
+        assert other != keys
+        assert other & keys  # the paper's cluster is the same
+
+
+def test_a_trace_and_its_stand_in_are_different_cells(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    text = 'title = "T"\nclusters.b = "bitbrains?vms=3&servers=2"\n[[grid]]\nmechanisms = "drfh"\n'
+    (without,) = harness.cells(load(path, text))
+    (tmp_path / "traces" / "bitbrains").mkdir(parents=True)
+    (tmp_path / "traces" / "bitbrains" / "1.csv").write_text("x")
+    (one,) = harness.cells(load(path, text), str(tmp_path / "traces"))
+    assert (without.origin.kind, one.origin.kind) == ("generator", "trace")
+    assert without.key != one.key
+
+
+def test_a_worker_that_sees_another_trace_says_so(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    text = 'title = "T"\nclusters.b = "bitbrains?vms=3&servers=2"\n[[grid]]\nmechanisms = "drfh"\n'
+    (tmp_path / "bitbrains").mkdir()
+    (tmp_path / "bitbrains" / "1.csv").write_text("x")
+    (cell,) = harness.cells(load(path, text), str(tmp_path))
+    row = run(cell, None)
+    assert row["status"] == "failed"
+    assert "other files here than where the sweep was started" in row["error"]
+
+
+def test_the_example_of_the_documentation_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    (tmp_path / "cluster.toml").write_text(
+        "resources = ['cpu']\n[[servers]]\ncapacity = [2]\n[[users]]\ndemand = [1]\n"
+    )
+    example = text.split("```toml\n")[1].split("```")[0]
+    cells = harness.cells(load(tmp_path / "e.toml", example))
+    # Five mechanisms on five random clusters of 100 draws; then two orders with two dampings, and the engine, on all
+    # seven clusters, where times are measured 100 times on those that are not random too.
+    assert len(cells) == 5 * 5 * 100 + (2 * 2 + 1) * 7 * 100
+
+
+def test_a_cluster_file_is_known_by_what_it_holds(path: Path, tmp_path: Path) -> None:
+    text = 'title = "T"\nclusters.c = "c.toml"\n[[grid]]\nmechanisms = "drfh"\n'
+    inside = "resources = ['cpu']\n[[servers]]\ncapacity = [2]\n[[users]]\ndemand = [1]\n"
+    (tmp_path / "c.toml").write_text(inside)
+    (before,) = harness.cells(load(path, text))
+    (tmp_path / "c.toml").write_text(inside.replace("2", "3"))
+    (after,) = harness.cells(load(path, text))
+    assert before.key != after.key
+
+
+@pytest.mark.parametrize("name", sorted(known()))
+def test_every_experiment_of_the_house_is_sound(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    for smoke in (False, True):
+        cells = harness.cells(harness.load(name, smoke))
+        assert cells
+        assert len(cells) <= (60 if smoke else 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(known()))
+def test_smoke_of_every_experiment(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    frame = harness.sweep(name, smoke=True, store=tmp_path / "store", progress=False)
+    assert not frame["error"].dropna().tolist()
+    assert (frame["feasibility"] < 1e-6).all()
+    # Games of a few rounds may miss their tolerance; everything else has its certificate.
+    solved = frame[frame["engine"] != "best-response"]
+    assert (solved["status"] == "ok").all()
+    assert frame["utilization"].between(0, 1 + 1e-9).all()

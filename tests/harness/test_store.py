@@ -1,0 +1,167 @@
+"""The store: what is written is read, once; what was damaged is named and never read."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fairopt import harness
+from fairopt.errors import DataError
+from fairopt.harness.schema import COLUMNS, LONG
+
+from .sweeps import CELLS, keys_stored, parts
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def row(key: str, status: str = "ok", after: float = 0.0, **more: Any) -> dict[str, Any]:
+    return {"key": key, "status": status, "finished": NOW + timedelta(seconds=after)} | more
+
+
+def test_rows_come_back_with_their_long_tables(tmp_path: Path) -> None:
+    store = harness.Store(tmp_path / "new" / "store")
+    assert store.read().frame().empty
+    curve = [{"round": 1, "residual": 0.1, "seconds": 1.0}, {"round": 2, "residual": 0.01, "seconds": 2.0}]
+    store.write([row("b", jain=0.5, curve=curve)])
+    store.write([row("a", "failed", 1, error="E")])
+    contents = store.read()
+    frame = contents.frame()
+    assert list(frame.columns) == list(COLUMNS)
+    assert frame["key"].tolist() == ["b", "a"]
+    assert frame["jain"].tolist()[0] == 0.5
+    assert contents.frame(["a", "c", "b"])["key"].tolist() == ["a", "b"]
+    long = contents.long("curve")
+    assert list(long.columns) == ["key", *LONG["curve"]]
+    assert long["round"].tolist() == [1, 2]
+    assert contents.long("curve", ["a"]).empty
+    with pytest.raises(DataError, match="no table 'curves'; it has use, curve"):
+        contents.long("curves")
+
+
+def test_a_cell_that_comes_twice_counts_once(tmp_path: Path) -> None:
+    store = harness.Store(tmp_path)
+    for one in (
+        row("a", "failed", 0, error="old"), row("a", "failed", 2, error="new"),
+        row("b", "ok", 3, jain=0.2), row("b", "missed", 1, jain=0.1), row("b", "failed", 0, error="x"),
+    ):  # fmt: skip
+        store.write([one])
+    frame = store.read().frame().set_index("key")
+    assert frame.loc["a", "error"] == "new"
+    assert frame.loc["b", "jain"] == 0.1
+
+
+def test_gathering_keeps_every_row_and_one_part(tmp_path: Path) -> None:
+    store, other = harness.Store(tmp_path), harness.Store(tmp_path)
+    for k in range(5):
+        store.write([row(f"s{k}", after=k)])
+        other.write([row(f"o{k}", after=k)])
+    assert len(parts(tmp_path)) == 10
+    store.gather()
+    assert len(parts(tmp_path)) == 6
+    assert sorted(keys_stored(tmp_path)) == sorted([f"s{k}" for k in range(5)] + [f"o{k}" for k in range(5)])
+    before = store.read()
+    assert other.gather_all() == 6
+    assert len(parts(tmp_path)) == 1
+    assert store.read().same_as(before) == []
+    other.gather()  # its own parts are gone: what it has gone into a part again, and counts once
+    assert store.read().same_as(before) == []
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_gathering_spares_what_comes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, other = harness.Store(tmp_path), harness.Store(tmp_path)
+    store.write([row("a")])
+    store.write([row("b")])
+    write = store._write
+
+    def meanwhile(table: pa.Table, sync: bool = False) -> Path:
+        other.write([row("late")])
+        return write(table, sync)
+
+    monkeypatch.setattr(store, "_write", meanwhile)
+    store.gather_all()
+    assert sorted(keys_stored(tmp_path)) == ["a", "b", "late"]
+
+
+def test_truncated_changed_and_foreign_parts_are_named_and_not_read(tmp_path: Path) -> None:
+    store = harness.Store(tmp_path)
+    for key in ("a", "b", "c"):
+        store.write([row(key, jain=0.5)])
+    by_key = {pq.read_table(part).column("key")[0].as_py(): part for part in parts(tmp_path)}
+    cut = by_key["a"]
+    cut.write_bytes(cut.read_bytes()[:-10])
+    changed = by_key["b"]
+    data = bytearray(changed.read_bytes())
+    data[20] ^= 1
+    changed.write_bytes(bytes(data))
+    (tmp_path / "theirs.parquet").write_bytes(by_key["c"].read_bytes())
+    empty = tmp_path / f"part-{'0' * 32}.parquet"
+    empty.touch()
+    contents = store.read()
+    assert contents.frame()["key"].tolist() == ["c"]
+    assert {damage.path for damage in contents.damaged} == {cut, changed, tmp_path / "theirs.parquet", empty}
+    store.set_aside(contents.damaged)
+    assert [damage.path.name for damage in store.read().damaged] == ["theirs.parquet"]
+    assert cut.with_suffix(".damaged").exists()
+
+
+def test_a_part_of_another_version_is_not_read(tmp_path: Path) -> None:
+    from fairopt.harness.store import _digest
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"key": ["a"], "status": ["ok"]}), sink)
+    data = sink.getvalue().to_pybytes()
+    (tmp_path / f"part-{_digest(data)}.parquet").write_bytes(data)
+    contents = harness.Store(tmp_path).read()
+    assert contents.table.num_rows == 0
+    assert "another version (format nothing" in contents.damaged[0].reason
+
+
+def test_a_file_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "f").touch()
+    with pytest.raises(DataError, match="is a file"):
+        harness.Store(tmp_path / "f").read()
+
+
+def test_same_as_sees_every_difference(serial: harness.Store, tmp_path: Path) -> None:
+    contents = serial.read()
+    rows = contents.table.to_pylist()
+    for name in ("jain", "source", "use", "curve", "allocated", "seconds", "curve.seconds"):
+        column, _, part = name.partition(".")
+        k = next(k for k, one in enumerate(rows) if one[column])
+        value = rows[k][column]
+        if isinstance(value, list):
+            part = part or {"use": "utilization", "curve": "residual", "allocated": "tasks"}[column]
+            value = [value[0] | {part: value[0][part] + 1e-15}, *value[1:]]
+            expected = [] if part == "seconds" else [f"{column}.{part}"]
+        else:
+            value = value * (1 + 1e-15) if isinstance(value, float) else value + "x"
+            expected = [] if name == "seconds" else [name]
+        other = harness.Store(tmp_path / name)
+        other.write([*rows[:k], rows[k] | {column: value}, *rows[k + 1 :]])
+        assert other.read().same_as(contents) == expected, name
+
+
+def test_a_damaged_part_is_computed_again(serial: harness.Store, file: Path, tmp_path: Path) -> None:
+    whole = serial.read()
+    store = harness.Store(tmp_path / "store")
+    store.write(whole.table.to_pylist()[:-3])
+    store.gather()
+    store.write(whole.table.to_pylist()[-3:])
+    damaged = max(parts(store.folder), key=lambda part: -part.stat().st_size)
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    shutil.copy(parts(store.folder)[0], store.folder / "copy of a part.parquet")
+    assert [len(harness.plan(file, store=store).missing), len(harness.plan(file, store=serial).missing)] == [3, 0]
+    said: list[str] = []
+    frame = harness.sweep(file, store=store, progress=False, say=said.append)
+    assert len(frame) == CELLS
+    assert any(damaged.name in text and "cut off" in text and "computed again" in text for text in said)
+    assert any("copy of a part.parquet" in text and "left alone" in text for text in said)
+    assert store.read().same_as(whole) == []
+    assert (store.folder / "copy of a part.parquet").exists()

@@ -1,0 +1,233 @@
+"""Sweeps: only what is missing is computed, errors are rows, and nothing that happens loses what is stored."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt import harness
+from fairopt.errors import NotConverged
+from fairopt.harness import executors
+from fairopt.harness.clusters import build
+from fairopt.harness.run import failed, run
+
+from .sweeps import CELLS, command, keys_stored, parts, until
+
+
+def test_a_row_says_what_the_library_says(serial: harness.Store, file: Path) -> None:
+    cell = next(c for c in harness.cells(harness.load(file)) if c.mechanism == "ps-dsf" and c.cluster == "paper")
+    contents = serial.read()
+    row = contents.frame([cell.key]).iloc[0]
+    cluster = fo.papers.instance("pf-fig1-variant")
+    allocation = fo.PSDSF().solve(cluster)
+    assert row["status"] == "ok"
+    assert row["jain"] == allocation.summary()["jain"]
+    assert row["certificate"] == allocation.certificate.residual
+    assert row["price_of_fairness"] == fo.metrics.price_of_fairness(allocation, fo.Utilitarian().solve(cluster))
+    assert (row["users"], row["servers"], row["resources"], row["threads"]) == (4, 2, 3, 1)
+    assert row["commit"] is None or len(row["commit"]) >= 12
+    assert "numpy" in row["versions"]
+    use = contents.long("use", [cell.key]).set_index(["class", "resource"])["utilization"]
+    overall = allocation.utilization
+    for server, name in (("server 1", "12 x 4 x 75"), ("server 2", "8 x 16 x 0")):
+        for resource in cluster.resources:
+            np.testing.assert_equal(use[name, resource], overall.loc[server, resource])
+    tasks = contents.long("allocated", [cell.key])["tasks"].to_numpy().reshape(4, 2)
+    np.testing.assert_array_equal(tasks, allocation.tasks)
+
+
+def test_a_game_keeps_its_curve(serial: harness.Store, file: Path) -> None:
+    games = [c for c in harness.cells(harness.load(file)) if c.engine == "best-response" and c.cluster == "drawn"]
+    contents = serial.read()
+    frame = contents.frame([cell.key for cell in games])
+    curves = contents.long("curve").groupby("key")
+    for _, row in frame.iterrows():
+        curve = curves.get_group(row["key"])
+        assert curve["round"].tolist() == list(range(1, int(row["rounds"]) + 1))
+        assert curve["residual"].iloc[-1] == row["residual"]
+        reached = contents.long("reached", [row["key"]]).set_index("level")
+        first = reached.loc[1e-2, "rounds"]
+        if first == first:
+            assert (curve["residual"][curve["round"] >= first] <= 1e-2).all()
+            assert reached.loc[1e-2, "messages"] == curve.set_index("round").loc[first, "messages"]
+    assert frame["rounds"].nunique() > 1
+
+
+def test_every_repetition_draws_a_cluster_and_every_mechanism_gets_the_same(serial: harness.Store, file: Path) -> None:
+    frame = serial.read().frame()
+    drawn = frame[(frame["cluster"] == "drawn") & frame["price_of_fairness"].notna()]
+    # Welfare / (1 - price) is the largest welfare of the cluster: a fingerprint of it.
+    best = (drawn["welfare"] / (1 - drawn["price_of_fairness"])).round(9)
+    by_draw = best.groupby([drawn["source"], drawn["repetition"]])
+    assert (by_draw.nunique() == 1).all()
+    assert (by_draw.size() == 5).all()
+    assert (best.groupby(drawn["source"]).nunique() == 4).all()
+    draws = [build(cell.origin, seed, cell.repetition, None)[0].demand.sum()
+             for cell in harness.cells(harness.load(file)) if cell.mechanism == "drfh" and cell.cluster == "drawn"
+             for seed in (7, 8)]  # fmt: skip
+    assert len(set(draws)) == 24
+
+
+def test_classes_of_servers_add_up(tmp_path: Path) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(
+        'title = "T"\nclusters.b = "bitbrains-like?vms=6&servers=20"\n[[grid]]\nmechanisms = ["drfh", "drf"]\n'
+    )
+    frame = harness.sweep(path, store=tmp_path / "s", progress=False)
+    use = harness.Store(tmp_path / "s").read().long("use", frame["key"][:1])
+    classes = use[use["class"] != "all"]
+    # 3 types of servers, 2 storages, 2 links, at most; PF section 6.
+    assert classes["class"].nunique() == 12
+    assert classes.groupby("resource")["servers"].sum().eq(20).all()
+    used = (classes["servers"] * classes["capacity"] * classes["utilization"]).groupby(classes["resource"]).sum()
+    whole = use[use["class"] == "all"].set_index("resource")
+    for resource, amount in used.items():
+        assert amount == pytest.approx(whole.loc[resource, "capacity"] * whole.loc[resource, "utilization"], rel=1e-12)
+
+
+def test_only_what_is_missing_is_computed(
+    serial: harness.Store, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = serial.read().table.to_pylist()
+    store = harness.Store(tmp_path)
+    store.write(rows[:-7])
+    computed: list[str] = []
+    monkeypatch.setattr(executors, "run", lambda cell, *more: computed.append(cell.key) or run(cell, *more))
+    harness.sweep(file, store=store, progress=False)
+    assert sorted(computed) == sorted(row["key"] for row in rows[-7:])
+    assert store.read().same_as(serial.read()) == []
+    harness.sweep(file, store=store, progress=False)
+    assert len(computed) == 7
+
+
+def test_a_failure_is_a_row_and_is_tried_again_on_request(
+    file: Path, serial: harness.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise NotConverged("nothing\nworked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fo.TSF, "solve", fail)
+        frame = harness.sweep(file, store=tmp_path, progress=False)
+    failed = frame[frame["status"] == "failed"]
+    assert failed["name"].tolist() == ["tsf"] * 13
+    assert set(failed["error"]) == {"NotConverged: nothing worked"}
+    assert failed["jain"].isna().all()
+    assert (harness.sweep(file, store=tmp_path, progress=False)["status"] == "failed").sum() == 13
+    frame = harness.sweep(file, store=tmp_path, retry=True, progress=False)
+    assert (frame["status"] != "failed").all()
+    assert harness.Store(tmp_path).read().same_as(serial.read()) == []
+
+
+def test_half_a_game_is_not_a_result(serial: harness.Store, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`best_response` hands back what it has on Ctrl-C; a sweep must stop instead of storing it."""
+    cell = next(c for c in harness.cells(harness.load(file)) if c.engine == "best-response")
+
+    def interrupted(*_: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fairopt.game.dynamics._measured", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(cell)
+
+
+def test_a_cell_that_never_came_back_is_a_row(file: Path, tmp_path: Path) -> None:
+    cell = harness.cells(harness.load(file))[0]
+    store = harness.Store(tmp_path)
+    store.write([failed(cell, MemoryError("the worker died"))])
+    row = store.read().frame([cell.key]).iloc[0]
+    assert (row["status"], row["error"], row["name"]) == ("failed", "MemoryError: the worker died", "drfh")
+
+
+def test_the_estimate_is_the_mean_of_the_past(serial: harness.Store, file: Path, tmp_path: Path) -> None:
+    rows = serial.read().table.to_pylist()
+    store = harness.Store(tmp_path)
+    assert harness.plan(file, store=store).seconds() == (0.0, CELLS)
+    kept = [row | {"elapsed": 2.0} for row in rows if row["repetition"] == 0]
+    store.write(kept)
+    seconds, unknown = harness.plan(file, store=store).seconds()
+    assert unknown == 0
+    assert seconds == pytest.approx(2.0 * (CELLS - len(kept)))
+
+
+def test_killed_at_any_moment_it_loses_at_most_the_cell_in_flight(
+    file: Path, serial: harness.Store, tmp_path: Path
+) -> None:
+    process = command("sweep", file, "--store", tmp_path / "store")
+    try:
+        until(lambda: len(parts(tmp_path / "store")) >= 10)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=30)
+    kept = keys_stored(tmp_path / "store")
+    assert 10 <= len(kept) < CELLS
+    assert len(set(kept)) == len(kept)
+    # Serial: cells are computed in this order, so that everything before the one in flight must be there.
+    assert kept_in_order(file, kept)
+    store = harness.Store(tmp_path / "store")
+    contents = store.read()
+    assert not contents.damaged
+    finished = contents.frame(kept)["finished"].tolist()
+    plan = harness.plan(file, store=store)
+    assert {cell.key for cell in plan.missing} == {cell.key for cell in plan.cells} - set(kept)
+    harness.sweep(file, store=store, progress=False)
+    assert store.read().frame(kept)["finished"].tolist() == finished
+    assert store.read().same_as(serial.read()) == []
+
+
+def kept_in_order(file: Path, kept: list[str]) -> bool:
+    keys = [cell.key for cell in harness.cells(harness.load(file))]
+    return set(keys[: len(kept)]) == set(kept)
+
+
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, jobs: int) -> None:
+    process = command("sweep", file, "--store", tmp_path / "store", "--jobs", jobs)
+    try:
+        until(lambda: len(parts(tmp_path / "store")) >= 5)
+        os.killpg(process.pid, signal.SIGINT)  # a terminal tells every process
+        out, err = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    kept = keys_stored(tmp_path / "store")
+    assert len(set(kept)) == len(kept) < CELLS
+    assert f"interrupted: {len(kept)} of {CELLS} cells of small are stored in {tmp_path / 'store'}" in err
+    assert "the same command again goes on from there" in err
+    assert "Traceback" not in out + err
+    assert len(parts(tmp_path / "store")) == 1
+    until(lambda: nobody_left(process.pid), 30)
+
+
+def nobody_left(session: int) -> bool:
+    """Of the processes of a session: those that have ended are there until init has noticed."""
+    try:
+        os.killpg(session, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.slow
+def test_two_sweeps_at_once_into_one_store(file: Path, serial: harness.Store, tmp_path: Path) -> None:
+    store = harness.Store(tmp_path / "store")
+    both = [command("sweep", file, "--store", store.folder) for _ in range(2)]
+    try:
+        said = [process.communicate(timeout=120) for process in both]
+    finally:
+        for process in both:
+            if process.poll() is None:
+                process.kill()
+                process.communicate(timeout=30)
+    assert [process.returncode for process in both] == [0, 0], said
+    assert all(out.startswith(f"{CELLS} cells in") for out, _ in said)
+    contents = store.read()
+    assert not contents.damaged
+    assert contents.same_as(serial.read()) == []
