@@ -87,7 +87,8 @@ def gap_at(polytope: Polytope, own: Criterion, x: Array, rows: Array) -> tuple[f
 
     if budget > 0 and spent > 0:
         middle = np.log(total / budget)
-        guesses = [middle, np.log(total / spent)]
+        # The last: prices that an earlier judgement returned are in the right scale as they are.
+        guesses = [middle, np.log(total / spent), np.log(total / own.weight.sum())]
         hungry = x < polytope.reach * (1 - 1e-9)  # users at their limit would pay more than they must
         paid, worth = user_price[hungry] @ x[hungry], np.exp(log_marginal[hungry]) @ x[hungry]
         if paid > 0 and worth > 0:

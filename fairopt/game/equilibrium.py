@@ -18,6 +18,7 @@ from ..criteria import Criterion
 from ..engines import concave, convex
 from ..engines.declarative import Solution
 from ..polytope import Polytope
+from ._quiet import quiet
 from .equations import Equations, Point
 from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
 from .limit import limit
@@ -64,22 +65,22 @@ def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Sol
         yield replace(found, engine="equilibrium", warm=None)
 
 
+@quiet
 def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:
     """Points of one game, each better than those before."""
     aim, best = _AIM * tol, None
-    with np.errstate(all="ignore"):
-        for answer in _candidates(method, aim, start):
-            if best is None or answer.error < best.error:
-                best = answer
-                if best.error <= aim:
-                    yield method, best
-        assert best is not None
-        for answer in _responses(method, best, aim):
-            if answer.error < best.error:
-                best = answer
-                if best.error <= aim:
-                    yield method, best
-        yield method, best
+    for answer in _candidates(method, aim, start):
+        if best is None or answer.error < best.error:
+            best = answer
+            if best.error <= aim:
+                yield method, best
+    assert best is not None
+    for answer in _responses(method, best, aim):
+        if answer.error < best.error:
+            best = answer
+            if best.error <= aim:
+                yield method, best
+    yield method, best
 
 
 def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
@@ -103,6 +104,7 @@ def _attempt(method: Equations, attempt: Attempt, aim: float, start: Point | Non
         yield polish(method, best)
 
 
+@quiet
 def responses(cluster: Cluster, criterion: Criterion, tol: float, most: int = 5000) -> Iterator[Solution]:
     """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
     begun = time.perf_counter()
@@ -114,20 +116,19 @@ def responses(cluster: Cluster, criterion: Criterion, tol: float, most: int = 50
     sweeps = Sweeps.of(method, criterion.alpha)
     state = sweeps.start(method.begin(0.3).tasks)
     rounds, wait = 0, 1
-    with np.errstate(all="ignore"):
-        while rounds < most:
-            for _ in range(wait):
-                rounds += 1
-                if sweeps.gauss_seidel(state) <= _AIM * tol:
-                    break
-            wait = min(2 * wait, 256)
-            answer = replace(sweeps.found(state, rounds), steps=rounds)
-            seconds = time.perf_counter() - begun
-            yield replace(
-                solution(polytope, method, answer, 0.0, seconds, criterion.alpha, tol),
-                engine="best-response",
-                warm=None,
-            )
+    while rounds < most:
+        for _ in range(wait):
+            rounds += 1
+            if sweeps.gauss_seidel(state) <= _AIM * tol:
+                break
+        wait = min(2 * wait, 256)
+        answer = replace(sweeps.found(state, rounds), steps=rounds)
+        seconds = time.perf_counter() - begun
+        yield replace(
+            solution(polytope, method, answer, 0.0, seconds, criterion.alpha, tol),
+            engine="best-response",
+            warm=None,
+        )
 
 
 def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:

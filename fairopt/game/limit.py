@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..polytope import Polytope
 from . import psdsf
+from ._quiet import quiet
 from .equations import Equations, Point
 from .greatest import greatest
 from .interior import ATTEMPTS, FOLLOW, Found, run
@@ -44,43 +45,43 @@ _SHORT = "PS-DSF near the limit of alphaPF-VDS: its equilibria were not followed
 _OTHER = "PS-DSF found by best responses: not the limit of alphaPF-VDS, and not unique"
 
 
+@quiet
 def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equations, Found]]:
     """The greatest where there is one; the extrapolated point; should it not be PS-DSF, best responses from there."""
     method = Equations(polytope, weight, _FIRST)
-    with np.errstate(all="ignore"):
-        if psdsf.applies(method):
-            for exact in _greatest(method):
-                yield method, exact
-                # One round of exact responses takes away what the linear program's tolerance has left.
-                rounded = Sweeps.of(method, np.inf)
-                state = rounded.start(exact.point.tasks)
-                rounded.gauss_seidel(state)
-                yield method, replace(exact, point=replace(exact.point, tasks=state.tasks))
-        last: Found | None = None
-        kept: list[Array] = []
-        guess: Array | None = None
-        agreed = False
-        for last in _path(polytope, weight):
-            kept = [*kept[-2:], last.point.tasks]
-            if len(kept) == 3:
-                # Errors in 1/alpha and 1/alpha^2 cancel, as alpha doubles.
-                before, guess = guess, np.maximum((8 * kept[2] - 6 * kept[1] + kept[0]) / 3, 0.0)
-                if before is not None and _apart(method, before, guess) < 1e-3 * tol:
-                    agreed = True
-                    break
-        if last is not None and guess is not None:
-            notes = () if agreed else (_SHORT,)
-            yield method, replace(last, point=replace(last.point, tasks=guess), error=np.nan, notes=notes)
-        tasks = guess if guess is not None else kept[-1] if kept else method.begin(0.3).tasks
-        last = Found(method.begin(0.3), np.nan, 0) if last is None else last
-        sweeps = Sweeps.of(method, np.inf)
-        state = sweeps.start(tasks)
-        for rounds in _ROUNDS:
-            for _ in range(rounds):
-                if sweeps.gauss_seidel(state, relax=_RELAX) < 0.1 * tol:
-                    break
-            point = replace(last.point, tasks=state.tasks.copy())
-            yield method, replace(last, point=point, error=np.nan, notes=(_OTHER,))
+    if psdsf.applies(method):
+        for exact in _greatest(method):
+            yield method, exact
+            # One round of exact responses takes away what the linear program's tolerance has left.
+            rounded = Sweeps.of(method, np.inf)
+            state = rounded.start(exact.point.tasks)
+            rounded.gauss_seidel(state)
+            yield method, replace(exact, point=replace(exact.point, tasks=state.tasks))
+    last: Found | None = None
+    kept: list[Array] = []
+    guess: Array | None = None
+    agreed = False
+    for last in _path(polytope, weight):
+        kept = [*kept[-2:], last.point.tasks]
+        if len(kept) == 3:
+            # Errors in 1/alpha and 1/alpha^2 cancel, as alpha doubles.
+            before, guess = guess, np.maximum((8 * kept[2] - 6 * kept[1] + kept[0]) / 3, 0.0)
+            if before is not None and _apart(method, before, guess) < 1e-3 * tol:
+                agreed = True
+                break
+    if last is not None and guess is not None:
+        notes = () if agreed else (_SHORT,)
+        yield method, replace(last, point=replace(last.point, tasks=guess), error=np.nan, notes=notes)
+    tasks = guess if guess is not None else kept[-1] if kept else method.begin(0.3).tasks
+    last = Found(method.begin(0.3), np.nan, 0) if last is None else last
+    sweeps = Sweeps.of(method, np.inf)
+    state = sweeps.start(tasks)
+    for rounds in _ROUNDS:
+        for _ in range(rounds):
+            if sweeps.gauss_seidel(state, relax=_RELAX) < 0.1 * tol:
+                break
+        point = replace(last.point, tasks=state.tasks.copy())
+        yield method, replace(last, point=point, error=np.nan, notes=(_OTHER,))
 
 
 def _greatest(method: Equations) -> Iterator[Found]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import NotConverged
-from fairopt.game import limit
+from fairopt.game import equilibrium, limit
 from fairopt.papers import found, instance, pf
 
 Array = NDArray[np.float64]
@@ -219,3 +219,12 @@ def test_ps_dsf_says_when_it_is_not_the_limit(monkeypatch: pytest.MonkeyPatch) -
     assert not any("limit" in note for note in fo.PSDSF().solve(shared).notes)
     monkeypatch.setattr(limit, "_path", lambda *_: iter(()))
     assert any("not the limit" in note for note in fo.PSDSF().solve(shared).notes)
+
+
+def test_engines_leave_the_callers_warnings_alone() -> None:
+    shared = cluster(0, 5, 3, 2)
+    criterion = fo.AlphaPFVDS(8.0).criterion(shared)
+    before = np.geterr()
+    for found in (equilibrium.solutions(shared, criterion, 1e-9), equilibrium.responses(shared, criterion, 1e-9)):
+        next(found)
+        assert np.geterr() == before
