@@ -38,10 +38,11 @@ def blocks(start, server, weight, left, right, extra, result):  # type: ignore[n
 
 
 @_compile
-def couple(start, server, weight, left, right, extra, least, result):  # type: ignore[no-untyped-def]
+def couple(start, server, weight, left, right, extra, least, half, result):  # type: ignore[no-untyped-def]
     """Subtract `weight_i weight_j left_i right_j^T / (extra + sum weight)`, i != j, from result (servers M, servers M).
 
-    Pairs with a weight below `least` of the user's `extra` are left out.
+    Pairs with a weight below `least` of the user's `extra` are left out. `half`: only rows of a user's later server,
+    columns of its earlier ones, one triangle where servers are in order.
     """
     users, size = len(start) - 1, left.shape[1]
     for n in range(users):
@@ -61,7 +62,7 @@ def couple(start, server, weight, left, right, extra, least, result):  # type: i
                 scaled = weight[k] * left[k, r] / whole
                 if scaled != 0.0:
                     row = server[k] * size + r
-                    for b in range(count):
+                    for b in range(a if half else count):
                         if b != a:
                             j = kept[b]
                             factor = scaled * weight[j]
@@ -91,32 +92,3 @@ def counted(start, weight, extra, least):  # type: ignore[no-untyped-def]
                 count += 1
         total += float(count) * count
     return total
-
-
-@_compile
-def couple_half(start, server, weight, vectors, extra, least, result):  # type: ignore[no-untyped-def]
-    """`couple` for left = right, one triangle of it: rows of the later server of a user, columns of the earlier."""
-    users, size = len(start) - 1, vectors.shape[1]
-    for n in range(users):
-        first, last = start[n], start[n + 1]
-        whole = extra[n]
-        for k in range(first, last):
-            whole += weight[k]
-        kept = np.empty(last - first, np.int64)
-        count = 0
-        for k in range(first, last):
-            if weight[k] > least * extra[n]:
-                kept[count] = k
-                count += 1
-        for a in range(1, count):
-            k = kept[a]
-            for r in range(size):
-                scaled = weight[k] * vectors[k, r] / whole
-                if scaled != 0.0:
-                    row = server[k] * size + r
-                    for b in range(a):
-                        j = kept[b]
-                        factor = scaled * weight[j]
-                        column = server[j] * size
-                        for s in range(size):
-                            result[row, column + s] -= factor * vectors[j, s]

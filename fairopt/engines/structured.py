@@ -72,7 +72,7 @@ def factor(
     looped = _eliminate.counted(start, weight, extra, least) * resources**2
     if looped * _LOOP_COST < float(users) * size**2:
         matrix = np.zeros((size, size))
-        _eliminate.couple(start, server, weight, left, right, extra, least, matrix)
+        _eliminate.couple(start, server, weight, left, right, extra, least, False, matrix)
     else:
         kind = np.float32 if single else np.float64
         whole = extra + np.add.reduceat(weight, start[:-1])
@@ -129,7 +129,7 @@ def factor_symmetric(
         matrix = np.zeros((size, size))
     elif _eliminate.counted(start, weight, extra, least) * resources**2 * _LOOP_COST < float(users) * size**2:
         matrix = np.zeros((size, size))
-        _eliminate.couple_half(start, server, weight, vectors, extra, least, matrix)
+        _eliminate.couple(start, server, weight, vectors, vectors, extra, least, True, matrix)
     else:
         kind = np.float32 if single else np.float64
         spread = np.zeros((users, size), kind)

@@ -225,6 +225,6 @@ def test_engines_leave_the_callers_warnings_alone() -> None:
     shared = cluster(0, 5, 3, 2)
     criterion = fo.AlphaPFVDS(8.0).criterion(shared)
     before = np.geterr()
-    for found in (equilibrium.solutions(shared, criterion, 1e-9), equilibrium.responses(shared, criterion, 1e-9)):
-        next(found)
+    for answers in (equilibrium.solutions(shared, criterion, 1e-9), equilibrium.responses(shared, criterion, 1e-9)):
+        next(answers)
         assert np.geterr() == before
