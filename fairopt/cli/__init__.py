@@ -48,9 +48,10 @@ def parser() -> argparse.ArgumentParser:
     tables.add_argument("--out", default="results", metavar="DIR", help="where to write; default: %(default)s")
     tables.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
 
-    from . import sweeps
+    from . import figures, sweeps
 
     sweeps.add(commands)
+    figures.add(commands)
     return root
 
 

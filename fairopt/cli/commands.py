@@ -13,9 +13,10 @@ from .. import harness, mechanisms, papers, report
 from ..cluster import Cluster
 from ..errors import DataError
 from ..workloads import open_source
+from .figures import figures
 from .sweeps import results, sweep
 
-__all__ = ["claims", "compare", "results", "solve", "sweep", "tables"]
+__all__ = ["claims", "compare", "figures", "results", "solve", "sweep", "tables"]
 
 
 def solve(options: argparse.Namespace) -> int:
