@@ -8,12 +8,15 @@ from matplotlib.figure import Figure
 from fairopt import papers
 from fairopt.report import Results
 
-from .stacks import Case, Numbers, draw, legend_of, tasks
+from .stacks import Case, Numbers, draw, legend_of, printed, tasks
 from .style import DOUBLE, new, styled
 
 NEEDS = ("drfh_figures",)
-#: Tasks (users, servers) of figures 2 and 3.
-_PRINTED = {"per-server-drf": np.array([[5.0, 1.0], [1.0, 5.0]]), "drfh": np.array([[10.0, 0.0], [0.0, 10.0]])}
+#: What the paper prints: tasks on each server.
+_PRINTED = {
+    "per-server-drf": "DRF per server: tasks on server 1, on server 2",
+    "drfh": "DRFH: a server for each",
+}
 _TITLES = {"per-server-drf": "Figure 2: DRF in every server", "drfh": "Figure 3: DRFH"}
 
 
@@ -26,8 +29,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         return np.asarray((done[:, server, None] * cluster.demand / cluster.capacity[server]).T)
 
     drawn, table = new(width, 2.3, 1, 2, sharey=True)
-    for axes, (mechanism, theirs) in zip(table[0], _PRINTED.items(), strict=True):
-        ours = tasks(found, "figure1", mechanism)
+    for axes, (mechanism, statement) in zip(table[0], _PRINTED.items(), strict=True):
+        ours, theirs = tasks(found, "figure1", mechanism), printed("drfh-fig1", statement).T
         cases = [
             Case(
                 f"{server}: {ours[0, i]:g} + {ours[1, i]:g} tasks",

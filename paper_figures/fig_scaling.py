@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, legend, line, new, styled
+from .style import DOUBLE, line, new, styled
 
 NEEDS = ("scaling",)
 _ROWS = (("best-response", "rounds", "rounds of best responses"), ("best-response", "seconds", "seconds of the game"),
@@ -19,7 +19,7 @@ _LABELS = {"users": "users", "servers": "servers", "density": "part of servers t
 
 @styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Means over draws with 95% confidence intervals. Games that ended at `max_rounds` count with these rounds."""
+    """Means over draws with 95% confidence intervals. A cross: some games were still going on."""
     cells = results.of("scaling").cells
     drawn, table = new(width, 0.78 * width, len(_ROWS), 3, sharey="row", sharex="col")
     for column, (by, label) in enumerate(_LABELS.items()):
@@ -32,6 +32,12 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
                 low = found["half"].fillna(0).clip(upper=0.9 * found["mean"])
                 axes.errorbar(found["x"], found["mean"], yerr=[low, found["half"].fillna(0)], label=name, capsize=1.5,
                               elinewidth=0.6, **line(k))  # fmt: skip
+            going = of[of["status"] == "missed"]
+            if engine == "best-response" and len(going):
+                at = going.groupby(["x", "alpha"])[measure].size().reset_index()[["x", "alpha"]]
+                at = at.merge(of.groupby(["x", "alpha"])[measure].mean().reset_index())
+                axes.plot(at["x"], at[measure], linestyle="none", marker="x", color="#b5152c", markersize=5,
+                          label="some games did not end", zorder=4)  # fmt: skip
             axes.set_yscale("log")
             if by != "density":
                 axes.set_xscale("log")
@@ -41,7 +47,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
             if column == 0:
                 axes.set_ylabel(text)
         table[-1, column].set_xlabel(label)
-    legend(drawn, table[0, 0], 5)
+    handles = {text: one for axes in table.flat for one, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    drawn.legend(handles.values(), handles, loc="outside upper center", ncols=6)
     drawn.align_ylabels()
     return drawn
 

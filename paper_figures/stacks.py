@@ -75,8 +75,10 @@ def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = F
             bottom = bottom + 100 * case.parts[:, n]
         if case.printed is not None:
             tops = 100 * case.printed.cumsum(axis=1)
+            tops[tops == 0] = np.nan  # nothing to mark
             axes.plot(np.repeat(x, tops.shape[1]), tops.ravel(), linestyle="none", marker="D", color="white",
-                      markeredgecolor="#b5152c", markeredgewidth=0.9, label="printed", zorder=3)  # fmt: skip
+                      markeredgecolor="#b5152c", markeredgewidth=0.9, label="printed", zorder=3,
+                      clip_on=False)  # fmt: skip
         middles.append(float(x.mean()))
         places += x.tolist()
         names += case.bars
@@ -85,7 +87,7 @@ def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = F
         axes.axhline(50, color="#b5152c", linestyle="--", linewidth=0.9)
     axes.set_xticks(places, names, rotation=0)
     axes.set_xticks(middles, [case.label for case in cases], minor=True)
-    axes.tick_params(axis="x", which="minor", length=0, pad=14, labelsize=8)
+    axes.tick_params(axis="x", which="minor", length=0, pad=17, labelsize=8)
     axes.grid(False, axis="x")
     per_cent(axes, 102)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+import matplotlib as mpl
+
 from ..errors import DataError
 from .stored import Results
 
@@ -50,8 +52,10 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write `name.pdf` (vectors) and `name.png`; the same figure gives the same PDF. The paths written."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.pdf", folder / f"{name}.png"]
-    figure.savefig(paths[0], metadata={"CreationDate": None})
-    figure.savefig(paths[1], dpi=200)
+    style = mpl.rc_params_from_file(_folder() / "paper.mplstyle", use_default_template=False)
+    with mpl.rc_context(style):  # some of it counts only now, such as how fonts are embedded
+        figure.savefig(paths[0], metadata={"CreationDate": None})
+        figure.savefig(paths[1])
     return paths
 
 
