@@ -17,7 +17,7 @@ _CASES = (("thm4", "honest", "CEEI: tasks"), ("thm4-lie", "lie", "CEEI: tasks wh
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Parts of the pool by user, as demanded, with the tasks of each; the paper prints those of CEEI."""
     found = results.of("drf_figures")
-    drawn, table = new(width, 2.3, 1, 2, sharey=True)
+    drawn, table = new(width, 2.3, 1, 2, stack=True, sharey=True)
     for axes, mechanism in zip(table[0], ("ceei", "drf"), strict=True):
         cases = []
         for cluster, label, statement in _CASES:

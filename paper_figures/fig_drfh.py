@@ -28,7 +28,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     def parts(done: Numbers, server: int) -> Numbers:
         return np.asarray((done[:, server, None] * cluster.demand / cluster.capacity[server]).T)
 
-    drawn, table = new(width, 2.3, 1, 2, sharey=True)
+    drawn, table = new(width, 2.3, 1, 2, stack=True, sharey=True)
     for axes, (mechanism, statement) in zip(table[0], _PRINTED.items(), strict=True):
         ours, theirs = tasks(found, "figure1", mechanism), printed("drfh-fig1", statement).T
         cases = [

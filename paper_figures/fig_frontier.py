@@ -12,8 +12,8 @@ NEEDS = ("frontier",)
 _TITLES = {"paper": "PF figure 1, variant", "bitbrains": "Bitbrains", "google": "Google"}
 _MEASURES = {"utilization": "utilization", "min_share": "smallest share", "jain": "Jain's index"}
 
-#: The least height of a panel.
-_SPAN = 0.04
+#: The least height of a panel, as part of the largest value in it.
+_SPAN = 0.05
 
 
 @styled
@@ -34,8 +34,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
             alpha_axis(axes, label=row == len(_MEASURES) - 1)
             axes.margins(y=0.12)
             low, high = axes.get_ylim()
-            if high - low < _SPAN:  # differences of rounding are no curve
-                axes.set_ylim((low + high - _SPAN) / 2, (low + high + _SPAN) / 2)
+            least = _SPAN * found["mean"].max()
+            if high - low < least:  # differences of rounding are no curve
+                axes.set_ylim((low + high - least) / 2, (low + high + least) / 2)
             if column == 0:
                 axes.set_ylabel(label)
         table[0, column].set_title(_TITLES[cluster])

@@ -17,9 +17,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over snapshots with 95% confidence intervals; the paper prints `up to 20% for some resources`."""
     use = results.of("pf_comparison_bitbrains").long("use")
     use = use[use["class"] == "all"]
-    drawn, table = new(width, 2.5, 1, 2)
-    by_resource(table[0, 0], use, "name", MECHANISMS)
-    gain_bars(table[0, 1], use)
-    for axes in table[0]:
+    drawn, table = new(width, 2.5, 1, 2, stack=True)
+    by_resource(table.flat[0], use, "name", MECHANISMS)
+    gain_bars(table.flat[1], use)
+    for axes in table.flat:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return drawn

@@ -18,7 +18,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over draws with 95% confidence intervals; classes by capacity (CPU x RAM), the most numerous first."""
     use = results.of("pf_comparison_google").long("use")
     shown = classes(use, 6)
-    drawn, table = new(width, 2.6, 1, 3, sharey=True, width_ratios=(2, 4, 4))
+    drawn, table = new(width, 2.6, 1, 3, stack=True, sharey=True, width_ratios=(2, 4, 4))
     by_resource(table[0, 0], use[use["class"] == "all"], "name", MECHANISMS)
     table[0, 0].set_title("All machines")
     for axes, (resource, title) in zip(table[0, 1:], _TITLES.items(), strict=True):

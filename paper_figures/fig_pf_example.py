@@ -27,7 +27,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     found = results.of("pf_example")
     use = found.long("use")
     labels = [name(text.partition("(")[0], 1.0 if "(" in text else np.nan) for text in _MECHANISMS]
-    drawn, table = new(width, 2.3, 1, 3, width_ratios=(3, 3, 2))
+    drawn, table = new(width, 2.3, 1, 3, stack=True, width_ratios=(3, 3, 2))
     for axes, (cluster, statements) in zip(table[0], _PRINTED.items(), strict=False):
         rows = [tasks(found, cluster, mechanism).sum(axis=1) for mechanism in _MECHANISMS]
         groups(axes, [f"user {n}" for n in range(1, 5)], list(zip(labels, rows, [None] * 4, strict=True)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
@@ -40,6 +39,6 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 
 
 def _text(source: str) -> str:
-    options = pd.Series(dict(pair.split("=") for pair in source.partition("?")[2].split("&")))
+    options = dict(pair.split("=") for pair in source.partition("?")[2].split("&"))
     disks = ", split disks" if "split_disk" in options else ""
     return f"{options['vms']} machines, {options['servers']} servers{disks}"

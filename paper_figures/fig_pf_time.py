@@ -23,7 +23,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     cells = results.of("pf_time").cells
     alphas = sorted(cells["alpha"].unique())
     labels = ["PS-DSF" if math.isinf(alpha) else name("alphapf-vds", alpha) for alpha in alphas]
-    drawn, table = new(width, 2.4, 1, 2, sharey=True)
+    drawn, table = new(width, 2.4, 1, 2, stack=True, sharey=True)
     for axes, (engine, title) in zip(table[0], _ENGINES.items(), strict=True):
         of = interval(cells[cells["engine"] == engine], ["cluster", "alpha"], "seconds")
         series = []

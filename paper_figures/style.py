@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 #: Width of one column and of two, in inches.
 SINGLE, DOUBLE = 3.4, 7.0
+#: Below this there is room for one panel in a row.
+NARROW = 5.0
 
 FILE = Path(__file__).with_name("paper.mplstyle")
 
@@ -48,12 +50,20 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def new(
-    width: float, height: float, rows: int = 1, columns: int = 1, **more: Any
+    width: float, height: float, rows: int = 1, columns: int = 1, *, stack: bool = False, **more: Any
 ) -> tuple[Figure, NDArray[np.object_]]:
-    """A figure of that many inches, and its axes as a table; it belongs to no window."""
+    """A figure of that many inches, and its axes as a table; it belongs to no window.
+
+    `stack`: a row of panels that is wider than one column stands in one, panel above panel, if there is only one.
+    """
+    stack = stack and rows == 1 and width < NARROW
+    if stack:
+        more.pop("width_ratios", None)
+        height *= columns * 0.85
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, hspace=0.04, wspace=0.03)
-    return figure, figure.subplots(rows, columns, squeeze=False, **more)
+    table = figure.subplots(*((columns, rows) if stack else (rows, columns)), squeeze=False, **more)
+    return figure, table.reshape(rows, columns)
 
 
 def line(k: int) -> dict[str, Any]:
