@@ -14,6 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from fairopt._plot import Picture
+
 #: Width of one column and of two, in inches.
 SINGLE, DOUBLE = 3.4, 7.0
 #: Below this there is room for one panel in a row.
@@ -60,7 +62,7 @@ def new(
     if stack:
         more.pop("width_ratios", None)
         height *= columns * 0.85
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Picture(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, hspace=0.04, wspace=0.03)
     table = figure.subplots(*((columns, rows) if stack else (rows, columns)), squeeze=False, **more)
     return figure, table.reshape(rows, columns)
