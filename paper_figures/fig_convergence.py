@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .style import DOUBLE, line, name, new, styled
+from .style import DOUBLE, NARROW, line, name, new, styled
 
 NEEDS = ("convergence",)
 _ORDERS = ("cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
@@ -24,7 +24,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Medians over draws; a game that has ended stays at its last residual."""
     curves = results.of("convergence").long("curve")
     curves = curves.assign(default=curves["damping"].isna())
-    drawn, table = new(width, 0.66 * width, 2, 3, sharey=True)
+    drawn, table = new(width, 0.66 * max(width, 6), 2, 3, sharey=True)
     for axes, cluster in zip(table[0], ("dense", "sparse", "bitbrains"), strict=True):
         of = curves[curves["default"] & (curves["cluster"] == cluster) & (curves["alpha"] == ALPHA)]
         _lines(axes, of, "order", _ORDERS)
@@ -43,6 +43,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         axes.set_ylabel("residual")
     for axes in table[1]:
         axes.set_xlabel("rounds")
+    if width < NARROW:
+        for axes in table.flat:
+            axes.set_title(axes.get_title().replace(", ", "\n"), fontsize=6.5)
     table[0, 0].legend(loc="lower left", fontsize=6)
     for axes in table[1]:
         axes.legend(loc="lower left", fontsize=6)

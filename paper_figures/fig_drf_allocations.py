@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import draw, has, legend_of, pooled, printed, tasks
-from .style import SINGLE, name, new, styled
+from .stacks import draw, has, pooled, printed, tasks
+from .style import SINGLE, legend, name, new, styled
 
 NEEDS = ("drf_figures",)
 _PRINTED = {"drf": "DRF: tasks", "asset-fairness": "asset fairness: tasks", "ceei": "CEEI: tasks"}
@@ -25,5 +25,5 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
     drawn, table = new(width, 2.2)
     draw(table[0, 0], cases, ("user A", "user B"))
     table[0, 0].set_ylabel("part of the pool")
-    drawn.legend(*legend_of(table[0, 0]), loc="outside upper center", ncols=3)
+    legend(drawn, table[0, 0])
     return drawn

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .stacks import has, printed, tasks
-from .style import SINGLE, groups, name, new, styled
+from .style import SINGLE, groups, legend, name, new, styled
 
 NEEDS = ("drf_figures",)
 _CASES = (("asset-fairness", "thm3", "thm3-doubled", "×2"), ("drf", "thm6", "thm6-quadrupled", "×4"))
@@ -28,8 +28,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
                           markeredgecolor="#b5152c", markeredgewidth=0.9, label=None if k else "printed")  # fmt: skip
         axes.set_title(f"{name(mechanism)}, resource 2 {factor}")
     table[0, 0].set_ylabel("tasks")
-    handles, labels = table[0, 0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=3)
+    legend(drawn, table[0, 0])
     return drawn
 
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from fairopt.report import Results
 
 from .stacks import printed, tasks
-from .style import SINGLE, bar, groups, new, styled
+from .style import SINGLE, bar, groups, legend, new, styled
 
 NEEDS = ("drf_figures",)
 _CASES = (
@@ -34,6 +34,5 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
                           label="printed" if k == 0 else None)  # fmt: skip
         axes.set_title(mechanism.upper())
     table[0, 0].set_ylabel("tasks")
-    handles, labels = table[0, 0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=3)
+    legend(drawn, table[0, 0])
     return drawn

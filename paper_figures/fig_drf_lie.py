@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .stacks import draw, legend_of, pooled, printed, tasks
-from .style import DOUBLE, new, styled
+from .stacks import draw, pooled, printed, tasks
+from .style import DOUBLE, legend, new, styled
 
 NEEDS = ("drf_figures",)
 _CASES = (("thm4", "honest", "CEEI: tasks"), ("thm4-lie", "lie", "CEEI: tasks when user 1 lies"))
@@ -28,5 +28,5 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         draw(axes, cases, ("user 1", "user 2"))
         axes.set_title(mechanism.upper())
     table[0, 0].set_ylabel("part of the pool")
-    drawn.legend(*legend_of(table[0, 0]), loc="outside upper center", ncols=3)
+    legend(drawn, table[0, 0])
     return drawn

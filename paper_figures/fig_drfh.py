@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from fairopt import papers
 from fairopt.report import Results
 
-from .stacks import Case, Numbers, draw, legend_of, printed, tasks
-from .style import DOUBLE, new, styled
+from .stacks import Case, Numbers, draw, printed, tasks
+from .style import DOUBLE, legend, new, styled
 
 NEEDS = ("drfh_figures",)
 #: What the paper prints: tasks on each server.
@@ -43,5 +43,5 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         draw(axes, cases, cluster.users)
         axes.set_title(_TITLES[mechanism])
     table[0, 0].set_ylabel("part of the server")
-    drawn.legend(*legend_of(table[0, 0]), loc="outside upper center", ncols=3)
+    legend(drawn, table[0, 0])
     return drawn

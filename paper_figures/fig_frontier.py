@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, alpha_axis, at_alpha, line, new, styled
+from .style import DOUBLE, NARROW, alpha_axis, at_alpha, line, new, styled
 
 NEEDS = ("frontier",)
 _TITLES = {"paper": "PF figure 1, variant", "bitbrains": "Bitbrains", "google": "Google"}
@@ -21,7 +21,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over draws with 95% confidence bands; PS-DSF stands at alpha = infinity."""
     cells = results.of("frontier").cells
     clusters = [name for name in _TITLES if name in set(cells["cluster"])]
-    drawn, table = new(width, 0.62 * width, len(_MEASURES), len(clusters), sharex=True)
+    drawn, table = new(width, 0.62 * max(width, 5.5), len(_MEASURES), len(clusters), sharex=True)
     for column, cluster in enumerate(clusters):
         of = cells[cells["cluster"] == cluster]
         for row, (measure, label) in enumerate(_MEASURES.items()):
@@ -39,6 +39,6 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
                 axes.set_ylim((low + high - least) / 2, (low + high + least) / 2)
             if column == 0:
                 axes.set_ylabel(label)
-        table[0, column].set_title(_TITLES[cluster])
+        table[0, column].set_title(_TITLES[cluster].replace(", ", ",\n") if width < NARROW else _TITLES[cluster])
     drawn.align_ylabels()
     return drawn

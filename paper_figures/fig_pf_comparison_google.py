@@ -30,5 +30,5 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         groups(axes, [text.replace(" x ", "×\n") for text in shown], series)
         per_cent(axes, 105)
         axes.set_title(f"{title} by class of machines")
-    legend(drawn, table[0, 0], 3)
+    legend(drawn, table[0, 0])
     return drawn

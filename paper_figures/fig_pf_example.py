@@ -47,5 +47,5 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     per_cent(last, 102)
     last.set_title("Variant, server 2")
     last.set_ylabel("utilization")
-    legend(drawn, table[0, 0], 5)
+    legend(drawn, table[0, 0])
     return drawn

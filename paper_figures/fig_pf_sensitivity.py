@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, line, new, styled
+from .style import DOUBLE, NARROW, line, new, styled
 
 NEEDS = ("pf_sensitivity",)
 _PAIRS = (
@@ -23,8 +23,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     cells = results.of("pf_sensitivity").cells
     wide = cells.pivot_table(index=["source", "repetition"], columns="mechanism", values="utilization", sort=False)
     sources = list(dict.fromkeys(cells["source"]))
-    drawn, table = new(width, 0.9 + 0.28 * len(sources), 1, len(_PAIRS), sharey=True)
-    for k, (axes, (of, over, title)) in enumerate(zip(table[0], _PAIRS, strict=True)):
+    rows = 1 if width >= NARROW else 2
+    drawn, table = new(width, rows * (0.8 + 0.24 * len(sources)), rows, len(_PAIRS) // rows, sharey=True)
+    for k, (axes, (of, over, title)) in enumerate(zip(table.flat, _PAIRS, strict=True)):
         gain = (100 * (wide[of] - wide[over])).rename("gain").reset_index()
         found = interval(gain, ["source"], "gain").set_index("source").reindex(sources)
         look = {**line(k), "linestyle": "none"}
@@ -32,7 +33,9 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         axes.axvline(0, color="#111111", linewidth=0.6)
         axes.set_title(title)
         axes.margins(y=0.12)
-    table[0, 0].set_yticks(range(len(sources)), [_text(source) for source in sources])
+    for axes in table[:, 0]:
+        axes.set_yticks(range(len(sources)), [_text(source) for source in sources])
+        axes.set_ylabel("machines / servers")
     table[0, 0].invert_yaxis()
     drawn.supxlabel("gain in utilization, points", fontsize=8)
     return drawn
@@ -41,4 +44,4 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 def _text(source: str) -> str:
     options = dict(pair.split("=") for pair in source.partition("?")[2].split("&"))
     disks = ", split disks" if "split_disk" in options else ""
-    return f"{options['vms']} machines, {options['servers']} servers{disks}"
+    return f"{options['vms']} / {options['servers']}{disks}"

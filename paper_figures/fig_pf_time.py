@@ -38,5 +38,5 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         axes.set_yscale("log")
         axes.set_title(title)
     table[0, 0].set_ylabel("seconds")
-    legend(drawn, table[0, 0], 4)
+    legend(drawn, table[0, 0])
     return drawn

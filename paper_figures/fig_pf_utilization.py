@@ -23,5 +23,5 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
     }
     drawn, table = new(width, 2.2)
     by_resource(table[0, 0], use[use["class"] == "all"], "alpha", labels)
-    legend(drawn, table[0, 0], 3)
+    legend(drawn, table[0, 0])
     return drawn

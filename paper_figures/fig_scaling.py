@@ -9,19 +9,19 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, line, new, styled
+from .style import DOUBLE, legend, line, new, styled
 
 NEEDS = ("scaling",)
 _ROWS = (("best-response", "rounds", "rounds of best responses"), ("best-response", "seconds", "seconds of the game"),
          ("equilibrium", "seconds", "seconds of the engine"))  # fmt: skip
-_LABELS = {"users": "users", "servers": "servers", "density": "part of servers that a user may use"}
+_LABELS = {"users": "users", "servers": "servers", "density": "density"}
 
 
 @styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Means over draws with 95% confidence intervals. A cross: some games were still going on."""
     cells = results.of("scaling").cells
-    drawn, table = new(width, 0.78 * width, len(_ROWS), 3, sharey="row", sharex="col")
+    drawn, table = new(width, 0.78 * max(width, 6), len(_ROWS), 3, sharey="row", sharex="col")
     for column, (by, label) in enumerate(_LABELS.items()):
         for row, (engine, measure, text) in enumerate(_ROWS):
             axes = table[row, column]
@@ -47,8 +47,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
             if column == 0:
                 axes.set_ylabel(text)
         table[-1, column].set_xlabel(label)
-    handles = {text: one for axes in table.flat for one, text in zip(*axes.get_legend_handles_labels(), strict=True)}
-    drawn.legend(handles.values(), handles, loc="outside upper center", ncols=6)
+    legend(drawn, *table.flat)
     drawn.align_ylabels()
     return drawn
 

@@ -90,9 +90,3 @@ def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = F
     axes.tick_params(axis="x", which="minor", length=0, pad=17, labelsize=8)
     axes.grid(False, axis="x")
     per_cent(axes, 102)
-
-
-def legend_of(axes: Axes) -> tuple[list[object], list[str]]:
-    """Handles and labels, each label once."""
-    once = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    return list(once.values()), list(once)

@@ -95,11 +95,12 @@ def at_alpha(alpha: ArrayLike) -> NDArray[np.float64]:
 
 def alpha_axis(axes: Axes, label: bool = True) -> None:
     """Ticks of the axis from 0 to infinity."""
-    ticks = (0, 0.5, 1, 2, 3, 8, math.inf)
+    wide = axes.get_figure().get_figwidth() >= NARROW
+    ticks = (0, 0.5, 1, 2, 3, 8, math.inf) if wide else (0, 1, 3, math.inf)
     axes.set_xticks(at_alpha(ticks), ["∞" if math.isinf(tick) else f"{tick:g}" for tick in ticks])
     axes.set_xlim(-0.03, 1.03)
     if label:
-        axes.set_xlabel("α (PS-DSF at ∞)")
+        axes.set_xlabel("α (PS-DSF at ∞)" if wide else "α")
 
 
 def groups(
@@ -130,7 +131,8 @@ def per_cent(axes: Axes, most: float = 100.0) -> None:
     axes.set_ylim(0, most)
 
 
-def legend(figure: Figure, axes: Axes, columns: int, **more: Any) -> None:
-    """One legend for the whole figure, above it."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, **more)
+def legend(figure: Figure, *panels: Axes) -> None:
+    """One legend for the whole figure, above it: every label of the panels once, in as many rows as it needs."""
+    entries = {text: one for axes in panels for one, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    columns = min(len(entries), 6 if figure.get_figwidth() >= NARROW else 3)
+    figure.legend(entries.values(), entries, loc="outside upper center", ncols=columns)

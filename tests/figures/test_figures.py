@@ -32,6 +32,11 @@ def test_it_is_drawn_without_solving(name: str, smoke: Results, monkeypatch: pyt
         figure = draw(name, smoke, width)
         figure.draw_without_rendering()  # a layout that does not fit warns, and a warning is an error
         assert figure.get_figwidth() == width
+        inside = figure.get_tightbbox()
+        assert inside.x0 > -0.02, "cut on the left"
+        assert inside.x1 < width + 0.02, "cut on the right"
+        assert inside.y0 > -0.02, "cut below"
+        assert inside.y1 < figure.get_figheight() + 0.02, "cut above"
 
 
 @pytest.mark.parametrize("name", EVERY)
