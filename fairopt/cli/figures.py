@@ -1,4 +1,4 @@
-"""`fairopt figures`: draw from stored results; nothing is solved."""
+"""`fairopt figures` and `fairopt tables NAME`: from stored results; nothing is solved."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from .. import harness, report
+from ..errors import DataError
 from ..report import figures as drawing
 
 
@@ -47,4 +48,25 @@ def figures(options: argparse.Namespace) -> int:
             print(
                 *(f"- {note}" for note in results.of(need).notes), sep="\n", end="\n" if results.of(need).notes else ""
             )
+    return int(missing > 0)
+
+
+def stored_tables(options: argparse.Namespace) -> int:
+    """`fairopt tables NAME...`: means with 95% confidence intervals; exit 1 if cells are missing."""
+    if options.json:
+        raise DataError("tables of stored results have no --json; the CSV has every digit")
+    results = report.Results(Path(options.store), options.smoke, options.traces)
+    missing = 0
+    for name in options.names:
+        try:
+            found = results.of(name)
+        except report.MissingCells as error:
+            print(f"fairopt: {error}", file=sys.stderr)
+            missing += 1
+            continue
+        stem, table = Path(name).stem, report.means(found)
+        caption = ". ".join([f"{harness.load(name).title}: means with 95% confidence intervals", *found.notes])
+        written = report.write(table, Path(options.out), stem, caption)
+        print(f"\n## {caption}\n\n{report.for_people(table).to_string(index=False, max_colwidth=56)}")
+        print(f"-> {', '.join(str(path) for path in written)}", flush=True)
     return int(missing > 0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .means import means
 from .stored import Found, MissingCells, Results, interval
 from .tables import comparison, for_people, latex, write
 
-__all__ = ["Found", "MissingCells", "Results", "comparison", "for_people", "interval", "latex", "write"]
+__all__ = ["Found", "MissingCells", "Results", "comparison", "for_people", "interval", "latex", "means", "write"]

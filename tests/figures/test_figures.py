@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -131,3 +132,21 @@ def test_a_trace_that_is_not_there_is_said(tmp_path: Path) -> None:
 def test_no_experiment() -> None:
     with pytest.raises(DataError, match="there is no experiment"):
         Results().of("nothing")
+
+
+def test_tables_have_means_and_intervals(smoke: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["pf_utilization", "convergence"]
+    assert main(["tables", *names, "--smoke", "--store", str(smoke.store), "--out", str(tmp_path)]) == 0
+    assert sorted(path.suffix for path in tmp_path.glob("pf_utilization.*")) == [".csv", ".md", ".tex"]
+    assert "\\toprule" in (tmp_path / "pf_utilization.tex").read_text()
+    table = pd.read_csv(tmp_path / "pf_utilization.csv").set_index("mechanism")
+    cells = smoke.of("pf_utilization").cells
+    a, b = cells[cells["name"] == "ps-dsf"]["utilization"]
+    assert table.loc["ps-dsf", "n"] == 2
+    assert table.loc["ps-dsf", "utilization"] == pytest.approx((a + b) / 2)
+    assert table.loc["ps-dsf", "+- utilization"] == pytest.approx(12.706204736 * abs(a - b) / 2)  # t(0.975, 1)
+    many = pd.read_csv(tmp_path / "convergence.csv")
+    assert many["n"].sum() == len(smoke.of("convergence").cells)
+    capsys.readouterr()
+    assert main(["tables", "drfh_figures", "--store", str(tmp_path / "none"), "--out", str(tmp_path)]) == 1
+    assert "fairopt sweep drfh_figures" in capsys.readouterr().err
