@@ -4,10 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 TRACES ?= $(FAIROPT_TRACES)
 
-.PHONY: tables claims test lint types unit bench clean
+.PHONY: tables figures claims test lint types unit bench clean
 
 tables: $(VENV)/run-ready
 	$(BIN)/fairopt tables --out results $(if $(TRACES),--traces $(TRACES))
+
+# From stored results; what is missing names the sweep that computes it.
+figures: $(VENV)/run-ready
+	$(BIN)/fairopt figures $(if $(TRACES),--traces $(TRACES))
 
 claims: $(VENV)/run-ready
 	$(BIN)/fairopt claims

@@ -1,7 +1,8 @@
-"""The picture of one allocation."""
+"""Pictures: a figure that shows itself in a notebook, and the one of an allocation."""
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,15 @@ if TYPE_CHECKING:
 
 #: More bars or users than this cannot be told apart: servers are then pooled, and users beyond the largest joined.
 _MOST_BARS, _MOST_USERS = 24, 12
+
+
+class Picture(Figure):
+    """A figure of no window: matplotlib shows such a one in a notebook only if pyplot is set up; this one always."""
+
+    def _repr_png_(self) -> bytes:
+        file = BytesIO()
+        self.savefig(file, format="png", dpi=120)
+        return file.getvalue()
 
 
 def stacked_use(allocation: Allocation) -> Figure:
@@ -39,7 +49,7 @@ def stacked_use(allocation: Allocation) -> Figure:
         for server in servers
         for resource in cluster.resources
     ]
-    figure = Figure(figsize=(max(3.4, 0.75 * len(bars) + 1.6), 2.8), layout="constrained")
+    figure = Picture(figsize=(max(3.4, 0.75 * len(bars) + 1.6), 2.8), layout="constrained")
     axes = figure.subplots()
     colours = colormaps["viridis"](np.linspace(0.1, 0.95, len(labels)))
     bottom = np.zeros(len(bars))

@@ -45,12 +45,16 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument("--item", type=int, help="only this item of the catalogue")
 
     tables = _command(commands, "tables", "print the comparison tables and write them as CSV, Markdown and LaTeX")
+    tables.add_argument("names", nargs="*", metavar="NAME", help="experiments: their means, from the store, unsolved")
+    tables.add_argument("--smoke", action="store_true", help="with NAME: the tiny versions of the experiments")
+    tables.add_argument("--store", default="results/store", metavar="DIR", help="with NAME; default: %(default)s")
     tables.add_argument("--out", default="results", metavar="DIR", help="where to write; default: %(default)s")
     tables.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
 
-    from . import sweeps
+    from . import figures, sweeps
 
     sweeps.add(commands)
+    figures.add(commands)
     return root
 
 

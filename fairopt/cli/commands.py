@@ -13,9 +13,10 @@ from .. import harness, mechanisms, papers, report
 from ..cluster import Cluster
 from ..errors import DataError
 from ..workloads import open_source
+from .figures import figures, stored_tables
 from .sweeps import results, sweep
 
-__all__ = ["claims", "compare", "results", "solve", "sweep", "tables"]
+__all__ = ["claims", "compare", "figures", "results", "solve", "sweep", "tables"]
 
 
 def solve(options: argparse.Namespace) -> int:
@@ -78,6 +79,8 @@ def claims(options: argparse.Namespace) -> int:
 
 def tables(options: argparse.Namespace) -> int:
     """`fairopt tables`; exit 1 if a claim failed or a row of a table has no certificate."""
+    if options.names:
+        return stored_tables(options)
     folder = Path(options.out)
     found: dict[str, Any] = {}
     failed = False

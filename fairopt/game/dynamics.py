@@ -152,7 +152,7 @@ def _given(polytope: Polytope, method: Equations, start: Allocation | Array) -> 
 
 def _shown(rounds: Iterator[int], most: int, progress: bool) -> Iterator[int]:
     if progress:
-        from tqdm.auto import tqdm
+        from .._progress import tqdm
 
         yield from tqdm((next(rounds) for _ in range(most)), total=most, desc="best response", unit="round")
     else:

@@ -40,9 +40,9 @@ class Trace:
 
     def plot(self) -> Figure:
         """Residual and exploitability over rounds, on a logarithmic scale."""
-        from matplotlib.figure import Figure
+        from .._plot import Picture
 
-        figure = Figure(figsize=(5, 3.2), layout="constrained")
+        figure = Picture(figsize=(5, 3.2), layout="constrained")
         axes = figure.subplots()
         for column, style in (("residual", "-"), ("exploitability", "--")):
             shown = self.frame[column].where(self.frame[column] > 0)

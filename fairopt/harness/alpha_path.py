@@ -47,7 +47,7 @@ def alpha_path(
     if not values:
         raise DataError("alphas is empty; give at least one, such as alpha_path(cluster, [1, 3])")
     if progress:
-        from tqdm.auto import tqdm
+        from .._progress import tqdm
 
         values = tqdm(values, desc="alpha path", unit="alpha")
     rows, last = [], None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pandas as pd
-from tqdm.auto import tqdm
 
 from .. import mechanisms
+from .._progress import tqdm
 from ..cluster import Cluster
 from ..errors import DataError, FairoptError
 from ..mechanisms import Mechanism

@@ -130,7 +130,7 @@ def sweep(
 def _compute(
     planned: Plan, store: Store, execute: executors.Executor, traces: str | None, threads: int | None, progress: bool
 ) -> None:
-    from tqdm.auto import tqdm
+    from .._progress import tqdm
 
     name, finished = planned.experiment.name, len(planned.cells) - len(planned.missing)
     bar = tqdm(total=len(planned.cells), initial=finished, desc=name, unit="cell", disable=not progress)

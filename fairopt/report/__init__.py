@@ -1,7 +1,9 @@
-"""Presentation: tables as text, CSV, Markdown and LaTeX. It reads results and never solves."""
+"""Presentation: tables as text, CSV, Markdown and LaTeX; figures. It reads results and never solves."""
 
 from __future__ import annotations
 
+from .means import means
+from .stored import Found, MissingCells, Results, interval
 from .tables import comparison, for_people, latex, write
 
-__all__ = ["comparison", "for_people", "latex", "write"]
+__all__ = ["Found", "MissingCells", "Results", "comparison", "for_people", "interval", "latex", "means", "write"]

@@ -1,0 +1,27 @@
+"""The table of an experiment: means over repetitions with 95% confidence intervals, from stored cells."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from .stored import Found, interval
+
+#: What tells rows apart; columns that do not are left out.
+_BY = ("cluster", "source", "mechanism", "engine", "order", "damping", "tol")
+_MEASURES = ("utilization", "min_share", "jain", "welfare", "price_of_fairness", "rounds", "seconds")
+
+
+def means(found: Found) -> pd.DataFrame:
+    """One row per way of solving: `n` draws, then every measure that there is, as its mean and `+-` its half interval.
+
+    `missed` counts cells whose certificate misses their tolerance; they are in the means.
+    """
+    cells = found.cells.assign(missed=(found.cells["status"] == "missed").astype(int))
+    by = [name for name in _BY if cells[name].nunique(dropna=False) > 1 or name == "mechanism"]
+    grouped = cells.groupby(by, sort=False, dropna=False)
+    table = grouped.agg(n=("key", "size"), missed=("missed", "sum")).reset_index()
+    for measure in _MEASURES:
+        if cells[measure].notna().any():
+            one = interval(cells, by, measure).rename(columns={"mean": measure, "half": f"+- {measure}"})
+            table = table.merge(one.drop(columns="n"), on=by, how="left")
+    return table

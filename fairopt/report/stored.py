@@ -1,0 +1,139 @@
+"""What a store holds of an experiment, for tables and figures. It reads; what is missing is an error that says how."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from ..errors import DataError
+from ..harness.cells import Cell, cells
+from ..harness.experiment import load
+from ..harness.store import Contents, Store
+from ..harness.sweep import STORE
+from ..workloads._registry import ALIASES, STAND_INS
+
+
+class MissingCells(DataError):
+    """The store lacks cells of an experiment; the message names the sweep that computes them."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The cells of one experiment as the store has them.
+
+    `cells` has one row per cell that gave numbers, in the order of the experiment; `experiment` and `cluster` are those
+    of this experiment, whichever computed the cell first, and `alpha` is infinite for PS-DSF. `notes` say what
+    a reader must know: stand-ins for traces, cells that failed (left out) or missed their tolerance (kept).
+    """
+
+    cells: pd.DataFrame
+    notes: tuple[str, ...]
+    contents: Contents = field(repr=False)
+
+    def long(self, name: str) -> pd.DataFrame:
+        """A long table (`use`, `curve`, `reached`, `allocated`), with the columns of its cells beside it."""
+        inside = self.contents.long(name, self.cells["key"])
+        left = self.cells.drop(columns=[column for column in inside if column != "key" and column in self.cells])
+        return left.merge(inside, on="key")
+
+
+@dataclass
+class Results:
+    """A store as tables and figures read it: `results.of("frontier")`.
+
+    Parameters
+    ----------
+    store : its folder
+    smoke : read the tiny versions of the experiments
+    traces : folder of the real traces; default: FAIROPT_TRACES. Decides which cells are meant
+    """
+
+    store: Path = STORE
+    smoke: bool = False
+    traces: str | None = None
+    _contents: Contents | None = field(default=None, repr=False)
+    _found: dict[str, Found] = field(default_factory=dict, repr=False)
+
+    def of(self, experiment: str | Path) -> Found:
+        """All cells of an experiment.
+
+        Raises
+        ------
+        MissingCells
+            The store lacks some; the message names the sweep.
+        DataError
+            No such experiment; no result in any of its cells.
+        """
+        name = str(experiment)
+        if name not in self._found:
+            self._found[name] = self._read(name)
+        return self._found[name]
+
+    def _read(self, name: str) -> Found:
+        wanted = {cell.key: cell for cell in cells(load(name, self.smoke), self.traces)}
+        if self._contents is None:
+            self._contents = Store(Path(self.store)).read()
+        frame = self._contents.frame(wanted)
+        if len(frame) < len(wanted):
+            raise MissingCells(
+                f"{len(wanted) - len(frame)} of {len(wanted)} cells of {name} are not in {self.store}; compute them "
+                f"with: {self._command(name)}"
+            )
+        chosen = [wanted[key] for key in frame["key"]]
+        frame["experiment"] = [cell.experiment for cell in chosen]
+        frame["cluster"] = [cell.cluster for cell in chosen]
+        frame["alpha"] = frame["alpha"].where(frame["name"] != "ps-dsf", math.inf)
+        notes = _notes(frame, chosen, f"{self._command(name)} --retry")
+        frame = frame[frame["status"] != "failed"].reset_index(drop=True)
+        if frame.empty:
+            raise DataError(f"every cell of {name} failed; see: fairopt results {name} --failed")
+        return Found(frame, notes, self._contents)
+
+    def _command(self, name: str) -> str:
+        where = "" if Path(self.store) == STORE else f" --store {self.store}"
+        traces = f" --traces {self.traces}" if self.traces else ""
+        return f"fairopt sweep {name}{' --smoke' if self.smoke else ''}{where}{traces}"
+
+
+def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
+    """Mean of a column by group, with Student's confidence interval: `mean +- t s / sqrt(n)`.
+
+    Returns
+    -------
+    One row per group, in order of appearance: the group, `mean`, `half` (of the interval; NaN for n = 1, where nothing
+    is known of the spread), `n`.
+    """
+    keys = list(by)
+    grouped = frame.dropna(subset=[values]).groupby(keys, sort=False, dropna=False)[values]
+    found = grouped.agg(mean="mean", s="std", n="size").reset_index()
+    n = found["n"].to_numpy()
+    several = n > 1
+    t = stats.t.ppf(0.5 + level / 2, np.where(several, n - 1, 1))
+    found["half"] = np.where(several, t * found["s"] / np.sqrt(n), np.nan)
+    return found[[*keys, "mean", "half", "n"]]
+
+
+def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> tuple[str, ...]:
+    notes = []
+    stand_ins = sorted({cell.origin.text for cell in chosen if _stands_in(cell)})
+    if stand_ins:
+        notes.append(f"no trace here: calibrated generators stand in ({', '.join(stand_ins)})")
+    count = Counter(frame["status"])
+    if count["failed"]:
+        notes.append(f"{count['failed']} of {len(frame)} cells failed and are left out; {retry}")
+    if count["missed"]:
+        notes.append(f"{count['missed']} of {len(frame)} cells missed their tolerance and are kept")
+    return tuple(notes)
+
+
+def _stands_in(cell: Cell) -> bool:
+    """Was a trace asked for, and is there none?"""
+    kind = cell.origin.text.partition("?")[0].partition(":")[0]
+    return cell.origin.kind == "generator" and ALIASES.get(kind, kind) in STAND_INS

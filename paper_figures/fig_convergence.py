@@ -1,0 +1,65 @@
+"""Convergence of best responses: residual by rounds, by order, by alpha and by damping."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fairopt.report import Results
+
+from .style import DOUBLE, NARROW, line, name, new, styled
+
+NEEDS = ("convergence",)
+_ORDERS = ("cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
+#: The alpha of the panels that vary something else.
+ALPHA = 3.0
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """Medians over draws; a game that has ended stays at its last residual."""
+    curves = results.of("convergence").long("curve")
+    curves = curves.assign(default=curves["damping"].isna())
+    drawn, table = new(width, 0.66 * max(width, 6), 2, 3, sharey=True)
+    for axes, cluster in zip(table[0], ("dense", "sparse", "bitbrains"), strict=True):
+        of = curves[curves["default"] & (curves["cluster"] == cluster) & (curves["alpha"] == ALPHA)]
+        _lines(axes, of, "order", _ORDERS)
+        axes.set_title(f"{cluster.capitalize()}, α = {ALPHA:g}, by order")
+    dense = curves[curves["cluster"] == "dense"]
+    of = dense[dense["default"] & (dense["order"] == "cyclic")]
+    _lines(table[1, 0], of, "alpha", sorted(of["alpha"].unique()), "α = {:g}")
+    table[1, 0].set_title("Dense, cyclic, by α")
+    for axes, order, title in zip(table[1, 1:], ("jacobi", "cyclic"), ("damping", "relaxation"), strict=True):
+        of = dense[~dense["default"] & (dense["order"] == order) & (dense["alpha"] == ALPHA)]
+        _lines(axes, of, "damping", sorted(of["damping"].unique()))
+        axes.set_title(f"Dense, α = {ALPHA:g}, {order}, by {title}")
+    for axes in table.flat:
+        axes.set(xscale="log", yscale="log")
+    for axes in table[:, 0]:
+        axes.set_ylabel("residual")
+    for axes in table[1]:
+        axes.set_xlabel("rounds")
+    if width < NARROW:
+        for axes in table.flat:
+            axes.set_title(axes.get_title().replace(", ", "\n"), fontsize=6.5)
+    table[0, 0].legend(loc="lower left", fontsize=6)
+    for axes in table[1]:
+        axes.legend(loc="lower left", fontsize=6)
+    return drawn
+
+
+def _lines(axes: Axes, curves: pd.DataFrame, by: str, values: Iterable[Hashable], form: str = "{}") -> None:
+    for k, value in enumerate(values):
+        of = curves[curves[by] == value]
+        if of.empty:
+            continue
+        each = of.pivot_table(index="round", columns="key", values="residual").ffill()
+        middle = each.median(axis=1)
+        middle = middle[middle > 0]  # a residual of exactly zero has no place on a logarithmic axis
+        marks = np.unique(np.geomspace(1, max(len(middle), 1), 7).astype(int) - 1)
+        text = name("ps-dsf") if value == np.inf else form.format(value)
+        axes.plot(middle.index, middle, label=text, markevery=marks.tolist(), **line(k))

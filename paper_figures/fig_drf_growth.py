@@ -1,0 +1,40 @@
+"""DRF theorems 3 and 6: more of a resource can leave a user with less, under asset fairness and under DRF."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from fairopt.report import Results
+
+from .stacks import has, printed, tasks
+from .style import SINGLE, groups, legend, name, new, styled
+
+NEEDS = ("drf_figures",)
+_CASES = (("asset-fairness", "thm3", "thm3-doubled", "×2"), ("drf", "thm6", "thm6-quadrupled", "×4"))
+
+
+@styled
+def figure(results: Results, width: float = SINGLE) -> Figure:
+    """Tasks of each user before and after resource 2 grows; the paper prints bundles of theorem 3."""
+    found = results.of("drf_figures")
+    cases = [case for case in _CASES if has(found, case[0])]
+    drawn, table = new(width, 2.2, 1, len(cases))
+    for axes, (mechanism, before, after, factor) in zip(table[0], cases, strict=True):
+        pair = [tasks(found, cluster, mechanism).sum(axis=1) for cluster in (before, after)]
+        groups(axes, ["user A", "user B"], [("before", pair[0], None), ("after", pair[1], None)])
+        if mechanism == "asset-fairness":
+            for k, theirs in enumerate(_bundles(before, after)):
+                axes.plot([n + (k - 0.5) * 0.4 for n in range(2)], theirs, linestyle="none", marker="D", color="white",
+                          markeredgecolor="#b5152c", markeredgewidth=0.9, label=None if k else "printed")  # fmt: skip
+        axes.set_title(f"{name(mechanism)}, resource 2 {factor}")
+    table[0, 0].set_ylabel("tasks")
+    legend(drawn, table[0, 0])
+    return drawn
+
+
+def _bundles(before: str, after: str) -> list[list[float]]:
+    """Printed are amounts of the resources; demands of resource 2 (2 and 1) make tasks of them."""
+    statements = {before: "asset fairness: bundles", after: "asset fairness: bundles, A falls"}
+    return [
+        (printed(f"drf-{cluster}", statement)[:, 1] / (2.0, 1.0)).tolist() for cluster, statement in statements.items()
+    ]

@@ -1,0 +1,38 @@
+"""DRF figure 7: when user 3 leaves, user 2 loses under CEEI, and nobody under DRF."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from fairopt.report import Results
+
+from .stacks import printed, tasks
+from .style import SINGLE, bar, groups, legend, new, styled
+
+NEEDS = ("drf_figures",)
+_CASES = (
+    ("thm5", "three users", "CEEI: tasks of three users"),
+    ("thm5-left", "user 3 left", "CEEI: user 2 falls when user 3 leaves"),
+)
+
+
+@styled
+def figure(results: Results, width: float = SINGLE) -> Figure:
+    """Tasks of each user before and after; the paper prints those of CEEI, to one decimal."""
+    found = results.of("drf_figures")
+    drawn, table = new(width, 2.2, 1, 2, sharey=True)
+    for axes, mechanism in zip(table[0], ("ceei", "drf"), strict=True):
+        rows = [tasks(found, cluster, mechanism).sum(axis=1) for cluster, _, _ in _CASES]
+        users = [f"user {n}" for n in (1, 2, 3)]
+        heights = [[*row, *[0.0] * (3 - len(row))] for row in rows]
+        groups(axes, users, [(label, row, None) for (_, label, _), row in zip(_CASES, heights, strict=True)], bar)
+        if mechanism == "ceei":
+            for k, (cluster, _, statement) in enumerate(_CASES):
+                theirs = printed(f"drf-{cluster}", statement)
+                axes.plot([n + (k - 0.5) * 0.4 for n in range(len(theirs))], theirs, linestyle="none", marker="D",
+                          color="white", markeredgecolor="#b5152c", markeredgewidth=0.9,
+                          label="printed" if k == 0 else None)  # fmt: skip
+        axes.set_title(mechanism.upper())
+    table[0, 0].set_ylabel("tasks")
+    legend(drawn, table[0, 0])
+    return drawn

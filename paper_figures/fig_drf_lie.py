@@ -1,0 +1,32 @@
+"""DRF figure 6: user 1 gains tasks by a lie to CEEI, and not by a lie to DRF."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from fairopt.report import Results
+
+from .stacks import draw, pooled, printed, tasks
+from .style import DOUBLE, legend, new, styled
+
+NEEDS = ("drf_figures",)
+_CASES = (("thm4", "honest", "CEEI: tasks"), ("thm4-lie", "lie", "CEEI: tasks when user 1 lies"))
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """Parts of the pool by user, as demanded, with the tasks of each; the paper prints those of CEEI."""
+    found = results.of("drf_figures")
+    drawn, table = new(width, 2.3, 1, 2, stack=True, sharey=True)
+    for axes, mechanism in zip(table[0], ("ceei", "drf"), strict=True):
+        cases = []
+        for cluster, label, statement in _CASES:
+            ours = tasks(found, cluster, mechanism).sum(axis=1)
+            theirs = printed(f"drf-{cluster}", statement) if mechanism == "ceei" else None
+            text = f"{label}: {ours[0]:.2f}, {ours[1]:.2f} tasks"
+            cases.append(pooled(f"drf-{cluster}", text, ours, theirs))
+        draw(axes, cases, ("user 1", "user 2"))
+        axes.set_title(mechanism.upper())
+    table[0, 0].set_ylabel("part of the pool")
+    legend(drawn, table[0, 0])
+    return drawn

@@ -1,0 +1,47 @@
+"""DRFH figures 2 and 3: DRF in every server gives 6 tasks each, DRFH 10 each; what the paper prints as diamonds."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from fairopt import papers
+from fairopt.report import Results
+
+from .stacks import Case, Numbers, draw, printed, tasks
+from .style import DOUBLE, legend, new, styled
+
+NEEDS = ("drfh_figures",)
+#: What the paper prints: tasks on each server.
+_PRINTED = {
+    "per-server-drf": "DRF per server: tasks on server 1, on server 2",
+    "drfh": "DRFH: a server for each",
+}
+_TITLES = {"per-server-drf": "Figure 2: DRF in every server", "drfh": "Figure 3: DRFH"}
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """Parts of every server by user."""
+    found, cluster = results.of("drfh_figures"), papers.instance("drfh-fig1")
+
+    def parts(done: Numbers, server: int) -> Numbers:
+        return np.asarray((done[:, server, None] * cluster.demand / cluster.capacity[server]).T)
+
+    drawn, table = new(width, 2.3, 1, 2, stack=True, sharey=True)
+    for axes, (mechanism, statement) in zip(table[0], _PRINTED.items(), strict=True):
+        ours, theirs = tasks(found, "figure1", mechanism), printed("drfh-fig1", statement).T
+        cases = [
+            Case(
+                f"{server}: {ours[0, i]:g} + {ours[1, i]:g} tasks",
+                cluster.resources,
+                parts(ours, i),
+                parts(theirs, i),
+            )
+            for i, server in enumerate(cluster.servers)
+        ]
+        draw(axes, cases, cluster.users)
+        axes.set_title(_TITLES[mechanism])
+    table[0, 0].set_ylabel("part of the server")
+    legend(drawn, table[0, 0])
+    return drawn

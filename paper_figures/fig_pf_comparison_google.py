@@ -1,0 +1,34 @@
+"""PF section 6.B: utilization of PS-DSF against DRFH and TSF on Google's cluster, over all and by class of machines."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from fairopt.report import Results, interval
+
+from .style import DOUBLE, groups, legend, new, per_cent, styled
+from .utilization import MECHANISMS, by_resource, classes
+
+NEEDS = ("pf_comparison_google",)
+_TITLES = {"cpu": "CPU", "memory": "RAM"}
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """Means over draws with 95% confidence intervals; classes by capacity (CPU x RAM), the most numerous first."""
+    use = results.of("pf_comparison_google").long("use")
+    shown = classes(use, 6)
+    drawn, table = new(width, 2.6, 1, 3, stack=True, sharey=True, width_ratios=(2, 4, 4))
+    by_resource(table[0, 0], use[use["class"] == "all"], "name", MECHANISMS)
+    table[0, 0].set_title("All machines")
+    for axes, (resource, title) in zip(table[0, 1:], _TITLES.items(), strict=True):
+        of = interval(use[use["resource"] == resource], ["name", "class"], "utilization")
+        series = []
+        for mechanism, text in MECHANISMS.items():
+            one = of[of["name"] == mechanism].set_index("class").reindex(shown)
+            series.append((text, 100 * one["mean"], 100 * one["half"]))
+        groups(axes, [text.replace(" x ", "×\n") for text in shown], series)
+        per_cent(axes, 105)
+        axes.set_title(f"{title} by class of machines")
+    legend(drawn, table[0, 0])
+    return drawn

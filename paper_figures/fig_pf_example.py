@@ -1,0 +1,51 @@
+"""PF figure 2: two servers, four users; tasks, and utilization of server 2, under PS-DSF, DRFH, TSF and alphaPF-VDS."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from fairopt.report import Results
+
+from .stacks import printed, tasks
+from .style import DOUBLE, groups, legend, name, new, per_cent, styled
+
+NEEDS = ("pf_example",)
+_MECHANISMS = ("ps-dsf", "drfh", "tsf", "alphapf-vds(alpha=1.0)")
+_PRINTED = {
+    "base": {"ps-dsf": "PS-DSF: tasks", "drfh": "DRFH: tasks", "tsf": "TSF: tasks"},
+    "variant": {"ps-dsf": "PS-DSF: tasks"},
+}
+_INSTANCES = {"base": "pf-fig1", "variant": "pf-fig1-variant"}
+#: Server 2 by its capacities; its use does not depend on what the paper's text has lost.
+_SERVER = "8 x 16 x 0"
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """Diamonds are values that the paper prints; those of the other bars were derived."""
+    found = results.of("pf_example")
+    use = found.long("use")
+    labels = [name(text.partition("(")[0], 1.0 if "(" in text else np.nan) for text in _MECHANISMS]
+    drawn, table = new(width, 2.3, 1, 3, stack=True, width_ratios=(3, 3, 2))
+    for axes, (cluster, statements) in zip(table[0], _PRINTED.items(), strict=False):
+        rows = [tasks(found, cluster, mechanism).sum(axis=1) for mechanism in _MECHANISMS]
+        groups(axes, [f"user {n}" for n in range(1, 5)], list(zip(labels, rows, [None] * 4, strict=True)))
+        for k, mechanism in enumerate(_MECHANISMS):
+            if mechanism in statements:
+                theirs = printed(_INSTANCES[cluster], statements[mechanism])
+                axes.plot(np.arange(4) + (k - 1.5) * 0.2, theirs, linestyle="none", marker="D", color="white",
+                          markersize=2.8, markeredgecolor="#b5152c", markeredgewidth=0.9,
+                          label="printed" if k == 0 else None)  # fmt: skip
+        axes.set_title("PF figure 1" if cluster == "base" else "Variant (figure 2)")
+        axes.set_ylabel("tasks")
+    last = table[0, 2]
+    of = use[(use["cluster"] == "variant") & (use["class"] == _SERVER) & use["utilization"].notna()]
+    wide = of.pivot(index="mechanism", columns="resource", values="utilization")
+    shown = [(label, 100 * wide.loc[m, ["CPU", "RAM"]], None) for label, m in zip(labels, _MECHANISMS, strict=True)]
+    groups(last, ["CPU", "RAM"], shown)
+    per_cent(last, 102)
+    last.set_title("Variant, server 2")
+    last.set_ylabel("utilization")
+    legend(drawn, table[0, 0])
+    return drawn

@@ -1,0 +1,42 @@
+"""PF section 6: processing time on the three-location cluster and on the doubled one, by alpha."""
+
+from __future__ import annotations
+
+import math
+
+from matplotlib.figure import Figure
+
+from fairopt.report import Results, interval
+
+from .style import DOUBLE, groups, legend, name, new, styled
+
+NEEDS = ("pf_time",)
+_ENGINES = {"best-response": "The game, as the paper plays it", "equilibrium": "Engine for the equilibrium"}
+_CLUSTERS = {"three-locations": "three locations", "doubled": "doubled"}
+#: What the text says, in seconds: PS-DSF takes "around", the other alphas "less than".
+AROUND, BELOW = 0.03, 1.0
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """Means of the second solution of each cluster, with 95% confidence intervals; the paper's seconds as lines."""
+    cells = results.of("pf_time").cells
+    alphas = sorted(cells["alpha"].unique())
+    labels = ["PS-DSF" if math.isinf(alpha) else name("alphapf-vds", alpha) for alpha in alphas]
+    drawn, table = new(width, 2.4, 1, 2, stack=True, sharey=True)
+    for axes, (engine, title) in zip(table[0], _ENGINES.items(), strict=True):
+        of = interval(cells[cells["engine"] == engine], ["cluster", "alpha"], "seconds")
+        series = []
+        for cluster, text in _CLUSTERS.items():
+            one = of[of["cluster"] == cluster].set_index("alpha").loc[alphas]
+            low = one["half"].clip(upper=0.9 * one["mean"])  # the lower end has to be above 0 on this axis
+            series.append((text, one["mean"], [low, one["half"]]))
+        groups(axes, labels, series)
+        last = len(alphas) - 1
+        axes.hlines(AROUND, last - 0.5, last + 0.5, color="#b5152c", linestyle="--", linewidth=1, label="PF: 0.03 s")
+        axes.hlines(BELOW, -0.5, last - 0.5, color="#b5152c", linestyle=":", linewidth=1.2, label="PF: below 1 s")
+        axes.set_yscale("log")
+        axes.set_title(title)
+    table[0, 0].set_ylabel("seconds")
+    legend(drawn, table[0, 0])
+    return drawn

@@ -1,0 +1,92 @@
+"""Stacked bars: who has which part of every resource; and the tasks that a paper prints, beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from fairopt import papers
+from fairopt.report import Found
+
+from .style import bar, per_cent
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A group of bars: its label, the bars' labels, and the part of each bar that each user has, (bars, users).
+
+    `printed` are the same parts by the paper's tasks, or None.
+    """
+
+    label: str
+    bars: tuple[str, ...]
+    parts: Numbers
+    printed: Numbers | None = None
+
+
+def printed(instance: str, statement: str) -> Numbers:
+    """What a paper prints about an instance, from `fairopt.papers`: as numbers, users last."""
+    for claim in papers.claims():
+        if claim.instance == instance and claim.statement == statement and claim.printed is not None:
+            return np.asarray(claim.printed.value, dtype=float)
+    raise KeyError(f"no paper prints {statement!r} about {instance}")
+
+
+def tasks(found: Found, cluster: str, mechanism: str) -> Numbers:
+    """Tasks (users, servers) of a mechanism on a cluster of the experiment, from the store."""
+    table = found.long("allocated")
+    of = table[(table["cluster"] == cluster) & (table["mechanism"] == mechanism)]
+    wide = of.pivot(index="user", columns="server", values="tasks")
+    return wide.loc[of["user"].unique(), of["server"].unique()].to_numpy()
+
+
+def has(found: Found, mechanism: str) -> bool:
+    """Is the mechanism in this version of the experiment? The tiny ones leave some out."""
+    return mechanism in set(found.cells["mechanism"])
+
+
+def pooled(instance: str, label: str, ours: Numbers, theirs: Numbers | None = None) -> Case:
+    """Parts of a pool: `ours` are tasks (users, servers) or (users,), `theirs` the printed tasks (users,)."""
+    cluster = papers.instance(instance)
+    total = cluster.capacity.sum(axis=0)
+
+    def parts(done: Numbers) -> Numbers:
+        return np.asarray((done.reshape(len(cluster.users), -1).sum(axis=1)[:, None] * cluster.demand / total).T)
+
+    bars = tuple(f"R{name.removeprefix('resource ')}" if name.startswith("resource ") else name
+                 for name in cluster.resources)  # fmt: skip
+    return Case(label, bars, parts(ours), None if theirs is None else parts(theirs))
+
+
+def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = False) -> None:
+    """The bars; what the paper prints is a diamond at the top of each user's part. `half`: a line at one half."""
+    left, middles, places, names = 0.0, [], [], []
+    for case in cases:
+        x = left + np.arange(len(case.bars))
+        bottom = np.zeros(len(x))
+        for n, text in enumerate(users[: case.parts.shape[1]]):
+            axes.bar(x, 100 * case.parts[:, n], 0.82, bottom=bottom, label=text if case is cases[0] else None, **bar(n))
+            bottom = bottom + 100 * case.parts[:, n]
+        if case.printed is not None:
+            tops = 100 * case.printed.cumsum(axis=1)
+            tops[tops == 0] = np.nan  # nothing to mark
+            axes.plot(np.repeat(x, tops.shape[1]), tops.ravel(), linestyle="none", marker="D", color="white",
+                      markeredgecolor="#b5152c", markeredgewidth=0.9, label="printed", zorder=3,
+                      clip_on=False)  # fmt: skip
+        middles.append(float(x.mean()))
+        places += x.tolist()
+        names += case.bars
+        left = float(x[-1]) + 1.7
+    if half:
+        axes.axhline(50, color="#b5152c", linestyle="--", linewidth=0.9)
+    axes.set_xticks(places, names, rotation=0)
+    axes.set_xticks(middles, [case.label for case in cases], minor=True)
+    axes.tick_params(axis="x", which="minor", length=0, pad=17, labelsize=8)
+    axes.grid(False, axis="x")
+    per_cent(axes, 102)

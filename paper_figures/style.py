@@ -1,0 +1,138 @@
+"""What the figures share: widths, looks that can be told apart in grey, and an axis from alpha = 0 to infinity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from fairopt._plot import Picture
+
+#: Width of one column and of two, in inches.
+SINGLE, DOUBLE = 3.4, 7.0
+#: Below this there is room for one panel in a row.
+NARROW = 5.0
+
+FILE = Path(__file__).with_name("paper.mplstyle")
+
+#: From dark to light, so that the order survives in grey.
+COLOURS = ("#111111", "#2a4d8f", "#b5452c", "#3f8f6b", "#c98a1b", "#9a9a9a", "#7a4f9a")
+_LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Fills of bars, from dark to light, with hatches.
+_FILLS = ("#33415c", "#7d93b8", "#c9d3e3", "#f2f2f2", "#a36a4f", "#dcc3b4")
+_HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "||||")
+
+#: How mechanisms are called in figures.
+NAMES = {
+    "ps-dsf": "PS-DSF", "drfh": "DRFH", "tsf": "TSF", "drf": "DRF", "ceei": "CEEI", "asset-fairness": "asset fairness",
+    "per-server-drf": "DRF per server", "alphapf-vds": "αPF-VDS",
+}  # fmt: skip
+
+
+def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Draw with the shared style, whatever the caller has set, and leave the caller's settings alone."""
+
+    @wraps(draw)
+    def drawn(*arguments: Any, **more: Any) -> Figure:
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(mpl.rc_params_from_file(FILE, use_default_template=False))
+            return draw(*arguments, **more)
+
+    return drawn
+
+
+def new(
+    width: float, height: float, rows: int = 1, columns: int = 1, *, stack: bool = False, **more: Any
+) -> tuple[Figure, NDArray[np.object_]]:
+    """A figure of that many inches, and its axes as a table; it belongs to no window.
+
+    `stack`: a row of panels that is wider than one column stands in one, panel above panel, if there is only one.
+    """
+    stack = stack and rows == 1 and width < NARROW
+    if stack:
+        more.pop("width_ratios", None)
+        height *= columns * 0.85
+    figure = Picture(figsize=(width, height), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, hspace=0.04, wspace=0.03)
+    table = figure.subplots(*((columns, rows) if stack else (rows, columns)), squeeze=False, **more)
+    return figure, table.reshape(rows, columns)
+
+
+def line(k: int) -> dict[str, Any]:
+    """The look of the k-th line: colour, dashes and marker all differ."""
+    k %= len(COLOURS)
+    return {"color": COLOURS[k], "linestyle": _LINES[k], "marker": _MARKERS[k], "markerfacecolor": "white"}
+
+
+def bar(k: int) -> dict[str, Any]:
+    """The look of the k-th kind of bar: fill and hatch."""
+    k %= len(_FILLS)
+    return {"facecolor": _FILLS[k], "hatch": _HATCHES[k], "edgecolor": "#111111", "linewidth": 0.5}
+
+
+def name(mechanism: str, alpha: float = math.nan) -> str:
+    """A mechanism as figures call it; alpha infinite is PS-DSF."""
+    if mechanism == "alphapf-vds" and math.isfinite(alpha):
+        return f"α = {alpha:g}"
+    return NAMES.get(mechanism, mechanism)
+
+
+def at_alpha(alpha: ArrayLike) -> NDArray[np.float64]:
+    """Where alpha stands on the axis from 0 to infinity: `alpha / (1 + alpha)`."""
+    values = np.asarray(alpha, dtype=float)
+    return np.where(np.isinf(values), 1.0, values / (1 + np.where(np.isinf(values), 0, values)))
+
+
+def alpha_axis(axes: Axes, label: bool = True) -> None:
+    """Ticks of the axis from 0 to infinity."""
+    wide = axes.get_figure().get_figwidth() >= NARROW
+    ticks = (0, 0.5, 1, 2, 3, 8, math.inf) if wide else (0, 1, 3, math.inf)
+    axes.set_xticks(at_alpha(ticks), ["∞" if math.isinf(tick) else f"{tick:g}" for tick in ticks])
+    axes.set_xlim(-0.03, 1.03)
+    if label:
+        axes.set_xlabel("α (PS-DSF at ∞)" if wide else "α")
+
+
+def groups(
+    axes: Axes,
+    labels: Sequence[str],
+    series: Iterable[tuple[str, ArrayLike, ArrayLike | None]],
+    look: Callable[[int], dict[str, Any]] = bar,
+) -> list[Any]:
+    """Bars in groups: `labels` name the groups, each of `series` is (name, heights, half intervals or None)."""
+    every = list(series)
+    width = 0.8 / len(every)
+    drawn = []
+    for k, (text, heights, half) in enumerate(every):
+        x = np.arange(len(labels)) + (k - (len(every) - 1) / 2) * width
+        drawn.append(axes.bar(x, heights, width * 0.94, label=text, **look(k)))
+        if half is not None and np.isfinite(np.asarray(half, dtype=float)).any():
+            axes.errorbar(
+                x, heights, yerr=half, fmt="none", ecolor="#111111", elinewidth=0.7, capsize=1.8, capthick=0.7
+            )
+    axes.set_xticks(range(len(labels)), labels)
+    axes.grid(False, axis="x")
+    return drawn
+
+
+def per_cent(axes: Axes, most: float = 100.0) -> None:
+    """A vertical axis of percentages."""
+    axes.yaxis.set_major_formatter("{x:g}%")
+    axes.set_ylim(0, most)
+
+
+def legend(figure: Figure, *panels: Axes) -> None:
+    """One legend for the whole figure, above it: every label of the panels once, in as many rows as it needs."""
+    entries = {text: one for axes in panels for one, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    columns = min(len(entries), 6 if figure.get_figwidth() >= NARROW else 3)
+    figure.legend(entries.values(), entries, loc="outside upper center", ncols=columns)

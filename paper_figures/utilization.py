@@ -1,0 +1,64 @@
+"""Utilization by resource, and what PS-DSF gains over others on the same clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from fairopt.report import interval
+
+from .style import groups, per_cent
+
+MECHANISMS: dict[Hashable, str] = {"ps-dsf": "PS-DSF", "drfh": "DRFH", "tsf": "TSF"}
+_SHORT = {"cpu": "CPU", "memory": "RAM", "disk": "disk", "received": "net in", "transmitted": "net out"}
+
+
+def by_resource(axes: Axes, use: pd.DataFrame, by: str, labels: Mapping[Hashable, str]) -> None:
+    """Bars in groups by resource, one of each group per value of the column `by`."""
+    found = interval(use, [by, "resource"], "utilization")
+    resources = list(dict.fromkeys(use["resource"]))
+    series = []
+    for value, text in labels.items():
+        one = found[found[by] == value].set_index("resource").reindex(resources)
+        series.append((text, 100 * one["mean"], 100 * one["half"]))
+    groups(axes, [_SHORT.get(name, name) for name in resources], series)
+    per_cent(axes, 105)
+    axes.set_ylabel("utilization")
+
+
+def gains(use: pd.DataFrame, over: str) -> pd.DataFrame:
+    """By how much PS-DSF uses more of each resource than another mechanism on the same cluster, in per cent of it.
+
+    Returns
+    -------
+    One row per resource: `resource`, `mean`, `half`, `n`.
+    """
+    wide = use.pivot_table(index=["source", "repetition", "resource"], columns="name", values="utilization")
+    there = wide[wide[over] > 0]
+    gain = (100 * (there["ps-dsf"] / there[over] - 1)).rename("gain").reset_index()
+    return interval(gain, ["resource"], "gain")
+
+
+def gain_bars(axes: Axes, use: pd.DataFrame, printed: float | None = 20.0) -> None:
+    """Bars of `gains` over DRFH and TSF; the paper's `up to 20%` as a line."""
+    resources = list(dict.fromkeys(use["resource"]))
+    series = []
+    for over in ("drfh", "tsf"):
+        one = gains(use, over).set_index("resource").reindex(resources)
+        series.append((f"over {MECHANISMS[over]}", one["mean"], one["half"]))
+    groups(axes, [_SHORT.get(name, name) for name in resources], series)
+    axes.axhline(0, color="#111111", linewidth=0.6)
+    if printed is not None:
+        axes.axhline(printed, color="#b5152c", linestyle="--", linewidth=1, label=f"PF: up to {printed:g}%")
+    axes.yaxis.set_major_formatter("{x:g}%")
+    axes.set_ylabel("gain of PS-DSF")
+
+
+def classes(use: pd.DataFrame, most: int) -> list[str]:
+    """The classes with most servers, largest first."""
+    count = use[use["class"] != "all"].groupby("class", sort=False)["servers"].sum()
+    order = np.argsort(-count.to_numpy(), kind="stable")[:most]
+    return [str(count.index[k]) for k in order]

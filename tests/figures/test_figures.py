@@ -1,0 +1,152 @@
+"""Every figure is drawn from the tiny experiments; what is missing is named; nothing is ever solved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from fairopt import harness, papers
+from fairopt.cli import main
+from fairopt.errors import DataError
+from fairopt.mechanisms import Mechanism
+from fairopt.report import MissingCells, Results
+from fairopt.report.figures import draw, known, module, save
+
+EVERY = sorted(known())
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_it_is_drawn_without_solving(name: str, smoke: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a figure solves")
+
+    monkeypatch.setattr(Mechanism, "solve", refuse)
+    figure = draw(name, smoke)
+    assert isinstance(figure, Figure)
+    assert all(axes.has_data() for axes in figure.axes)
+    for width in (3.4, 7.0):
+        figure = draw(name, smoke, width)
+        figure.draw_without_rendering()  # a layout that does not fit warns, and a warning is an error
+        assert figure.get_figwidth() == width
+        inside = figure.get_tightbbox()
+        assert inside.x0 > -0.02, "cut on the left"
+        assert inside.x1 < width + 0.02, "cut on the right"
+        assert inside.y0 > -0.02, "cut below"
+        assert inside.y1 < figure.get_figheight() + 0.02, "cut above"
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_missing_cells_name_the_sweep(name: str, tmp_path: Path) -> None:
+    need = module(name).NEEDS[0]
+    with pytest.raises(MissingCells, match=rf"fairopt sweep {need} --smoke --store .*empty"):
+        draw(name, Results(tmp_path / "empty", smoke=True))
+
+
+def test_the_style_of_the_caller_is_left_alone(smoke: Results) -> None:
+    with mpl.rc_context({"font.size": 31.0}):
+        figure = draw("drfh", smoke)
+        assert mpl.rcParams["font.size"] == 31.0
+    assert {text.get_fontsize() for axes in figure.axes for text in axes.get_xticklabels()} == {7.0}
+
+
+def test_bars_are_what_the_paper_prints(smoke: Results) -> None:
+    axes = draw("pf_example", smoke).axes[0]
+    heights = np.array([[bar.get_height() for bar in bars] for bars in axes.containers[:3]])
+    for row, mechanism in zip(heights, ("PS-DSF", "DRFH", "TSF"), strict=True):
+        [claim] = [
+            c for c in papers.claims("PF", 33) if (c.instance, c.statement) == ("pf-fig1", f"{mechanism}: tasks")
+        ]
+        np.testing.assert_allclose(row, np.asarray(claim.correct, dtype=float), rtol=1e-4)
+    marks = [line.get_ydata() for line in axes.lines if line.get_marker() == "D"]
+    np.testing.assert_allclose(marks, heights, rtol=1e-4)
+
+
+def test_alpha_goes_to_infinity(smoke: Results) -> None:
+    axes = draw("frontier", smoke).axes[6]
+    np.testing.assert_allclose(axes.lines[0].get_xdata(), [0, 1 / 2, 3 / 4, 1])
+    assert axes.get_xticklabels()[-1].get_text() == "∞"
+    # CPU, RAM, bandwidth of PF figure 1's variant at alpha = infinity, by hand: 14, 2 x 8 / 3 of server 2
+    use = smoke.of("frontier").long("use")
+    of = use[(use["cluster"] == "paper") & (use["name"] == "ps-dsf") & (use["class"] == "8 x 16 x 0")]
+    assert of.set_index("resource")["utilization"]["RAM"] == pytest.approx(5 / 6, rel=1e-4)
+
+
+def test_the_command(smoke: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["figures", "drfh", "--smoke", "--store", str(smoke.store), "--out", str(out)]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["drfh.pdf", "drfh.png"]
+    assert capsys.readouterr().out == f"drfh -> {out / 'drfh.pdf'}, {out / 'drfh.png'}\n"
+    assert main(["figures", "scaling", "--smoke", "--store", str(smoke.store), "--out", str(out)]) == 0
+    assert "cells missed their tolerance and are kept" in capsys.readouterr().out
+    assert main(["figures", "drfh", "pf_time", "--store", str(tmp_path / "none"), "--out", str(out)]) == 1
+    error = capsys.readouterr().err
+    assert f"4 of 4 cells of drfh_figures are not in {tmp_path / 'none'}" in error
+    assert f"fairopt sweep pf_time --store {tmp_path / 'none'}" in error
+    assert main(["figures", "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"{name}: " in listed for name in EVERY)
+    assert main(["figures", "drhf"]) == 2
+    assert "there is no figure 'drhf'" in capsys.readouterr().err
+
+
+def test_the_same_results_give_the_same_pdf(smoke: Results, tmp_path: Path) -> None:
+    first, second = (save(draw("drf_lie", smoke), tmp_path / place, "x")[0].read_bytes() for place in "ab")
+    assert first == second
+    assert b"/FontFile2" in first  # text as text in TrueType, which publishers ask for
+
+
+def test_cells_are_known_by_the_experiment_that_asks(smoke: Results) -> None:
+    """PS-DSF is shared by two experiments, and was computed for one of them."""
+    ours = smoke.of("pf_utilization").cells
+    assert set(ours["experiment"]) == {"pf_utilization"}
+    assert set(ours["key"]) & set(smoke.of("pf_comparison_bitbrains").cells["key"])
+
+
+def test_failed_cells_are_left_out_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "fails.toml"
+    path.write_text(
+        'title = "x"\n[clusters]\na = "paper:drf-4.1"\nb = "paper:pf-fig1"\n'
+        '[[grid]]\nmechanisms = ["maxmin", "drf"]\n[[grid]]\nclusters = ["a"]\nmechanisms = "ceei"\n'
+    )
+    harness.sweep(path, store=tmp_path / "store", progress=False)
+    found = Results(tmp_path / "store").of(path)
+    failed = [note for note in found.notes if "failed and are left out" in note]
+    assert len(failed) == 1
+    assert "--retry" in failed[0]
+    assert "maxmin" not in set(found.cells["name"])
+
+
+def test_a_trace_that_is_not_there_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "trace.toml"
+    path.write_text('title = "x"\n[clusters]\na = "bitbrains?vms=4&servers=3"\n[[grid]]\nmechanisms = "drfh"\n')
+    harness.sweep(path, store=tmp_path / "store", progress=False)
+    [note] = Results(tmp_path / "store").of(path).notes
+    assert note == "no trace here: calibrated generators stand in (bitbrains?vms=4&servers=3)"
+
+
+def test_no_experiment() -> None:
+    with pytest.raises(DataError, match="there is no experiment"):
+        Results().of("nothing")
+
+
+def test_tables_have_means_and_intervals(smoke: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["pf_utilization", "convergence"]
+    assert main(["tables", *names, "--smoke", "--store", str(smoke.store), "--out", str(tmp_path)]) == 0
+    assert sorted(path.suffix for path in tmp_path.glob("pf_utilization.*")) == [".csv", ".md", ".tex"]
+    assert "\\toprule" in (tmp_path / "pf_utilization.tex").read_text()
+    table = pd.read_csv(tmp_path / "pf_utilization.csv").set_index("mechanism")
+    cells = smoke.of("pf_utilization").cells
+    a, b = cells[cells["name"] == "ps-dsf"]["utilization"]
+    assert table.loc["ps-dsf", "n"] == 2
+    assert table.loc["ps-dsf", "utilization"] == pytest.approx((a + b) / 2)
+    assert table.loc["ps-dsf", "+- utilization"] == pytest.approx(12.706204736 * abs(a - b) / 2)  # t(0.975, 1)
+    many = pd.read_csv(tmp_path / "convergence.csv")
+    assert many["n"].sum() == len(smoke.of("convergence").cells)
+    capsys.readouterr()
+    assert main(["tables", "drfh_figures", "--store", str(tmp_path / "none"), "--out", str(tmp_path)]) == 1
+    assert "fairopt sweep drfh_figures" in capsys.readouterr().err
