@@ -1,4 +1,4 @@
-"""The equilibrium engine: interior point, polish, and best responses where those fail. PS-DSF as a limit.
+"""The equilibrium engine: interior point and polish, the path where those fail, then best responses. PS-DSF as a limit.
 
 Every candidate is handed to a judge who knows none of this. Deterministic: no random start, and the order of users and
 servers does not matter beyond rounding.

@@ -160,7 +160,7 @@ class Mechanism(ABC):
             raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
         merging = seen.merge(users=self.merges_users)
         notes += _idle(merging)
-        best, residual, certifying = None, math.inf, 0.0
+        best, residual, certifying, answered = None, math.inf, 0.0, engines[0]
         failure: SolverError | None = None
         rule = self.criterion(merging.cluster)
         for name in engines:
@@ -172,15 +172,15 @@ class Mechanism(ABC):
                     judged = self.certify(merging.cluster, solution.tasks, solution.prices)
                     certifying += time.perf_counter() - begun
                     if best is None or judged[0].residual < residual:
-                        best, verdict, residual = solution, judged, judged[0].residual
+                        best, verdict, residual, answered = solution, judged, judged[0].residual, name
                     if judged[0].residual <= tol:
                         break
             except SolverError as error:
                 failure = error
             if residual <= tol:
                 break
-        if best is not None and best.engine != engines[0]:
-            notes += (f"the {engines[0]} engine did not reach the tolerance: this is the {best.engine} one's answer",)
+        if best is not None and answered != engines[0]:
+            notes += (f"the {engines[0]} engine did not reach the tolerance: this is the {answered} one's answer",)
         if best is None:
             raise failure or SolverError(f"{self}: the engine {engines[0]!r} returned no answer")
         begun = time.perf_counter()
