@@ -1,4 +1,4 @@
-"""The equilibrium engine: interior point and polish, the path where those fail, then best responses. PS-DSF as a limit.
+"""The equilibrium engine: interior point and polish, else the path, else best responses. PS-DSF as a limit.
 
 Every candidate is handed to a judge who knows none of this. Deterministic: no random start, and the order of users and
 servers does not matter beyond rounding.
