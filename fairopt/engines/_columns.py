@@ -1,4 +1,4 @@
-"""Compiled loops over pairs of `level_interior`: prices of pairs, sums over users and servers, which pairs to take in.
+"""Compiled loops over pairs of max-min: what is cheapest, and which pairs to take in.
 
 Pairs are sorted by user: those of n are `start[n]` to `start[n + 1]`.
 """
@@ -9,24 +9,6 @@ import numpy as np
 from numba import njit
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)
-
-
-@_compile
-def costs(server, use, prices, result):  # type: ignore[no-untyped-def]
-    """result[k] = sum_r use[k, r] prices[server_k, r]."""
-    for k in range(len(server)):
-        total = 0.0
-        for r in range(use.shape[1]):
-            total += use[k, r] * prices[server[k], r]
-        result[k] = total
-
-
-@_compile
-def used(server, use, amount, result):  # type: ignore[no-untyped-def]
-    """result[i, r] += sum over the pairs k of server i of use[k, r] amount[k]."""
-    for k in range(len(server)):
-        for r in range(use.shape[1]):
-            result[server[k], r] += use[k, r] * amount[k]
 
 
 @_compile
@@ -66,42 +48,3 @@ def enter(start, server, use, prices, most_cost, most, active):  # type: ignore[
             active[where[j]] = True
         found += count
     return found
-
-
-@_compile
-def right_hand(start, server, use, ratio, whole, ry, z, dual, rv, p, short, own, c0, rhs):  # type: ignore[no-untyped-def]
-    """What is left of Newton's equations for prices when users are eliminated.
-
-    own = ry/z - ratio dual,  c0 = rv/p - short - sum_i own,  rhs[i, r] += use (own + ratio c0/whole).
-    """
-    for n in range(len(start) - 1):
-        total = 0.0
-        for k in range(start[n], start[n + 1]):
-            own[k] = ry[k] / z[k] - ratio[k] * dual[k]
-            total += own[k]
-        c0[n] = rv[n] / p[n] - short[n] - total
-        part = c0[n] / whole[n]
-        for k in range(start[n], start[n + 1]):
-            amount = own[k] + ratio[k] * part
-            for r in range(use.shape[1]):
-                rhs[server[k], r] += use[k, r] * amount
-
-
-@_compile
-def recover(start, server, use, ratio, whole, ry, z, dual, base, d_prices, dp, dz, dy):  # type: ignore[no-untyped-def]
-    """Steps of users and pairs from those of prices; `base` is what a user's worth moves by besides.
-
-    The slack comes from the dual equation, never from complementarity, where a small one would be lost.
-    """
-    for n in range(len(start) - 1):
-        total = 0.0
-        for k in range(start[n], start[n + 1]):
-            cost = 0.0
-            for r in range(use.shape[1]):
-                cost += use[k, r] * d_prices[server[k], r]
-            dz[k] = cost
-            total += ratio[k] * cost
-        dp[n] = (total + base[n]) / whole[n]
-        for k in range(start[n], start[n + 1]):
-            dz[k] += dual[k] - dp[n]
-            dy[k] = ry[k] / z[k] - ratio[k] * dz[k]

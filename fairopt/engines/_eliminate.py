@@ -42,33 +42,48 @@ def couple(start, server, weight, left, right, extra, least, half, result):  # t
     """Subtract `weight_i weight_j left_i right_j^T / (extra + sum weight)`, i != j, from result (servers M, servers M).
 
     Pairs with a weight below `least` of the user's `extra` are left out. `half`: only rows of a user's later server,
-    columns of its earlier ones, one triangle where servers are in order.
+    columns of its earlier ones, one triangle where servers are in order. Server by server, for the sake of caches.
     """
-    users, size = len(start) - 1, left.shape[1]
+    users, size, servers = len(start) - 1, left.shape[1], result.shape[0] // left.shape[1]
+    kept = np.zeros(users + 1, np.int64)
     for n in range(users):
-        first, last = start[n], start[n + 1]
-        whole = extra[n]
-        for k in range(first, last):
-            whole += weight[k]
-        kept = np.empty(last - first, np.int64)
-        count = 0
-        for k in range(first, last):
+        kept[n + 1] = kept[n]
+        for k in range(start[n], start[n + 1]):
             if weight[k] > least * extra[n]:
-                kept[count] = k
-                count += 1
-        for a in range(count):
-            k = kept[a]
+                kept[n + 1] += 1
+    total = kept[users]
+    user, where, first = np.empty(total, np.int64), np.empty(total, np.int64), np.zeros(servers + 1, np.int64)
+    lefts, rights = np.empty((total, size)), np.empty((total, size))
+    at = 0
+    for n in range(users):
+        whole = extra[n]
+        for k in range(start[n], start[n + 1]):
+            whole += weight[k]
+        for k in range(start[n], start[n + 1]):
+            if weight[k] > least * extra[n]:
+                user[at], where[at] = n, server[k] * size
+                first[server[k] + 1] += 1
+                for r in range(size):
+                    lefts[at, r] = weight[k] * left[k, r] / whole
+                    rights[at, r] = weight[k] * right[k, r]
+                at += 1
+    for i in range(servers):
+        first[i + 1] += first[i]
+    order, place = np.empty(total, np.int64), first.copy()
+    for a in range(total):
+        i = where[a] // size
+        order[place[i]] = a
+        place[i] += 1
+    for i in range(servers):
+        for o in range(first[i], first[i + 1]):
+            a = order[o]
+            n = user[a]
             for r in range(size):
-                scaled = weight[k] * left[k, r] / whole
-                if scaled != 0.0:
-                    row = server[k] * size + r
-                    for b in range(a if half else count):
+                if lefts[a, r] != 0.0:
+                    for b in range(kept[n], a if half else kept[n + 1]):
                         if b != a:
-                            j = kept[b]
-                            factor = scaled * weight[j]
-                            column = server[j] * size
                             for s in range(size):
-                                result[row, column + s] -= factor * right[j, s]
+                                result[i * size + r, where[b] + s] -= lefts[a, r] * rights[b, s]
 
 
 @_compile
@@ -79,6 +94,14 @@ def spread(start, server, weight, vectors, scale, result):  # type: ignore[no-un
             i = server[k] * vectors.shape[1]
             for r in range(vectors.shape[1]):
                 result[n, i + r] = scale[n] * weight[k] * vectors[k, r]
+
+
+@_compile
+def scaled(matrix, scale):  # type: ignore[no-untyped-def]
+    """Multiply rows and columns of the lower triangle by `scale`."""
+    for i in range(len(scale)):
+        for j in range(i + 1):
+            matrix[i, j] *= scale[i] * scale[j]
 
 
 @_compile

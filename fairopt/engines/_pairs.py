@@ -5,7 +5,9 @@ Pairs are sorted by user; `vectors` (pairs, resources) is the part of each capac
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)
 
@@ -31,11 +33,31 @@ def used(server, vectors, tasks, result):  # type: ignore[no-untyped-def]
 
 
 @_compile
-def gathered(start, server, vectors, base, weight, factor, result):  # type: ignore[no-untyped-def]
-    """Add the use of `base_k + weight_k factor_n`, (servers, resources)."""
+def gathered(start, server, vectors, weight, factor, result):  # type: ignore[no-untyped-def]
+    """Add the use of `weight_k factor_n`, (servers, resources)."""
     for n in range(len(start) - 1):
         for k in range(start[n], start[n + 1]):
-            amount = base[k] + weight[k] * factor[n]
+            amount = weight[k] * factor[n]
+            i = server[k]
+            for r in range(vectors.shape[1]):
+                result[i, r] += vectors[k, r] * amount
+
+
+@_compile
+def pushed(start, server, vectors, weight, slack, products, wrong, asked, whole, sums, free, result):  # type: ignore[no-untyped-def]
+    """What products and errors of pairs ask for, `base = products/slack - weight wrong`: its sums per user, what is
+    then left of `asked` per unit of `whole` (`free`), and the use of `base + weight free`, added to result."""
+    kept = np.empty(np.max(start[1:] - start[:-1]))
+    for n in range(len(start) - 1):
+        first = start[n]
+        total = 0.0
+        for k in range(first, start[n + 1]):
+            kept[k - first] = products[k] / slack[k] - weight[k] * wrong[k]
+            total += kept[k - first]
+        sums[n] = total
+        free[n] = (asked[n] - total) / whole[n]
+        for k in range(first, start[n + 1]):
+            amount = kept[k - first] + weight[k] * free[n]
             i = server[k]
             for r in range(vectors.shape[1]):
                 result[i, r] += vectors[k, r] * amount
@@ -48,14 +70,16 @@ def weighted_cost(start, server, vectors, weight, prices, result):  # type: igno
         total = 0.0
         for k in range(start[n], start[n + 1]):
             i = server[k]
+            cost = 0.0
             for r in range(vectors.shape[1]):
-                total += weight[k] * vectors[k, r] * prices[i, r]
+                cost += vectors[k, r] * prices[i, r]
+            total += weight[k] * cost
         result[n] = total
 
 
 @_compile
-def back(start, server, vectors, d_price, d_pay, wrong, tasks, slack, products, d_tasks, d_slack, sums):  # type: ignore[no-untyped-def]
-    """Steps of slacks from the dual equation, then of tasks from the products, and their sums per user."""
+def back(start, server, vectors, d_price, d_pay, wrong, tasks, slack, products, d_tasks, d_slack, sums, use):  # type: ignore[no-untyped-def]
+    """Steps of slacks from the dual equation, then of tasks from the products; their sums per user, and their use."""
     for n in range(len(start) - 1):
         total = 0.0
         for k in range(start[n], start[n + 1]):
@@ -64,16 +88,32 @@ def back(start, server, vectors, d_price, d_pay, wrong, tasks, slack, products, 
             for r in range(vectors.shape[1]):
                 change += vectors[k, r] * d_price[i, r]
             d_slack[k] = change
-            d_tasks[k] = (products[k] - tasks[k] * change) / slack[k]
-            total += d_tasks[k]
+            step = (products[k] - tasks[k] * change) / slack[k]
+            d_tasks[k] = step
+            total += step
+            for r in range(vectors.shape[1]):
+                use[i, r] += vectors[k, r] * step
         sums[n] = total
 
 
 @_compile
-def longest(values, steps):  # type: ignore[no-untyped-def]
-    """The longest step, at most 1, that leaves no value negative."""
-    result = 1.0
+def outside(tasks, slack, d_tasks, d_slack, far, low, high, result):  # type: ignore[no-untyped-def]
+    """What would bring products after a step `far` back to between low and high, taking away at most high."""
+    for k in range(len(tasks)):
+        product = (tasks[k] + far * d_tasks[k]) * (slack[k] + far * d_slack[k])
+        result[k] = max(min(max(product, low), high) - product, -high)
+
+
+@njit(cache=True, error_model="numpy", nogil=True, fastmath={"nnan", "nsz"})
+def fastest(values, steps):  # type: ignore[no-untyped-def]
+    """The largest rate, steps over values, at which a value falls; 0 if none does."""
+    result = 0.0
     for k in range(len(values)):
-        if steps[k] < 0 and values[k] < -steps[k] * result:
-            result = -values[k] / steps[k]
+        rate = -steps[k] / values[k]
+        result = rate if rate > result else result
     return result
+
+
+def longest(values: NDArray[np.float64], steps: NDArray[np.float64]) -> float:
+    """The longest step, at most 1, that leaves no value negative."""
+    return 1 / max(float(fastest(values, steps)), 1.0)

@@ -21,9 +21,10 @@ from .welfare import COUNTS, Point, Residuals, Welfare
 
 Array = NDArray[np.float64]
 
-#: Off the diagonal single precision is enough above this mu; below it pairs of little weight are left out.
-_SINGLE, _LEAST_WEIGHT = 1e-6, 1e-6
-_REFINEMENTS = 3
+#: Single precision is tried above the first mu; below the second, pairs of little weight are left out off the diagonal.
+_SINGLE, _SPARSE, _LEAST_WEIGHT = 1e-8, 1e-6, 1e-6
+#: Most refinements, what of mu they may leave, and which part of what was wrong each must not exceed.
+_REFINEMENTS, _ENOUGH, _CLOSER = 5, 1e-3, 0.5
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,21 @@ class Products:
     limit: Array
 
 
+@dataclass(frozen=True)
+class Step(Point):
+    """Changes of a point, with what those of tasks come to."""
+
+    sums: Array  # (users,)
+    use: Array  # (servers, resources)
+
+
 class Newton:
     """The conditions at one point, linearised."""
 
-    def __init__(self, welfare: Welfare, point: Point, mu: float, free: bool) -> None:
+    def __init__(self, welfare: Welfare, point: Point, mu: float, free: bool, single: bool = True) -> None:
         self.welfare, self.point, self.mu, self.free = welfare, point, mu, free
+        #: Is the matrix in single precision? Refinement finds out whether that is enough.
+        self.single = single and mu > _SINGLE
         self.wrong = welfare.residuals(point)
         own = welfare.limited
         self.stiffness = np.maximum(welfare.of_share / point.total, 1e-60)
@@ -68,8 +79,8 @@ class Newton:
             q.per_task,
             self.slope,
             np.where(q.row, at.idle / np.where(q.row, at.price, 1.0), 1.0),
-            least=0.0 if self.mu > _SINGLE else _LEAST_WEIGHT,
-            single=self.mu > _SINGLE,
+            least=0.0 if self.mu > _SPARSE else _LEAST_WEIGHT,
+            single=self.single,
         )
 
     @cached_property
@@ -80,7 +91,7 @@ class Newton:
         q = self.welfare
         rhs = np.zeros(q.row.shape)
         factor = 1 / self.stiffness / self.whole
-        _pairs.gathered(q.start, q.server, q.per_task, np.zeros(len(q.server)), self.weight, factor, rhs)
+        _pairs.gathered(q.start, q.server, q.per_task, self.weight, factor, rhs)
         prices = self._prices(rhs)
         cost = self._cost(prices)
         pay = factor + cost / self.whole
@@ -99,11 +110,26 @@ class Newton:
         _pairs.weighted_cost(q.start, q.server, q.per_task, self.weight, prices, result)
         return result
 
-    def step(self, products: Products, rho: Array) -> Point:
-        """The Newton step for `products`, with `rho` for the users' equations."""
+    def direction(self, products: Products) -> Step:
+        """The Newton step, up to rounding: all equations put right, and products changed."""
+        return self._solve(self.wrong, products)
+
+    def corrected(self, step: Step, products: Products, rho: Array | None = None) -> Step:
+        """A step that changes products by so much more, and is off by `rho` less in the users' equations."""
+        right = self._right if rho is None else replace(self._right, rho=rho)
+        return _sum(step, self._solve(right, products))
+
+    @cached_property
+    def _right(self) -> Residuals:
+        """Nothing wrong."""
+        wrong = self.wrong
+        none = (np.zeros_like(wrong.pair), np.zeros_like(wrong.capacity), np.zeros_like(wrong.user))
+        return Residuals(*none, np.zeros_like(wrong.limit), np.zeros_like(wrong.rho), 0.0)
+
+    def refined(self, step: Step, rho: Array) -> Step:
+        """The step without what elimination and rounding left wrong; `rho` is for the users' equations."""
         wrong = replace(self.wrong, rho=rho)
-        step = self._solve(wrong, products)
-        none = Products(*(np.zeros_like(values) for values in (products.pair, products.capacity, products.limit)))
+        none = Products(self._right.pair, self._right.capacity, self._right.limit)
         before = np.inf
         for _ in range(_REFINEMENTS):
             left = self._left(wrong, step)
@@ -112,20 +138,26 @@ class Newton:
                 float(np.abs(left.user / self.point.total).max()),
                 float(np.abs(left.rho).max()),
             )
-            if not size > 1e-3 * self.mu or not size < 0.5 * before:
+            if not size > _ENOUGH * self.mu:
                 break
+            if not size < _CLOSER * before:
+                if not self.single:
+                    break
+                self.single = False
+                del self.factors
+                self.__dict__.pop("_by_theta", None)
             before = size
             step = _sum(step, self._solve(left, none))
         return step
 
-    def _left(self, wrong: Residuals, step: Point) -> Residuals:
+    def _left(self, wrong: Residuals, step: Step) -> Residuals:
         """What a step leaves of the linear equations; those of pairs and products are kept by construction."""
         q, at = self.welfare, self.point
         linear = q.of_share * step.total / at.total + q.of_price * step.pay / at.pay + q.excess(step) - step.theta
         return Residuals(
-            np.zeros_like(wrong.pair),
-            np.where(q.row, wrong.capacity + q.used(step.tasks) + step.idle, 0.0),
-            wrong.user + q.summed(step.tasks) - step.total,
+            self._right.pair,
+            np.where(q.row, wrong.capacity + step.use + step.idle, 0.0),
+            wrong.user + step.sums - step.total,
             np.zeros_like(wrong.limit),
             np.where(q.held, 0.0, wrong.rho + linear),
             self._unit_left(wrong.unit, step.total, step.pay) if self.free else 0.0,
@@ -135,39 +167,37 @@ class Newton:
         spent = self.point.pay * total + self.point.total * pay
         return unit - float(spent[~self.welfare.held].sum())
 
-    def _solve(self, wrong: Residuals, products: Products) -> Point:
+    def _solve(self, wrong: Residuals, products: Products) -> Step:
         from . import _pairs
 
         q, at, own = self.welfare, self.point, self.welfare.limited
-        base = products.pair / at.slack - self.weight * wrong.pair
+        users, pairs = len(self.slope), len(q.server)
         shift = -wrong.rho / self.stiffness
         shift[own] -= (products.limit + at.excess * wrong.limit) / at.room / self.stiffness[own]
-        free = (shift - wrong.user - q.summed(base)) / self.whole
         idle = products.capacity / np.where(q.row, at.price, 1.0)
-        rhs = idle + wrong.capacity
-        _pairs.gathered(q.start, q.server, q.per_task, base, self.weight, free, rhs)
+        rhs, base, free = idle + wrong.capacity, np.empty(users), np.empty(users)
+        given, errors = (q.start, q.server, q.per_task), (products.pair, wrong.pair)
+        _pairs.pushed(*given, self.weight, at.slack, *errors, shift - wrong.user, self.whole, base, free, rhs)
         price = self._prices(rhs)
         cost = self._cost(price)
         pay = free + cost / self.whole
         theta = 0.0
         if self.free:
             by_price, by_pay, by_total = self._by_theta
-            pairs = q.summed(base) + (self.whole - self.slope) * pay - cost
-            total = np.where(self.elastic, wrong.user + pairs, shift - self.slope * pay)
+            summed = base + (self.whole - self.slope) * pay - cost
+            total = np.where(self.elastic, wrong.user + summed, shift - self.slope * pay)
             theta = self._unit_left(wrong.unit, total, pay) / -self._unit_left(0.0, by_total, by_pay)
             price = price + theta * by_price
             pay = pay + theta * by_pay
-        tasks, slack = np.empty(len(q.server)), np.empty(len(q.server))
-        sums = np.empty(len(pay))
-        _pairs.back(
-            q.start, q.server, q.per_task, price, pay, wrong.pair, at.tasks, at.slack, products.pair, tasks, slack, sums
-        )
+        tasks, slack = np.empty(pairs), np.empty(pairs)
+        sums, use = np.empty(users), np.zeros(q.row.shape)
+        _pairs.back(*given, price, pay, wrong.pair, at.tasks, at.slack, products.pair, tasks, slack, sums, use)
         total = np.where(self.elastic, wrong.user + sums, shift + theta / self.stiffness - self.slope * pay)
         room = -wrong.limit - total[own]
         excess = (products.limit - at.excess * room) / at.room
         idle = np.where(q.row, idle - at.idle * price / np.where(q.row, at.price, 1.0), 0.0)
-        return Point(tasks, slack, price, idle, total, pay, room, excess, theta)
+        return Step(tasks, slack, price, idle, total, pay, room, excess, theta, sums, use)
 
 
-def _sum(one: Point, other: Point) -> Point:
-    return Point(*(getattr(one, name) + getattr(other, name) for name in Point.__dataclass_fields__))
+def _sum(one: Step, other: Step) -> Step:
+    return Step(*(getattr(one, name) + getattr(other, name) for name in Step.__dataclass_fields__))

@@ -72,13 +72,13 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
     now = products(welfare, at)
     weight = float(np.sqrt(max(now.capacity[welfare.row].mean() / now.pair.mean(), 1.0)))
     limit = np.maximum(now.limit / now.pair.mean(), 1.0)
-    best, since, warm = (np.inf, np.inf), 0, start
+    best, since, warm, single = (np.inf, np.inf), 0, start, True
     for number in range((_STEPS if start is None else _WARM_STEPS) + 1):
         now = products(welfare, at)
         estimate = float(now.pair.sum() + now.capacity.sum()) / max(float(welfare.spent(at).sum()), 1e-300)
         if number and estimate < _KEPT[1] and (warm is None or warm is start):
             warm = Start(at, welfare.unit) if estimate > _KEPT[0] else start
-        newton = Newton(welfare, at, mean(now, weight, limit), free)
+        newton = Newton(welfare, at, mean(now, weight, limit), free, single)
         fractions, gap, errors = welfare.fractions(at), np.inf, np.full(len(welfare.unit), np.inf)
         if estimate < _NEAR * tol:
             fractions = welfare.polytope.inside(fractions)
@@ -92,7 +92,7 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
         best = min(best, rank)
         if since > _PATIENCE[rank[0] > tol] and np.isfinite(best[0]):
             return
-        at = advance(newton, weight, limit)
+        at, single = advance(newton, weight, limit), newton.single
 
 
 def _errors(newton: Newton) -> Array:

@@ -25,6 +25,8 @@ Mask = NDArray[np.bool_]
 LEAST_GAP = 1e-14
 #: Held users may miss their level by this part.
 _HELD = 1e-9
+#: By what part a sum of prices may be off.
+_ROUNDING = 2 * float(np.finfo(float).eps)
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": 60.0}
 
 
@@ -87,19 +89,22 @@ def bound(problem: Level, prices: Array) -> tuple[float, Array]:
     _columns.cheapest(problem.start, problem.server, problem.use, prices, worth)
     total = float(worth[problem.rising].sum())
     held = float(worth[~problem.rising] @ problem.floor[~problem.rising])
-    return (float(prices.sum()) - held) / total if total > 0 else np.inf, worth
+    paid = float(prices.sum())
+    # Of large prices that nearly cancel, only so much is known.
+    rounding = _ROUNDING * (paid + held)
+    return (paid - held + rounding) / total if total > 0 else np.inf, worth
 
 
 def judged(problem: Level, pairs: Index | None, amount: Array, prices: Array, steps: int = 0) -> Found:
     """The point scaled back until it is feasible, and what it and the prices prove."""
-    from . import _columns
+    from . import _pairs
 
     server, use = problem.server, problem.use
     start = problem.start
     if pairs is not None:
         start, server, use = np.searchsorted(pairs, start), server[pairs], use[pairs]
     take = np.zeros_like(prices)
-    _columns.used(server, use, amount, take)
+    _pairs.used(server, use, amount, take)
     amount = amount / np.where(use > 0, np.maximum(take, 1.0)[server], 1.0).max(axis=1)
     have = np.add.reduceat(amount, start[:-1])
     low = float(have[problem.rising].min(initial=np.inf))

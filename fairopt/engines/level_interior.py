@@ -30,8 +30,6 @@ _NEAR, _LEAST, _LOOSE = 30.0, 0.1, 0.1
 #: A corrector must lengthen the step by this much.
 _MORE = 0.01
 _MAX_STEPS, _CORRECTORS, _BALANCING = 100, 8, 15
-#: Off the diagonal single precision is enough above this gap.
-_SINGLE = 1e-3
 #: Above this gap an answer is no answer.
 _WRONG = 1e-4
 #: Most pairs for which a simplex method is tried.
@@ -143,18 +141,18 @@ class Point:
 
     def cost(self, prices: Array) -> Array:
         """What the pairs that take part cost, (pairs,)."""
-        from . import _columns
+        from . import _pairs
 
         result = np.empty(len(self.server))
-        _columns.costs(self.server, self.use, prices, result)
+        _pairs.cost(self.server, self.use, prices, result)
         return result
 
     def priced(self, amount: Array) -> Array:
         """`sum_n use_nir amount_ni`, (servers, resources)."""
-        from . import _columns
+        from . import _pairs
 
         result = np.zeros(self.row.shape)
-        _columns.used(self.server, self.use, amount, result)
+        _pairs.used(self.server, self.use, amount, result)
         return result
 
     def _residuals(self) -> None:
@@ -178,16 +176,15 @@ class Point:
     def step(self, gap: float) -> float:
         """Predictor, corrector and centring correctors; returns the shorter of the two step lengths."""
         mu, refine = self.mu, 1 if gap > 1e-6 else 2
-        newton = Newton(self, single=gap > _SINGLE)
+        newton = Newton(self)
         yz, lw, pv = self.y * self.z, np.where(self.row, self.lam * self.w, 0.0), self.p * self.v
-        aim = newton.direction(-yz, -lw, -pv, refine)
+        aim = newton.direction(-yz, -lw, -pv)
         primal, dual = self._longest(aim)
         after = sum(float(product.sum()) for product in self._products(aim, primal, dual))
         centre = after / (len(self.y) + self.row.sum() + len(self.p)) / mu
         target = min(max(centre**3, 1e-8), 0.5) * mu
-        ry, rv = target - yz - aim[0] * aim[1], target - pv - aim[4] * aim[5]
-        rw = np.where(self.row, target - lw - aim[2] * aim[3], 0.0)
-        steps = newton.direction(ry, rw, rv, refine)
+        centred = np.where(self.row, target - aim.lam * aim.w, 0.0)
+        steps = newton.corrected(aim, target - aim.y * aim.z, centred, target - aim.p * aim.v)
         primal, dual = self._longest(steps)
         for _ in range(_CORRECTORS):
             if min(primal, dual) > 0.95:
@@ -195,34 +192,35 @@ class Point:
             products = self._products(steps, min(1.0, primal + 0.3), min(1.0, dual + 0.3))
             # Gondzio: what to add so that no product is far from the target.
             more = [np.maximum(np.clip(a, 0.1 * target, 10 * target) - a, -10 * target) for a in products]
-            ty, tw, tv = ry + more[0], np.where(self.row, rw + more[1], 0.0), rv + more[2]
-            other = newton.direction(ty, tw, tv, refine)
+            other = newton.corrected(steps, more[0], np.where(self.row, more[1], 0.0), more[2])
             longer = self._longest(other)
             if min(longer) < min(primal, dual) + _MORE:
                 break
-            ry, rw, rv, steps = ty, tw, tv, other
+            steps = other
             primal, dual = longer
+        steps = newton.refined(steps, refine)
+        primal, dual = self._longest(steps)
         back = min(max(0.9, 1 - gap), 0.99995) if min(primal, dual) > 0.9 else 0.9
         primal, dual = back * primal, back * dual
-        dy, dz, dlam, dw, dp, dv, dt = steps
-        self.y, self.w = self.y + primal * dy, self.w + primal * dw
-        self.v, self.t = self.v + primal * dv, self.t + primal * dt
-        self.z, self.lam, self.p = self.z + dual * dz, self.lam + dual * dlam, self.p + dual * dp
+        self.y, self.w = self.y + primal * steps.y, self.w + primal * steps.w
+        self.v, self.t = self.v + primal * steps.v, self.t + primal * steps.t
+        self.z, self.lam, self.p = self.z + dual * steps.z, self.lam + dual * steps.lam, self.p + dual * steps.p
         self._residuals()
         return min(primal, dual)
 
     def _longest(self, steps: Steps) -> tuple[float, float]:
         """The longest steps, at most 1, after which nothing is negative: primal and dual."""
-        dy, dz, dlam, dw, dp, dv, _ = steps
-        primal = ((self.y, dy), (self.w[self.row], dw[self.row]), (self.v, dv))
-        dual = ((self.z, dz), (self.lam[self.row], dlam[self.row]), (self.p, dp))
-        lengths = [1 / max(1.0, *(float((-d / a).max()) for a, d in pairs)) for pairs in (primal, dual)]
-        return lengths[0], lengths[1]
+        from ._pairs import longest
+
+        row = self.row
+        primal = ((self.y, steps.y), (self.w[row], steps.w[row]), (self.v, steps.v))
+        dual = ((self.z, steps.z), (self.lam[row], steps.lam[row]), (self.p, steps.p))
+        return min(longest(*pair) for pair in primal), min(longest(*pair) for pair in dual)
 
     def _products(self, steps: Steps, primal: float, dual: float) -> tuple[Array, Array, Array]:
-        dy, dz, dlam, dw, dp, dv, _ = steps
-        lw = np.where(self.row, (self.lam + dual * dlam) * (self.w + primal * dw), 0.0)
-        return (self.y + primal * dy) * (self.z + dual * dz), lw, (self.p + dual * dp) * (self.v + primal * dv)
+        lw = np.where(self.row, (self.lam + dual * steps.lam) * (self.w + primal * steps.w), 0.0)
+        yz = (self.y + primal * steps.y) * (self.z + dual * steps.z)
+        return yz, lw, (self.p + dual * steps.p) * (self.v + primal * steps.v)
 
     def take_in(self, gap: float) -> None:
         """Cheap pairs that were left out come in with little, in a way that keeps the equations."""

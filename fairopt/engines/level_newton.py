@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,28 @@ if TYPE_CHECKING:
     from .level_interior import Point
 
 Array = NDArray[np.float64]
-Steps = tuple[Array, Array, Array, Array, Array, Array, float]  # of y, z, lambda, w, p, v and t
 
 _TINY = 1e-300
+
+
+class Steps(NamedTuple):
+    """Changes of a point, with what those of y come to."""
+
+    y: Array  # (pairs,)
+    z: Array  # (pairs,)
+    lam: Array  # (servers, resources)
+    w: Array  # (servers, resources)
+    p: Array  # (users,)
+    v: Array  # (users,)
+    t: float
+    sums: Array  # (users,)
+    use: Array  # (servers, resources)
 
 
 class Newton:
     """Newton's equations at one point, factorised."""
 
-    def __init__(self, at: Point, single: bool) -> None:
+    def __init__(self, at: Point) -> None:
         self.at = at
         self.ratio = at.y / at.z
         loose = at.v / at.p
@@ -29,9 +42,7 @@ class Newton:
         self.lam = np.maximum(at.lam, _TINY)
         self.idle = np.where(at.row, at.w / self.lam, 1.0)
         self.whole = np.add.reduceat(self.ratio, at.start[:-1]) + loose
-        self.factors = structured.factor_symmetric(
-            at.start, at.server, self.ratio, at.use, loose, self.idle, single=single
-        )
+        self.factors = structured.factor_symmetric(at.start, at.server, self.ratio, at.use, loose, self.idle)
         self.border = at.priced(self.ratio * (at.tau / self.whole)[at.user])
         self.solved = self._solve(self.border)
         self.corner = float((at.tau / self.whole).sum() + (self.border * self.solved).sum())
@@ -40,31 +51,45 @@ class Newton:
         row = self.at.row
         return np.where(row, self.factors.solve(np.where(row, rhs, 0.0).ravel()).reshape(rhs.shape), 0.0)
 
-    def direction(self, ry: Array, rw: Array, rv: Array, refine: int) -> Steps:
+    def direction(self, ry: Array, rw: Array, rv: Array) -> Steps:
         """Steps that change products by `ry`, `rw`, `rv` to the first order and remove all residuals."""
         at = self.at
-        total = self._once(ry, rw, rv, at.dual, at.short, at.excess, at.sum)
-        nothing = np.zeros(len(ry)), np.zeros(rw.shape), np.zeros(len(rv)), np.zeros(len(ry))
-        for _ in range(refine):
-            dy, _, _, dw, dp, dv, dt = total
-            short = at.short + np.add.reduceat(dy, at.start[:-1]) - at.tau * dt - dv
-            excess = np.where(at.row, at.excess - at.priced(dy) - dw, 0.0)
-            more = self._once(*nothing, short, excess, at.sum - float(at.tau @ dp))
-            total = (*(a + b for a, b in zip(total[:6], more[:6], strict=True)), dt + more[6])  # type: ignore[assignment]
-        return total
+        return self._once(ry, rw, rv, at.dual, at.short, at.excess, at.sum)
+
+    def corrected(self, steps: Steps, ry: Array, rw: Array, rv: Array) -> Steps:
+        """Steps that change products by so much more."""
+        users, rows = np.zeros(len(rv)), np.zeros(rw.shape)
+        return _sum(steps, self._once(ry, rw, rv, np.zeros(len(ry)), users, rows, 0.0))
+
+    def refined(self, steps: Steps, times: int) -> Steps:
+        """Steps without what rounding left of the residuals."""
+        at = self.at
+        nothing = np.zeros(len(steps.y)), np.zeros(at.row.shape), np.zeros(len(at.p)), np.zeros(len(steps.y))
+        for _ in range(times):
+            short = at.short + steps.sums - at.tau * steps.t - steps.v
+            excess = np.where(at.row, at.excess - steps.use - steps.w, 0.0)
+            steps = _sum(steps, self._once(*nothing, short, excess, at.sum - float(at.tau @ steps.p)))
+        return steps
 
     def _once(self, ry: Array, rw: Array, rv: Array, dual: Array, short: Array, excess: Array, rest: float) -> Steps:
-        from . import _columns
+        from . import _pairs
 
-        at, ratio, whole = self.at, self.ratio, self.whole
-        own, c0 = np.empty(len(ry)), np.empty(len(rv))
-        rhs = np.where(at.row, rw / self.lam, 0.0) - excess
-        pairs = (at.start, at.server, at.use, ratio, whole, ry, at.z, dual)
-        _columns.right_hand(*pairs, rv, at.p, short, own, c0, rhs)
+        at, whole, users = self.at, self.whole, len(rv)
+        rhs, own, free = np.where(at.row, rw / self.lam, 0.0) - excess, np.empty(users), np.empty(users)
+        given = (at.start, at.server, at.use)
+        _pairs.pushed(*given, self.ratio, at.z, ry, dual, rv / at.p - short, whole, own, free, rhs)
         base = self._solve(rhs)
-        dt = (rest - float(at.tau @ (c0 / whole)) - float((self.border * base).sum())) / self.corner
+        dt = (rest - float(at.tau @ free) - float((self.border * base).sum())) / self.corner
         dlam = base + dt * self.solved
-        dp, dz, dy = np.empty(len(rv)), np.empty(len(ry)), np.empty(len(ry))
-        _columns.recover(*pairs, at.tau * dt + c0, dlam, dp, dz, dy)
+        dp = np.empty(users)
+        _pairs.weighted_cost(*given, self.ratio, dlam, dp)
+        dp = (dp + at.tau * dt) / whole + free
+        dy, dz = np.empty(len(ry)), np.empty(len(ry))
+        sums, use = np.empty(users), np.zeros(rhs.shape)
+        _pairs.back(*given, dlam, dp, dual, at.y, at.z, ry, dy, dz, sums, use)
         dw = np.where(at.row, rw / self.lam - self.idle * dlam, 0.0)
-        return dy, dz, dlam, dw, dp, rv / at.p - self.loose * dp, dt
+        return Steps(dy, dz, dlam, dw, dp, rv / at.p - self.loose * dp, dt, sums, use)
+
+
+def _sum(one: Steps, other: Steps) -> Steps:
+    return Steps(*(getattr(one, name) + getattr(other, name) for name in Steps._fields))

@@ -19,7 +19,7 @@ _PART, _FULL = 0.9, 0.9
 #: Least and largest part of mu aimed at after a good predictor, and after a poor one.
 _LEAST, _MOST, _POOR = 1e-6, 0.05, 0.3
 #: Gondzio: how many correctors, how much longer a step each hopes for, and within which multiples of the aim.
-_CORRECTORS, _LONGER, _WITHIN = 4, 0.5, (0.05, 20.0)
+_CORRECTORS, _LONGER, _WITHIN = 5, 0.5, (0.2, 5.0)
 
 
 def products(welfare: Welfare, at: Point) -> Products:
@@ -38,7 +38,7 @@ def advance(newton: Newton, weight: float, limit: Array) -> Point:
     q, at = newton.welfare, newton.point
     now = products(q, at)
     mu = newton.mu
-    aim = newton.step(Products(-now.pair, -now.capacity, -now.limit), newton.wrong.rho)
+    aim = newton.direction(Products(-now.pair, -now.capacity, -now.limit))
     t = longest(q, at, aim)
     after = mean(products(q, _along(at, aim, t)), weight, limit)
     part = max(min(max(after / mu, 0.0) ** 3, _MOST), _LEAST)
@@ -46,29 +46,25 @@ def advance(newton: Newton, weight: float, limit: Array) -> Point:
         part = 2 * _MOST if t > 0.1 else _POOR
     target = part * mu
     wanted = Products(
-        target - now.pair - aim.tasks * aim.slack,
-        np.where(q.row, target * weight - now.capacity - aim.price * aim.idle, 0.0),
-        target * limit - now.limit - aim.room * aim.excess,
+        target - aim.tasks * aim.slack,
+        np.where(q.row, target * weight - aim.price * aim.idle, 0.0),
+        target * limit - aim.room * aim.excess,
     )
     bent = q.of_share * _bend(aim.total / at.total) + q.of_price * _bend(aim.pay / at.pay)
-    rho = np.where(q.held, 0.0, newton.wrong.rho + np.clip(bent, -0.5, 0.5))
-    step = newton.step(wanted, rho)
+    bent = np.where(q.held, 0.0, np.clip(bent, -0.5, 0.5))
+    step = newton.corrected(aim, wanted, bent)
     t = longest(q, at, step)
     for _ in range(_CORRECTORS):
         if t > _FULL:
             break
         far = min(1.0, 1.1 * t + _LONGER)
-        there = products(q, _along(at, step, far))
-        wanted = Products(
-            wanted.pair + _back(there.pair, target),
-            np.where(q.row, wanted.capacity + _back(there.capacity, target * weight), 0.0),
-            wanted.limit + _back(there.limit, target * limit),
-        )
-        tried = newton.step(wanted, rho)
+        tried = newton.corrected(step, _outside(q, at, step, far, target, weight, limit))
         further = longest(q, at, tried)
         if further < t + 0.01 * (far - t):
             break
         step, t = tried, further
+    step = newton.refined(step, newton.wrong.rho + bent)
+    t = longest(q, at, step)
     if t < 1:
         t *= max(_PART, 1 - target) if t > _FULL else _PART
     return q.moved(at, step, t)
@@ -93,10 +89,25 @@ def _along(at: Point, step: Point, t: float) -> Point:
     return Point(*(getattr(at, name) + t * getattr(step, name) for name in Point.__dataclass_fields__))
 
 
-def _back(value: Array, target: float | Array) -> Array:
-    """What brings products back to within multiples of their targets, not too much at once."""
-    low, high = _WITHIN
-    return np.asarray(np.maximum(np.clip(value, low * target, high * target) - value, -high * target))
+def _outside(
+    welfare: Welfare, at: Point, step: Point, far: float, target: float, weight: float, limit: Array
+) -> Products:
+    """What brings products after a step `far` back to within multiples of what they aim at, not too much at once."""
+    rows, low, high = welfare.row, _WITHIN[0] * target, _WITHIN[1] * target
+    groups = (
+        (at.tasks, at.slack, step.tasks, step.slack, 1.0),
+        (at.price[rows], at.idle[rows], step.price[rows], step.idle[rows], weight),
+        (at.room, at.excess, step.room, step.excess, limit),
+    )
+    found = []
+    for one, other, d_one, d_other, scale in groups:
+        scaled = one / scale, other, d_one / scale, d_other
+        result = np.empty(len(one))
+        _pairs.outside(*scaled, far, low, high, result)
+        found.append(result * scale)
+    capacity = np.zeros(rows.shape)
+    capacity[rows] = found[1]
+    return Products(found[0], capacity, found[2])
 
 
 def _bend(change: Array) -> Array:

@@ -22,8 +22,8 @@ from scipy.linalg import blas, lapack
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: A flop of the sum over pairs costs about so many of a matrix product.
-_LOOP_COST = 45.0
+#: A flop of the sum over pairs costs about so many of a matrix product, and twice as many of one in single precision.
+_LOOP_COST = 25.0
 #: Added to the diagonal, relatively: where prices are not unique, rounding must not choose them.
 _DAMPING = 1e-13
 
@@ -32,12 +32,15 @@ _DAMPING = 1e-13
 class Factors:
     """`S` factorised."""
 
-    factors: tuple[Array, NDArray[np.int32]]
+    factors: tuple[NDArray[np.floating], NDArray[np.int32]]
     scale: Array
 
     def solve(self, rhs: Array) -> Array:
         """`S^-1 rhs`, (rows,)."""
-        return np.asarray(lapack.dgetrs(*self.factors, rhs * self.scale, trans=1)[0])
+        getrs = lapack.sgetrs if self.factors[0].dtype == np.float32 else lapack.dgetrs
+        return np.asarray(
+            getrs(*self.factors, (rhs * self.scale).astype(self.factors[0].dtype), trans=1)[0], dtype=float
+        )
 
 
 def factor(
@@ -69,8 +72,7 @@ def factor(
     users, size = len(start) - 1, servers * resources
     own = np.zeros((servers, resources, resources))
     _eliminate.blocks(start, server, weight, left, right, extra, own)
-    looped = _eliminate.counted(start, weight, extra, least) * resources**2
-    if looped * _LOOP_COST < float(users) * size**2:
+    if _sparse(start, weight, extra, least, size, resources, single):
         matrix = np.zeros((size, size))
         _eliminate.couple(start, server, weight, left, right, extra, least, False, matrix)
     else:
@@ -79,29 +81,30 @@ def factor(
         lefts, rights = np.zeros((users, size), kind), np.zeros((users, size), kind)
         _eliminate.spread(start, server, weight, left, -1 / whole, lefts)
         _eliminate.spread(start, server, weight, right, np.ones(users), rights)
-        matrix = np.asarray(lefts.T @ rights, dtype=float)
-    diagonals = matrix.reshape(servers, resources, servers, resources)
-    each = np.arange(servers)
-    diagonals[each, :, each, :] = own
-    matrix[np.arange(size), np.arange(size)] *= 1 + _DAMPING
-    matrix[np.arange(size), np.arange(size)] += diagonal.ravel()
-    scale = 1 / np.maximum(np.abs(matrix.diagonal()), np.finfo(float).tiny)
-    matrix *= scale[:, None]
+        matrix = lefts.T @ rights
+    each, r = np.arange(servers), np.arange(resources)
+    own[:, r, r] = own[:, r, r] * (1 + _DAMPING) + diagonal
+    scale = 1 / np.maximum(np.abs(own[:, r, r]), np.finfo(float).tiny)
+    matrix *= scale.ravel().astype(matrix.dtype)[:, None]
+    matrix.reshape(servers, resources, servers, resources)[each, :, each, :] = own * scale[:, :, None]
     # The transpose is in the order that LAPACK wants. A zero pivot gives infinite steps, which the caller notices.
-    return Factors(lapack.dgetrf(matrix.T, overwrite_a=True)[:2], scale)
+    getrf = lapack.sgetrf if matrix.dtype == np.float32 else lapack.dgetrf
+    return Factors(getrf(matrix.T, overwrite_a=True)[:2], scale.ravel())
 
 
 @dataclass(frozen=True)
 class SymmetricFactors:
     """`S` factorised, for a = b. `damping` is what had to be added to its diagonal, relatively."""
 
-    upper: Array
+    upper: NDArray[np.floating]
     scale: Array
     damping: float
 
     def solve(self, rhs: Array) -> Array:
         """`S^-1 rhs`, (rows,)."""
-        return np.asarray(lapack.dpotrs(self.upper, rhs * self.scale, lower=0)[0] * self.scale)
+        potrs = lapack.spotrs if self.upper.dtype == np.float32 else lapack.dpotrs
+        scaled = (rhs * self.scale).astype(self.upper.dtype, copy=False)
+        return np.asarray(potrs(self.upper, scaled, lower=0)[0] * self.scale)
 
 
 def factor_symmetric(
@@ -125,31 +128,41 @@ def factor_symmetric(
     users, size = len(start) - 1, servers * resources
     own = np.zeros((servers, resources, resources))
     _eliminate.blocks(start, server, weight, vectors, vectors, extra, own)
-    if servers == 1:
-        matrix = np.zeros((size, size))
-    elif _eliminate.counted(start, weight, extra, least) * resources**2 * _LOOP_COST < float(users) * size**2:
-        matrix = np.zeros((size, size))
+    matrix = np.zeros((size, size))
+    if _sparse(start, weight, extra, least, size, resources, single):
         _eliminate.couple(start, server, weight, vectors, vectors, extra, least, True, matrix)
-    else:
-        kind = np.float32 if single else np.float64
-        spread = np.zeros((users, size), kind)
+    elif servers > 1:
+        spread = np.zeros((users, size), np.float32 if single else float)
         whole = extra + np.add.reduceat(weight, start[:-1])
         _eliminate.spread(start, server, weight, vectors, 1 / np.sqrt(whole), spread)
         syrk = blas.ssyrk if single else blas.dsyrk
         # The upper triangle in the order of LAPACK is the lower one in ours.
-        matrix = np.asarray(syrk(-1.0, spread.T, lower=0).T, dtype=float)
-    diagonals = matrix.reshape(servers, resources, servers, resources)
-    each = np.arange(servers)
-    diagonals[each, :, each, :] = own
-    at = np.arange(size)
-    matrix[at, at] += diagonal.ravel()
-    scale = 1 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(float).tiny))
-    matrix *= scale[:, None]
-    matrix *= scale[None, :]
-    for damping in (_DAMPING, 1e-11, 1e-9, 1e-7, 1e-5):
+        matrix = syrk(-1.0, spread.T, lower=0).T
+    each, at = np.arange(servers), np.arange(size)
+    diagonals = np.zeros((servers, resources, resources)) + own
+    diagonals[:, np.arange(resources), np.arange(resources)] += diagonal
+    scale = 1 / np.sqrt(np.maximum(diagonals.diagonal(axis1=1, axis2=2).ravel(), np.finfo(float).tiny))
+    blocks = scale.reshape(servers, resources)
+    _eliminate.scaled(matrix, scale)
+    matrix.reshape(servers, resources, servers, resources)[each, :, each, :] = (
+        diagonals * blocks[:, :, None] * blocks[:, None, :]
+    )
+    for damping, kind in ((1e-7, np.float32), *((part, np.float64) for part in (_DAMPING, 1e-11, 1e-9, 1e-7, 1e-5))):
+        if kind is np.float32 and matrix.dtype != kind:
+            continue
+        matrix = matrix.astype(kind, copy=False)
         matrix[at, at] = 1 + damping
         # `matrix.T` is in the order that LAPACK wants, its upper triangle is what was filled.
-        upper, info = lapack.dpotrf(matrix.T, lower=0, overwrite_a=False)
+        potrf = lapack.spotrf if kind is np.float32 else lapack.dpotrf
+        upper, info = potrf(matrix.T, lower=0, overwrite_a=False)
         if info == 0:
             break
     return SymmetricFactors(upper, scale, damping)
+
+
+def _sparse(start: Index, weight: Array, extra: Array, least: float, size: int, resources: int, single: bool) -> bool:
+    """Is the sum over pairs cheaper than a product of matrices?"""
+    from . import _eliminate
+
+    looped = _eliminate.counted(start, weight, extra, least) * resources**2
+    return bool(looped * _LOOP_COST * (1 + single) < (len(start) - 1.0) * size**2)

@@ -230,3 +230,13 @@ def test_who_is_handled() -> None:
     assert not native.handles(get("ps-dsf").criterion(cluster))
     for name in ("drf", "drfh", "tsf", "asset-fairness", "task-maxmin", "per-server-drf", "mqdrf", "ceei"):
         assert get(name).engines(get(name).criterion(cluster)) == ("native", "declarative")
+
+
+def test_a_bound_knows_how_much_of_large_prices_cancels() -> None:
+    """One user is held on a full resource of server 0: its price may be anything, and proves nothing when huge."""
+    start, server = np.array([0, 1, 2]), np.array([0, 0])
+    use = np.array([[0.0, 1.0], [0.5, 0.0]])
+    problem = level.Level(start, server, use, 1, np.array([False, True]), np.array([1.0, 0.0]), np.full(2, np.inf))
+    for huge in 10.0 ** np.arange(0, 25):
+        high, _ = level.bound(problem, np.array([[0.3, huge]]))
+        assert high >= 2.0  # the level that the other user can have
