@@ -26,6 +26,8 @@ Index = NDArray[np.intp]
 _LOOP_COST = 25.0
 #: Added to the diagonal, relatively: where prices are not unique, rounding must not choose them.
 _DAMPING = 1e-13
+#: The same where S must stay definite: in turn, until it is.
+_DAMPINGS, _SINGLE_DAMPING = (_DAMPING, 1e-11, 1e-9, 1e-7, 1e-5), 3e-7
 
 
 @dataclass(frozen=True)
@@ -125,39 +127,51 @@ def factor_symmetric(
     from . import _eliminate
 
     servers, resources = diagonal.shape
-    users, size = len(start) - 1, servers * resources
-    own = np.zeros((servers, resources, resources))
+    own, r = np.zeros((servers, resources, resources)), np.arange(resources)
     _eliminate.blocks(start, server, weight, vectors, vectors, extra, own)
-    matrix = np.zeros((size, size))
-    if _sparse(start, weight, extra, least, size, resources, single):
-        _eliminate.couple(start, server, weight, vectors, vectors, extra, least, True, matrix)
-    elif servers > 1:
-        spread = np.zeros((users, size), np.float32 if single else float)
-        whole = extra + np.add.reduceat(weight, start[:-1])
-        _eliminate.spread(start, server, weight, vectors, 1 / np.sqrt(whole), spread)
-        syrk = blas.ssyrk if single else blas.dsyrk
-        # The upper triangle in the order of LAPACK is the lower one in ours.
-        matrix = syrk(-1.0, spread.T, lower=0).T
-    each, at = np.arange(servers), np.arange(size)
-    diagonals = np.zeros((servers, resources, resources)) + own
-    diagonals[:, np.arange(resources), np.arange(resources)] += diagonal
-    scale = 1 / np.sqrt(np.maximum(diagonals.diagonal(axis1=1, axis2=2).ravel(), np.finfo(float).tiny))
-    blocks = scale.reshape(servers, resources)
-    _eliminate.scaled(matrix, scale)
-    matrix.reshape(servers, resources, servers, resources)[each, :, each, :] = (
-        diagonals * blocks[:, :, None] * blocks[:, None, :]
-    )
-    for damping, kind in ((1e-7, np.float32), *((part, np.float64) for part in (_DAMPING, 1e-11, 1e-9, 1e-7, 1e-5))):
-        if kind is np.float32 and matrix.dtype != kind:
-            continue
-        matrix = matrix.astype(kind, copy=False)
-        matrix[at, at] = 1 + damping
+    own[:, r, r] += diagonal
+    scale = 1 / np.sqrt(np.maximum(own[:, r, r], np.finfo(float).tiny))
+    own *= scale[:, :, None] * scale[:, None, :]
+    for damping in (_SINGLE_DAMPING, *_DAMPINGS) if single else _DAMPINGS:
+        single = damping == _SINGLE_DAMPING
+        matrix = _coupled(start, server, weight, vectors, extra, own.shape, least, single)
+        _eliminate.scaled(matrix, scale.ravel())
+        matrix.reshape(servers, resources, servers, resources)[np.arange(servers), :, np.arange(servers), :] = own
+        matrix[np.arange(len(matrix)), np.arange(len(matrix))] = 1 + damping
         # `matrix.T` is in the order that LAPACK wants, its upper triangle is what was filled.
-        potrf = lapack.spotrf if kind is np.float32 else lapack.dpotrf
-        upper, info = potrf(matrix.T, lower=0, overwrite_a=False)
+        potrf = lapack.spotrf if single else lapack.dpotrf
+        upper, info = potrf(matrix.T, lower=0, overwrite_a=True, clean=False)
         if info == 0:
             break
-    return SymmetricFactors(upper, scale, damping)
+    return SymmetricFactors(upper, scale.ravel(), damping)
+
+
+def _coupled(
+    start: Index,
+    server: Index,
+    weight: Array,
+    vectors: Array,
+    extra: Array,
+    shape: tuple[int, ...],
+    least: float,
+    single: bool,
+) -> NDArray[np.floating]:
+    """The lower triangle of S off its diagonal blocks; elsewhere anything."""
+    from . import _eliminate
+
+    servers, resources, _ = shape
+    users, size = len(start) - 1, servers * resources
+    kind = np.float32 if single else float
+    if servers == 1 or _sparse(start, weight, extra, least, size, resources, single):
+        matrix = np.zeros((size, size), kind)
+        _eliminate.couple(start, server, weight, vectors, vectors, extra, least, True, matrix)
+        return matrix
+    spread = np.zeros((users, size), kind)
+    whole = extra + np.add.reduceat(weight, start[:-1])
+    _eliminate.spread(start, server, weight, vectors, 1 / np.sqrt(whole), spread)
+    syrk = blas.ssyrk if single else blas.dsyrk
+    # The upper triangle in the order of LAPACK is the lower one in ours.
+    return np.asarray(syrk(-1.0, spread.T, lower=0).T)
 
 
 def _sparse(start: Index, weight: Array, extra: Array, least: float, size: int, resources: int, single: bool) -> bool:
