@@ -56,12 +56,12 @@ def solve(cluster: fo.Cluster, alpha: float, tol: float = 1e-6) -> dict[str, obj
 
 
 def direct(cluster: fo.Cluster, alpha: float) -> dict[str, object]:
-    """Clarabel without a modelling language: seconds (of the solver alone; all and CPU), gap. Unknowns are near 1."""
+    """Clarabel without a modelling language: seconds (of the solver alone; all and CPU), gap. Shares are near 1."""
     rule = fo.AlphaFair(alpha).criterion(cluster)
     polytope = Polytope(cluster, rule.limits(cluster))
     pairs, users = len(polytope.gamma), len(polytope.users)
     size = np.asarray(polytope.tasks.sum(axis=1)).ravel() / users
-    shares = sp.diags(1 / (size * users)) @ polytope.tasks
+    shares = sp.diags(1 / size) @ polytope.tasks
     factor = np.exp(alpha * np.log(rule.weight) + (1 - alpha) * np.log(rule.share * size))
     # Variables: fractions and gains; rows: capacity, fractions >= 0, then one cone of three rows per user.
     one, zero = sp.eye(users), sp.csr_matrix((users, users))
@@ -77,7 +77,7 @@ def direct(cluster: fo.Cluster, alpha: float) -> dict[str, object]:
         cones = [clarabel.PowerConeT(1 / alpha) for _ in range(users)]
     order = np.arange(3 * users).reshape(3, users).T.ravel()
     cone_rows = sp.vstack([sp.hstack(row) for row in rows]).tocsr()[order]
-    capacity = sp.hstack([polytope.use / users, sp.csr_matrix((polytope.use.shape[0], users))])
+    capacity = sp.hstack([polytope.use, sp.csr_matrix((polytope.use.shape[0], users))])
     positive = sp.hstack([-sp.eye(pairs), sp.csr_matrix((pairs, users))])
     matrix = sp.vstack([capacity, positive, cone_rows]).tocsc()
     rhs = np.concatenate([np.ones(polytope.use.shape[0]), np.zeros(pairs), np.repeat(constants, users)[order]])
@@ -89,7 +89,7 @@ def direct(cluster: fo.Cluster, alpha: float) -> dict[str, object]:
     empty = sp.csc_matrix((pairs + users, pairs + users))
     answer = clarabel.DefaultSolver(empty, linear, matrix, rhs.astype(float), all_cones, settings).solve()
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    tasks = polytope.allocation(polytope.inside(np.asarray(answer.x)[:pairs] / users))
+    tasks = polytope.allocation(polytope.inside(np.asarray(answer.x)[:pairs]))
     prices = polytope.unit_prices(np.maximum(np.asarray(answer.z)[: polytope.use.shape[0]], 0))
     reached = judge(cluster, tasks, rule, prices)[0].residual
     return {"direct": seconds, "direct cpu": cpu, "direct gap": reached, "direct status": str(answer.status)}

@@ -87,6 +87,28 @@ def couple(start, server, weight, left, right, extra, least, half, result):  # t
 
 
 @_compile
+def apply(start, server, weight, left, right, extra, given, result):  # type: ignore[no-untyped-def]
+    """Add to result (servers, M) what the sum over users, without the diagonal, makes of `given` (servers, M)."""
+    longest = 0
+    for n in range(len(start) - 1):
+        longest = max(longest, start[n + 1] - start[n])
+    cost, size = np.empty(longest), left.shape[1]
+    for n in range(len(start) - 1):
+        first, whole, total = start[n], extra[n], 0.0
+        for k in range(first, start[n + 1]):
+            i, c = server[k], 0.0
+            for r in range(size):
+                c += right[k, r] * given[i, r]
+            cost[k - first] = c
+            whole += weight[k]
+            total += weight[k] * c
+        for k in range(first, start[n + 1]):
+            i, amount = server[k], weight[k] * (cost[k - first] - total / whole)
+            for r in range(size):
+                result[i, r] += left[k, r] * amount
+
+
+@_compile
 def spread(start, server, weight, vectors, scale, result):  # type: ignore[no-untyped-def]
     """result[n, server, :] = scale_n weight_k vectors[k, :] for the pairs k of user n."""
     for n in range(len(start) - 1):

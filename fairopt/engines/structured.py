@@ -13,6 +13,7 @@ matrices, in single precision while that is enough, or, once few pairs matter, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,23 +27,50 @@ Index = NDArray[np.intp]
 _LOOP_COST = 25.0
 #: Added to the diagonal, relatively: where prices are not unique, rounding must not choose them.
 _DAMPING = 1e-13
+#: Factors in single precision: most refinements, which part of a right-hand side they may leave, and which part of what
+#: was left each may leave.
+_REFINEMENTS, _PRECISE, _CLOSER = 5, 1e-7, 0.2
 #: The same where S must stay definite: in turn, until it is.
 _DAMPINGS, _SINGLE_DAMPING = (_DAMPING, 1e-11, 1e-9, 1e-7, 1e-5), 3e-7
 
 
-@dataclass(frozen=True)
+@dataclass
 class Factors:
-    """`S` factorised."""
+    """`S` factorised. In single precision solutions are refined; if that fails the factors are made in double."""
 
     factors: tuple[NDArray[np.floating], NDArray[np.int32]]
     scale: Array
+    apply: Callable[[Array], Array]
+    double: Callable[[], Factors]
+
+    @property
+    def single(self) -> bool:
+        """Are they in single precision?"""
+        return self.factors[0].dtype == np.float32
 
     def solve(self, rhs: Array) -> Array:
         """`S^-1 rhs`, (rows,)."""
-        getrs = lapack.sgetrs if self.factors[0].dtype == np.float32 else lapack.dgetrs
-        return np.asarray(
-            getrs(*self.factors, (rhs * self.scale).astype(self.factors[0].dtype), trans=1)[0], dtype=float
-        )
+        step = self._once(rhs)
+        if not self.single:
+            return step
+        size = before = float(np.abs(rhs * self.scale).max())
+        for _ in range(_REFINEMENTS):
+            left = rhs - self.apply(step)
+            now = float(np.abs(left * self.scale).max())
+            if now <= _PRECISE * size:
+                return step
+            if not now <= _CLOSER * before:
+                break
+            before = now
+            step = step + self._once(left)
+        exact = self.double()
+        self.factors, self.scale = exact.factors, exact.scale
+        return self._once(rhs)
+
+    def _once(self, rhs: Array) -> Array:
+        kind = self.factors[0].dtype
+        getrs = lapack.sgetrs if kind == np.float32 else lapack.dgetrs
+        return np.asarray(getrs(*self.factors, (rhs * self.scale).astype(kind, copy=False), trans=1)[0], dtype=float)
 
 
 def factor(
@@ -66,32 +94,42 @@ def factor(
     extra : (users,), `h_n > 0`
     diagonal : (servers, resources), added to the diagonal; positive on rows that no pair uses
     least : off the diagonal, pairs with a weight below this part of their user's `h` may be left out
-    single : single precision is enough off the diagonal
+    single : try single precision
     """
     from . import _eliminate
 
     servers, resources = diagonal.shape
     users, size = len(start) - 1, servers * resources
-    own = np.zeros((servers, resources, resources))
+    own, r = np.zeros((servers, resources, resources)), np.arange(resources)
     _eliminate.blocks(start, server, weight, left, right, extra, own)
+    own[:, r, r] = own[:, r, r] * (1 + _DAMPING) + diagonal
+    scale = 1 / np.maximum(np.abs(own[:, r, r]), np.finfo(float).tiny)
+    kind = np.float32 if single else np.float64
     if _sparse(start, weight, extra, least, size, resources, single):
-        matrix = np.zeros((size, size))
+        matrix = np.zeros((size, size), kind)
         _eliminate.couple(start, server, weight, left, right, extra, least, False, matrix)
     else:
-        kind = np.float32 if single else np.float64
         whole = extra + np.add.reduceat(weight, start[:-1])
         lefts, rights = np.zeros((users, size), kind), np.zeros((users, size), kind)
         _eliminate.spread(start, server, weight, left, -1 / whole, lefts)
         _eliminate.spread(start, server, weight, right, np.ones(users), rights)
         matrix = lefts.T @ rights
-    each, r = np.arange(servers), np.arange(resources)
-    own[:, r, r] = own[:, r, r] * (1 + _DAMPING) + diagonal
-    scale = 1 / np.maximum(np.abs(own[:, r, r]), np.finfo(float).tiny)
-    matrix *= scale.ravel().astype(matrix.dtype)[:, None]
+    matrix *= scale.ravel().astype(kind)[:, None]
+    each = np.arange(servers)
     matrix.reshape(servers, resources, servers, resources)[each, :, each, :] = own * scale[:, :, None]
+
+    def applied(step: Array) -> Array:
+        rows = step.reshape(servers, resources)
+        result = diagonal * rows
+        _eliminate.apply(start, server, weight, left, right, extra, rows, result)
+        return result.ravel()
+
+    def double() -> Factors:
+        return factor(start, server, weight, left, right, extra, diagonal, least)
+
     # The transpose is in the order that LAPACK wants. A zero pivot gives infinite steps, which the caller notices.
-    getrf = lapack.sgetrf if matrix.dtype == np.float32 else lapack.dgetrf
-    return Factors(getrf(matrix.T, overwrite_a=True)[:2], scale.ravel())
+    getrf = lapack.sgetrf if single else lapack.dgetrf
+    return Factors(getrf(matrix.T, overwrite_a=True)[:2], scale.ravel(), applied, double)
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ from .equations import Equations, Point
 Array = NDArray[np.float64]
 Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (relative), levels' prices (relative), idle
 
-#: Off the diagonal single precision is enough above this mu; below it pairs of little weight are left out.
-_SINGLE, _LEAST_WEIGHT = 1e-4, 1e-5
+#: Single precision is tried above the first mu; below the second, pairs of little weight are left out off the diagonal.
+_SINGLE, _SPARSE, _LEAST_WEIGHT = 1e-7, 1e-4, 1e-5
 _LEAST_MU = 1e-15
 #: After so many short steps there is little hope left.
 _JAMMED = 45
@@ -69,14 +69,14 @@ def run(
     """Newton steps; yields before each. Ends when the error is below `tol` or nothing moves any more."""
     alpha, k = equations.alpha, equations.power
     point = equations.begin(attempt.mu) if point is None else point.measured(k)
-    still, short, second, warm = 0, 0, False, None
+    still, short, second, warm, single = 0, 0, False, None, True
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
         if alpha > k and not second and ((a == alpha and mu < attempt.second) or still > 2):
             second, a, still = True, alpha, 0
             point = equations.lifted(point, a)
-        here = _Here(equations, point, a, a if second else k)
+        here = _Here(equations, point, a, a if second else k, single)
         error = here.error if a == alpha else np.inf
         settled = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
         warm = point if warm is None and settled else warm
@@ -87,6 +87,7 @@ def run(
         t = here.longest(aim)
         after = here.mean(*here.moved_products(aim, t))
         centre = max(min(max((after / here.average) ** 3, 1e-6), 0.1), 0.5 * (1 - t) ** 3)
+        single = here.factors.single or point.mu <= _SINGLE
         target = max(centre * here.average, _LEAST_MU, min(0.005 * here.residual, here.average))
         search = a > k and not second
         steps = here.newton(target) if search else here.newton(target, aim)
@@ -101,8 +102,8 @@ def run(
 class _Here:
     """The equations at one point, linearised: prices in the power e, whose logarithms are those of v^a."""
 
-    def __init__(self, equations: Equations, point: Point, a: float, e: float) -> None:
-        self.equations, self.point, self.a, self.e = equations, point, a, e
+    def __init__(self, equations: Equations, point: Point, a: float, e: float, single: bool) -> None:
+        self.equations, self.point, self.a, self.e, self.single = equations, point, a, e, single
         self.true, self.share, _ = equations.priced(point, a)
         self.total, self.slope = equations.totals(point.log_level, point.mu)
         used = equations.used(point.tasks)
@@ -148,8 +149,8 @@ class _Here:
             self.right,
             self.slope,
             np.where(q.row, self.point.idle + min(1e-11, mu), 1.0),
-            least=0.0 if mu > _SINGLE else _LEAST_WEIGHT,
-            single=mu > _SINGLE,
+            least=0.0 if mu > _SPARSE else _LEAST_WEIGHT,
+            single=self.single and mu > _SINGLE,
         )
 
     def newton(self, target: float, aim: Steps | None = None) -> Steps:
