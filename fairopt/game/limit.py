@@ -71,7 +71,12 @@ def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equat
                 break
     if last is not None and guess is not None:
         notes = () if agreed else (_SHORT,)
-        yield method, replace(last, point=replace(last.point, tasks=guess), error=np.nan, notes=notes)
+        yield (
+            method,
+            replace(
+                last, point=replace(last.point, tasks=guess), error=np.nan, notes=notes, by="extrapolated equilibria"
+            ),
+        )
     tasks = guess if guess is not None else kept[-1] if kept else method.begin(0.3).tasks
     last = Found(method.begin(0.3), np.nan, 0) if last is None else last
     sweeps = Sweeps.of(method, np.inf)
@@ -81,7 +86,7 @@ def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equat
             if sweeps.gauss_seidel(state, relax=_RELAX) < 0.1 * tol:
                 break
         point = replace(last.point, tasks=state.tasks.copy())
-        yield method, replace(last, point=point, error=np.nan, notes=(_OTHER,))
+        yield method, replace(last, point=point, error=np.nan, notes=(_OTHER,), by="best responses")
 
 
 def _greatest(method: Equations) -> Iterator[Found]:
@@ -95,7 +100,7 @@ def _greatest(method: Equations) -> Iterator[Found]:
         if exact is not None and exact.proved:
             if (np.add.reduceat(exact.tasks, method.start[:-1]) < method.limit * (1 - 1e-9)).all():
                 point = replace(method.begin(0.3), tasks=exact.tasks)
-                yield Found(point, np.nan, near.steps + exact.programs)
+                yield Found(point, np.nan, near.steps + exact.programs, by="linear programs")
             return
         wanted = next(tries, 0.0)
 
