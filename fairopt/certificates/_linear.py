@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 Array = NDArray[np.float64]
 
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": 3600.0}
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": 600.0}
 
 
 def maximise(value: Array, rows: list[Any], bounds: list[Array]) -> tuple[Array, list[Array]] | None:

@@ -17,17 +17,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..criteria import Criterion
 from ..polytope import Polytope
-from . import _linear, bottleneck
+from . import bottleneck
+from ._supporting import supporting
 
 Array = NDArray[np.float64]
 
 #: Better prices are not looked for once those given prove so much.
 _ENOUGH = 1e-6
+#: By how much every user may be misplaced for nothing, in turn.
+_LEEWAY = (1e-10, 1e-8, 1e-7, 4e-7)
 
 
 def exploitability(
@@ -101,9 +103,15 @@ def _candidates(
     """Prices of whole capacities (rows,) to try: those given, in the best scale, then, if need be, a program's."""
     if prices is not None:
         yield from _scales(polytope, criterion, polytope.row_prices(prices), tasks)
-    if gaps.max() > _ENOUGH and (found := _supporting(polytope, criterion, tasks, idle)) is not None:
-        yield found
-        yield from _scales(polytope, criterion, found, tasks)
+    log_marginal = _log_marginal(polytope, criterion, tasks)
+    # Without a price for what idles at last: it cannot have one at an equilibrium, but all prices are within rounding.
+    for leeway, free in ((_LEEWAY[0], np.inf), *((leeway, _ENOUGH) for leeway in _LEEWAY)):
+        if gaps.max() <= _ENOUGH:
+            return
+        found = supporting(polytope, criterion, tasks, idle, log_marginal, leeway, idle > free)
+        if found is not None:
+            yield found
+            yield from _scales(polytope, criterion, found, tasks)
 
 
 def _log_marginal(polytope: Polytope, criterion: Criterion, tasks: Array) -> Array:
@@ -160,38 +168,3 @@ def _largest_part(polytope: Polytope, criterion: Criterion, tasks: Array, rows: 
             result[:, r], polytope.pair_server, np.divide(paid, whole, out=np.zeros_like(paid), where=whole > 0)
         )
     return np.asarray(result[polytope.row_server, polytope.row_resource])
-
-
-def _supporting(polytope: Polytope, criterion: Criterion, tasks: Array, idle: Array) -> Array | None:
-    """Prices of whole capacities (rows,) at which users would keep what they have, as nearly as can be.
-
-    A linear program in levels: a row's price is measured in the most that its present users could pay, and every
-    user's price in its own marginal utility, so that no scale hides another. Minimise what users overpay (weighted by
-    how much of their tasks is here) and what idles, while nobody with room would like more.
-    """
-    user, server = polytope.users[polytope.pair_user], polytope.pair_server
-    mine = tasks.sum(axis=1)
-    here, totals = tasks[user, server], mine[user]
-    high = np.minimum(totals - here + polytope.gamma, np.maximum(criterion.limits(polytope.cluster)[user], totals))
-    log_marginal = _log_marginal(polytope, criterion, tasks)
-    entries = polytope.use.tocoo()
-    # log of marginal utility per unit of the row: what the price of the row alone could be for this user.
-    can_pay = (log_marginal + np.log(polytope.gamma))[entries.col] - np.log(entries.data)
-    present = here[entries.col] > 1e-9 * totals[entries.col]
-    log_unit = np.full(len(idle), np.inf)
-    np.minimum.at(log_unit, entries.row[present], can_pay[present])
-    rest = np.isinf(log_unit)
-    np.minimum.at(log_unit, entries.row[rest[entries.row]], can_pay[rest[entries.row]])
-    log_part = log_unit[entries.row] - can_pay
-    largest = np.full(len(here), -np.inf)
-    np.maximum.at(largest, entries.col, log_part)
-    # Rows of the program divided by their largest entry: a price far above a user's means is simply that.
-    scale = np.maximum(largest, 0.0)
-    shape = (len(here), len(idle))
-    cost = sp.csr_matrix((np.exp(log_part - scale[entries.col]), (entries.col, entries.row)), shape=shape)
-    weight = np.where(here > 0, here / np.maximum(totals, np.finfo(float).tiny), 0.0) * np.exp(np.minimum(scale, 30.0))
-    wanting = np.flatnonzero((high > totals * (1 + 1e-12)) & (largest > -np.inf))
-    if not len(wanting):
-        return np.zeros(len(idle))
-    solved = _linear.minimise(cost.T @ weight + idle + 1e-9, cost[wanting], np.exp(-scale[wanting]))
-    return None if solved is None else solved * np.exp(log_unit)

@@ -1,4 +1,4 @@
-"""The equilibrium engine: interior point and polish, else the path, else best responses. PS-DSF as a limit.
+"""The equilibrium engine: interior point and polish, else along curves, else best responses. PS-DSF as a limit.
 
 Every candidate is handed to a judge who knows none of this. Deterministic: no random start, and the order of users and
 servers does not matter beyond rounding.
@@ -18,6 +18,7 @@ from ..criteria import Criterion
 from ..engines import concave, convex
 from ..engines.declarative import Solution
 from ..polytope import Polytope
+from . import alone
 from ._quiet import quiet
 from .equations import Equations, Point
 from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
@@ -32,6 +33,10 @@ Array = NDArray[np.float64]
 _AIM = 0.3
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
+#: From where servers know each other by this much, the interior point may go on, for so many steps.
+_FIRST_START, _SHORT = 0.1, 60
+#: Systems on the way there before another path is tried.
+_FEW = 120
 
 
 def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
@@ -84,17 +89,34 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
 
 
 def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
-    """The interior point first, since it is fast; the path where it fails."""
+    """The interior point first, since it is fast; then it with better starts, and the path, in turn."""
     for attempt in ATTEMPTS if start is None else (FOLLOW, *ATTEMPTS):
         yield from _attempt(method, attempt, aim, start if attempt is FOLLOW else None)
-    for mu, near in PATHS:
+    starts = alone.follow(method)
+    yield from _from_alone(method, aim, starts, _FEW)
+    for mu, near in PATHS[:1]:
+        yield from follow(method, aim, mu, near)
+    yield from _from_alone(method, aim, starts, np.inf)
+    for mu, near in PATHS[1:]:
         yield from follow(method, aim, mu, near)
 
 
-def _attempt(method: Equations, attempt: Attempt, aim: float, start: Point | None) -> Iterator[Found]:
+def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Between], most: float) -> Iterator[Found]:
+    """The interior point from places where servers come to know each other, until `most` systems are solved."""
+    wanted = _FIRST_START
+    for place in starts:
+        if place.tau <= wanted:
+            wanted = place.tau / 4
+            for answer in _attempt(method, FOLLOW, aim, place.point, _SHORT):
+                yield replace(answer, steps=place.steps + answer.steps)
+        if place.steps > most:
+            return
+
+
+def _attempt(method: Equations, attempt: Attempt, aim: float, start: Point | None, most: int = 150) -> Iterator[Found]:
     """The best point of one run, polished if need be."""
     best: Found | None = None
-    for answer in run(method, attempt, aim, start):
+    for answer in run(method, attempt, aim, start, most):
         if best is None or answer.error <= best.error:
             best = answer
     assert best is not None
@@ -157,7 +179,7 @@ def solution(
     status = "converged" if answer.error <= tol else "not converged"
     if np.isnan(answer.error):
         status = "not measured"  # PS-DSF: the judge alone says
-    run = convex.Run("interior point", status, 0.0, seconds, answer.error)
+    run = convex.Run(answer.by, status, 0.0, seconds, answer.error)
     return Solution(tasks, prices, "equilibrium", (run,), build, answer.steps, status, answer.notes, answer.warm)
 
 

@@ -46,6 +46,7 @@ class Found:
     steps: int
     warm: Point | None = None  # a point on the way, to start from for another alpha
     notes: tuple[str, ...] = ()
+    by: str = "interior point"  # what found it
 
 
 @dataclass(frozen=True)

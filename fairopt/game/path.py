@@ -210,7 +210,8 @@ def _found(q: Equations, at: _Place, solved: int) -> Found:
     point = _point(q, at, np.maximum(at.tasks, 0.0))
     true, share, _ = q.priced(point, q.alpha)
     total = q.totals(at.log_level, 0.0)[0]
-    return Found(point, q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total), solved)
+    error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total)
+    return Found(point, error, solved, by="smoothed path")
 
 
 def _damped(q: Equations, step: Step) -> float:

@@ -62,7 +62,7 @@ def polish(method: Equations, found: Found, rounds: int = 20) -> Found:
         used = method.used(tasks)
         error = method.error(point, true, method.largest_parts(method.wanted(point, share, true)), total)
         if np.isfinite(error) and error < best.error:
-            best = Found(replace(point, mu=0.0), error, found.steps, found.warm)
+            best = replace(found, point=replace(point, mu=0.0), error=error)
         if error < 1e-14 or (turn > 3 and not error < 0.1 * found.error):
             return best  # done, or the guess was wrong
         active |= true < -1e-13

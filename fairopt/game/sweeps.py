@@ -76,9 +76,8 @@ class Sweeps:
         point = Point(state.tasks.copy(), np.ones(0), log_price, np.log(state.total), np.zeros(0), 0.0, method.power)
         true, share, _ = method.priced(point, self.alpha)
         total = method.totals(point.log_level, 0.0)[0]
-        return Found(
-            point, method.error(point, true, method.largest_parts(method.wanted(point, share, true)), total), steps
-        )
+        error = method.error(point, true, method.largest_parts(method.wanted(point, share, true)), total)
+        return Found(point, error, steps, by="best responses")
 
     @property
     def _data(self) -> tuple[Any, ...]:

@@ -492,3 +492,29 @@ def test_units_do_not_matter_to_a_judge() -> None:
             assert here == pytest.approx(there, rel=1e-3, abs=1e-7)
 
     law()
+
+
+@pytest.mark.parametrize("alpha", [0.2, 1.0, 3.0, 16.0, 64.0, 200.0])
+def test_exploitability_needs_no_prices(alpha: float) -> None:
+    """Exact ties and zero demands: prices that the judge finds prove what the engine's prove, at any alpha.
+
+    Powers of prices span hundreds of decades then.
+    """
+    mechanism, judged = get("alphapf-vds", alpha=alpha), 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        demand = rng.integers(0, 3, (20, 4)).astype(float)
+        demand[~demand.any(axis=1), 0] = 1.0
+        tied = Cluster(10.0 * rng.integers(1, 5, (8, 4)), demand)
+        some = rng.lognormal(size=(20, 3)) * (rng.random((20, 3)) < 0.7)
+        some[~some.any(axis=1), 0] = 1.0
+        spread = Cluster(rng.lognormal(3, 0.5, (6, 3)), some)
+        for shared in (tied, spread):
+            found = mechanism.solve(shared, throw=False)
+            if found.certificate.residual > 1e-6:
+                continue
+            assert mechanism.certify(shared, found.tasks)[0].optimality <= 1.01e-6, f"seed {seed}"
+            moved = found.tasks * rng.uniform(0.98, 1.0, found.tasks.shape)
+            assert 1e-4 < mechanism.certify(shared, moved)[0].optimality < 10
+            judged += 1
+    assert judged >= 6

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import NotConverged
-from fairopt.game import equilibrium, limit
+from fairopt.game import equilibrium, limit, path
+from fairopt.game.equations import Equations
 from fairopt.papers import found, instance, pf
+from fairopt.polytope import Polytope
 
 Array = NDArray[np.float64]
 
@@ -217,6 +219,8 @@ def test_ps_dsf_says_when_it_is_not_the_limit(monkeypatch: pytest.MonkeyPatch) -
     plain = cluster(3, 4, 2, 2)
     shared = plain.replace(demand=plain.demand * [[1, 1], [1, 1], [0, 1], [1, 0]])  # positive ones need no path
     assert not any("limit" in note for note in fo.PSDSF().solve(shared).notes)
+    monkeypatch.setattr(limit, "_climbed", lambda *_: iter(()))
+    assert not any("limit" in note for note in fo.PSDSF().solve(shared).notes)
     monkeypatch.setattr(limit, "_path", lambda *_: iter(()))
     assert any("not the limit" in note for note in fo.PSDSF().solve(shared).notes)
 
@@ -234,3 +238,17 @@ def test_engines_leave_the_callers_warnings_alone() -> None:
 def test_no_note_of_a_failure_that_was_none(alpha: float) -> None:
     """alpha = 0 is answered by linear programs, alpha = 1 by another engine's program: neither is a failure."""
     assert not solve(cluster(0, 5, 3, 2), alpha).notes
+
+
+def test_who_solved_it_is_said() -> None:
+    """`stats.solver` names what found the answer, not what was tried first."""
+    shared = cluster(3, 5, 3, 2)
+    assert solve(shared, 2.0).stats.solver == "interior point"
+    assert solve(shared, math.inf).stats.solver == "linear programs"
+    assert solve(shared, 2.0, engine="best-response").stats.solver == "best responses"
+    criterion = fo.AlphaPFVDS(16.0).criterion(shared)
+    polytope = Polytope(shared, criterion.limits(shared))
+    method = Equations(polytope, criterion.weight, 16.0)
+    with np.errstate(all="ignore"):
+        for found in path.follow(method, 1e-6):
+            assert equilibrium.solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"

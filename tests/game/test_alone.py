@@ -1,0 +1,87 @@
+"""The games between: their derivatives, both ends, and equilibria where the interior point jams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.game import alone
+from fairopt.game.equations import Equations
+from fairopt.game.equilibrium import equilibria
+from fairopt.polytope import Polytope
+
+
+def equations(shared: fo.Cluster, alpha: float) -> Equations:
+    merged = shared.merge().cluster
+    polytope = Polytope(merged, merged.max_tasks)
+    return Equations(polytope, merged.weight[polytope.users], alpha)
+
+
+def zeros(seed: int, users: int = 8, servers: int = 4, limits: bool = False) -> fo.Cluster:
+    """Demands of which a third are zero."""
+    rng = np.random.default_rng(seed)
+    demand = rng.lognormal(size=(users, 3)) * (rng.random((users, 3)) < 2 / 3)
+    demand[~demand.any(axis=1), 0] = 1.0
+    counts = rng.choice([0.3, 3.0, np.inf], users) if limits else None
+    return fo.Cluster(rng.lognormal(1.0, 0.5, (servers, 3)), demand, rng.uniform(0.5, 2, users), max_tasks=counts)
+
+
+@pytest.mark.parametrize("limits", [False, True])
+@pytest.mark.parametrize("alpha", [0.3, 2.0, 16.0])
+@pytest.mark.parametrize("tau", [1.0, 0.2])
+def test_derivatives(alpha: float, tau: float, limits: bool) -> None:
+    q = equations(zeros(3, limits=limits), alpha)
+    rng = np.random.default_rng(0)
+    price, unit = rng.normal(size=q.row.shape), rng.normal(size=len(q.row))
+    with np.errstate(all="ignore"):
+        here, step = alone._Here(q, price, tau, unit), rng.normal(size=q.row.shape)
+        after, before = (alone._Here(q, price + h * step, tau, unit).wrong for h in (1e-5, -1e-5))
+        expected = ((after - before) / 2e-5)[q.row]
+        found = (here.matrix() @ np.where(q.row, step, 0.0).ravel()).reshape(step.shape)[q.row]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_at_first_every_server_is_alone() -> None:
+    """tau = 1: what a server gives is what it would give if there were no other."""
+    shared = zeros(1)
+    with np.errstate(all="ignore"):
+        start = alone._start(equations(shared, 2.0))
+        assert start is not None
+        here, alone_here = start[0], []
+        for i in range(4):
+            one = equations(fo.Cluster(shared.capacity[[i]], shared.demand, shared.weight), 2.0)
+            first = alone._start(one)
+            assert first is not None
+            alone_here.append(first[0].tasks * one.largest)
+    tasks = here.tasks * here.q.largest[here.q.polytope.pair_user]
+    for i in range(4):
+        np.testing.assert_allclose(tasks[here.q.server == i], alone_here[i], rtol=0.05)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 2.0, 8.0])
+def test_at_last_it_is_the_game(alpha: float) -> None:
+    compared = 0
+    for seed in range(6):
+        shared = zeros(seed).merge().cluster
+        q = equations(shared, alpha)
+        expected = fo.AlphaPFVDS(alpha).solve(shared, 1e-9).user_tasks
+        with np.errstate(all="ignore"):
+            places = list(alone.follow(q, 1e-5, 1000))
+        if places and places[-1].tau <= 1e-5:
+            totals = np.exp(places[-1].point.log_level) * q.largest
+            np.testing.assert_allclose(totals, expected[q.polytope.users], rtol=1e-2)
+            compared += 1
+    assert compared >= 3
+
+
+@pytest.mark.parametrize("alpha", [0.1, 5.0, 16.0])
+def test_small_alpha_and_users_without_a_resource(alpha: float) -> None:
+    """Like the users of Google's trace: demands of two resources over three decades, one of them zero, ten servers."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        demand = 10 ** rng.uniform(-3, 0, (40, 2))
+        demand[0, 0] = demand[1, 1] = 0.0
+        capacity = 10 ** rng.uniform(0, 3.5, (10, 1)) * rng.choice([0.25, 0.5, 0.75, 1.0], (10, 2))
+        q = equations(fo.Cluster(capacity, demand), alpha)
+        assert min(found.error for _, found in equilibria(q, 1e-6)) <= 3e-7, f"seed {seed}"
