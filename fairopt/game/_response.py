@@ -31,10 +31,17 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
     for n in range(count):
         for r in range(size):
             used[r] |= use[n, r] > 0
+    # A resource that was free last time is likely to be free now; without any price there is nothing to go by.
+    known = False
+    for r in range(size):
+        known |= used[r] and np.isfinite(q[r])
+    if known:
+        fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
+        known = np.isfinite(excess.sum())
     for r in range(size):
         if not used[r]:
             q[r] = -np.inf
-        elif not q[r] > -np.inf or q[r] == np.inf:
+        elif not known or np.isnan(q[r]) or q[r] == np.inf:
             q[r] = 0.0
     # A level at which the fullest resource is just full: Newton starts where somebody runs something.
     low, high = -np.inf, np.inf
