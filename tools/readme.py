@@ -21,7 +21,7 @@ import pandas as pd
 
 import fairopt as fo
 from fairopt.cli import main as fairopt_command
-from fairopt.harness.tables import mechanism_table
+from fairopt.report import mechanism_table
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 
