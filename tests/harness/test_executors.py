@@ -38,7 +38,7 @@ def test_cells_sent_together_come_back_in_time(file: Path, monkeypatch: pytest.M
     rows, rest = executors.several(cells, None, 1)
     assert [row["key"] for row in rows] == [cell.key for cell in cells[:3]]
     assert rest == cells[3:]
-    assert sum(executors._batches(cells, 2), []) == cells
+    assert [cell for batch in executors._batches(cells, 2) for cell in batch] == cells
     assert {len(batch) for batch in executors._batches(cells * 20, 2)} == {16, len(cells) * 20 % 16}
 
 
