@@ -3,15 +3,22 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TRACES ?= $(FAIROPT_TRACES)
+WITH := $(if $(TRACES),--traces $(TRACES)) $(if $(STORE),--store $(STORE))
+JOBS ?= 1
 
 .PHONY: tables figures claims test lint types unit bench clean
 
+# Seconds: what is not yet stored of the single clusters is computed; means come of what sweeps have stored.
 tables: $(VENV)/run-ready
-	$(BIN)/fairopt tables --out results $(if $(TRACES),--traces $(TRACES))
+	$(BIN)/fairopt sweep --for tables $(WITH)
+	$(BIN)/fairopt tables $(WITH)
+	$(BIN)/fairopt claims --out results
 
-# From stored results; what is missing names the sweep that computes it.
+# Many minutes where nothing is stored, and it may be interrupted: the same command goes on. The estimate comes first.
 figures: $(VENV)/run-ready
-	$(BIN)/fairopt figures $(if $(TRACES),--traces $(TRACES))
+	$(BIN)/fairopt sweep --for figures --dry-run $(WITH)
+	$(BIN)/fairopt sweep --for figures --jobs $(JOBS) $(WITH)
+	$(BIN)/fairopt figures $(WITH)
 
 claims: $(VENV)/run-ready
 	$(BIN)/fairopt claims

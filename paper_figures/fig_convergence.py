@@ -24,31 +24,33 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     """Medians over draws; a game that has ended stays at its last residual."""
     curves = results.of("convergence").long("curve")
     curves = curves.assign(default=curves["damping"].isna())
-    drawn, table = new(width, 0.66 * max(width, 6), 2, 3, sharey=True)
-    for axes, cluster in zip(table[0], ("dense", "sparse", "bitbrains"), strict=True):
+    narrow = width < NARROW
+    drawn, table = new(width, 1.4 * width, 3, 2, sharey=True) if narrow else new(width, 0.66 * width, 2, 3, sharey=True)
+    panels = table.ravel()
+    for axes, cluster in zip(panels[:3], ("dense", "sparse", "bitbrains"), strict=True):
         of = curves[curves["default"] & (curves["cluster"] == cluster) & (curves["alpha"] == ALPHA)]
         _lines(axes, of, "order", _ORDERS)
         axes.set_title(f"{cluster.capitalize()}, α = {ALPHA:g}, by order")
     dense = curves[curves["cluster"] == "dense"]
     of = dense[dense["default"] & (dense["order"] == "cyclic")]
-    _lines(table[1, 0], of, "alpha", sorted(of["alpha"].unique()), "α = {:g}")
-    table[1, 0].set_title("Dense, cyclic, by α")
-    for axes, order, title in zip(table[1, 1:], ("jacobi", "cyclic"), ("damping", "relaxation"), strict=True):
+    _lines(panels[3], of, "alpha", sorted(of["alpha"].unique()), "α = {:g}")
+    panels[3].set_title("Dense, cyclic, by α")
+    for axes, order, title in zip(panels[4:], ("jacobi", "cyclic"), ("damping", "relaxation"), strict=True):
         of = dense[~dense["default"] & (dense["order"] == order) & (dense["alpha"] == ALPHA)]
         _lines(axes, of, "damping", sorted(of["damping"].unique()))
         axes.set_title(f"Dense, α = {ALPHA:g}, {order}, by {title}")
-    for axes in table.flat:
+    for axes in panels:
         axes.set(xscale="log", yscale="log")
     for axes in table[:, 0]:
         axes.set_ylabel("residual")
-    for axes in table[1]:
+    for axes in table[-1]:
         axes.set_xlabel("rounds")
-    if width < NARROW:
-        for axes in table.flat:
-            axes.set_title(axes.get_title().replace(", ", "\n"), fontsize=6.5)
-    table[0, 0].legend(loc="lower left", fontsize=6)
-    for axes in table[1]:
-        axes.legend(loc="lower left", fontsize=6)
+    if narrow:
+        for axes in panels:  # alpha goes without saying in half a column, and into the caption
+            axes.set_title(axes.get_title().replace(f" α = {ALPHA:g},", ""), fontsize=7)
+    look = {"fontsize": 5.5, "handlelength": 2.6, "borderpad": 0.2, "labelspacing": 0.25} if narrow else {"fontsize": 6}
+    for axes in (panels[0], *panels[3:]):
+        axes.legend(loc="lower left", **look)
     return drawn
 
 

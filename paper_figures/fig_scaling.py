@@ -5,51 +5,64 @@ from __future__ import annotations
 import math
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, legend, line, new, styled
+from .style import DOUBLE, NARROW, legend, line, new, styled
 
 NEEDS = ("scaling",)
-_ROWS = (("best-response", "rounds", "rounds of best responses"), ("best-response", "seconds", "seconds of the game"),
-         ("equilibrium", "seconds", "seconds of the engine"))  # fmt: skip
+_ROWS = (("best-response", "rounds", "rounds of best responses", "rounds"),
+         ("best-response", "seconds", "seconds of the game", "game, s"),
+         ("equilibrium", "seconds", "seconds of the engine", "engine, s"))  # fmt: skip
 _LABELS = {"users": "users", "servers": "servers", "density": "density"}
+#: What there is room for in one column.
+_FEW = (1.0, 3.0, math.inf)
 
 
 @styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Means over draws with 95% confidence intervals. A cross: some games were still going on."""
-    cells = results.of("scaling").cells
-    drawn, table = new(width, 0.78 * max(width, 6), len(_ROWS), 3, sharey="row", sharex="col")
+    """Means over draws with 95% confidence intervals. A full marker: some games were still going on at the end."""
+    cells, narrow = results.of("scaling").cells, width < NARROW
+    if narrow:
+        cells = cells[cells["alpha"].isin(_FEW)]
+    drawn, table = new(width, (1.25 if narrow else 0.78) * width, len(_ROWS), 3, sharey="row", sharex="col")
     for column, (by, label) in enumerate(_LABELS.items()):
-        for row, (engine, measure, text) in enumerate(_ROWS):
+        for row, (engine, measure, text, short) in enumerate(_ROWS):
             axes = table[row, column]
             of = _varied(cells[cells["engine"] == engine], by)
-            for k, alpha in enumerate(sorted(of["alpha"].unique())):
-                found = interval(of[of["alpha"] == alpha], ["x"], measure).sort_values("x")
-                name = "PS-DSF" if math.isinf(alpha) else f"α = {alpha:g}"
-                low = found["half"].fillna(0).clip(upper=0.9 * found["mean"])
-                axes.errorbar(found["x"], found["mean"], yerr=[low, found["half"].fillna(0)], label=name, capsize=1.5,
-                              elinewidth=0.6, **line(k))  # fmt: skip
-            going = of[of["status"] == "missed"]
-            if engine == "best-response" and len(going):
-                at = going.groupby(["x", "alpha"])[measure].size().reset_index()[["x", "alpha"]]
-                at = at.merge(of.groupby(["x", "alpha"])[measure].mean().reset_index())
-                axes.plot(at["x"], at[measure], linestyle="none", marker="x", color="#b5152c", markersize=5,
-                          label="some games did not end", zorder=4)  # fmt: skip
             axes.set_yscale("log")
             if by != "density":
                 axes.set_xscale("log")
                 ticks = sorted(of["x"].unique())
-                axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+                shown = ticks[:: 2 if narrow else 1]
+                axes.set_xticks(shown, [f"{tick:g}" for tick in shown])
                 axes.set_xticks([], minor=True)
+            _lines(axes, of, measure, aside=0.03 if by == "density" else 0.08)
             if column == 0:
-                axes.set_ylabel(text)
+                axes.set_ylabel(short if narrow else text)
         table[-1, column].set_xlabel(label)
     legend(drawn, *table.flat)
     drawn.align_ylabels()
     return drawn
+
+
+def _lines(axes: Axes, cells: pd.DataFrame, measure: str, aside: float) -> None:
+    """A line for every alpha, each a little aside, so that intervals do not hide each other."""
+    alphas = sorted(cells["alpha"].unique())
+    for k, alpha in enumerate(alphas):
+        of = cells[cells["alpha"] == alpha]
+        found = interval(of, ["x"], measure).sort_values("x")
+        shift = aside * (k - (len(alphas) - 1) / 2)
+        x = found["x"] * math.exp(shift) if axes.get_xscale() == "log" else found["x"] + shift / 3
+        half = found["half"].fillna(0)
+        name = "PS-DSF" if math.isinf(alpha) else f"α = {alpha:g}"
+        low = half.clip(upper=0.9 * found["mean"])
+        axes.errorbar(x, found["mean"], yerr=[low, half], label=name, elinewidth=0.5, **line(k))
+        going = found["x"].isin(of[of["status"] == "missed"]["x"])
+        full = line(k) | {"linestyle": "none", "markerfacecolor": line(k)["color"]}
+        axes.plot(x[going], found["mean"][going], zorder=4, **full)
 
 
 def _varied(cells: pd.DataFrame, by: str) -> pd.DataFrame:

@@ -1,20 +1,73 @@
-"""The README's code runs and prints what stands below it."""
+"""The README's code runs and prints what stands below it; what it says of real clusters is what the store has."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
+from types import ModuleType
 
-TOOL = Path(__file__).resolve().parent.parent / "tools" / "readme.py"
+import pytest
+
+from fairopt import harness
+from fairopt.errors import DataError
+from fairopt.report import MissingCells, Results
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_readme_prints_what_it_says() -> None:
-    spec = importlib.util.spec_from_file_location("readme_tool", TOOL)
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("readme_tool", ROOT / "tools" / "readme.py")
     assert spec is not None
     assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_readme_prints_what_it_says(tool: ModuleType) -> None:
     text = tool.README.read_text(encoding="utf-8")
     assert tool.render(text) == text, "run: python tools/readme.py"
     # The check can fail: a wrong output and a wrong table are put right.
     assert tool.render(text.replace("DRF: 2 users", "DRF: 3 users")) == text
+
+
+def test_what_alpha_does_is_what_the_store_has(tool: ModuleType) -> None:
+    text = tool.README.read_text(encoding="utf-8")
+    try:
+        expected = tool.render_alpha(text, Results(ROOT / harness.STORE))
+    except MissingCells as error:
+        pytest.skip(f"no stored cells to compare with: {error}")
+    except DataError as error:
+        pytest.skip(str(error))
+    assert expected == text, "run: python tools/readme.py --store results/store"
+
+
+def test_what_alpha_does_has_the_form_that_is_generated(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without traces the numbers are others, and the words the same."""
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    harness.sweep("frontier", store=tmp_path, smoke=True, progress=False)
+
+    def words(said: str) -> list[str]:
+        return re.sub(r"\d[\d.,]*\d|\d", "#", said).split()
+
+    text = tool.README.read_text(encoding="utf-8")
+    said = text.partition("<!-- alpha -->")[2].partition("<!-- /alpha -->")[0]
+    assert words(said) == words(tool.alpha(Results(tmp_path, smoke=True)))
+
+
+def test_generators_do_not_pass_for_real_clusters(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("experiments").mkdir()
+    Path("experiments/frontier.toml").write_text(
+        'title = "x"\nclusters.bitbrains = "bitbrains?vms=4&servers=3"\n[[grid]]\nmechanisms = "drfh"\n'
+    )
+    harness.sweep("frontier", store="store", progress=False)
+    with pytest.raises(DataError, match="the README speaks of real clusters; no trace here"):
+        tool.render_alpha(tool.README.read_text(encoding="utf-8"), Results(Path("store")))

@@ -1,10 +1,12 @@
 """Make the README tell the truth: run its code and commands, and write what they print below them.
 
-    python tools/readme.py            # rewrite README.md
-    python tools/readme.py --check    # exit 1 if it would change (a test does the same)
+    python tools/readme.py                      # rewrite README.md
+    python tools/readme.py --check              # exit 1 if it would change (a test does the same)
+    python tools/readme.py --store DIR          # and what it says of real clusters, with docs/alpha.png, from a store
 
 A block of `python` followed by one of `text` is run, and what it prints replaces the text; in a block of `console`
-every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
+every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
+the real traces, and cells that take minutes: `fairopt sweep frontier`.
 """
 
 from __future__ import annotations
@@ -13,17 +15,22 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import wrap
 
 import pandas as pd
 
 import fairopt as fo
 from fairopt.cli import main as fairopt_command
-from fairopt.harness.tables import mechanism_table
+from fairopt.errors import DataError
+from fairopt.report import Results, figures, mechanism_table
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
 
 
 def render(text: str) -> str:
@@ -42,6 +49,27 @@ def render(text: str) -> str:
             body = table()
             text = section.sub(lambda found, body=body: f"{found[1]}{body}\n{found[2]}", text)
     return text
+
+
+def render_alpha(text: str, results: Results) -> str:
+    """The README with its section on real clusters from a store.
+
+    Raises
+    ------
+    MissingCells, DataError
+        The store lacks cells; they were computed without the traces.
+    """
+    notes = results.of("frontier").notes
+    if any("stand in" in note for note in notes):
+        raise DataError(f"the README speaks of real clusters; {notes[0]}")
+    section = re.compile(r"(<!-- alpha -->\n).*?(<!-- /alpha -->)", re.DOTALL)
+    return section.sub(lambda found: f"{found[1]}{alpha(results)}\n{found[2]}", text)
+
+
+def alpha(results: Results) -> str:
+    """Three sentences, in lines of the README's length."""
+    said = figures.module("alpha").sentences(results)
+    return "\n".join(line for sentence in said.splitlines() for line in wrap(sentence, 120, break_on_hyphens=False))
 
 
 def _printed(run: Callable[[], object]) -> str:
@@ -87,9 +115,18 @@ def _errors() -> str:
     return str(wrong[columns].to_markdown(index=False, disable_numparse=True))
 
 
+def _draw(results: Results) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(figures.save(figures.draw("alpha", results), Path(folder), "alpha")[1], ROOT / "docs" / "alpha.png")
+
+
 if __name__ == "__main__":
     old = README.read_text(encoding="utf-8")
     new = render(old)
+    if "--store" in sys.argv:
+        stored = Results(Path(sys.argv[sys.argv.index("--store") + 1]))
+        new = render_alpha(new, stored)
+        _draw(stored)
     if "--check" in sys.argv:
         sys.exit("README.md is not what its code prints: run python tools/readme.py" if new != old else 0)
     README.write_text(new, encoding="utf-8")

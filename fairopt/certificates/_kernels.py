@@ -40,3 +40,24 @@ def compromises(level, demand, totals, idle, above):  # type: ignore[no-untyped-
             least = min(least, before)
         best[n] = least
     return best
+
+
+@_compile
+def rises(demand, capacity, tasks, levels, totals, limits):  # type: ignore[no-untyped-def]
+    """`bottleneck.rises`; users are gone through in the order of their levels, (users,)."""
+    users, resources = demand.shape
+    order = np.argsort(levels, kind="mergesort")
+    level, asked, mine = levels[order], demand[order], totals[order]
+    above = np.zeros((users, resources))
+    for n in range(users - 2, -1, -1):
+        for r in range(resources):
+            above[n, r] = above[n + 1, r] + tasks[order[n + 1]] * asked[n + 1, r]
+    idle = np.empty(resources)
+    for r in range(resources):
+        idle[r] = max(capacity[r] - above[0, r] - tasks[order[0]] * asked[0, r], 0.0) if users else 0.0
+    found = compromises(level, asked, mine, idle, above)
+    result = np.empty(users)
+    for n in range(users):
+        most = limits[order[n]] / mine[n] - 1
+        result[order[n]] = min(found[n], max(most, 0.0)) if mine[n] > 0 else np.inf
+    return result

@@ -22,14 +22,4 @@ def rises(demand: Array, capacity: Array, tasks: Array, levels: Array, totals: A
     """
     from . import _kernels
 
-    use = tasks[:, None] * demand
-    idle = np.maximum(capacity - use.sum(axis=0), 0.0)
-    order = np.argsort(levels, kind="stable")
-    above = np.zeros_like(use)
-    above[order] = use[order][::-1].cumsum(axis=0)[::-1] - use[order]
-    # Users above n by a ratio t: their use counts only if that costs less than calling the levels equal.
-    result = np.empty(len(tasks))
-    result[order] = _kernels.compromises(levels[order], demand[order], totals[order], idle, above[order])
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        blocked = limits / totals - 1
-    return np.where(totals > 0, np.minimum(result, np.maximum(blocked, 0.0)), np.inf)
+    return np.asarray(_kernels.rises(demand, capacity, tasks, levels, totals, limits))

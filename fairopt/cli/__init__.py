@@ -43,13 +43,7 @@ def parser() -> argparse.ArgumentParser:
     claims = _command(commands, "claims", "check every number and claim of the source papers; exit 1 if one fails")
     claims.add_argument("--paper", help="only this paper's, such as DRF or PF")
     claims.add_argument("--item", type=int, help="only this item of the catalogue")
-
-    tables = _command(commands, "tables", "print the comparison tables and write them as CSV, Markdown and LaTeX")
-    tables.add_argument("names", nargs="*", metavar="NAME", help="experiments: their means, from the store, unsolved")
-    tables.add_argument("--smoke", action="store_true", help="with NAME: the tiny versions of the experiments")
-    tables.add_argument("--store", default="results/store", metavar="DIR", help="with NAME; default: %(default)s")
-    tables.add_argument("--out", default="results", metavar="DIR", help="where to write; default: %(default)s")
-    tables.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    claims.add_argument("--out", metavar="DIR", help="write the table there as well, as CSV, Markdown and LaTeX")
 
     from . import figures, sweeps
 

@@ -1,72 +1,94 @@
-"""`fairopt figures` and `fairopt tables NAME`: from stored results; nothing is solved."""
+"""`fairopt tables` and `fairopt figures`: from stored results; nothing is solved."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from .. import harness, report
-from ..errors import DataError
+from ..harness.experiment import known
 from ..report import figures as drawing
+from ._json import print_json
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The command."""
-    text = "draw the figures from stored results, as PDF and PNG; exit 1 if cells are missing"
+    """The two commands."""
+    text = "write the tables of experiments from stored results, as CSV, Markdown and LaTeX; exit 1 if one lacks cells"
+    made = commands.add_parser("tables", help=text, description=text)
+    made.add_argument("names", nargs="*", metavar="NAME", help="experiments; default: those that are stored")
+    made.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    _reading(made, "results")
+
+    text = "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells"
     made = commands.add_parser("figures", help=text, description=text)
-    made.add_argument("names", nargs="*", metavar="NAME", help="figures; default: all of them")
+    made.add_argument("names", nargs="*", metavar="NAME", help="figures; default: those that are stored")
     made.add_argument("--list", action="store_true", help="list the figures and the experiments they need")
-    made.add_argument("--out", default="paper_figures/out", metavar="DIR", help="where to write; default: %(default)s")
     made.add_argument(
         "--width", type=float, metavar="INCHES", help="3.4 for one column, 7 for two; default: as it fits"
     )
+    _reading(made, "paper_figures/out")
+
+
+def _reading(made: argparse.ArgumentParser, out: str) -> None:
+    made.add_argument("--out", default=out, metavar="DIR", help="where to write; default: %(default)s")
     made.add_argument("--smoke", action="store_true", help="from the tiny versions of the experiments")
     made.add_argument("--store", default=str(harness.STORE), metavar="DIR", help="default: %(default)s")
     made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
 
 
+def tables(options: argparse.Namespace) -> int:
+    """`fairopt tables`; exit 1 if an experiment asked for by name lacks cells, or all do."""
+    results = report.Results(Path(options.store), options.smoke, options.traces)
+    shown: dict[str, object] = {}
+
+    def give(table: report.Table) -> None:
+        written = report.write(table.frame, Path(options.out), table.name, table.caption)
+        if options.json:
+            shown[table.name] = table.frame.to_dict(orient="records")
+            return
+        print(f"\n## {table.title}\n\n{report.for_people(table.frame).to_string(index=False, max_colwidth=56)}")
+        print(*(f"- {note}" for note in table.notes), f"-> {', '.join(map(str, written))}", sep="\n", flush=True)
+
+    def make(name: str) -> None:
+        for table in report.tables_of(name, results):
+            give(table)
+
+    if not options.names:
+        give(report.mechanism_table())
+    status = _each(options.names, list(known()), make)
+    if options.json:
+        print_json(shown)
+    return status
+
+
 def figures(options: argparse.Namespace) -> int:
-    """`fairopt figures`; exit 1 if a figure lacks cells."""
-    names = options.names or list(drawing.known())
+    """`fairopt figures`; exit 1 if a figure asked for by name lacks cells, or all do."""
     if options.list:
-        for name in names:
+        for name in options.names or drawing.known():
             module = drawing.module(name)
             print(f"{name}: {(module.__doc__ or '').splitlines()[0]} [{', '.join(module.NEEDS)}]")
         return 0
     results = report.Results(Path(options.store), options.smoke, options.traces)
+
+    def make(name: str) -> None:
+        written = drawing.save(drawing.draw(name, results, options.width), Path(options.out), name)
+        print(f"{name} -> {', '.join(str(path) for path in written)}", flush=True)
+        for need in drawing.module(name).NEEDS:
+            for note in results.of(need).notes:
+                print(f"- {note}")
+
+    return _each(options.names, list(drawing.known()), make)
+
+
+def _each(asked: list[str], every: list[str], make: Callable[[str], None]) -> int:
+    """Make what is asked for, or everything; what lacks cells is named, and the rest is made all the same."""
     missing = 0
-    for name in names:
+    for name in asked or every:
         try:
-            written = drawing.save(drawing.draw(name, results, options.width), Path(options.out), name)
+            make(name)
         except report.MissingCells as error:
             print(f"fairopt: {name}: {error}", file=sys.stderr)
             missing += 1
-            continue
-        print(f"{name} -> {', '.join(str(path) for path in written)}", flush=True)
-        for need in drawing.module(name).NEEDS:
-            print(
-                *(f"- {note}" for note in results.of(need).notes), sep="\n", end="\n" if results.of(need).notes else ""
-            )
-    return int(missing > 0)
-
-
-def stored_tables(options: argparse.Namespace) -> int:
-    """`fairopt tables NAME...`: means with 95% confidence intervals; exit 1 if cells are missing."""
-    if options.json:
-        raise DataError("tables of stored results have no --json; the CSV has every digit")
-    results = report.Results(Path(options.store), options.smoke, options.traces)
-    missing = 0
-    for name in options.names:
-        try:
-            found = results.of(name)
-        except report.MissingCells as error:
-            print(f"fairopt: {error}", file=sys.stderr)
-            missing += 1
-            continue
-        stem, table = Path(name).stem, report.means(found)
-        caption = ". ".join([f"{harness.load(name).title}: means with 95% confidence intervals", *found.notes])
-        written = report.write(table, Path(options.out), stem, caption)
-        print(f"\n## {caption}\n\n{report.for_people(table).to_string(index=False, max_colwidth=56)}")
-        print(f"-> {', '.join(str(path) for path in written)}", flush=True)
-    return int(missing > 0)
+    return int(missing > 0 and (bool(asked) or missing == len(every)))

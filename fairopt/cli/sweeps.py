@@ -12,16 +12,26 @@ from .. import harness, report
 from ..errors import DataError, FairoptError
 from ..harness.experiment import known
 from ..harness.schema import LONG
+from ..report import figures as drawing
 
 #: What `fairopt results` shows unless told otherwise.
 _SHOWN = ["cluster", "mechanism", "engine", "order", "status", "utilization", "min_share", "jain", "certificate"]
 _SHOWN += ["rounds", "seconds"]
 
+#: The exit status after Ctrl-C.
+_STOPPED = 130
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """The two commands."""
-    sweep = _command(commands, "sweep", "compute the cells of an experiment that the store does not have")
-    sweep.add_argument("experiment", nargs="?", metavar="NAME|FILE", help="see --list, or an experiment file")
+    sweep = _command(commands, "sweep", "compute the cells of experiments that the store does not have")
+    sweep.add_argument("experiments", nargs="*", metavar="NAME|FILE", help="see --list, or experiment files")
+    sweep.add_argument(
+        "--for",
+        choices=["tables", "figures"],
+        dest="purpose",
+        help="what the tables of single clusters need (seconds), or what all figures need (see --dry-run)",
+    )
     sweep.add_argument("--list", action="store_true", help="list the experiments and what is stored of each")
     sweep.add_argument(
         "--dry-run", action="store_true", help="how many cells, and how long they may take; solve nothing"
@@ -62,29 +72,50 @@ def _command(
 
 
 def sweep(options: argparse.Namespace) -> int:
-    """`fairopt sweep`; exit 1 if cells failed, 130 after Ctrl-C."""
+    """`fairopt sweep`; exit 1 if cells failed, 130 after Ctrl-C. One experiment after the other."""
     if options.jobs < 1 or options.threads < 0:
         raise DataError("--jobs must be at least 1, and --threads at least 0")
     if options.list:
         return _list(options)
-    if options.experiment is None:
+    names = [*options.experiments, *_needed(options.purpose)]
+    if not names:
         raise DataError(f"name an experiment or its file; known: {', '.join(known()) or 'none here'}")
+    for name in names:
+        harness.load(name, options.smoke)  # a bad file is an error now, not after hours
+    status = 0
+    for name in dict.fromkeys(names):
+        status = max(status, _sweep(name, options))
+        if status == _STOPPED:
+            break
+    return status
+
+
+def _needed(purpose: str | None) -> list[str]:
+    """The experiments of the tables that show single clusters, or those that figures need."""
+    if purpose == "tables":
+        return [name for name in known() if harness.load(name).table == "clusters"]
+    if purpose == "figures":
+        return [need for name in drawing.known() for need in drawing.module(name).NEEDS]
+    return []
+
+
+def _sweep(name: str, options: argparse.Namespace) -> int:
     arguments = {"store": options.store, "smoke": options.smoke, "retry": options.retry, "traces": options.traces}
     if options.dry_run:
-        print(_outlook(harness.plan(options.experiment, **arguments), options.jobs))
+        print(_outlook(harness.plan(name, **arguments), options.jobs))
         return 0
     try:
         frame = harness.sweep(
-            options.experiment, **arguments, jobs=options.jobs, dask=options.dask, threads=options.threads or None,
+            name, **arguments, jobs=options.jobs, dask=options.dask, threads=options.threads or None,
             progress=sys.stderr.isatty(), say=_warn,
         )  # fmt: skip
     except harness.Interrupted as interrupted:
         _warn(str(interrupted))
-        return 130
+        return _STOPPED
     failed = frame[frame["status"] == "failed"]
     missed = int((frame["status"] == "missed").sum())
-    print(f"{len(frame)} cells in {options.store}: {len(frame) - len(failed) - missed} ok, {missed} missed their "
-          f"tolerance, {len(failed)} failed")  # fmt: skip
+    print(f"{Path(name).stem}: {len(frame)} cells in {options.store}: {len(frame) - len(failed) - missed} ok, "
+          f"{missed} missed their tolerance, {len(failed)} failed")  # fmt: skip
     for line in _failures(failed):
         print(line)
     if len(failed):

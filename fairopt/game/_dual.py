@@ -91,6 +91,55 @@ def one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, exce
 
 
 @_compile
+def along(alpha, log_gain, per_task, use, elsewhere, room, q, step, tasks, excess, jacobian):  # type: ignore[no-untyped-def]
+    """Go along Newton's direction in prices `e^(alpha q)` to where the dual, which is convex in them, is least.
+
+    `step` is the direction in q. Users that come in and leave on the way are corners of its slope, `-excess` times the
+    direction: Newton's step may jump over them to and fro, its line cannot. It ends at the latest where the first
+    price is 0, and the resource free. Leaves q and what belongs to it.
+    """
+    size = len(q)
+    old = q.copy()
+    top = q.max()
+    weight = np.zeros(size)
+    longest = np.inf
+    before = 0.0
+    fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
+    for r in range(size):
+        if q[r] > -np.inf and step[r] != 0.0:
+            weight[r] = np.exp(alpha * (q[r] - top)) * step[r]
+            before -= weight[r] * excess[r]
+            if step[r] < 0:
+                longest = min(longest, -1 / (alpha * step[r]))
+    if not before < 0:
+        return
+    low, high, at_low, at_high = 0.0, np.inf, before, 0.0
+    t = min(1.0, longest)
+    for _ in range(40):
+        for r in range(size):
+            if weight[r] != 0.0:
+                left = t * alpha * step[r]
+                q[r] = old[r] + np.log1p(left) / alpha if left > -1 + 1e-12 else -np.inf
+        fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
+        slope = 0.0
+        for r in range(size):
+            if weight[r] != 0.0:
+                slope -= weight[r] * excess[r]
+        if abs(slope) < 0.1 * abs(before) or (slope < 0 and t >= longest):
+            return
+        if slope < 0:
+            low, at_low = t, slope
+        else:  # or not a number: somebody would have no price to pay at all
+            high, at_high = t, slope
+        if high == np.inf:
+            t = min(4 * t, longest)
+        elif np.isfinite(at_high):
+            t = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
+        else:
+            t = low + (high - low) * 0.9
+
+
+@_compile
 def solve(matrix, rhs):  # type: ignore[no-untyped-def]
     """A small linear system, by elimination; what a singular matrix leaves open is 0. Overwrites its arguments."""
     size = len(rhs)

@@ -2,8 +2,8 @@
 
 alpha finite: unknown are level prices `q_r = log v_r`. A user asks for `X_n = phi gamma / (sum_r D v^alpha)^(1/alpha)`
 tasks in all, less what it has elsewhere; prices make use equal capacity, or are zero. Newton on q, whose Jacobian
-does not depend on the scale of alpha; where a step does not help, each price in turn is solved for by bisection
-(the dual is convex and each use falls in its price, so that this always makes way).
+does not depend on the scale of alpha; where its step does not help, as it jumps over users that come in, a search
+along it (the dual is convex in v^alpha), and now and then each price in turn, by bisection.
 alpha = infinity: progressive filling, at most one round per resource.
 """
 
@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ._dual import fill_excess, how_wrong, one_price, solve
-from ._rescue import set_by_set, smoothed
+from ._dual import along, fill_excess, how_wrong, one_price, solve
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)
 
@@ -31,10 +30,17 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
     for n in range(count):
         for r in range(size):
             used[r] |= use[n, r] > 0
+    # A resource that was free last time is likely to be free now; without any price there is nothing to go by.
+    known = False
+    for r in range(size):
+        known |= used[r] and np.isfinite(q[r])
+    if known:
+        fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
+        known = np.isfinite(excess.sum())
     for r in range(size):
         if not used[r]:
             q[r] = -np.inf
-        elif not q[r] > -np.inf or q[r] == np.inf:
+        elif not known or np.isnan(q[r]) or q[r] == np.inf:
             q[r] = 0.0
     # A level at which the fullest resource is just full: Newton starts where somebody runs something.
     low, high = -np.inf, np.inf
@@ -64,14 +70,10 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
     fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
     wrong = how_wrong(excess, q)
     index = np.empty(size, np.int64)
+    failures = 0
     for turn in range(60):
         if wrong < 1e-13:
             break
-        if turn in (15, 40):
-            smoothed(alpha, log_gain, per_task, use, elsewhere, room, q, tasks)
-            fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
-            wrong = how_wrong(excess, q)
-            continue
         moved = False
         before = excess.copy()
         for r in range(size):
@@ -122,7 +124,14 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
                 wrong = now
                 break
             t *= 0.4
-        if not better:
+        if not better and free > 0 and np.isfinite(step.sum()):
+            failures += 1
+            trial[:] = 0.0
+            for a in range(free):
+                trial[index[a]] = step[a]
+            along(alpha, log_gain, per_task, use, elsewhere, room, q, trial, tasks, excess, jacobian)
+            wrong = how_wrong(excess, q)
+        if not better and failures % 4 == 0:
             for r in range(size):
                 if used[r]:
                     one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
@@ -131,8 +140,6 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
             if now > 0.9 * wrong and now < 1e-10:
                 break
             wrong = now
-    if wrong > 1e-11:
-        wrong = set_by_set(alpha, log_gain, per_task, use, elsewhere, room, used, q, tasks)
     fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
     over = 1 + max(excess.max(), 0.0)
     tasks /= over

@@ -52,28 +52,28 @@ class Network:
 
 def cyclic(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float, network: Network) -> Iterator[int]:
     """Gauss-Seidel: servers in turn, each knowing all that came before."""
-    sent = 0
+    sent, each = 0, int(neighbours(sweeps).sum())
     while True:
         sweeps.gauss_seidel(state, None, damping)
-        sent += int(neighbours(sweeps).sum())
+        sent += each
         yield sent
 
 
 def random(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float, network: Network) -> Iterator[int]:
     """Gauss-Seidel in a new random order every round."""
-    sent = 0
+    sent, each = 0, int(neighbours(sweeps).sum())
     while True:
         sweeps.gauss_seidel(state, rng.permutation(len(sweeps.method.row)), damping)
-        sent += int(neighbours(sweeps).sum())
+        sent += each
         yield sent
 
 
 def jacobi(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float, network: Network) -> Iterator[int]:
     """All servers at once, each moving a part of the way."""
-    sent = 0
+    sent, each = 0, int(neighbours(sweeps).sum())
     while True:
         sweeps.jacobi(state, damping)
-        sent += int(neighbours(sweeps).sum())
+        sent += each
         yield sent
 
 

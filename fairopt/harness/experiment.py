@@ -17,8 +17,10 @@ from ._toml import Document, Where, read
 #: What a cell may measure besides its row; the first three unless the file says otherwise.
 MEASURES = ("utilization", "convergence", "classes", "price_of_fairness", "tasks", "times")
 _USUAL = MEASURES[:3]
+#: What `fairopt tables` makes of an experiment: means over repetitions, or a table for each cluster.
+TABLES = ("means", "clusters")
 _RESIDUALS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-_TOP = {"title", "source", "about", "seed", "repetitions", "clusters", "grid", "smoke"}
+_TOP = {"title", "source", "about", "table", "seed", "repetitions", "clusters", "grid", "smoke"}
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Experiment:
     title: str
     source: str
     about: str
+    table: str
     seed: int
     repetitions: int
     clusters: tuple[Source, ...]
@@ -133,12 +136,15 @@ def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], 
         grids.append(
             _grid(document, ("grid", k), table | over, places | {key: (*inside, key) for key in over}, set(clusters))
         )
+    if data.get("table") == "clusters" and merged.get("repetitions", 1) != 1:
+        raise document.error(at("repetitions"), "a table of each cluster shows one draw; leave repetitions out")
     return Experiment(
         document.path.stem,
         document,
         _checked(document, ("title",), data.get("title"), _string, "a line of text"),
         _checked(document, ("source",), data.get("source", ""), _string, "a line of text"),
         _checked(document, ("about",), data.get("about", ""), _string, "text"),
+        _checked(document, ("table",), data.get("table", "means"), lambda value: value in TABLES, " or ".join(TABLES)),
         _checked(document, at("seed"), merged.get("seed", 1), _whole(0), "a whole number >= 0"),
         _checked(document, at("repetitions"), merged.get("repetitions", 1), _whole(1), "a whole number >= 1"),
         tuple(source for group in clusters.values() for source in group),

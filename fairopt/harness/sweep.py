@@ -135,11 +135,11 @@ def _compute(
     name, finished = planned.experiment.name, len(planned.cells) - len(planned.missing)
     bar = tqdm(total=len(planned.cells), initial=finished, desc=name, unit="cell", disable=not progress)
     try:
-        with bar, closing(execute(planned.missing, traces, threads)) as rows:  # type: ignore[type-var]
-            for row in rows:
-                store.write([row])
-                finished += 1
-                bar.update()
+        with bar, closing(execute(planned.missing, traces, threads)) as batches:  # type: ignore[type-var]
+            for rows in batches:
+                store.write(rows)
+                finished += len(rows)
+                bar.update(len(rows))
     except KeyboardInterrupt:
         raise Interrupted(
             f"interrupted: {finished} of {len(planned.cells)} cells of {name} are stored in {store.folder}; "

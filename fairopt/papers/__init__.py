@@ -12,7 +12,7 @@ items are those of the project's catalogue of everything that the papers state.
 from __future__ import annotations
 
 from ._check import check
-from ._claim import NOT_REPRODUCED, PAPER_IN_ERROR, REPRODUCED, Claim, Printed
+from ._claim import NOT_REPRODUCED, PAPER_IN_ERROR, REPRODUCED, Claim, Printed, show
 from ._instance import Instance
 from ._registry import claims, instance, instances
 
@@ -27,4 +27,5 @@ __all__ = [
     "claims",
     "instance",
     "instances",
+    "show",
 ]

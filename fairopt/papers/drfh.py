@@ -72,7 +72,7 @@ def _shared() -> tuple[Claim, ...]:
             ((5, 1), (1, 5)),
             Printed("5 and 1, 1 and 5", ((5, 1), (1, 5))),
         ),
-        naive("DRF per server: tasks", tasks("per-server-drf"), (6, 6), Printed("6 tasks each", (6, 6))),
+        naive("per-server DRF: tasks", tasks("per-server-drf"), (6, 6), Printed("6 tasks each", (6, 6))),
         naive(
             "DRFH gives everyone more than DRF per server",
             everyone_gains(tasks("drfh"), than=tasks("per-server-drf")),

@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from .means import means
+from .published import Table, mechanism_table, tables_of
 from .stored import Found, MissingCells, Results, interval
 from .tables import comparison, for_people, latex, write
 
-__all__ = ["Found", "MissingCells", "Results", "comparison", "for_people", "interval", "latex", "means", "write"]
+__all__ = [
+    "Found",
+    "MissingCells",
+    "Results",
+    "Table",
+    "comparison",
+    "for_people",
+    "interval",
+    "latex",
+    "means",
+    "mechanism_table",
+    "tables_of",
+    "write",
+]

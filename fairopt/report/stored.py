@@ -30,10 +30,12 @@ class Found:
 
     `cells` has one row per cell that gave numbers, in the order of the experiment; `experiment` and `cluster` are those
     of this experiment, whichever computed the cell first, and `alpha` is infinite for PS-DSF. `notes` say what
-    a reader must know: stand-ins for traces, cells that failed (left out) or missed their tolerance (kept).
+    a reader must know: stand-ins for traces, cells that failed (left out: they are in `failed`) or missed their
+    tolerance (kept).
     """
 
     cells: pd.DataFrame
+    failed: pd.DataFrame
     notes: tuple[str, ...]
     contents: Contents = field(repr=False)
 
@@ -67,9 +69,9 @@ class Results:
         Raises
         ------
         MissingCells
-            The store lacks some; the message names the sweep.
+            The store lacks some, or all of them failed; the message names the sweep.
         DataError
-            No such experiment; no result in any of its cells.
+            No such experiment.
         """
         name = str(experiment)
         if name not in self._found:
@@ -91,10 +93,11 @@ class Results:
         frame["cluster"] = [cell.cluster for cell in chosen]
         frame["alpha"] = frame["alpha"].where(frame["name"] != "ps-dsf", math.inf)
         notes = _notes(frame, chosen, f"{self._command(name)} --retry")
-        frame = frame[frame["status"] != "failed"].reset_index(drop=True)
+        bad = frame["status"] == "failed"
+        frame, failed = (part.reset_index(drop=True) for part in (frame[~bad], frame[bad]))
         if frame.empty:
-            raise DataError(f"every cell of {name} failed; see: fairopt results {name} --failed")
-        return Found(frame, notes, self._contents)
+            raise MissingCells(f"every cell of {name} failed; try again with: {self._command(name)} --retry")
+        return Found(frame, failed, notes, self._contents)
 
     def _command(self, name: str) -> str:
         where = "" if Path(self.store) == STORE else f" --store {self.store}"

@@ -24,9 +24,22 @@ from .sweeps import CELLS, keys_stored, parts, until
 def test_the_order_of_cells_does_not_matter(file: Path, serial: harness.Store, tmp_path: Path) -> None:
     store = harness.Store(tmp_path)
     cells = harness.cells(harness.load(file))
-    for row in executors.serial(cells[::-1], None, 1):
-        store.write([row])
+    for rows in executors.serial(cells[::-1], None, 1):
+        store.write(rows)
     assert store.read().same_as(serial.read()) == []
+
+
+def test_cells_sent_together_come_back_in_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a worker has is handed in after a quarter of a second; the other cells are given back, not kept waiting."""
+    cells = harness.cells(harness.load(file))
+    clock = iter([0.0, 0.1, 0.2, 0.3])
+    monkeypatch.setattr(executors.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(executors, "run", lambda cell, *_: {"key": cell.key})
+    rows, rest = executors.several(cells, None, 1)
+    assert [row["key"] for row in rows] == [cell.key for cell in cells[:3]]
+    assert rest == cells[3:]
+    assert [cell for batch in executors._batches(cells, 2) for cell in batch] == cells
+    assert {len(batch) for batch in executors._batches(cells * 20, 2)} == {16, len(cells) * 20 % 16}
 
 
 def test_processes_give_the_same_bits(file: Path, serial: harness.Store, tmp_path: Path) -> None:
@@ -42,7 +55,7 @@ def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: harne
     store = tmp_path / "store"
 
     def kill() -> None:
-        until(lambda: len(parts(store)) >= 5)
+        until(lambda: len(parts(store)) >= 3)
         os.kill(int(harness.Store(store).read().frame()["process"].iloc[0]), signal.SIGKILL)
 
     murder = threading.Thread(target=kill)

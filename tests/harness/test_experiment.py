@@ -76,6 +76,13 @@ BAD = [
     ('title = "T"\n', "", 1, "title: is missing"),
     ("repetitions = 2", "repetitions = 0", 2, "repetitions: is 0; it must be a whole number >= 1"),
     ("repetitions = 2", "repetition = 2", 2, "repetition: unknown key"),
+    ("repetitions = 2", "table = 2", 2, "table: is 2; it must be means or clusters"),
+    (
+        "repetitions = 2",
+        "repetitions = 2\ntable = 'clusters'",
+        2,
+        "repetitions: a table of each cluster shows one draw",
+    ),
     ('one = "paper:drf-4.1"', "one = 3", 5, "clusters.one: must be a table"),
     ('one = "paper:drf-4.1"', 'one = "paper:drf-9"', 5, "clusters.one: there is no instance 'drf-9'"),
     ('one = "paper:drf-4.1"', 'one = "nowhere"', 5, "clusters.one: there is no source 'nowhere'"),

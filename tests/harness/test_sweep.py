@@ -227,7 +227,7 @@ def test_two_sweeps_at_once_into_one_store(file: Path, serial: harness.Store, tm
                 process.kill()
                 process.communicate(timeout=30)
     assert [process.returncode for process in both] == [0, 0], said
-    assert all(out.startswith(f"{CELLS} cells in") for out, _ in said)
+    assert all(out.startswith(f"small: {CELLS} cells in") for out, _ in said)
     contents = store.read()
     assert not contents.damaged
     assert contents.same_as(serial.read()) == []

@@ -1,0 +1,102 @@
+"""The tables of an experiment: one per cluster with a row per mechanism, or one of means. From stored cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from .. import mechanisms, papers
+from ..harness.experiment import load
+from .means import means
+from .stored import Found, Results
+
+_SUMMARY = ("tasks", "min_share", "max_share")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, with the lines that belong below it."""
+
+    name: str
+    title: str
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def caption(self) -> str:
+        """Title and notes in one line."""
+        return ". ".join([self.title, *self.notes])
+
+
+def tables_of(experiment: str, results: Results) -> list[Table]:
+    """What `table` in the experiment's file asks for: `clusters`, one table of each, or `means` over repetitions.
+
+    Raises
+    ------
+    MissingCells
+        With the sweep that computes them.
+    """
+    chosen, found = load(experiment, results.smoke), results.of(experiment)
+    if chosen.table == "means":
+        title = f"{chosen.title}: means with 95% confidence intervals"
+        return [Table(chosen.name, title, means(found), found.notes)]
+    names = found.cells["cluster"].unique()  # one whose every cell failed has no table
+    return [_of_cluster(chosen.name, name, found) for name in names]
+
+
+def mechanism_table() -> Table:
+    """Every registered mechanism with its properties and source."""
+    rows = [
+        {"name": name, "mechanism": kind.title, "properties": kind.properties, "source": kind.source}
+        for name, kind in sorted(mechanisms.REGISTRY.items())
+    ]
+    return Table("mechanisms", "The mechanisms", pd.DataFrame(rows))
+
+
+def _of_cluster(experiment: str, cluster: str, found: Found) -> Table:
+    """A row per mechanism: tasks of every user if they are stored, else a summary; use; certificate, seconds."""
+    cells = found.cells[found.cells["cluster"] == cluster].set_index("key")
+    chosen = [mechanisms.parse(text)[0] for text in cells["mechanism"]]
+    frame = pd.DataFrame({"mechanism": [str(one) for one in chosen]}, index=cells.index)
+    instance = cells["source"].iloc[0].removeprefix("paper:") if cells["data"].iloc[0] == "paper" else ""
+    done = found.contents.long("allocated", cells.index)
+    if len(done):
+        users = done["user"].unique().tolist()
+        by_user = done.groupby(["key", "user"])["tasks"].sum().unstack()
+        frame = frame.join(by_user[users])
+        printed = [_printed(instance, one, len(users)) for one in chosen]
+        if any(printed):
+            frame["printed"] = printed
+    else:
+        frame = frame.join(cells[list(_SUMMARY)])
+    use = found.contents.long("use", cells.index)
+    use = use[use["class"] == "all"]
+    frame = frame.join(use.pivot(index="key", columns="resource", values="utilization")[use["resource"].unique()]
+                       .add_prefix("use_"))  # fmt: skip
+    frame = frame.join(cells[["jain", "certificate", "seconds"]])
+    notes = [f"{one}: {text}" for one, text in zip(frame["mechanism"], cells["notes"], strict=True) if text]
+    failed = found.failed[found.failed["cluster"] == cluster]
+    notes += [f"{mechanisms.parse(text)[0]}: {error}" for text, error in failed[["mechanism", "error"]].to_numpy()]
+    notes += [f"{name} misses its tolerance" for name in frame["mechanism"][cells["status"] == "missed"]]
+    return Table(f"{experiment}-{cluster}", _heading(instance, cells), frame.reset_index(drop=True), tuple(notes))
+
+
+def _heading(instance: str, cells: pd.DataFrame) -> str:
+    """What the cluster is: the paper's example, or where it was drawn from."""
+    first = cells.iloc[0]
+    if known := papers.instances().get(instance):
+        return f"{known.description} ({known.paper}, {known.where})"
+    return f"{first['about']}; {first['users']} users, {first['servers']} servers"
+
+
+def _printed(instance: str, mechanism: mechanisms.Mechanism, users: int) -> str:
+    """The tasks that a paper prints for its example, or nothing."""
+    starts = tuple(f"{name}: tasks".lower() for name in (mechanism.title, mechanism.name))
+    about = (claim for claim in papers.claims() if claim.instance == instance)
+    for claim in about:
+        if claim.printed is not None and claim.statement.lower().startswith(starts):
+            value = claim.printed.value
+            if isinstance(value, tuple) and len(value) == users:
+                return papers.show(value)
+    return ""

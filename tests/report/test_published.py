@@ -1,0 +1,121 @@
+"""Tables of single clusters and of means: from the store, with what papers print beside ours, in three formats."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fairopt import harness, report
+from fairopt.cli import main
+from fairopt.harness.experiment import known
+from fairopt.mechanisms import Mechanism
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny versions of what `fairopt sweep --for tables` computes."""
+    folder = tmp_path_factory.mktemp("tables") / "store"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("FAIROPT_TRACES", raising=False)
+        assert main(["sweep", "--for", "tables", "--smoke", "--store", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def reads_only(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No traces, and nothing may solve."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a table solves")
+
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    monkeypatch.setattr(Mechanism, "solve", refuse)
+
+
+@pytest.fixture
+def made(store: Path) -> dict[str, report.Table]:
+    """The comparison tables by their names."""
+    return {table.name: table for table in report.tables_of("comparison", report.Results(store, smoke=True))}
+
+
+def test_tasks_by_user_beside_what_the_paper_prints(made: dict[str, report.Table]) -> None:
+    frame = made["comparison-pf-fig1-variant"].frame.set_index("mechanism")
+    users = frame.columns[:4]
+    # PF 2.3 (catalogue item 33) and the closed form of item 34.
+    assert frame.loc["PS-DSF", users].tolist() == pytest.approx([2, 6, 32 / 3, 16 / 3], rel=1e-3)
+    assert frame.loc["DRFH", users].tolist() == pytest.approx([3, 3, 6.4, 6.4], rel=1e-5)
+    assert frame.loc["alphaPF-VDS(alpha=1)", users].tolist() == pytest.approx([2, 6, 96 / 7, 32 / 7], rel=1e-3)
+    assert (frame["certificate"] <= 1e-4).all()
+    assert frame["printed"].to_dict() == dict.fromkeys(frame.index, "") | {"PS-DSF": "(2, 6, 32/3, 16/3)"}
+    assert "pf-fig1" in made["comparison-pf-fig1-variant"].title
+    drf = made["comparison-drf-4-1"].frame.set_index("mechanism")["printed"]
+    assert drf[["DRF", "asset fairness", "CEEI"]].tolist() == ["(3, 2)", "(2.52, 2.16)", "(45/11, 18/11)"]
+    assert (drf.drop(["DRF", "asset fairness", "CEEI"]) == "").all()
+
+
+def test_drawn_clusters_are_summed_up_and_say_what_they_are(made: dict[str, report.Table], store: Path) -> None:
+    table = made["comparison-google"]
+    assert table.title.startswith("Google-like: 8 users, 50 servers")
+    frame = table.frame
+    assert frame["mechanism"].tolist() == ["DRFH", "TSF", "PS-DSF", "alphaPF-VDS(alpha=1)", "alphaPF-VDS(alpha=3)"]
+    assert frame["use_cpu"].between(0, 1 + 1e-9).all()
+    cells = report.Results(store, smoke=True).of("comparison").cells
+    assert frame["tasks"].tolist() == cells[cells["cluster"] == "google"]["tasks"].tolist()
+
+
+def test_every_experiment_is_listed_with_the_sweep_that_it_lacks(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tables", "--smoke", "--store", str(store), "--out", str(tmp_path / "out")]) == 0
+    written = {path.stem for path in (tmp_path / "out").iterdir()}
+    assert {"mechanisms", "comparison-bitbrains", "pf_table1-pareto", "drf_figures-thm4-lie"} <= written
+    captured = capsys.readouterr()
+    assert "alphaPF-VDS(alpha=3)" in captured.out
+    single = {name for name in known() if harness.load(name).table == "clusters"}
+    for name in set(known()) - single:
+        assert f"fairopt sweep {name} --smoke --store {store}" in captured.err
+    assert not any(f"sweep {name} " in captured.err for name in single)
+    assert main(["tables", "scaling", "comparison", "--smoke", "--store", str(store), "--out", str(tmp_path)]) == 1
+    assert (tmp_path / "comparison-google.csv").exists()  # what is there is made all the same
+    assert main(["tables", "--smoke", "--store", str(tmp_path / "none"), "--out", str(tmp_path)]) == 1
+
+
+def test_json_has_every_digit(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--json", "--smoke", "--store", str(store), "--out", str(tmp_path)]
+    assert main(["tables", "drfh_figures", *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)["drfh_figures-figure1"]
+    csv = pd.read_csv(tmp_path / "drfh_figures-figure1.csv")
+    assert [row["use_CPU"] for row in found] == csv["use_CPU"].tolist()
+
+
+def test_a_failed_mechanism_is_left_out_and_a_missed_tolerance_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # this one sweeps
+    path = tmp_path / "bad.toml"
+    path.write_text(
+        'title = "x"\ntable = "clusters"\nclusters.a = "paper:pf-fig1-variant"\n[[grid]]\nmechanisms = ["cmmf"]\n'
+        '[[grid]]\nmechanisms = "alphapf-vds"\nalphas = 3\nengines = "best-response"\nmax_rounds = 1\n'
+    )
+    harness.sweep(path, store=tmp_path / "store", progress=False)
+    results = report.Results(tmp_path / "store")
+    [table] = report.tables_of(str(path), results)
+    assert table.frame["mechanism"].tolist() == ["alphaPF-VDS(alpha=3)"]
+    assert table.notes[-1] == "alphaPF-VDS(alpha=3) misses its tolerance"
+    assert any("CMMF: DataError: " in note for note in table.notes)
+
+
+def test_written_tables_hold_the_same_rows(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"mechanism": ["a_b & c", "50%"], "use_cpu": [0.5, float("nan")], "certificate": [1e-9, 2e-7]})
+    paths = report.write(frame, tmp_path, "t", "A caption with 100% of $ and _")
+    assert [path.suffix for path in paths] == [".csv", ".md", ".tex"]
+    assert pd.read_csv(paths[0])["certificate"].tolist() == [1e-9, 2e-7]
+    markdown, latex = paths[1].read_text(), paths[2].read_text()
+    assert "| a_b & c" in markdown
+    assert "50.0%" in markdown
+    assert r"a\_b \& c & 50.0\% & 1.0e-09 \\" in latex
+    assert r"\toprule" in latex
+    assert r"100\% of \$ and \_" in latex
