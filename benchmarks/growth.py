@@ -33,8 +33,15 @@ VARIED: dict[str, tuple[float, ...]] = {
     "density": (0.03, 0.1, 0.3, 1.0),
 }
 ALPHAS = (0.2, 0.5, 0.9, 1.0, 1.1, 2.0, 3.0, 5.0, 8.0, 16.0, 64.0, math.inf)
-MECHANISMS = ("alphapf-vds(alpha=1)", "alphapf-vds(alpha=2)", "alphapf-vds(alpha=8)", "ps-dsf")
-MECHANISMS += ("alpha-fair(alpha=1)", "alpha-fair(alpha=3)", "drfh")
+MECHANISMS = (
+    "alphapf-vds(alpha=1)",
+    "alphapf-vds(alpha=2)",
+    "alphapf-vds(alpha=8)",
+    "ps-dsf",
+    "alpha-fair(alpha=1)",
+    "alpha-fair(alpha=3)",
+    "drfh",
+)
 
 
 def lognormal(size: dict[str, float], rng: np.random.Generator) -> fo.Cluster:

@@ -74,7 +74,7 @@ def ipx(cluster: fo.Cluster) -> dict[str, object]:
     model.row_upper_ = np.append(np.ones(polytope.use.shape[0]), np.zeros(users))
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
-    solver = highspy.Highs()
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in (("solver", "ipx"), ("run_crossover", "off"), ("threads", 1), ("output_flag", False)):
         solver.setOptionValue(option, value)
     solver.passModel(model)

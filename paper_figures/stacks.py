@@ -43,7 +43,7 @@ def tasks(found: Found, cluster: str, mechanism: str) -> Numbers:
     table = found.long("allocated")
     of = table[(table["cluster"] == cluster) & (table["mechanism"] == mechanism)]
     wide = of.pivot(index="user", columns="server", values="tasks")
-    return wide.loc[of["user"].unique(), of["server"].unique()].to_numpy()
+    return np.asarray(wide.loc[of["user"].unique(), of["server"].unique()], dtype=float)
 
 
 def has(found: Found, mechanism: str) -> bool:
@@ -66,7 +66,10 @@ def pooled(instance: str, label: str, ours: Numbers, theirs: Numbers | None = No
 
 def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = False) -> None:
     """The bars; what the paper prints is a diamond at the top of each user's part. `half`: a line at one half."""
-    left, middles, places, names = 0.0, [], [], []
+    left = 0.0
+    middles: list[float] = []
+    places: list[float] = []
+    names: list[str] = []
     for case in cases:
         x = left + np.arange(len(case.bars))
         bottom = np.zeros(len(x))

@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike, NDArray
 
 from fairopt._plot import Picture
@@ -53,7 +54,7 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 def new(
     width: float, height: float, rows: int = 1, columns: int = 1, *, stack: bool = False, **more: Any
-) -> tuple[Figure, NDArray[np.object_]]:
+) -> tuple[Figure, NDArray[Any]]:
     """A figure of that many inches, and its axes as a table; it belongs to no window.
 
     `stack`: a row of panels that is wider than one column stands in one, panel above panel, if there is only one.
@@ -62,8 +63,8 @@ def new(
     if stack:
         more.pop("width_ratios", None)
         height *= columns * 0.85
-    figure = Picture(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, hspace=0.04, wspace=0.03)
+    layout = ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03, hspace=0.04, wspace=0.03)
+    figure = Picture(figsize=(width, height), layout=layout)
     table = figure.subplots(*((columns, rows) if stack else (rows, columns)), squeeze=False, **more)
     return figure, table.reshape(rows, columns)
 
@@ -95,7 +96,8 @@ def at_alpha(alpha: ArrayLike) -> NDArray[np.float64]:
 
 def alpha_axis(axes: Axes, label: bool = True) -> None:
     """Ticks of the axis from 0 to infinity."""
-    wide = axes.get_figure().get_figwidth() >= NARROW
+    figure = axes.get_figure()
+    wide = isinstance(figure, Figure) and figure.get_figwidth() >= NARROW
     ticks = (0, 0.5, 1, 2, 3, 8, math.inf) if wide else (0, 1, 3, math.inf)
     axes.set_xticks(at_alpha(ticks), ["∞" if math.isinf(tick) else f"{tick:g}" for tick in ticks])
     axes.set_xlim(-0.03, 1.03)
