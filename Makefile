@@ -53,6 +53,8 @@ $(VENV)/dev-ready: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@ $(VENV)/run-ready
 
-# What was computed (results) stays: it may have taken days.
+# What was computed (results) stays: it may have taken days. Compiled loops go: numba does not see that what another file
+# gives them has changed.
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	find fairopt -name '*.nb[ic]' -delete
