@@ -9,13 +9,15 @@ import pytest
 from numpy.typing import NDArray
 
 from fairopt.cluster import Cluster
-from fairopt.criteria import Criterion
+from fairopt.criteria import Criterion, criterion
 from fairopt.engines._filling import fill
 from fairopt.game._response import respond
+from fairopt.game.dynamics import best_response
 from fairopt.game.equations import Equations
 from fairopt.game.server_problem import ServerProblem
 from fairopt.mechanisms import get
 from fairopt.polytope import Polytope
+from fairopt.workloads import open_source
 
 Array = NDArray[np.float64]
 
@@ -115,6 +117,28 @@ def test_many_users_at_the_edge(alpha: float) -> None:
         tasks, q = server.respond(alpha)
         assert server.wrong <= 1e-11
         check(server, alpha, tasks, q)
+
+
+def test_a_dense_game_in_its_middle() -> None:
+    """After 150 rounds few of 100 users are in on any server: one of the 20 was once solved to 2e-4 only."""
+    rng = np.random.default_rng(np.random.SeedSequence([1, 2]))
+    cluster = open_source("lognormal?users=100&servers=20", rng=rng).cluster
+    found = best_response(cluster, 3.0, max_rounds=150, throw=False)
+    assert found.trace is not None
+    rule = criterion(cluster, 1 / cluster.gamma, 3.0, "game")
+    polytope = Polytope(cluster, rule.limits(cluster))
+    method = Equations(polytope, rule.weight, 3.0)
+    mine = polytope.fractions(found.tasks) * method.gamma
+    total = np.add.reduceat(mine, method.start[:-1])
+    for i in range(20):
+        here = np.flatnonzero(polytope.pair_server == i)
+        there = total[polytope.pair_user[here]] - mine[here]
+        server = Server(
+            np.exp(method.log_gain[here]), method.gamma[here], method.use[here], there, np.full(len(here), np.inf)
+        )
+        tasks, q = server.respond(3.0)
+        assert server.wrong <= 1e-11
+        check(server, 3.0, tasks, q)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
