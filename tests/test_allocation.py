@@ -12,8 +12,8 @@ from strategies import clusters
 
 from fairopt.allocation import Allocation
 from fairopt.cluster import Cluster
-from fairopt.errors import CertificateError
-from fairopt.mechanisms import get
+from fairopt.errors import CertificateError, SolverError
+from fairopt.mechanisms import _base, get
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
 FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
@@ -161,3 +161,14 @@ def test_anything_can_be_shown(cluster: Cluster) -> None:
     assert len(found.to_frame()) == cluster.shape[0]
     assert np.isfinite(found.dominant_shares).all()
     assert set(found.summary()) >= {"tasks", "min_share", "jain", "certificate"}
+
+
+def test_large_clusters_are_not_given_to_an_engine_that_would_take_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
+    monkeypatch.setattr(_base, "_LARGE", 5)
+    found = get("drfh").solve(cluster, 1e-300, throw=False)
+    assert found.stats.engine == "native"
+    assert any("engine='declarative'" in note for note in found.notes)
+    with pytest.raises(SolverError):
+        get("drfh").solve(cluster, 1e-300)
+    assert get("drfh").solve(cluster, 1e-6).notes == ()

@@ -29,6 +29,9 @@ Array = NDArray[np.float64]
 #: Missing the tolerance by this factor is not a matter of accuracy.
 _GROSS = 1e4
 
+#: With more usable pairs than this another engine would take hours, if not all memory.
+_LARGE = 300_000
+
 #: Parameters that a mechanism's label always shows.
 _SHOWN = ("alpha", "beta")
 
@@ -178,6 +181,9 @@ class Mechanism(ABC):
             except SolverError as error:
                 failure = error
             if residual <= tol:
+                break
+            if best is not None and name != engines[-1] and np.count_nonzero(merging.cluster.eligible) > _LARGE:
+                notes += (f"no other engine was tried on so large a cluster; engine={engines[-1]!r} does",)
                 break
         if best is not None and answered != engines[0]:
             notes += (f"the {engines[0]} engine did not reach the tolerance: this is the {answered} one's answer",)
