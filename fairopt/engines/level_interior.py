@@ -29,7 +29,7 @@ _MANY, _CHEAPEST, _RANDOM, _ENTERING = 40, 8, 12, 8
 _NEAR, _LEAST, _LOOSE = 30.0, 0.1, 0.1
 #: A corrector must lengthen the step by this much.
 _MORE = 0.01
-_MAX_STEPS, _CORRECTORS, _BALANCING = 100, 8, 15
+_MAX_STEPS, _CORRECTORS, _BALANCING = 200, 8, 15
 #: Above this gap an answer is no answer.
 _WRONG = 1e-4
 #: Most pairs for which a simplex method is tried.
