@@ -175,7 +175,7 @@ class Point:
 
     def step(self, gap: float) -> float:
         """Predictor, corrector and centring correctors; returns the shorter of the two step lengths."""
-        mu, refine = self.mu, 1 if gap > 1e-6 else 2
+        mu = self.mu
         newton = Newton(self)
         yz, lw, pv = self.y * self.z, np.where(self.row, self.lam * self.w, 0.0), self.p * self.v
         aim = newton.direction(-yz, -lw, -pv)
@@ -198,7 +198,7 @@ class Point:
                 break
             steps = other
             primal, dual = longer
-        steps = newton.refined(steps, refine)
+        steps = newton.refined(steps)
         primal, dual = self._longest(steps)
         back = min(max(0.9, 1 - gap), 0.99995) if min(primal, dual) > 0.9 else 0.9
         primal, dual = back * primal, back * dual

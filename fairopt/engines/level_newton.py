@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _TINY = 1e-300
+#: Most refinements of a step, and which part of what was wrong each must not exceed.
+_REFINEMENTS, _CLOSER = 4, 0.5
 
 
 class Steps(NamedTuple):
@@ -61,14 +63,20 @@ class Newton:
         users, rows = np.zeros(len(rv)), np.zeros(rw.shape)
         return _sum(steps, self._once(ry, rw, rv, np.zeros(len(ry)), users, rows, 0.0))
 
-    def refined(self, steps: Steps, times: int) -> Steps:
+    def refined(self, steps: Steps) -> Steps:
         """Steps without what rounding left of the residuals."""
         at = self.at
         nothing = np.zeros(len(steps.y)), np.zeros(at.row.shape), np.zeros(len(at.p)), np.zeros(len(steps.y))
-        for _ in range(times):
+        before = np.inf
+        for _ in range(_REFINEMENTS):
             short = at.short + steps.sums - at.tau * steps.t - steps.v
             excess = np.where(at.row, at.excess - steps.use - steps.w, 0.0)
-            steps = _sum(steps, self._once(*nothing, short, excess, at.sum - float(at.tau @ steps.p)))
+            rest = at.sum - float(at.tau @ steps.p)
+            size = max(float(np.abs(short).max()), float(np.abs(excess).max()), abs(rest))
+            if not size < _CLOSER * before:
+                break
+            before = size
+            steps = _sum(steps, self._once(*nothing, short, excess, rest))
         return steps
 
     def _once(self, ry: Array, rw: Array, rv: Array, dual: Array, short: Array, excess: Array, rest: float) -> Steps:
