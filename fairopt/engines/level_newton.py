@@ -67,15 +67,15 @@ class Newton:
         """Steps without what rounding left of the residuals."""
         at = self.at
         nothing = np.zeros(len(steps.y)), np.zeros(at.row.shape), np.zeros(len(at.p)), np.zeros(len(steps.y))
-        before = np.inf
+        before, best = np.inf, steps
         for _ in range(_REFINEMENTS):
             short = at.short + steps.sums - at.tau * steps.t - steps.v
             excess = np.where(at.row, at.excess - steps.use - steps.w, 0.0)
             rest = at.sum - float(at.tau @ steps.p)
             size = max(float(np.abs(short).max()), float(np.abs(excess).max()), abs(rest))
             if not size < _CLOSER * before:
-                break
-            before = size
+                return steps if size < before else best
+            before, best = size, steps
             steps = _sum(steps, self._once(*nothing, short, excess, rest))
         return steps
 

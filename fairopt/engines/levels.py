@@ -29,6 +29,8 @@ Mask = NDArray[np.bool_]
 
 #: By how much more than needed earlier prices keep dropped pairs out.
 _MARGIN = 1.001
+#: Whose rise is bounded nearly as well as that of the best bounded, is frozen with it.
+_WEAKER = 10.0
 #: A level bounded no better than this is not known at all.
 _WORST = 1e-2
 
@@ -128,11 +130,15 @@ class Levels:
         self.gap = max(self.gap, found.gap)
         here = found.low * unit
         floor = np.where(found.problem.rising, here, found.problem.floor * unit)
-        need = found.gap / self.freeze
-        proved = found.problem.rising & (found.worth >= need)
         stopped = block.rising & ~found.problem.rising
-        if not (proved.any() or stopped.any()):
-            raise SolverError("nobody could be proved to be unable to rise")
+        freeze, most = self.freeze, found.worth[found.problem.rising].max(initial=0.0)
+        if not stopped.any() and most * freeze < found.gap:
+            # Nobody is proved to stand still so well: those who stand best do, and the certificate will say how well.
+            freeze = _WEAKER * found.gap / most if most > 0 else np.inf
+            if freeze > _WORST:
+                raise SolverError("nobody could be proved to be unable to rise")
+        need = found.gap / freeze
+        proved = found.problem.rising & (found.worth >= need)
         rising = found.problem.rising & ~proved
         cost = (use * unit * found.prices[server]).sum(axis=1)
         surplus = cost - found.worth[user]
