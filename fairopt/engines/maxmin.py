@@ -16,7 +16,7 @@ from .declarative import Solution
 from .filling import filled
 from .levels import Levels
 
-#: How small a rise must be to freeze a user, as parts of the tolerance, in turn; the first only for more pairs than that.
+#: How small a rise must be to freeze a user, as parts of the tolerance: in turn; beyond so many pairs the first alone.
 _FREEZE, _LARGE = (1e-2, 1e-1), 300_000
 
 
