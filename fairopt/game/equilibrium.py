@@ -20,6 +20,7 @@ from ..engines.declarative import Solution
 from ..polytope import Polytope
 from . import alone
 from ._quiet import quiet
+from .canonical import canonical
 from .equations import Equations, Point
 from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
 from .limit import limit
@@ -42,25 +43,39 @@ _FEW = 120
 def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity]."""
     begun = time.perf_counter()
+    if np.isinf(criterion.alpha):
+        yield from _psdsf(cluster, criterion, tol)
+        return
     polytope = Polytope(cluster, criterion.limits(cluster))
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
         return
     build = time.perf_counter() - begun
-    weight = criterion.weight[polytope.users]
-    if np.isinf(criterion.alpha):
-        found = limit(polytope, weight, tol)
-    else:
-        if criterion.alpha == 1 and warm is None:
-            yield from _program(cluster, criterion, tol)
-        method = Equations(polytope, weight, criterion.alpha)
-        fits = (
-            isinstance(warm, Point) and warm.tasks.shape == method.gamma.shape and warm.idle.shape == method.row.shape
-        )
-        found = equilibria(method, tol, warm if fits else None)  # type: ignore[arg-type]
-    for method, answer in found:
+    if criterion.alpha == 1 and warm is None:
+        yield from _program(cluster, criterion, tol)
+    method = Equations(polytope, criterion.weight[polytope.users], criterion.alpha)
+    fits = isinstance(warm, Point) and warm.tasks.shape == method.gamma.shape and warm.idle.shape == method.row.shape
+    for _, answer in equilibria(method, tol, warm if fits else None):  # type: ignore[arg-type]
         seconds = time.perf_counter() - begun - build
         yield solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
+
+
+def _psdsf(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
+    """alpha = infinity, in an order that does not depend on the given one: the answer may be one of many."""
+    begun = time.perf_counter()
+    users, servers = canonical(cluster)
+    ordered = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
+    polytope = Polytope(ordered, criterion.limits(cluster)[users])
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
+        return
+    build = time.perf_counter() - begun
+    for method, answer in limit(polytope, criterion.weight[users][polytope.users], tol):
+        seconds = time.perf_counter() - begun - build
+        found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
+        tasks = np.empty_like(found.tasks)
+        tasks[np.ix_(users, servers)] = found.tasks
+        yield replace(found, tasks=tasks)
 
 
 def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:

@@ -56,3 +56,18 @@ def test_order_and_units_do_not_matter(seed: int) -> None:
         np.testing.assert_allclose(other.user_tasks, answer.user_tasks[users], rtol=3e-6)
     assert answer.certificate.passes(1e-6)
     assert other.certificate.passes(1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_however_the_cluster_is_written_down(seed: int) -> None:
+    """Small integers: one PS-DSF allocation of many, but always the same one."""
+    rng = np.random.default_rng(seed)
+    demand = rng.integers(0, 3, (12, 3)).astype(float)
+    demand[~demand.any(axis=1), 0] = 1.0
+    cluster = fo.Cluster(10.0 * rng.integers(1, 5, (5, 3)), demand, eligible=rng.random((12, 5)) < 0.8)
+    first = fo.PSDSF().solve(cluster, throw=False).tasks
+    for _ in range(3):
+        users, servers = rng.permutation(12), rng.permutation(5)
+        moved = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
+        again = fo.PSDSF().solve(moved, throw=False).tasks
+        np.testing.assert_allclose(again.sum(axis=1), first.sum(axis=1)[users], rtol=1e-9, atol=1e-12)

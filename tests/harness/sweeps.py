@@ -40,10 +40,17 @@ max_rounds = 60
 CELLS = 13 * 5 + 12 * 2 + 4 * 2
 
 
+#: Ctrl-C counts, even where the tests themselves run in the background and do not hear it.
+START = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "runpy.run_module('fairopt.cli', run_name='__main__', alter_sys=True)"
+)
+
+
 def command(*arguments: object, **more: object) -> subprocess.Popen[str]:
     """`fairopt ...` in a session of its own, as a terminal would start it."""
     return subprocess.Popen(
-        [sys.executable, "-m", "fairopt.cli", *map(str, arguments)],
+        [sys.executable, "-c", START, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
