@@ -29,8 +29,8 @@ Mask = NDArray[np.bool_]
 
 #: By how much more than needed earlier prices keep dropped pairs out.
 _MARGIN = 1.001
-#: Whose rise is bounded nearly as well as that of the best bounded, is frozen with it.
-_WEAKER = 10.0
+#: By how much frozen users may rise where nobody is proved to stand still any better.
+_WEAKER = 1e-3
 #: A level bounded no better than this is not known at all.
 _WORST = 1e-2
 
@@ -133,8 +133,8 @@ class Levels:
         stopped = block.rising & ~found.problem.rising
         freeze, most = self.freeze, found.worth[found.problem.rising].max(initial=0.0)
         if not stopped.any() and most * freeze < found.gap:
-            # Nobody is proved to stand still so well: those who stand best do, and the certificate will say how well.
-            freeze = _WEAKER * found.gap / most if most > 0 else np.inf
+            # Nobody is proved to stand still so well: those who do less well are, and the certificate will say how well.
+            freeze = max(_WEAKER, found.gap / most) if most > 0 else np.inf
             if freeze > _WORST:
                 raise SolverError("nobody could be proved to be unable to rise")
         need = found.gap / freeze
