@@ -133,7 +133,7 @@ class Levels:
         stopped = block.rising & ~found.problem.rising
         freeze, most = self.freeze, found.worth[found.problem.rising].max(initial=0.0)
         if not stopped.any() and most * freeze < found.gap:
-            # Nobody is proved to stand still so well: those who do less well are, and the certificate will say how well.
+            # Nobody is proved to stand still so well: those who do less well are; the certificate will say how well.
             freeze = max(_WEAKER, found.gap / most) if most > 0 else np.inf
             if freeze > _WORST:
                 raise SolverError("nobody could be proved to be unable to rise")
