@@ -3,7 +3,8 @@
 x is the lexicographic optimum over a convex set iff that holds for every user, re-shuffling over servers
 allowed. Prices prove it by arithmetic alone, see `proved`: hints from whoever made x, one set of prices per level or
 one for all. For users whom the hints do not hold, one linear program per distinct level: `max sum of relative rises`
-of the users at that level, while all at or below it keep theirs; its duals are such prices.
+of the users at that level, while all at or below it keep theirs; its duals are such prices. Where there are too many
+pairs for that, what the hints prove is what is known.
 With one server no program is needed: see `bottleneck`.
 """
 
@@ -23,6 +24,8 @@ Array = NDArray[np.float64]
 SAME_LEVEL = 1e-7
 #: Users whom a hint holds to this are not asked about again in a linear program.
 _ENOUGH = 1e-6
+#: With more pairs than this a linear program would take hours, if not all memory.
+_LARGE = 300_000
 
 
 def lexicographic_rise(
@@ -49,7 +52,7 @@ def lexicographic_rise(
     for group in groups:
         width = float(level[group].max() / level[group].min()) - 1
         hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > _ENOUGH)]
-        if len(hungry):
+        if len(hungry) and (prices is None or len(polytope.gamma) <= _LARGE):
             alone = False
             keep = np.flatnonzero(level <= level[group].max())
             rise[hungry] = np.minimum(rise[hungry], _rise(polytope, x, keep, hungry))

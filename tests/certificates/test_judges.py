@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import clusters, plain_clusters
 
-from fairopt.certificates import Certificate, feasibility, judge
+from fairopt.certificates import Certificate, feasibility, judge, leximin
 from fairopt.cluster import Cluster
 from fairopt.criteria import Criterion
 from fairopt.mechanisms import GameMechanism, Mechanism, get
@@ -518,3 +518,15 @@ def test_exploitability_needs_no_prices(alpha: float) -> None:
             assert 1e-4 < mechanism.certify(shared, moved)[0].optimality < 10
             judged += 1
     assert judged >= 6
+
+
+def test_large_clusters_are_judged_by_hints_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What prices prove is an upper bound; a linear program, where it is too large, is not asked for a better one."""
+    cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
+    solved = get("drfh").solve(cluster)
+    rough = np.asarray(solved.prices) * np.array([[1.0, 1.3], [1.1, 1.0]])
+    exactly = judge(cluster, solved.tasks, solved.criterion, rough)[0].residual
+    monkeypatch.setattr(leximin, "_LARGE", 3)
+    monkeypatch.setattr(leximin._linear, "maximise", None)  # calling it would be an error
+    roughly = judge(cluster, solved.tasks, solved.criterion, rough)[0].residual
+    assert exactly < 1e-6 < roughly < np.inf
