@@ -69,7 +69,10 @@ class Stage:
 
 
 class Levels:
-    """Solves; `amount` (pairs,) in units of level, `level` (users,), and the stages' prices."""
+    """Solves; `amount` (pairs,) in units of level, `level` (users,), and the stages' prices.
+
+    `loose`: somebody was frozen with a weaker proof than asked for.
+    """
 
     def __init__(self, polytope: Polytope, criterion: Criterion, freeze: float = 1e-8) -> None:
         own = criterion.restrict(polytope.users)
@@ -82,7 +85,7 @@ class Levels:
         self.amount: Array = np.zeros(len(polytope.gamma))
         self.pieces: list[Piece] = []
         self.stages: list[Stage] = []
-        self.steps, self.gap = 0, 0.0
+        self.steps, self.gap, self.loose = 0, 0.0, False
         self.rng = np.random.default_rng(0)
         everything = Block(np.arange(count), np.arange(len(self.amount)), np.ones(count, bool), np.zeros(count))
         waiting = list(self._parts(everything))
@@ -134,7 +137,7 @@ class Levels:
         freeze, most = self.freeze, found.worth[found.problem.rising].max(initial=0.0)
         if not stopped.any() and most * freeze < found.gap:
             # Nobody is proved to stand still so well: those who do less well are; the certificate will say how well.
-            freeze = max(_WEAKER, found.gap / most) if most > 0 else np.inf
+            freeze, self.loose = max(_WEAKER, found.gap / most) if most > 0 else np.inf, True
             if freeze > _WORST:
                 raise SolverError("nobody could be proved to be unable to rise")
         need = found.gap / freeze

@@ -41,5 +41,6 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[So
                     tasks, prices = levels.tasks(), levels.prices()
             except SolverError:
                 continue
-            run = convex.Run("interior point", "converged", 0.0, time.perf_counter() - start, levels.gap)
-            yield Solution(tasks, prices, "native", (run,), build, levels.steps, "converged")
+            status = "frozen with weak proofs" if levels.loose else "converged"
+            run = convex.Run("interior point", status, 0.0, time.perf_counter() - start, levels.gap)
+            yield Solution(tasks, prices, "native", (run,), build, levels.steps, status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from strategies import clusters, integer_clusters
 
 from fairopt.certificates import _linear, judge
 from fairopt.cluster import Cluster
-from fairopt.engines import filling, level, level_interior, native
+from fairopt.engines import filling, level, level_interior, levels, native
 from fairopt.engines.levels import Levels
 from fairopt.mechanisms import Mechanism, get
 from fairopt.polytope import Polytope
@@ -240,3 +241,18 @@ def test_a_bound_knows_how_much_of_large_prices_cancels() -> None:
     for huge in 10.0 ** np.arange(0, 25):
         high, _ = level.bound(problem, np.array([[0.3, huge]]))
         assert high >= 2.0  # the level that the other user can have
+
+
+def test_an_answer_with_weak_proofs_is_given_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A level known to 1e-5 only proves nobody to stand still to the tolerance: flagged, but not nothing."""
+
+    def vague(*given: object) -> level.Found:
+        found = level_interior.highest(*given)  # type: ignore[arg-type]
+        assert found is not None
+        return replace(found, high=found.low * (1 + 1e-5), amount=found.amount * (1 - 1e-5), low=found.low * (1 - 1e-5))
+
+    monkeypatch.setattr(levels, "highest", vague)
+    found = get("drfh").solve(NESTED, engine="native", throw=False)
+    assert found.stats.status == "frozen with weak proofs"
+    assert found.flagged
+    assert 1e-6 < found.certificate.residual < 1e-2
