@@ -25,6 +25,17 @@ def cheapest(start, server, use, prices, result):  # type: ignore[no-untyped-def
 
 
 @_compile
+def inside(server, use, load, amount, result):  # type: ignore[no-untyped-def]
+    """result[k] = amount[k], less where a resource that the pair uses is loaded by more than 1."""
+    for k in range(len(server)):
+        most = 1.0
+        for r in range(use.shape[1]):
+            if use[k, r] > 0.0:
+                most = max(most, load[server[k], r])
+        result[k] = amount[k] / most
+
+
+@_compile
 def enter(start, server, use, prices, most_cost, most, active):  # type: ignore[no-untyped-def]
     """Mark up to `most` pairs per user that cost less than `most_cost[n]`, the cheapest first; how many in all."""
     found = 0

@@ -79,7 +79,7 @@ class Newton:
             q.per_task,
             self.slope,
             np.where(q.row, at.idle / np.where(q.row, at.price, 1.0), 1.0),
-            least=0.0 if self.mu > _SPARSE else _LEAST_WEIGHT,
+            least=(0.0 if self.mu > _SPARSE else _LEAST_WEIGHT) * self.slope,
             single=self.single,
         )
 

@@ -11,6 +11,7 @@ prices lambda of whole capacities and `p_n` the least cost of a pair of n, any f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -95,17 +96,25 @@ def bound(problem: Level, prices: Array) -> tuple[float, Array]:
     return (paid - held + rounding) / total if total > 0 else np.inf, worth
 
 
-def judged(problem: Level, pairs: Index | None, amount: Array, prices: Array, steps: int = 0) -> Found:
-    """The point scaled back until it is feasible, and what it and the prices prove."""
-    from . import _pairs
+class Taken(NamedTuple):
+    """Pairs that take part, and what `Level` has of them."""
 
-    server, use = problem.server, problem.use
-    start = problem.start
-    if pairs is not None:
-        start, server, use = np.searchsorted(pairs, start), server[pairs], use[pairs]
-    take = np.zeros_like(prices)
-    _pairs.used(server, use, amount, take)
-    amount = amount / np.where(use > 0, np.maximum(take, 1.0)[server], 1.0).max(axis=1)
+    pairs: Index | None  # None: all
+    start: Index
+    server: Index
+    use: Array
+
+
+def judged(problem: Level, taken: Taken, amount: Array, prices: Array, steps: int = 0) -> Found:
+    """The point scaled back until it is feasible, and what it and the prices prove."""
+    from . import _columns, _pairs
+
+    pairs, start, server, use = taken
+    load = np.zeros_like(prices)
+    _pairs.used(server, use, amount, load)
+    inside = np.empty(len(amount))
+    _columns.inside(server, use, load, amount, inside)
+    amount = inside
     have = np.add.reduceat(amount, start[:-1])
     low = float(have[problem.rising].min(initial=np.inf))
     held = ~problem.rising & (problem.floor > 0)
@@ -145,7 +154,8 @@ def by_simplex(problem: Level) -> Found | None:
         if result.status != 0:
             return None
         prices = np.maximum(-result.ineqlin.marginals[:size], 0.0).reshape(problem.servers, resources)
-        found = judged(problem, None, np.maximum(result.x[:count], 0.0), prices)
+        everything = Taken(None, problem.start, problem.server, problem.use)
+        found = judged(problem, everything, np.maximum(result.x[:count], 0.0), prices)
         after = problem.stopped(found.low)
         if (after.rising == problem.rising).all():
             return found

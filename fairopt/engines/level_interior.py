@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .level import LEAST_GAP, Found, Level, bound, by_simplex, everyone_stopped, judged
+from .level import LEAST_GAP, Found, Level, Taken, bound, by_simplex, everyone_stopped, judged
 from .level_newton import Newton, Steps
 
 Array = NDArray[np.float64]
@@ -27,6 +27,8 @@ _MANY, _CHEAPEST, _RANDOM, _ENTERING = 40, 8, 12, 8
 #: A pair comes in when it would carry more than about one part in so many of its user's level. Above the gap _LOOSE its
 #: product is at least _LEAST of the average, even where capacities leave no room for that.
 _NEAR, _LEAST, _LOOSE = 30.0, 0.1, 0.1
+#: What refined steps may leave, relative to the gap.
+_SHARP = 1e-2
 #: A corrector must lengthen the step by this much.
 _MORE = 0.01
 _MAX_STEPS, _CORRECTORS, _BALANCING = 200, 8, 15
@@ -88,6 +90,7 @@ class Point:
         for r in range(resources):
             self.row[problem.server[problem.use[:, r] > 0], r] = True
         self.lam: Array = self.row.astype(float)
+        self.rough = True
         worth = bound(problem, self.lam)[1]
         self.active: Mask = np.ones(len(problem.server), dtype=bool)
         if len(problem.server) > _MANY * users:
@@ -113,6 +116,8 @@ class Point:
         self.start = np.searchsorted(self.at, q.start)
         self.user: Index = np.repeat(np.arange(len(q.rising)), np.diff(self.start))
         self.server, self.use = q.server[self.at], q.use[self.at]
+        everything = len(self.at) == len(q.server)
+        self.taken = Taken(None if everything else self.at, self.start, self.server, self.use)
 
     def _begin(self, worth: Array) -> None:
         """Strictly feasible, but for the held: equal prices of whole capacities, and loads about balanced."""
@@ -171,12 +176,12 @@ class Point:
 
     def found(self, steps: int) -> Found:
         """The point made feasible, and what its prices prove."""
-        return judged(self.problem, None if self.active.all() else self.at, self.y, self.lam, steps)
+        return judged(self.problem, self.taken, self.y, self.lam, steps)
 
     def step(self, gap: float) -> float:
         """Predictor, corrector and centring correctors; returns the shorter of the two step lengths."""
         mu = self.mu
-        newton = Newton(self)
+        newton = Newton(self, self.rough)
         yz, lw, pv = self.y * self.z, np.where(self.row, self.lam * self.w, 0.0), self.p * self.v
         aim = newton.direction(-yz, -lw, -pv)
         primal, dual = self._longest(aim)
@@ -198,7 +203,8 @@ class Point:
                 break
             steps = other
             primal, dual = longer
-        steps = newton.refined(steps)
+        steps = newton.refined(steps, _SHARP * gap)
+        self.rough = newton.rough
         primal, dual = self._longest(steps)
         back = min(max(0.9, 1 - gap), 0.99995) if min(primal, dual) > 0.9 else 0.9
         primal, dual = back * primal, back * dual
@@ -224,7 +230,7 @@ class Point:
 
     def take_in(self, gap: float) -> None:
         """Cheap pairs that were left out come in with little, in a way that keeps the equations."""
-        from . import _columns
+        from . import _columns, _pairs
 
         q, mu = self.problem, self.mu
         near = _NEAR * mu / np.maximum(self.have, _TINY)
@@ -235,22 +241,28 @@ class Point:
         place = np.searchsorted(self.at, old)
         new = np.ones(len(self.at), dtype=bool)
         new[place] = False
+        new = np.flatnonzero(new)
+        user, server, use = self.user[new], self.server[new], self.use[new]
         # A user's worth falls below what its new pairs cost.
         cost = self.cost(self.lam)
-        least = np.minimum.reduceat(np.where(new, cost - (0.1 * near)[self.user], np.inf), self.start[:-1])
-        worth = np.maximum(np.minimum(least, self.p), 0.5 * np.minimum.reduceat(cost, self.start[:-1]))
-        self.z = np.maximum(cost - worth[self.user], _TINY)
+        worth = self.p.copy()
+        np.minimum.at(worth, user, cost[new] - 0.1 * near[user])
+        worth = np.maximum(worth, 0.5 * np.minimum.reduceat(cost, self.start[:-1]))
+        self.z = np.empty(len(self.at))
         self.z[place] = z + (self.p - worth)[self.user[place]]
+        self.z[new] = np.maximum(cost[new] - worth[user], _TINY)
         self.p = worth
-        more = np.where(new, np.minimum(mu / self.z, 0.1 * self.have[self.user]), 0.0)
-        room = np.minimum(1.0, 0.3 * self.w / np.maximum(self.priced(more), _TINY))
-        more *= np.where(self.use > 0, room[self.server], 1.0).min(axis=1)
-        short = np.where(new, np.maximum(_LEAST * mu / self.z - more, 0.0), 0.0)
-        self.y = more
-        self.y[place] = y * (1 - self._sums(more) / self.have)[self.user[place]]
+        more = np.minimum(mu / self.z[new], 0.1 * self.have[user])
+        taken = np.zeros(self.row.shape)
+        _pairs.used(server, use, more, taken)
+        room = np.minimum(1.0, 0.3 * self.w / np.maximum(taken, _TINY))
+        more *= np.where(use > 0, room[server], 1.0).min(axis=1)
+        self.y = np.empty(len(self.at))
+        self.y[place] = y * (1 - np.bincount(user, more, len(worth)) / self.have)[self.user[place]]
+        self.y[new] = more
         self.w = np.where(self.row, self.w + self.take - self.priced(self.y), 1.0)
         if gap > _LOOSE:
-            self.y = self.y + short
+            self.y[new] += np.maximum(_LEAST * mu / self.z[new] - more, 0.0)
         self._residuals()
 
     def hold(self, problem: Level) -> None:

@@ -1,4 +1,8 @@
-"""Newton's equations of one level of max-min (`level_interior`): users are eliminated, prices and t remain."""
+"""Newton's equations of one level of max-min (`level_interior`): users are eliminated, prices and t remain.
+
+What is left for prices and t is `S dlam - b dt = rhs, b.dlam + c dt = rest`. S is all but singular along the prices
+themselves, whose scale means nothing to it. So t is eliminated, not the prices: `S + b b^T/c` has no such direction.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,10 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _TINY = 1e-300
-#: Most refinements of a step, and which part of what was wrong each must not exceed.
-_REFINEMENTS, _CLOSER = 4, 0.5
+#: Most refinements of a step, and which part of what was wrong each may leave.
+_REFINEMENTS, _CLOSER = 8, 0.7
+#: Rough factors: in single precision, without pairs below this part of their user's weight.
+_LEAST_WEIGHT = 1e-7
 
 
 class Steps(NamedTuple):
@@ -36,7 +42,7 @@ class Steps(NamedTuple):
 class Newton:
     """Newton's equations at one point, factorised."""
 
-    def __init__(self, at: Point) -> None:
+    def __init__(self, at: Point, rough: bool = True) -> None:
         self.at = at
         self.ratio = at.y / at.z
         loose = at.v / at.p
@@ -44,10 +50,18 @@ class Newton:
         self.lam = np.maximum(at.lam, _TINY)
         self.idle = np.where(at.row, at.w / self.lam, 1.0)
         self.whole = np.add.reduceat(self.ratio, at.start[:-1]) + loose
-        self.factors = structured.factor_symmetric(at.start, at.server, self.ratio, at.use, loose, self.idle)
+        #: b and c.
         self.border = at.priced(self.ratio * (at.tau / self.whole)[at.user])
-        self.solved = self._solve(self.border)
-        self.corner = float((at.tau / self.whole).sum() + (self.border * self.solved).sum())
+        self.corner = float((at.tau / self.whole).sum())
+        self._factorise(rough)
+
+    def _factorise(self, rough: bool) -> None:
+        """`rough`: in single precision, without pairs of little weight off the diagonal."""
+        at, self.rough = self.at, rough
+        least = _LEAST_WEIGHT * self.whole if rough else 0.0
+        given = at.start, at.server, self.ratio, at.use, self.loose, self.idle
+        border = self.border / np.sqrt(self.corner)
+        self.factors = structured.factor_symmetric(*given, least, single=rough, border=border)
 
     def _solve(self, rhs: Array) -> Array:
         row = self.at.row
@@ -63,21 +77,50 @@ class Newton:
         users, rows = np.zeros(len(rv)), np.zeros(rw.shape)
         return _sum(steps, self._once(ry, rw, rv, np.zeros(len(ry)), users, rows, 0.0))
 
-    def refined(self, steps: Steps) -> Steps:
-        """Steps without what rounding left of the residuals."""
-        at = self.at
-        nothing = np.zeros(len(steps.y)), np.zeros(at.row.shape), np.zeros(len(at.p)), np.zeros(len(steps.y))
-        before, best = np.inf, steps
+    def refined(self, steps: Steps, enough: float) -> Steps:
+        """Steps without what factors and rounding left of the residuals; `enough` may be left by rough factors.
+
+        By conjugate residuals: where factors are wrong in a few directions only (parts of a cluster hang together by
+        next to nothing, and the damping shows), each of those takes one correction, not hundreds.
+        """
+        pairs, left = np.zeros(len(steps.y)), self._left(steps)
+        nothing = pairs, np.zeros(self.idle.shape), np.zeros(len(steps.p)), pairs
+        done: list[tuple[Steps, Array]] = []
         for _ in range(_REFINEMENTS):
-            short = at.short + steps.sums - at.tau * steps.t - steps.v
-            excess = np.where(at.row, at.excess - steps.use - steps.w, 0.0)
-            rest = at.sum - float(at.tau @ steps.p)
-            size = max(float(np.abs(short).max()), float(np.abs(excess).max()), abs(rest))
-            if not size < _CLOSER * before:
-                return steps if size < before else best
-            before, best = size, steps
-            steps = _sum(steps, self._once(*nothing, short, excess, rest))
+            size = float(np.abs(left).max())
+            if size <= (enough if self.rough else 0.0):
+                break
+            more = self._once(*nothing, *self._parts(left))
+            effect = -self._effect(more)
+            for other, of_other in done:
+                part = -float(effect @ of_other)
+                more, effect = _sum(more, other, part), effect + part * of_other
+            norm = float(np.linalg.norm(effect))
+            amount = float(left @ effect) / max(norm, _TINY) ** 2
+            after = self._left(tried := _sum(steps, more, amount))
+            if not np.linalg.norm(after) < _CLOSER * np.linalg.norm(left):
+                if not self.rough:
+                    break
+                self._factorise(False)
+                done = []
+                continue
+            steps, left = tried, after
+            done.append((_sum(more, more, 1 / norm - 1), effect / norm))
         return steps
+
+    def _left(self, steps: Steps) -> Array:
+        """What steps leave of what is wrong, (users + servers resources + 1,): levels, capacities, the sum of p."""
+        at = self.at
+        return np.concatenate([at.short, at.excess.ravel(), [at.sum]]) + self._effect(steps)
+
+    def _effect(self, steps: Steps) -> Array:
+        at = self.at
+        excess = np.where(at.row, steps.use + steps.w, 0.0)
+        return np.concatenate([steps.sums - at.tau * steps.t - steps.v, -excess.ravel(), [-float(at.tau @ steps.p)]])
+
+    def _parts(self, left: Array) -> tuple[Array, Array, float]:
+        users = len(self.whole)
+        return left[:users], left[users:-1].reshape(self.idle.shape), float(left[-1])
 
     def _once(self, ry: Array, rw: Array, rv: Array, dual: Array, short: Array, excess: Array, rest: float) -> Steps:
         from . import _pairs
@@ -86,9 +129,9 @@ class Newton:
         rhs, own, free = np.where(at.row, rw / self.lam, 0.0) - excess, np.empty(users), np.empty(users)
         given = (at.start, at.server, at.use)
         _pairs.pushed(*given, self.ratio, at.z, ry, dual, rv / at.p - short, whole, own, free, rhs)
-        base = self._solve(rhs)
-        dt = (rest - float(at.tau @ free) - float((self.border * base).sum())) / self.corner
-        dlam = base + dt * self.solved
+        rest -= float(at.tau @ free)
+        dlam = self._solve(rhs + self.border * (rest / self.corner))
+        dt = (rest - float((self.border * dlam).sum())) / self.corner
         dp = np.empty(users)
         _pairs.weighted_cost(*given, self.ratio, dlam, dp)
         dp = (dp + at.tau * dt) / whole + free
@@ -99,5 +142,5 @@ class Newton:
         return Steps(dy, dz, dlam, dw, dp, rv / at.p - self.loose * dp, dt, sums, use)
 
 
-def _sum(one: Steps, other: Steps) -> Steps:
-    return Steps(*(getattr(one, name) + getattr(other, name) for name in Steps._fields))
+def _sum(one: Steps, other: Steps, part: float = 1.0) -> Steps:
+    return Steps(*(a + part * b for a, b in zip(one, other, strict=True)))

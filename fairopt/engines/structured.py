@@ -81,7 +81,7 @@ def factor(
     right: Array,
     extra: Array,
     diagonal: Array,
-    least: float = 0.0,
+    least: Array | float = 0.0,
     single: bool = False,
 ) -> Factors:
     """Form and factorise S.
@@ -93,19 +93,20 @@ def factor(
     left, right : (pairs, resources), `a` and `b`
     extra : (users,), `h_n > 0`
     diagonal : (servers, resources), added to the diagonal; positive on rows that no pair uses
-    least : off the diagonal, pairs with a weight below this part of their user's `h` may be left out
+    least : for all or (users,), off the diagonal pairs of a lower weight may be left out
     single : try single precision
     """
     from . import _eliminate
 
     servers, resources = diagonal.shape
     users, size = len(start) - 1, servers * resources
+    least = np.broadcast_to(least, users)
     own, r = np.zeros((servers, resources, resources)), np.arange(resources)
     _eliminate.blocks(start, server, weight, left, right, extra, own)
     own[:, r, r] = own[:, r, r] * (1 + _DAMPING) + diagonal
     scale = 1 / np.maximum(np.abs(own[:, r, r]), np.finfo(float).tiny)
     kind = np.float32 if single else np.float64
-    if _sparse(start, weight, extra, least, size, resources, single):
+    if _sparse(start, weight, least, size, resources, single):
         matrix = np.zeros((size, size), kind)
         _eliminate.couple(start, server, weight, left, right, extra, least, False, matrix)
     else:
@@ -154,31 +155,38 @@ def factor_symmetric(
     vectors: Array,
     extra: Array,
     diagonal: Array,
-    least: float = 0.0,
+    least: Array | float = 0.0,
     single: bool = False,
+    border: Array | None = None,
 ) -> SymmetricFactors:
-    """Form and factorise S for a = b = `vectors` (pairs, resources); the rest as in `factor`.
+    """Form and factorise S, or S + border border^T, for a = b = `vectors` (pairs, resources); the rest as in `factor`.
 
-    Pairs of a user are sorted by server. Where rounding makes S indefinite, more is added to its diagonal: the caller
-    refines.
+    `border` is (servers, resources). Pairs of a user are sorted by server. Where rounding makes S indefinite, more is
+    added to its diagonal: the caller refines.
     """
     from . import _eliminate
 
     servers, resources = diagonal.shape
+    least = np.broadcast_to(least, len(start) - 1)
     own, r = np.zeros((servers, resources, resources)), np.arange(resources)
     _eliminate.blocks(start, server, weight, vectors, vectors, extra, own)
     own[:, r, r] += diagonal
-    scale = 1 / np.sqrt(np.maximum(own[:, r, r], np.finfo(float).tiny))
+    size = own[:, r, r] if border is None else own[:, r, r] + border**2
+    scale = 1 / np.sqrt(np.maximum(size, np.finfo(float).tiny))
     own *= scale[:, :, None] * scale[:, None, :]
     for damping in (_SINGLE_DAMPING, *_DAMPINGS) if single else _DAMPINGS:
         single = damping == _SINGLE_DAMPING
         matrix = _coupled(start, server, weight, vectors, extra, own.shape, least, single)
         _eliminate.scaled(matrix, scale.ravel())
         matrix.reshape(servers, resources, servers, resources)[np.arange(servers), :, np.arange(servers), :] = own
-        matrix[np.arange(len(matrix)), np.arange(len(matrix))] = 1 + damping
         # `matrix.T` is in the order that LAPACK wants, its upper triangle is what was filled.
+        upper = matrix.T
+        if border is not None:
+            syr = blas.ssyr if single else blas.dsyr
+            upper = syr(1.0, (border * scale).ravel(), a=upper, overwrite_a=True)
+        upper[np.arange(len(upper)), np.arange(len(upper))] = 1 + damping
         potrf = lapack.spotrf if single else lapack.dpotrf
-        upper, info = potrf(matrix.T, lower=0, overwrite_a=True, clean=False)
+        upper, info = potrf(upper, lower=0, overwrite_a=True, clean=False)
         if info == 0:
             break
     return SymmetricFactors(upper, scale.ravel(), damping)
@@ -191,7 +199,7 @@ def _coupled(
     vectors: Array,
     extra: Array,
     shape: tuple[int, ...],
-    least: float,
+    least: Array,
     single: bool,
 ) -> NDArray[np.floating]:
     """The lower triangle of S off its diagonal blocks; elsewhere anything."""
@@ -200,7 +208,7 @@ def _coupled(
     servers, resources, _ = shape
     users, size = len(start) - 1, servers * resources
     kind = np.float32 if single else float
-    if servers == 1 or _sparse(start, weight, extra, least, size, resources, single):
+    if servers == 1 or _sparse(start, weight, least, size, resources, single):
         matrix = np.zeros((size, size), kind)
         _eliminate.couple(start, server, weight, vectors, vectors, extra, least, True, matrix)
         return matrix
@@ -212,9 +220,9 @@ def _coupled(
     return np.asarray(syrk(-1.0, spread.T, lower=0).T)
 
 
-def _sparse(start: Index, weight: Array, extra: Array, least: float, size: int, resources: int, single: bool) -> bool:
+def _sparse(start: Index, weight: Array, least: Array, size: int, resources: int, single: bool) -> bool:
     """Is the sum over pairs cheaper than a product of matrices?"""
     from . import _eliminate
 
-    looped = _eliminate.counted(start, weight, extra, least) * resources**2
+    looped = _eliminate.counted(start, weight, least) * resources**2
     return bool(looped * _LOOP_COST * (1 + single) < (len(start) - 1.0) * size**2)

@@ -150,7 +150,7 @@ class _Here:
             self.right,
             self.slope,
             np.where(q.row, self.point.idle + min(1e-11, mu), 1.0),
-            least=0.0 if mu > _SPARSE else _LEAST_WEIGHT,
+            least=(0.0 if mu > _SPARSE else _LEAST_WEIGHT) * self.slope,
             single=self.single and mu > _SINGLE,
         )
 

@@ -201,6 +201,16 @@ def test_symmetric_against_the_formula(
         assert found.damping < 1e-12
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_symmetric_with_a_border(single: bool) -> None:
+    rng = np.random.default_rng(6)
+    start, server, weight, left, _, extra, diagonal = given = symmetric(rng, 12, 5, 3)
+    border, rhs = rng.normal(size=(5, 3)), rng.normal(size=15)
+    found = structured.factor_symmetric(start, server, weight, left, extra, diagonal, single=single, border=border)
+    expected = np.linalg.solve(naive(*given) + np.outer(border, border), rhs)
+    np.testing.assert_allclose(found.solve(rhs), expected, rtol=1e-3 if single else 1e-9, atol=1e-4 if single else 0)
+
+
 def test_symmetric_single_precision_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structured, "_LOOP_COST", 1e9)
     rng = np.random.default_rng(2)
