@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)
 
@@ -39,7 +44,17 @@ def blocks(start, server, weight, left, right, extra, result):  # type: ignore[n
                         result[i, r, s] += scaled * right[k, s]
 
 
-def couple(start, server, weight, left, right, extra, least, half, result):  # type: ignore[no-untyped-def]
+def couple(
+    start: Index,
+    server: Index,
+    weight: Array,
+    left: Array,
+    right: Array,
+    extra: Array,
+    least: Array,
+    half: bool,
+    result: NDArray[np.floating],
+) -> None:
     """Subtract `weight_i weight_j left_i right_j^T / (extra + sum weight)`, i != j, from result (servers M, servers M).
 
     Pairs of n with a weight below `least[n]` are left out. `half`: only rows of a user's later server,
@@ -49,7 +64,7 @@ def couple(start, server, weight, left, right, extra, least, half, result):  # t
 
 
 @lru_cache
-def _coupling(size: int):  # type: ignore[no-untyped-def]
+def _coupling(size: int) -> Any:
     """`couple` for so many resources: inner loops of a known length are nearly twice as fast."""
 
     @_compile

@@ -143,4 +143,4 @@ class Newton:
 
 
 def _sum(one: Steps, other: Steps, part: float = 1.0) -> Steps:
-    return Steps(*(a + part * b for a, b in zip(one, other, strict=True)))
+    return Steps(*(getattr(one, name) + part * getattr(other, name) for name in Steps._fields))
