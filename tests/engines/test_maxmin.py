@@ -256,3 +256,20 @@ def test_an_answer_with_weak_proofs_is_given_and_says_so(monkeypatch: pytest.Mon
     assert found.stats.status == "frozen with weak proofs"
     assert found.flagged
     assert 1e-6 < found.certificate.residual < 1e-2
+
+
+def test_held_users_do_not_need_a_simplex_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zero demands leave the frozen among those who rise, with next to no interior: steps must be sharp there."""
+
+    def never(problem: level.Level) -> None:
+        raise AssertionError("the interior point got stuck")
+
+    monkeypatch.setattr(level_interior, "by_simplex", never)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        demand = np.exp(0.5 * rng.standard_normal((60, 4))) * (rng.random((60, 4)) < 0.6)
+        demand[~demand.any(axis=1), 0] = 1.0
+        cluster = Cluster(100 * np.exp(0.5 * rng.standard_normal((20, 4))), demand)
+        found = get("drfh").solve(cluster, engine="native")
+        assert len(found.prices or ()) > 1
+        assert found.certificate.residual < 1e-8
