@@ -204,8 +204,8 @@ class Point:
             steps = other
             primal, dual = longer
         # A gap is not known yet where held users have not their levels; the products know it.
-        products = float(yz.sum() + lw.sum() + pv.sum())
-        steps = newton.refined(steps, _SHARP * min(gap, products / self.t))
+        left = float(yz.sum() + lw.sum() + pv.sum())
+        steps = newton.refined(steps, _SHARP * min(gap, left / self.t))
         self.rough = newton.rough
         primal, dual = self._longest(steps)
         back = min(max(0.9, 1 - gap), 0.99995) if min(primal, dual) > 0.9 else 0.9

@@ -271,5 +271,6 @@ def test_held_users_do_not_need_a_simplex_method(monkeypatch: pytest.MonkeyPatch
         demand[~demand.any(axis=1), 0] = 1.0
         cluster = Cluster(100 * np.exp(0.5 * rng.standard_normal((20, 4))), demand)
         found = get("drfh").solve(cluster, engine="native")
-        assert len(found.prices or ()) > 1
+        assert found.prices is not None
+        assert len(found.prices) > 1
         assert found.certificate.residual < 1e-8
