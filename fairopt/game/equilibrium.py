@@ -116,7 +116,7 @@ def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[
         yield from follow(method, aim, mu, near)
 
 
-def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Between], most: float) -> Iterator[Found]:
+def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Place], most: float) -> Iterator[Found]:
     """The interior point from places where servers come to know each other, until `most` systems are solved."""
     wanted = _FIRST_START
     for place in starts:

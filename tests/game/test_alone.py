@@ -7,6 +7,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.game import alone
+from fairopt.game.between import Between
 from fairopt.game.equations import Equations
 from fairopt.game.equilibrium import equilibria
 from fairopt.polytope import Polytope
@@ -35,11 +36,57 @@ def test_derivatives(alpha: float, tau: float, limits: bool) -> None:
     rng = np.random.default_rng(0)
     price, unit = rng.normal(size=q.row.shape), rng.normal(size=len(q.row))
     with np.errstate(all="ignore"):
-        here, step = alone._Here(q, price, tau, unit), rng.normal(size=q.row.shape)
-        after, before = (alone._Here(q, price + h * step, tau, unit).wrong for h in (1e-5, -1e-5))
+        here, step = Between(q, price, tau, unit), rng.normal(size=q.row.shape)
+        after, before = (Between(q, price + h * step, tau, unit).wrong for h in (1e-5, -1e-5))
         expected = ((after - before) / 2e-5)[q.row]
         found = (here.matrix() @ np.where(q.row, step, 0.0).ravel()).reshape(step.shape)[q.row]
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("limits", [False, True])
+@pytest.mark.parametrize(("alpha", "tau"), [(16.0, 0.2), (16.0, 0.01), (4096.0, 1e-4)])
+def test_derivatives_along_the_way(alpha: float, tau: float, limits: bool) -> None:
+    """Over tau; and what weights that mean nothing and alpha do to tasks at one place, by solving again."""
+    shared = zeros(3, limits=limits)
+    q = equations(shared, alpha)
+    rng, h = np.random.default_rng(0), 1e-6
+    price, unit = 0.1 * rng.normal(size=q.row.shape), np.zeros(len(q.row))
+    with np.errstate(all="ignore"):
+        after, before = (Between(q, price, tau * np.exp(by), unit).wrong for by in (h, -h))
+        here = Between(q, price, tau, unit)
+        np.testing.assert_allclose(here.drift(), (after - before) / (2 * h), atol=1e-7)
+        step = tau * rng.normal(size=price.shape)
+        carried = here.moved(step / 2).moved(step / 2).wrong
+        np.testing.assert_allclose(carried, Between(q, price + step, tau, unit).wrong, atol=1e-12)
+
+
+def solved(q: Equations, start: Between) -> Between:
+    """To rounding, from nearby."""
+    here = Between(q, start.price, start.tau, start.unit)
+    for _ in range(30):
+        step = here.solve(here.wrong)
+        assert step is not None
+        here = here.moved(step)
+    return here
+
+
+def test_answers_to_weights_and_to_alpha() -> None:
+    q = equations(zeros(4), 16.0)
+    rng, h, changed = np.random.default_rng(0), 1e-4, equations(zeros(4), 16.0)
+    with np.errstate(all="ignore"):
+        place = next(place for place in alone.follow(q, 0.01) if place.tau < 0.02)
+        here = solved(q, place.here)
+        choice = rng.uniform(-1, 1, len(q.server))
+        changed.log_gain = q.log_gain + h * here.tau * choice
+        there = solved(changed, here)
+        totals = [np.add.reduceat(at.tasks, q.start[:-1]) for at in (here, there)]
+        found = here.responses(choice[None], np.zeros((1, *q.row.shape)))
+        np.testing.assert_allclose(found, np.abs(totals[1] / totals[0] - 1).max() / h, rtol=1e-2)
+        further = solved(equations(zeros(4), 16.0 * (1 + h)), here)
+        tasks = here.at_infinity()
+        assert tasks is not None
+        much = here.tasks > 1e-3
+        np.testing.assert_allclose((tasks - here.tasks)[much], ((further.tasks - here.tasks) / h)[much], atol=1e-2)
 
 
 def test_at_first_every_server_is_alone() -> None:
@@ -48,12 +95,12 @@ def test_at_first_every_server_is_alone() -> None:
     with np.errstate(all="ignore"):
         start = alone._start(equations(shared, 2.0))
         assert start is not None
-        here, alone_here = start[0], []
+        here, alone_here = start.here, []
         for i in range(4):
             one = equations(fo.Cluster(shared.capacity[[i]], shared.demand, shared.weight), 2.0)
             first = alone._start(one)
             assert first is not None
-            alone_here.append(first[0].tasks * one.largest)
+            alone_here.append(first.here.tasks * one.largest)
     tasks = here.tasks * here.q.largest[here.q.polytope.pair_user]
     for i in range(4):
         np.testing.assert_allclose(tasks[here.q.server == i], alone_here[i], rtol=0.05)
