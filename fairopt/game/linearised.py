@@ -62,6 +62,7 @@ class Linearised:
 
     @cached_property
     def factors(self) -> structured.Factors:
+        """The prices' matrix, users eliminated, factorised."""
         q, mu = self.equations, self.point.mu
         return structured.factor(
             q.start,
