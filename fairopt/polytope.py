@@ -17,6 +17,9 @@ from .cluster import Cluster
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+#: With more usable pairs than this a linear program over all of them takes hours, if not all memory.
+LARGE = 300_000
+
 
 class Polytope:
     """`{z >= 0: use @ z <= 1, tasks @ z <= limit}` for the users that can run anything.

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from matplotlib.figure import Figure
 from strategies import clusters
 
+from fairopt import polytope
 from fairopt.allocation import Allocation
 from fairopt.cluster import Cluster
 from fairopt.errors import CertificateError, SolverError
-from fairopt.mechanisms import _base, get
+from fairopt.mechanisms import get
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
 FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
@@ -166,7 +167,7 @@ def test_anything_can_be_shown(cluster: Cluster) -> None:
 def test_large_clusters_are_not_given_to_an_engine_that_would_take_hours(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
     fair = get("alpha-fair", alpha=2, scope="servers")
-    monkeypatch.setattr(_base, "_LARGE", 5)
+    monkeypatch.setattr(polytope, "LARGE", 5)
     found = fair.solve(cluster, 1e-25, throw=False)
     assert found.stats.engine == "native"
     assert any("engine='declarative'" in note for note in found.notes)

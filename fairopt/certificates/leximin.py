@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .. import polytope as polytopes
 from ..criteria import Criterion
 from ..polytope import Polytope
 from . import _linear
@@ -24,8 +25,6 @@ Array = NDArray[np.float64]
 SAME_LEVEL = 1e-7
 #: Users whom a hint holds to this are not asked about again in a linear program.
 _ENOUGH = 1e-6
-#: With more pairs than this a linear program would take hours, if not all memory.
-_LARGE = 300_000
 
 
 def lexicographic_rise(
@@ -52,7 +51,7 @@ def lexicographic_rise(
     for group in groups:
         width = float(level[group].max() / level[group].min()) - 1
         hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > _ENOUGH)]
-        if len(hungry) and (prices is None or len(polytope.gamma) <= _LARGE):
+        if len(hungry) and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
             alone = False
             keep = np.flatnonzero(level <= level[group].max())
             rise[hungry] = np.minimum(rise[hungry], _rise(polytope, x, keep, hungry))

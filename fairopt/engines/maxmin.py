@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .. import polytope as polytopes
 from ..cluster import Cluster
 from ..criteria import Criterion
 from ..errors import SolverError
@@ -16,8 +17,8 @@ from .declarative import Solution
 from .filling import filled
 from .levels import Levels
 
-#: How small a rise must be to freeze a user, as parts of the tolerance: in turn; beyond so many pairs the first alone.
-_FREEZE, _LARGE = (1e-2, 1e-1), 300_000
+#: How small a rise must be to freeze a user, as parts of the tolerance: in turn; with many pairs the first alone.
+_FREEZE = (1e-2, 1e-1)
 
 
 def solutions(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
@@ -33,7 +34,7 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[So
         run = convex.Run("water filling", "exact", 0.0, time.perf_counter() - start - build, 0.0)
         yield Solution(tasks, None, "native", (run,), build, 1, "exact")
     else:
-        for freeze in _FREEZE if len(polytope.gamma) <= _LARGE else _FREEZE[:1]:
+        for freeze in _FREEZE if len(polytope.gamma) <= polytopes.LARGE else _FREEZE[:1]:
             start = time.perf_counter()
             try:
                 with np.errstate(all="ignore"):

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import polytope
 from .._deferred import deferred
 from ..allocation import Allocation, Stats
 from ..certificates import Certificate, judge
@@ -28,9 +29,6 @@ Array = NDArray[np.float64]
 
 #: Missing the tolerance by this factor is not a matter of accuracy.
 _GROSS = 1e4
-
-#: With more usable pairs than this another engine would take hours, if not all memory.
-_LARGE = 300_000
 
 #: Parameters that a mechanism's label always shows.
 _SHOWN = ("alpha", "beta")
@@ -182,7 +180,7 @@ class Mechanism(ABC):
                 failure = error
             if residual <= tol:
                 break
-            if best is not None and name != engines[-1] and np.count_nonzero(merging.cluster.eligible) > _LARGE:
+            if best is not None and name != engines[-1] and np.count_nonzero(merging.cluster.eligible) > polytope.LARGE:
                 notes += (f"no other engine was tried on so large a cluster; engine={engines[-1]!r} does",)
                 break
         if best is not None and answered != engines[0]:
