@@ -16,9 +16,10 @@ Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (re
 
 #: Single precision is tried above the first mu; below the second, pairs of little weight are left out off the diagonal.
 SINGLE, _SPARSE, _LEAST_WEIGHT = 1e-7, 1e-4, 1e-5
-#: Gondzio: most correctors, and one for so many rows of the matrix (in small ones a step costs no more); how much
-#: longer a step each hopes for, what part of that it must bring; within which multiples of the aim products are left.
-_CORRECTORS, _ROWS, _LONGER, _WORTH, _WITHIN = 5, 200, 0.3, 0.01, (0.05, 20.0)
+#: Gondzio, for alpha > 1 (below steps do not get fewer): most correctors, and one for so many rows of the matrix (in
+#: small ones a step costs no more); how much longer a step each hopes for, what part of that it must bring; within which
+#: multiples of the aim products are left.
+_CORRECTORS, _ROWS, _LONGER, _WORTH, _WITHIN = 5, 200, 0.5, 0.01, (0.1, 10.0)
 
 
 class Linearised:
@@ -89,7 +90,7 @@ class Linearised:
         t = self.longest(steps)
         unit = q.power * np.repeat(self.total, np.diff(q.start))
         low, high = _WITHIN[0] * target, _WITHIN[1] * target
-        for _ in range(min(_CORRECTORS, q.row.size // _ROWS)):
+        for _ in range(min(_CORRECTORS, q.row.size // _ROWS) if q.alpha > 1 else 0):
             if t > 0.9:
                 break
             far = min(1.0, 1.1 * t + _LONGER)
