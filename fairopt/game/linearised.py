@@ -16,9 +16,9 @@ Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (re
 
 #: Single precision is tried above the first mu; below the second, pairs of little weight are left out off the diagonal.
 SINGLE, _SPARSE, _LEAST_WEIGHT = 1e-7, 1e-4, 1e-5
-#: Gondzio, for alpha > 1 (below steps do not get fewer): most correctors, and one for so many rows of the matrix (in
-#: small ones a step costs no more); how much longer a step each hopes for, what part of that it must bring; within which
-#: multiples of the aim products are left.
+#: Gondzio, for alpha > 1 (below, steps do not get fewer): most correctors, and one for so many rows of the matrix (in
+#: small ones a step costs no more); how much longer a step each hopes for, what part of that it must bring; within
+#: which multiples of the aim products are left.
 _CORRECTORS, _ROWS, _LONGER, _WORTH, _WITHIN = 5, 200, 0.5, 0.01, (0.1, 10.0)
 
 
