@@ -4,9 +4,9 @@ With slacks z of costs, w of capacities and v of levels, and tau_n = 1 for the r
 
     z = use.lambda - p,  w = 1 - sum use y,  v = sum_i y - tau t - floor,  sum tau p = 1,  y z = lambda w = p v = mu.
 
-Users are eliminated one by one (`structured`), which leaves a matrix over (server, resource), bordered for t. Where
-there are many pairs only some take part; others come in before they would carry anything. The iterates keep all
-linear equations but those of held users. Slow progress is in the problem: on dense clusters with no two servers alike
+Users and t are eliminated (`level_newton`), which leaves a matrix over (server, resource). Where there are many pairs
+only some take part; others come in before they would carry anything. Linear equations are kept as well as the gap asks
+for, but for those of held users. Slow progress is in the problem: on dense clusters with no two servers alike
 this takes up to fifty steps, the interior point of HiGHS nearly a hundred.
 """
 

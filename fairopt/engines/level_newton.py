@@ -96,16 +96,18 @@ class Newton:
                 part = -float(effect @ of_other)
                 more, effect = _sum(more, other, part), effect + part * of_other
             norm = float(np.linalg.norm(effect))
-            amount = float(left @ effect) / max(norm, _TINY) ** 2
-            after = self._left(tried := _sum(steps, more, amount))
-            if not np.linalg.norm(after) < _CLOSER * np.linalg.norm(left):
-                if not self.rough:
-                    break
+            if norm > 0:  # what is left may have been corrected in this very direction
+                more, effect = _sum(more, more, 1 / norm - 1), effect / norm
+                tried = _sum(steps, more, float(left @ effect))
+                after = self._left(tried)
+            if norm > 0 and np.linalg.norm(after) < _CLOSER * np.linalg.norm(left):
+                steps, left = tried, after
+                done.append((more, effect))
+            elif self.rough:
                 self._factorise(False)
                 done = []
-                continue
-            steps, left = tried, after
-            done.append((_sum(more, more, 1 / norm - 1), effect / norm))
+            else:
+                break
         return steps
 
     def _left(self, steps: Steps) -> Array:

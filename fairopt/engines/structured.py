@@ -100,7 +100,7 @@ def factor(
 
     servers, resources = diagonal.shape
     users, size = len(start) - 1, servers * resources
-    least = np.broadcast_to(least, users)
+    least = np.full(users, least)
     own, r = np.zeros((servers, resources, resources)), np.arange(resources)
     _eliminate.blocks(start, server, weight, left, right, extra, own)
     own[:, r, r] = own[:, r, r] * (1 + _DAMPING) + diagonal
@@ -135,7 +135,7 @@ def factor(
 
 @dataclass(frozen=True)
 class SymmetricFactors:
-    """`S` factorised, for a = b. `damping` is what had to be added to its diagonal, relatively."""
+    """`S`, or S with its border, factorised for a = b; `damping`: what had to be added to its diagonal, relatively."""
 
     upper: NDArray[np.floating]
     scale: Array
@@ -167,7 +167,7 @@ def factor_symmetric(
     from . import _eliminate
 
     servers, resources = diagonal.shape
-    least = np.broadcast_to(least, len(start) - 1)
+    least = np.full(len(start) - 1, least)
     own, r = np.zeros((servers, resources, resources)), np.arange(resources)
     _eliminate.blocks(start, server, weight, vectors, vectors, extra, own)
     own[:, r, r] += diagonal

@@ -42,7 +42,7 @@ class Between:
         risen: Array | None = None,
     ) -> None:
         self.q, self.price, self.tau, self.unit = q, price, float(tau), unit
-        self.origin, self.risen = (self, np.zeros_like(price)) if origin is None or risen is None else (origin, risen)
+        self.origin, self.risen = origin, np.zeros_like(price) if risen is None else risen
         self.a = min(q.alpha, 1 / self.tau)
         self.share, self.highest, self.short = self._levels() if origin is None else self._carried(origin)
         first, user = q.start[:-1], q.polytope.pair_user
@@ -70,7 +70,8 @@ class Between:
         risen = self.risen + step
         if np.abs(self.a * risen).max() > _FAR:
             return Between(self.q, self.price + step, self.tau, self.unit)
-        return Between(self.q, self.origin.price + risen, self.tau, self.unit, self.origin, risen)
+        origin = self.origin or self
+        return Between(self.q, origin.price + risen, self.tau, self.unit, origin, risen)
 
     def _levels(self) -> tuple[Array, Array, Array]:
         """Price shares of the pairs, users' highest log levels, and by how much those of the pairs are lower."""
@@ -87,8 +88,10 @@ class Between:
         """The same from the origin; nobody's highest level moves, but the pairs' may be above it."""
         rise = (self.a * self.risen)[self.q.server]
         grown = np.einsum("pr,pr->p", origin.share, np.expm1(rise))
-        share = origin.share * np.exp(rise) / (1 + grown)[:, None]
-        return share, origin.highest, origin.short - np.log1p(grown) / self.a
+        share = origin.share * np.exp(rise)
+        whole = share.sum(axis=1)  # 1 + grown, without the subtraction where little is left
+        higher = np.where(np.abs(grown) < 0.5, np.log1p(grown), np.log(whole))
+        return share / whole[:, None], origin.highest, origin.short - higher / self.a
 
     # -- derivatives -----------------------------------------------------------------------------
 
@@ -147,7 +150,7 @@ class Between:
         return None if moved is None else np.asarray(np.maximum(self.tasks * (1 + moved[0]), 0.0))
 
     def responses(self, choices: Array, phantoms: Array) -> float:
-        """Largest relative change in anybody's tasks per unit of change in log weights that mean nothing.
+        """Largest relative change in anybody's tasks for these changes in log weights that mean nothing.
 
         Choices carry weights (several, pairs) and so do phantom users (several, servers, resources), 1 for want of a
         reason: `x_ni = X_n softmax(l_n/tau + choice)_i`. Where prices decide who runs where, answers are as small as

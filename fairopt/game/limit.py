@@ -26,8 +26,9 @@ from .sweeps import Sweeps
 
 Array = NDArray[np.float64]
 
-#: What part of the tolerance the limit may change by with what means nothing, and its alpha where it is not followed.
-_SETTLED, _LARGE = 0.1, 64.0
+#: By what the limit may change with what means nothing (whatever the tolerance: seen were less than 1e-9 and more than
+#: 1e-3), by how much exact responses may move it, and alpha where it is not followed.
+_SETTLED, _STAYS, _LARGE = 1e-7, 1e-5, 64.0
 
 #: Temperatures below which the greatest allocation is looked for.
 _TRIES = (1e-5, 1e-7)
@@ -54,7 +55,7 @@ def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equat
     place = infinity.furthest(method)
     if place is not None:
         start = Found(replace(start.point, tasks=place.here.tasks), np.nan, place.steps)
-        tasks = infinity.settled(place, _SETTLED * tol)
+        tasks = infinity.settled(place, _SETTLED)
         if tasks is not None:
             for met in _rounded(method, replace(start, point=replace(start.point, tasks=tasks)), tol):
                 yield method, met
@@ -83,7 +84,7 @@ def _rounded(method: Equations, found: Found, tol: float) -> Iterator[Found]:
     found = replace(found, by="equilibria followed to infinity")
     yield found
     for answer in _responses(method, found, (1, 1, 1), 1.0, tol):
-        if _apart(method, answer.point.tasks, found.point.tasks) <= 10 * tol:
+        if _apart(method, answer.point.tasks, found.point.tasks) <= min(10 * tol, _STAYS):
             yield replace(answer, by=found.by, notes=())
 
 

@@ -111,7 +111,7 @@ class Linearised:
         from . import _kernels
 
         q, at = self.equations, self.point
-        pairs = np.broadcast_to(pairs, len(at.tasks))
+        pairs = np.full(len(at.tasks), pairs)
         wanted = np.where(q.row, (target - rows) / self.measure - at.idle, 0.0)
         rhs = np.where(q.row, self.excess + wanted, 0.0)
         rx, c0 = np.empty(len(at.tasks)), np.empty(len(self.total))

@@ -274,3 +274,17 @@ def test_held_users_do_not_need_a_simplex_method(monkeypatch: pytest.MonkeyPatch
         assert found.prices is not None
         assert len(found.prices) > 1
         assert found.certificate.residual < 1e-8
+
+
+@pytest.mark.parametrize("seed", [575, 4091])
+def test_a_step_corrected_in_the_same_direction_twice(seed: int) -> None:
+    """Two to four users, of whom some stop at their limits: what is left wrong is one number, and gone at once."""
+    rng = np.random.default_rng(seed)
+    users = int(rng.integers(2, 5))
+    demand = np.exp(rng.standard_normal((users, 2))) * (rng.random((users, 2)) < 0.6)
+    demand[~demand.any(axis=1), 0] = 1.0
+    capacity = 10 * np.exp(rng.standard_normal((2, 2)))
+    limit = np.where(rng.random(users) < 0.4, rng.random(users) * 5, np.inf)
+    found = get("drfh").solve(Cluster(capacity, demand, max_tasks=limit))
+    assert found.stats.engine == "native"
+    assert found.certificate.residual < 1e-9

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -58,6 +61,23 @@ def test_derivatives_along_the_way(alpha: float, tau: float, limits: bool) -> No
         step = tau * rng.normal(size=price.shape)
         carried = here.moved(step / 2).moved(step / 2).wrong
         np.testing.assert_allclose(carried, Between(q, price + step, tau, unit).wrong, atol=1e-12)
+        far = -25 / here.a * np.ones_like(price)  # little is left of what there was
+        np.testing.assert_allclose(here.moved(far).wrong, Between(q, price + far, tau, unit).wrong, atol=1e-9)
+
+
+def test_games_between_do_not_keep_each_other() -> None:
+    """Each holds arrays over all pairs, which nothing but the collector would free if it referred to itself."""
+    q = equations(zeros(3), 4.0)
+    gc.disable()
+    try:
+        with np.errstate(all="ignore"):
+            here = Between(q, np.zeros(q.row.shape), 0.1, np.zeros(len(q.row)))
+            seen = weakref.ref(here)
+            here = here.moved(1e-3 * np.ones(q.row.shape)).moved(20.0 * np.ones(q.row.shape))
+        del here
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def solved(q: Equations, start: Between) -> Between:
@@ -85,8 +105,12 @@ def test_answers_to_weights_and_to_alpha() -> None:
         further = solved(equations(zeros(4), 16.0 * (1 + h)), here)
         tasks = here.at_infinity()
         assert tasks is not None
+        # The same while alpha tau is held: prices alone.
+        hotter = Between(q, here.price, here.tau / (1 + h), here.unit)
+        held = solved(equations(zeros(4), 16.0 * (1 + h)), hotter)
+        np.testing.assert_allclose(here.outward(), (held.price - here.price) / h, rtol=1e-2, atol=1e-3)
         much = here.tasks > 1e-3
-        np.testing.assert_allclose((tasks - here.tasks)[much], ((further.tasks - here.tasks) / h)[much], atol=1e-2)
+        np.testing.assert_allclose((tasks - here.tasks)[much], ((further.tasks - here.tasks) / h)[much], atol=1e-4)
 
 
 def test_at_first_every_server_is_alone() -> None:

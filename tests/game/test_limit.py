@@ -65,6 +65,12 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
         assert infinity.settled(place, 1e-3) is None
 
 
+@pytest.mark.parametrize("seed", [8, 9])
+def test_a_loose_tolerance_does_not_make_it_the_limit(seed: int) -> None:
+    """What prices do not decide they do not decide to 5% either."""
+    assert any("not the limit" in note for note in fo.PSDSF().solve(sparse_demands(seed), 0.05).notes)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_users_like_googles(seed: int) -> None:
     """Hundreds of users, few of them without a resource; servers merged or not, in any order."""
