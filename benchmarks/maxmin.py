@@ -103,6 +103,7 @@ def main() -> None:
     chosen = parser.parse_args()
     solve(placed(60, 20, 1.0, np.random.default_rng(0)), "native", 1e-6)  # compile before the clock starts
     solve(placed(60, 20, 0.1, np.random.default_rng(0)), "native", 1e-6)
+    solve(placed(300, 80, 1.0, np.random.default_rng(0)), "native", 1e-6)  # some pairs only, single precision
     kept = []
     for size in chosen.sizes.split(","):
         users, servers = map(int, size.split("x"))
