@@ -7,7 +7,7 @@ With slacks z of costs, w of capacities and v of levels, and tau_n = 1 for the r
 Users and t are eliminated (`level_newton`), which leaves a matrix over (server, resource). Where there are many pairs
 only some take part; others come in before they would carry anything. Linear equations are kept as well as the gap asks
 for, but for those of held users. Slow progress is in the problem: on dense clusters with no two servers alike
-this takes up to fifty steps, the interior point of HiGHS nearly a hundred.
+this takes twenty to eighty steps, the interior point of HiGHS 90 to 120.
 """
 
 from __future__ import annotations

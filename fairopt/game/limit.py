@@ -36,7 +36,7 @@ _TRIES = (1e-5, 1e-7)
 #: Best responses between looks at the answer; beyond the response they end long plateaus sooner.
 _ROUNDS, _RELAX = (50, 50, 100, 200, 400, 800, 1600, 3200, 6400), 1.4
 
-_OTHER = "PS-DSF found by best responses: not the limit of alphaPF-VDS, and not unique"
+_OTHER = "PS-DSF found by best responses: not shown to be the limit of alphaPF-VDS, which it need not be"
 
 
 @quiet

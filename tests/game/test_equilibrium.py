@@ -220,7 +220,7 @@ def test_ps_dsf_says_when_it_is_not_the_limit(monkeypatch: pytest.MonkeyPatch) -
     shared = plain.replace(demand=plain.demand * [[1, 1], [1, 1], [0, 1], [1, 0]])  # positive ones need no path
     assert not any("limit" in note for note in fo.PSDSF().solve(shared).notes)
     monkeypatch.setattr(infinity, "settled", lambda *_: None)
-    assert any("not the limit" in note for note in fo.PSDSF().solve(shared).notes)
+    assert any("not shown to be the limit" in note for note in fo.PSDSF().solve(shared).notes)
 
 
 def test_engines_leave_the_callers_warnings_alone() -> None:

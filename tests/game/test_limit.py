@@ -57,7 +57,9 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
         np.testing.assert_allclose(found, [4, 4, 8, 16], rtol=2e-3)
     answer = fo.PSDSF().solve(shared)
     assert answer.certify().passes(1e-6)
-    assert np.abs(answer.user_tasks - [4, 4, 8, 16]).max() < 1e-5 or any("not the limit" in n for n in answer.notes)
+    assert np.abs(answer.user_tasks - [4, 4, 8, 16]).max() < 1e-5 or any(
+        "not shown to be the limit" in n for n in answer.notes
+    )
     q = equations(shared, 64.0)
     with np.errstate(all="ignore"):
         place = infinity.furthest(q)
@@ -68,7 +70,7 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
 @pytest.mark.parametrize("seed", [8, 9])
 def test_a_loose_tolerance_does_not_make_it_the_limit(seed: int) -> None:
     """What prices do not decide they do not decide to 5% either."""
-    assert any("not the limit" in note for note in fo.PSDSF().solve(sparse_demands(seed), 0.05).notes)
+    assert any("not shown to be the limit" in note for note in fo.PSDSF().solve(sparse_demands(seed), 0.05).notes)
 
 
 @pytest.mark.parametrize("seed", range(3))
