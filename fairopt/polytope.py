@@ -42,13 +42,13 @@ class Polytope:
         self.pair_user, self.pair_server = np.nonzero(cluster.usable[self.users])
         self.gamma: Array = cluster.gamma[self.users[self.pair_user], self.pair_server]
         servers, resources = cluster.capacity.shape
-        demand = cluster.demand[self.users[self.pair_user]]
-        capacity = cluster.capacity[self.pair_server]
-        scaled = np.divide(self.gamma[:, None] * demand, capacity, out=np.zeros_like(demand), where=demand > 0)
-        self.pair_use: Array = scaled
+        self.pair_use: Array = np.empty((len(self.gamma), resources))
         touched = np.zeros((servers, resources), dtype=bool)
-        for r in range(resources):
-            touched[self.pair_server[scaled[:, r] > 0], r] = True
+        for r in range(resources):  # one resource at a time: rows of a table of pairs are slow to gather
+            demand, capacity = cluster.demand[self.users, r], cluster.capacity[:, r]
+            use = self.gamma * demand[self.pair_user] / np.where(capacity > 0, capacity, 1.0)[self.pair_server]
+            self.pair_use[:, r] = use
+            touched[:, r] = np.bincount(self.pair_server, use > 0, servers) > 0
         self.row_server, self.row_resource = np.nonzero(touched)
 
     @cached_property
@@ -98,16 +98,19 @@ class Polytope:
 
         Interior points end a rounding error outside; what this changes is judged by the certificate.
         """
-        fractions = np.maximum(fractions, 0.0)
-        part = np.ones(len(fractions))
-        for r in range(self.pair_use.shape[1]):
-            used = np.bincount(self.pair_server, self.pair_use[:, r] * fractions, self.cluster.shape[1])
-            scale = (1 / np.maximum(used, 1.0))[self.pair_server]
-            part = np.minimum(part, scale, where=self.pair_use[:, r] > 0, out=part)
+        some = np.flatnonzero(fractions > 0)
+        amount, server, use = fractions[some], self.pair_server[some], self.pair_use[some]
+        part = np.ones(len(some))
+        for r in range(use.shape[1]):
+            used = np.bincount(server, use[:, r] * amount, self.cluster.shape[1])
+            scale = (1 / np.maximum(used, 1.0))[server]
+            part = np.minimum(part, scale, where=use[:, r] > 0, out=part)
         if np.isfinite(self.limit).any():
-            tasks = np.bincount(self.pair_user, self.gamma * fractions, len(self.users))
-            part = np.minimum(part, (1 / np.maximum(tasks / self.limit, 1.0))[self.pair_user])
-        return np.asarray(fractions * part)
+            tasks = np.bincount(self.pair_user[some], self.gamma[some] * amount, len(self.users))
+            part = np.minimum(part, (1 / np.maximum(tasks / self.limit, 1.0))[self.pair_user[some]])
+        result = np.zeros(len(fractions))
+        result[some] = amount * part
+        return result
 
     def by_server(self, rows: Array) -> Array:
         """Values of rows as (servers, resources), 0 where no pair uses the resource."""

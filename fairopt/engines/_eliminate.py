@@ -68,6 +68,18 @@ def _coupling(size: int) -> Any:
     """`couple` for so many resources: inner loops of a known length are nearly twice as fast."""
 
     @_compile
+    def subtract(row, at, part, rights, b):  # type: ignore[no-untyped-def]
+        """row[at + s] -= part rights[b, s]; four are loaded before one is stored, so that they become one operation."""
+        if size == 4:
+            c0, c1, c2, c3 = rights[b, 0], rights[b, 1], rights[b, 2], rights[b, 3]
+            r0, r1, r2, r3 = row[at], row[at + 1], row[at + 2], row[at + 3]
+            row[at], row[at + 1] = r0 - part * c0, r1 - part * c1
+            row[at + 2], row[at + 3] = r2 - part * c2, r3 - part * c3
+        else:
+            for s in range(size):
+                row[at + s] -= part * rights[b, s]
+
+    @_compile
     def coupled(start, server, weight, left, right, extra, least, half, result):  # type: ignore[no-untyped-def]
         users, servers = len(start) - 1, result.shape[0] // size
         kept = np.zeros(users + 1, np.int64)
@@ -106,8 +118,8 @@ def _coupling(size: int) -> Any:
                 for b in range(kept[n], a if half else kept[n + 1]):
                     if b != a:
                         for r in range(size):
-                            for s in range(size):
-                                result[i * size + r, where[b] + s] -= lefts[a, r] * rights[b, s]
+                            at_row, part = result[i * size + r], lefts[a, r]
+                            subtract(at_row, where[b], part, rights, b)
 
     return coupled
 

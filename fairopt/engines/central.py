@@ -10,21 +10,22 @@ What elimination leaves wrong in the other equations is put right by refinement,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import structured
+from .refinement import reduced
 from .welfare import COUNTS, Point, Residuals, Welfare
 
 Array = NDArray[np.float64]
 
 #: Single precision is tried above the first mu; below the second, pairs of little weight are left out off the diagonal.
 _SINGLE, _SPARSE, _LEAST_WEIGHT = 1e-8, 1e-6, 1e-6
-#: Most refinements, what of mu they may leave, and which part of what was wrong each must not exceed.
-_REFINEMENTS, _ENOUGH, _CLOSER = 5, 1e-3, 0.5
+#: What refinement may leave, as a part of what is left of the gap.
+_ENOUGH = 1e-3
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Products:
 class Step(Point):
     """Changes of a point, with what those of tasks come to."""
 
-    sums: Array  # (users,)
-    use: Array  # (servers, resources)
+    sums: Array = field(kw_only=True)  # (users,)
+    use: Array = field(kw_only=True)  # (servers, resources)
 
 
 class Newton:
@@ -79,7 +80,7 @@ class Newton:
             q.per_task,
             self.slope,
             np.where(q.row, at.idle / np.where(q.row, at.price, 1.0), 1.0),
-            least=(0.0 if self.mu > _SPARSE else _LEAST_WEIGHT) * self.slope,
+            least=(_LEAST_WEIGHT if self.mu < _SPARSE else 0.0) * self.slope,
             single=self.single,
         )
 
@@ -111,8 +112,11 @@ class Newton:
         return result
 
     def direction(self, products: Products) -> Step:
-        """The Newton step, up to rounding: all equations put right, and products changed."""
-        return self._solve(self.wrong, products)
+        """The Newton step, up to rounding: all equations put right, products changed, pairs aside left with nothing."""
+        rest, left, wrong = self.welfare.rest, self.point.rest, self.wrong
+        if rest is not None:
+            wrong = replace(wrong, user=wrong.user - left * rest.sums, capacity=wrong.capacity - left * rest.use)
+        return replace(self._solve(wrong, products), rest=-left)
 
     def corrected(self, step: Step, products: Products, rho: Array | None = None) -> Step:
         """A step that changes products by so much more, and is off by `rho` less in the users' equations."""
@@ -129,38 +133,42 @@ class Newton:
     def refined(self, step: Step, rho: Array) -> Step:
         """The step without what elimination and rounding left wrong; `rho` is for the users' equations."""
         wrong = replace(self.wrong, rho=rho)
-        none = Products(self._right.pair, self._right.capacity, self._right.limit)
-        before = np.inf
-        for _ in range(_REFINEMENTS):
-            left = self._left(wrong, step)
-            size = max(
-                float(np.abs(left.capacity).max()),
-                float(np.abs(left.user / self.point.total).max()),
-                float(np.abs(left.rho).max()),
-            )
-            if not size > _ENOUGH * self.mu:
-                break
-            if not size < _CLOSER * before:
-                if not self.single:
-                    break
-                self.single = False
-                del self.factors
-                self.__dict__.pop("_by_theta", None)
-            before = size
-            step = _sum(step, self._solve(left, none))
+        enough = _ENOUGH * self.mu * len(self.weight) / len(self.slope)
+        step, done = reduced(step, lambda found: self._left(wrong, found), self._undone, self._effect, _sum, enough)
+        if not done and self.single:
+            self.single = False
+            del self.factors
+            self.__dict__.pop("_by_theta", None)
+            step, _ = reduced(step, lambda found: self._left(wrong, found), self._undone, self._effect, _sum, enough)
         return step
 
-    def _left(self, wrong: Residuals, step: Step) -> Residuals:
-        """What a step leaves of the linear equations; those of pairs and products are kept by construction."""
+    def _undone(self, left: Array) -> Step:
+        """The step, up to rounding, that puts right what is left."""
+        at, users, rows = self.point, len(self.slope), self.point.price.size
+        capacity, user, rho, unit = np.split(left, [rows, rows + users, rows + 2 * users])
+        wrong = replace(self._right, capacity=capacity.reshape(at.price.shape), user=user * at.total, rho=rho)
+        none = Products(self._right.pair, self._right.capacity, self._right.limit)
+        return self._solve(replace(wrong, unit=float(unit[0]) * users), none)
+
+    def _left(self, wrong: Residuals, step: Step) -> Array:
+        """What a step leaves of the equations of capacities, users and worth and of the unit; the others are kept."""
+        user = wrong.user / self.point.total
+        unit = wrong.unit / len(user) if self.free else 0.0
+        return np.concatenate([wrong.capacity.ravel(), user, wrong.rho, [unit]]) + self._effect(step)
+
+    def _effect(self, step: Step) -> Array:
         q, at = self.welfare, self.point
+        sums, use = step.sums, step.use
+        if q.rest is not None:
+            sums, use = sums + step.rest * q.rest.sums, use + step.rest * q.rest.use
         linear = q.of_share * step.total / at.total + q.of_price * step.pay / at.pay + q.excess(step) - step.theta
-        return Residuals(
-            self._right.pair,
-            np.where(q.row, wrong.capacity + step.use + step.idle, 0.0),
-            wrong.user + step.sums - step.total,
-            np.zeros_like(wrong.limit),
-            np.where(q.held, 0.0, wrong.rho + linear),
-            self._unit_left(wrong.unit, step.total, step.pay) if self.free else 0.0,
+        return np.concatenate(
+            [
+                np.where(q.row, use + step.idle, 0.0).ravel(),
+                (sums - step.total) / at.total,
+                np.where(q.held, 0.0, linear),
+                [self._unit_left(0.0, step.total, step.pay) / len(sums) if self.free else 0.0],
+            ]
         )
 
     def _unit_left(self, unit: float, total: Array, pay: Array) -> float:
@@ -196,8 +204,8 @@ class Newton:
         room = -wrong.limit - total[own]
         excess = (products.limit - at.excess * room) / at.room
         idle = np.where(q.row, idle - at.idle * price / np.where(q.row, at.price, 1.0), 0.0)
-        return Step(tasks, slack, price, idle, total, pay, room, excess, theta, sums, use)
+        return Step(tasks, slack, price, idle, total, pay, room, excess, theta, sums=sums, use=use)
 
 
-def _sum(one: Step, other: Step) -> Step:
-    return Step(*(getattr(one, name) + getattr(other, name) for name in Step.__dataclass_fields__))
+def _sum(one: Step, other: Step, part: float = 1.0) -> Step:
+    return Step(**{name: getattr(one, name) + part * getattr(other, name) for name in Step.__dataclass_fields__})

@@ -25,7 +25,7 @@ from ..certificates.concave import gap_at
 from ..cluster import Cluster
 from ..criteria import Criterion
 from ..polytope import Polytope
-from . import convex
+from . import convex, sifting
 from .central import Newton
 from .declarative import Solution
 from .mehrotra import advance, mean, products
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 #: The engine aims at this part of the tolerance.
 _AIM = 0.05
 #: The certificate is asked from this multiple of the tolerance on.
-_NEAR = 1e2
+_NEAR = 10.0
 #: A run that got no closer in so many steps (once the gap is small, and before), or has so small products, is over.
 _PATIENCE, _LEAST_MU = (5, 25), 1e-25
 #: Part of their tasks that users give up while held: without any room no interior is left.
@@ -76,8 +76,12 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
     for number in range((_STEPS if start is None else _WARM_STEPS) + 1):
         now = products(welfare, at)
         estimate = float(now.pair.sum() + now.capacity.sum()) / max(float(welfare.spent(at).sum()), 1e-300)
+        mu = mean(now, weight, limit)
         if number and estimate < _KEPT[1] and (warm is None or warm is start):
-            warm = Start(at, welfare.unit) if estimate > _KEPT[0] else start
+            warm = Start(sifting.whole(welfare, at, mu), welfare.unit) if estimate > _KEPT[0] else start
+        if len(welfare.polytope.gamma) > sifting.MANY and np.isfinite(estimate):
+            welfare, at = sifting.sifted(welfare, at, mu, estimate)
+            now = products(welfare, at)
         newton = Newton(welfare, at, mean(now, weight, limit), free, single)
         fractions, gap, errors = welfare.fractions(at), np.inf, np.full(len(welfare.unit), np.inf)
         if estimate < _NEAR * tol:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import structured
+from .refinement import reduced
 
 if TYPE_CHECKING:
     from .level_interior import Point
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _TINY = 1e-300
-#: Most refinements of a step, and which part of what was wrong each may leave.
-_REFINEMENTS, _CLOSER = 8, 0.7
 #: Rough factors: in single precision, without pairs below this part of their user's weight.
 _LEAST_WEIGHT = 1e-7
 
@@ -83,32 +82,19 @@ class Newton:
         By conjugate residuals: where factors are wrong in a few directions only (parts of a cluster hang together by
         next to nothing, and the damping shows), each of those takes one correction, not hundreds.
         """
-        pairs, left = np.zeros(len(steps.y)), self._left(steps)
-        nothing = pairs, np.zeros(self.idle.shape), np.zeros(len(steps.p)), pairs
-        done: list[tuple[Steps, Array]] = []
-        for _ in range(_REFINEMENTS):
-            size = float(np.abs(left).max())
-            if size <= (enough if self.rough else 0.0):
-                break
-            more = self._once(*nothing, *self._parts(left))
-            effect = -self._effect(more)
-            for other, of_other in done:
-                part = -float(effect @ of_other)
-                more, effect = _sum(more, other, part), effect + part * of_other
-            norm = float(np.linalg.norm(effect))
-            if norm > 0:  # what is left may have been corrected in this very direction
-                more, effect = _sum(more, more, 1 / norm - 1), effect / norm
-                tried = _sum(steps, more, float(left @ effect))
-                after = self._left(tried)
-            if norm > 0 and np.linalg.norm(after) < _CLOSER * np.linalg.norm(left):
-                steps, left = tried, after
-                done.append((more, effect))
-            elif self.rough:
-                self._factorise(False)
-                done = []
-            else:
+        for rough in (self.rough, False):
+            if rough != self.rough:
+                self._factorise(rough)
+            steps, done = reduced(steps, self._left, self._undone, self._effect, _sum, enough if rough else 0.0)
+            if done or not rough:
                 break
         return steps
+
+    def _undone(self, left: Array) -> Steps:
+        """The steps that put right what is left."""
+        users, pairs = len(self.whole), np.zeros(len(self.ratio))
+        short, excess, rest = left[:users], left[users:-1].reshape(self.idle.shape), float(left[-1])
+        return self._once(pairs, np.zeros(self.idle.shape), np.zeros(users), pairs, short, excess, rest)
 
     def _left(self, steps: Steps) -> Array:
         """What steps leave of what is wrong, (users + servers resources + 1,): levels, capacities, the sum of p."""
@@ -119,10 +105,6 @@ class Newton:
         at = self.at
         excess = np.where(at.row, steps.use + steps.w, 0.0)
         return np.concatenate([steps.sums - at.tau * steps.t - steps.v, -excess.ravel(), [-float(at.tau @ steps.p)]])
-
-    def _parts(self, left: Array) -> tuple[Array, Array, float]:
-        users = len(self.whole)
-        return left[:users], left[users:-1].reshape(self.idle.shape), float(left[-1])
 
     def _once(self, ry: Array, rw: Array, rv: Array, dual: Array, short: Array, excess: Array, rest: float) -> Steps:
         from . import _pairs

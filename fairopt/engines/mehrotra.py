@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _pairs
+from . import _pairs, sifting
 from .central import Newton, Products
 from .welfare import COUNTS, Point, Welfare
 
@@ -67,6 +67,7 @@ def advance(newton: Newton, weight: float, limit: Array) -> Point:
     t = longest(q, at, step)
     if t < 1:
         t *= max(_PART, 1 - target) if t > _FULL else _PART
+    t = min(t, sifting.longest(q, at, step))
     return q.moved(at, step, t)
 
 

@@ -31,7 +31,7 @@ _DAMPING = 1e-13
 #: was left each may leave.
 _REFINEMENTS, _PRECISE, _CLOSER = 5, 1e-7, 0.2
 #: The same where S must stay definite: in turn, until it is.
-_DAMPINGS, _SINGLE_DAMPING = (_DAMPING, 1e-11, 1e-9, 1e-7, 1e-5), 3e-7
+_DAMPINGS, _SINGLE_DAMPINGS = (_DAMPING, 1e-11, 1e-9, 1e-7, 1e-5), (1e-7, 1e-6)
 
 
 @dataclass
@@ -174,8 +174,8 @@ def factor_symmetric(
     size = own[:, r, r] if border is None else own[:, r, r] + border**2
     scale = 1 / np.sqrt(np.maximum(size, np.finfo(float).tiny))
     own *= scale[:, :, None] * scale[:, None, :]
-    for damping in (_SINGLE_DAMPING, *_DAMPINGS) if single else _DAMPINGS:
-        single = damping == _SINGLE_DAMPING
+    tries = [(True, damping) for damping in _SINGLE_DAMPINGS if single] + [(False, damping) for damping in _DAMPINGS]
+    for single, damping in tries:
         matrix = _coupled(start, server, weight, vectors, extra, own.shape, least, single)
         _eliminate.scaled(matrix, scale.ravel())
         matrix.reshape(servers, resources, servers, resources)[np.arange(servers), :, np.arange(servers), :] = own

@@ -51,6 +51,7 @@ class Point:
     room: Array  # (limited,), v
     excess: Array  # (limited,), xi
     theta: float
+    rest: float = 0.0  # what is left of the tasks of pairs that stand aside, as a part
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,17 @@ class Residuals:
     unit: float
 
 
+@dataclass(frozen=True)
+class Rest:
+    """Pairs that stand aside (`sifting`), and what they had when they did."""
+
+    inside: Index  # the pairs that take part
+    aside: NDArray[np.bool_]  # (all pairs,)
+    called: NDArray[np.bool_]  # (all pairs,), aside, but not for long
+    sums: Array  # (users,), tasks
+    use: Array  # (servers, resources)
+
+
 class Welfare:
     """The conditions for one polytope and criterion, alpha finite."""
 
@@ -84,6 +96,7 @@ class Welfare:
         self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
         self.server = polytope.pair_server
         servers, resources = polytope.cluster.capacity.shape
+        self.rest: Rest | None = None
         self.row = np.zeros((servers, resources), dtype=bool)
         self.row[polytope.row_server, polytope.row_resource] = True
 
@@ -154,10 +167,13 @@ class Welfare:
     def residuals(self, point: Point) -> Residuals:
         """What is wrong at a point."""
         pays = np.repeat(point.pay, np.diff(self.start))
+        sums, used = self.summed(point.tasks), self.used(point.tasks)
+        if self.rest is not None:
+            sums, used = sums + point.rest * self.rest.sums, used + point.rest * self.rest.use
         return Residuals(
             self.cost(point.price) - point.slack - pays,
-            np.where(self.row, self.used(point.tasks) + point.idle - 1, 0.0),
-            self.summed(point.tasks) - point.total,
+            np.where(self.row, used + point.idle - 1, 0.0),
+            sums - point.total,
             point.total[self.limited] + point.room - self.limit,
             self.rho(point),
             float((~self.held).sum() - self.spent(point).sum()),
@@ -165,7 +181,11 @@ class Welfare:
 
     def fractions(self, point: Point) -> Array:
         """Tasks as parts of monopoly tasks, (pairs,): coordinates of the polytope."""
-        return np.asarray(point.tasks * (self.unit[self.polytope.pair_user] / self.polytope.gamma))
+        tasks = point.tasks
+        if self.rest is not None:
+            tasks = np.zeros(len(self.polytope.gamma))
+            tasks[self.rest.inside] = point.tasks
+        return np.asarray(tasks * (self.unit[self.polytope.pair_user] / self.polytope.gamma))
 
     # -- where to start --------------------------------------------------------------------------
 
@@ -221,6 +241,8 @@ class Welfare:
     def moved(self, at: Point, step: Point, t: float) -> Point:
         """The point after a part t of a step; users who hardly count may be stopped short."""
         tasks, grown = at.tasks + t * step.tasks, t * step.pay / at.pay
+        rest = at.rest + t * step.rest
+        total = self.summed(tasks) + (0.0 if self.rest is None else rest * self.rest.sums)
         counts = self.spent(at) > COUNTS
         fall = np.where(counts, np.maximum(1 + grown, 1e-3), np.exp(np.maximum(grown, -2.3)))
         return replace(
@@ -229,9 +251,10 @@ class Welfare:
             slack=at.slack + t * step.slack,
             price=np.where(self.row, at.price + t * step.price, 0.0),
             idle=np.where(self.row, at.idle + t * step.idle, 1.0),
-            total=np.where(self.held, at.total, self.summed(tasks)),
+            total=np.where(self.held, at.total, total),
             pay=np.where(self.held, at.pay + t * step.pay, at.pay * np.where(grown > -0.5, 1 + grown, fall)),
             room=at.room + t * step.room,
             excess=at.excess + t * step.excess,
             theta=at.theta + t * step.theta,
+            rest=rest,
         )

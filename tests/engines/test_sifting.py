@@ -1,0 +1,167 @@
+"""Pairs that stand aside: the same answers as with all pairs, and equations that hold while they leave and return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from drawn import cluster as drawn
+
+import fairopt as fo
+from fairopt.engines import central, concave, mehrotra, sifting
+from fairopt.engines.welfare import Point, Welfare
+from fairopt.polytope import Polytope
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small clusters are sifted too."""
+    monkeypatch.setattr(sifting, "MANY", 0)
+
+
+def spread(seed: int, users: int = 60, servers: int = 40) -> fo.Cluster:
+    """Dense, no two servers or users alike."""
+    rng = np.random.default_rng(seed)
+    capacity = 20 * np.exp(rng.standard_normal((servers, 4)))
+    return fo.Cluster(capacity, np.exp(rng.standard_normal((users, 4))))
+
+
+def points(alpha: float, seed: int = 0) -> Iterator[tuple[Welfare, Point, float, float]]:
+    """A run on a cluster: welfare and point before each step, with the mean product and the relative gap."""
+    cluster = spread(seed)
+    criterion = fo.AlphaFair(alpha).criterion(cluster)
+    welfare = Welfare(Polytope(cluster, criterion.limits(cluster)), criterion)
+    at = welfare.begin()
+    for _ in range(40):
+        now = mehrotra.products(welfare, at)
+        mu, gap = mehrotra.mean(now, 1.0, np.ones(0)), float(now.pair.sum() + now.capacity.sum()) / len(welfare.unit)
+        if gap < 1e-9:
+            return
+        yield welfare, at, mu, gap
+        welfare, at = sifting.sifted(welfare, at, mu, gap)
+        now = mehrotra.products(welfare, at)
+        newton = central.Newton(welfare, at, mehrotra.mean(now, 1.0, np.ones(0)), True)
+        at = mehrotra.advance(newton, 1.0, np.ones(0))
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0, 3.0, 64.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_answers_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = spread(seed)
+    found = fo.AlphaFair(alpha).solve(cluster, 1e-9, engine="native")
+    monkeypatch.setattr(sifting, "MANY", 10**9)
+    other = fo.AlphaFair(alpha).solve(cluster, 1e-9, engine="native")
+    if alpha == 0:  # tasks are not unique
+        share = found.criterion.share
+        assert share @ found.user_tasks == pytest.approx(share @ other.user_tasks, rel=1e-8)
+    else:
+        assert found.user_tasks == pytest.approx(other.user_tasks, rel=2e-4)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("seed", range(60))
+def test_drawn_clusters_with_limits_weights_zeros_and_placement(seed: int) -> None:
+    cluster = drawn(seed, ("nice", "plain")[seed % 2])
+    if not cluster.runnable.any():
+        pytest.skip("nobody can run anything")
+    alpha = (0.0, 0.5, 1.0, 2.0, 8.0, 64.0)[seed % 6]
+    found = fo.AlphaFair(alpha).solve(cluster, engine="native")
+    assert found.certify().passes(1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_most_pairs_leave(alpha: float) -> None:
+    *_, (welfare, at, _, gap) = points(alpha, seed=1)
+    assert gap < 1e-6
+    assert welfare.rest is not None
+    assert len(welfare.server) < 0.4 * len(welfare.polytope.gamma)
+    assert at.rest * welfare.rest.sums.max() < 1e-4
+    # Whoever stands aside is dearer than what its user pays.
+    cost = welfare.polytope.price_per_task(at.price[welfare.row]) * welfare.unit[welfare.polytope.pair_user]
+    assert (cost > at.pay[welfare.polytope.pair_user])[welfare.rest.aside].all()
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_leaving_changes_nothing(alpha: float) -> None:
+    """What those who leave had still counts: equations of users and capacities are as wrong as they were."""
+    left = 0
+    for welfare, at, mu, gap in points(alpha):
+        other, there = sifting.sifted(welfare, at, mu, gap)
+        came = len(np.setdiff1d(inside(other), inside(welfare)))
+        if other is not welfare and not came:
+            left += 1
+            before, after = welfare.residuals(at), other.residuals(there)
+            assert after.user == pytest.approx(before.user, abs=1e-12)
+            assert after.capacity == pytest.approx(before.capacity, abs=1e-12)
+            assert there.tasks == pytest.approx(at.tasks[np.isin(inside(welfare), inside(other))])
+    assert left > 1
+
+
+def inside(welfare: Welfare) -> np.ndarray:
+    return np.arange(len(welfare.server)) if welfare.rest is None else welfare.rest.inside
+
+
+def test_a_full_step_leaves_nothing_to_those_aside() -> None:
+    """Users' and capacities' equations, which are linear, hold after a full step, the rest being nothing then."""
+    for welfare, at, mu, gap in points(2.0):
+        other, there = sifting.sifted(welfare, at, mu, gap)
+        if other.rest is None or not other.rest.sums.any():
+            continue
+        newton = central.Newton(other, there, mu, True, single=False)
+        now = mehrotra.products(other, there)
+        step = newton.direction(central.Products(-now.pair, -now.capacity, -now.limit))
+        step = newton.refined(step, newton.wrong.rho)
+        assert there.rest + step.rest == 0
+        tasks = there.tasks + step.tasks
+        assert other.summed(tasks) == pytest.approx(there.total + step.total, rel=1e-6)
+        used = other.used(tasks) + there.idle + step.idle
+        assert used[other.row] == pytest.approx(1.0, rel=1e-6)
+        return
+    pytest.fail("nobody ever stood aside")
+
+
+def test_steps_end_before_a_pair_aside_is_worth_it_and_it_returns() -> None:
+    *_, (welfare, at, mu, gap) = points(1.0)
+    assert welfare.rest is not None
+    polytope, user = welfare.polytope, welfare.polytope.pair_user
+    k = int(np.flatnonzero(welfare.rest.aside)[0])
+    slack = polytope.price_per_task(at.price[welfare.row])[k] * welfare.unit[user[k]] - at.pay[user[k]]
+    still = replace(at, price=np.zeros_like(at.price), pay=np.zeros_like(at.pay))
+    assert sifting.longest(welfare, at, still) == 1
+    assert not welfare.rest.called.any()
+    rising = still.pay.copy()
+    rising[user[k]] = 10 * slack  # what its user pays would rise to far more than the pair costs
+    part = sifting.longest(welfare, at, replace(still, pay=rising))
+    assert part <= 0.09 * (1 + 1e-12)  # others of the user may be nearer
+    assert welfare.rest.called[k]
+    other, there = sifting.sifted(welfare, at, mu, gap)
+    assert k in inside(other)
+    new = np.searchsorted(inside(other), k)
+    assert 0 < there.tasks[new] <= 2e-4 * there.total[user[k]] * (1 + 1e-12)
+    assert there.slack[new] == pytest.approx(slack)
+
+
+def test_a_whole_point_has_all_pairs_at_mu() -> None:
+    *_, (welfare, at, mu, _) = points(3.0)
+    assert welfare.rest is not None
+    point = sifting.whole(welfare, at, mu)
+    assert len(point.tasks) == len(welfare.polytope.gamma)
+    assert point.tasks[welfare.rest.inside] == pytest.approx(at.tasks)
+    assert (point.tasks * point.slack)[welfare.rest.aside] == pytest.approx(mu)
+    assert point.rest == 0
+
+
+@pytest.mark.usefixtures("always")
+def test_starts_for_the_next_alpha_have_all_pairs() -> None:
+    cluster = spread(5)
+    first = fo.AlphaFair(2.0)
+    found = list(concave.solutions(cluster, first.criterion(cluster), 1e-6))[-1]
+    next_one = fo.AlphaFair(2.2).criterion(cluster)
+    warm = list(concave.solutions(cluster, next_one, 1e-6, found.warm))
+    cold = list(concave.solutions(cluster, next_one, 1e-6))
+    assert found.warm is not None
+    assert warm[-1].tasks.sum(axis=1) == pytest.approx(cold[-1].tasks.sum(axis=1), rel=1e-3)
+    assert warm[0].rounds < cold[0].rounds
