@@ -18,7 +18,7 @@ from ..criteria import Criterion
 from ..engines import concave, convex
 from ..engines.declarative import Solution
 from ..polytope import Polytope
-from . import alone
+from . import alone, psdsf
 from ._quiet import quiet
 from .canonical import canonical
 from .equations import Equations, Point
@@ -34,6 +34,9 @@ Array = NDArray[np.float64]
 _AIM = 0.3
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
+#: Short steps of the interior point after which the path is followed at alpha > 4: a path is about as long as 60 or
+#: 100 steps. Where some users do not need a resource there is little hope.
+_PATIENCE, _WITH_ZEROS = 20, 6
 #: From where servers know each other by this much, the interior point may go on, for so many steps.
 _FIRST_START, _SHORT = 0.1, 60
 #: Systems on the way there before another path is tried.
@@ -104,13 +107,19 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
 
 
 def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
-    """The interior point first, since it is fast; then it with better starts, and the path, in turn."""
-    for attempt in ATTEMPTS if start is None else (FOLLOW, *ATTEMPTS):
-        yield from _attempt(method, attempt, aim, start if attempt is FOLLOW else None)
+    """The interior point first, since it is fast; then the path; then both in other ways, and from better starts."""
+    if start is not None:
+        yield from _attempt(method, FOLLOW, aim, start)
+    if method.alpha > method.power:
+        patience = _PATIENCE if psdsf.applies(method) else _WITH_ZEROS
+        yield from _attempt(method, replace(ATTEMPTS[0], patience=patience), aim)
+        yield from follow(method, aim, *PATHS[0])
+    for attempt in ATTEMPTS:
+        yield from _attempt(method, attempt, aim)
     starts = alone.follow(method)
     yield from _from_alone(method, aim, starts, _FEW)
-    for mu, near in PATHS[:1]:
-        yield from follow(method, aim, mu, near)
+    if method.alpha <= method.power:
+        yield from follow(method, aim, *PATHS[0])
     yield from _from_alone(method, aim, starts, np.inf)
     for mu, near in PATHS[1:]:
         yield from follow(method, aim, mu, near)
@@ -128,7 +137,9 @@ def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Place], mo
             return
 
 
-def _attempt(method: Equations, attempt: Attempt, aim: float, start: Point | None, most: int = 150) -> Iterator[Found]:
+def _attempt(
+    method: Equations, attempt: Attempt, aim: float, start: Point | None = None, most: int = 150
+) -> Iterator[Found]:
     """The best point of one run, polished if need be."""
     best: Found | None = None
     for answer in run(method, attempt, aim, start, most):

@@ -26,8 +26,6 @@ from .equations import Equations, Point
 from .linearised import SINGLE, Linearised
 
 _LEAST_MU = 1e-15
-#: After so many short steps there is little hope left.
-_JAMMED = 45
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,12 @@ class Found:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Parameters of one run: `a <= homotopy/mu`, and below which mu the second phase starts."""
+    """Parameters of one run: `a <= homotopy/mu`, below which mu the second phase starts, how many short steps end it."""
 
     homotopy: float
     second: float
     mu: float = 0.3
+    patience: int = 45
 
 
 #: From a point of another alpha, at once in the second phase; such a point is kept where mu first falls below this.
@@ -75,7 +74,7 @@ def run(
         settled = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
         warm = point if warm is None and settled else warm
         yield Found(point, error, step_number, warm)
-        if error <= tol or still > 8 or short > _JAMMED or not np.isfinite(here.average):
+        if error <= tol or still > 8 or short > attempt.patience or not np.isfinite(here.average):
             return
         aim = here.newton(0.0)
         t = here.longest(aim)

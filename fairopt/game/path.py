@@ -99,6 +99,8 @@ def follow(equations: Equations, tol: float, mu: float = 3.0, near: float = 0.1,
         yield found
         if found.error <= tol:
             return
+        if there.mu > 10 * mu:  # back where it came from
+            return
         step = min(step * _GROW[turns], _LONGEST)
 
 
