@@ -37,6 +37,8 @@ _SWEEPS, _TURNS = 40, 8
 #: Short steps of the interior point after which the path is followed at alpha > 4: a path is about as long as 60 or
 #: 100 steps. Where some users do not need a resource there is little hope.
 _PATIENCE, _WITH_ZEROS = 20, 6
+#: Systems on the path from a point of the interior point; mostly a hundred do.
+_MIDWAY = 300
 #: From where servers know each other by this much, the interior point may go on, for so many steps.
 _FIRST_START, _SHORT = 0.1, 60
 #: Systems on the way there before another path is tried.
@@ -112,7 +114,10 @@ def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[
         yield from _attempt(method, FOLLOW, aim, start)
     if method.alpha > method.power:
         patience = _PATIENCE if psdsf.applies(method) else _WITH_ZEROS
-        yield from _attempt(method, replace(ATTEMPTS[0], patience=patience), aim)
+        for answer in _attempt(method, replace(ATTEMPTS[0], patience=patience), aim):
+            yield answer
+        if answer.midway is not None:
+            yield from follow(method, aim, answer.midway.mu, PATHS[0][1], _MIDWAY, answer.midway)
         yield from follow(method, aim, *PATHS[0])
     for attempt in ATTEMPTS:
         yield from _attempt(method, attempt, aim)
@@ -146,7 +151,7 @@ def _attempt(
         if best is None or answer.error <= best.error:
             best = answer
     assert best is not None
-    best = replace(best, steps=answer.steps, warm=answer.warm)
+    best = replace(best, steps=answer.steps, warm=answer.warm, midway=answer.midway)
     yield best
     if best.error < 1e-2:
         yield polish(method, best)

@@ -36,6 +36,7 @@ class Found:
     error: float
     steps: int
     warm: Point | None = None  # a point on the way, to start from for another alpha
+    midway: Point | None = None  # a point further on, for the path to start from
     notes: tuple[str, ...] = ()
     by: str = "interior point"  # what found it
 
@@ -52,6 +53,8 @@ class Attempt:
 
 #: From a point of another alpha, at once in the second phase; such a point is kept where mu first falls below this.
 FOLLOW, _KEPT = Attempt(np.inf, np.inf), 0.1
+#: The path starts from the first point with mu below this: earlier it would go back and forth, later it is jammed as well.
+_MIDWAY = 1e-3
 
 ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))
 
@@ -62,7 +65,9 @@ def run(
     """Newton steps; yields before each. Ends when the error is below `tol` or nothing moves any more."""
     alpha, k = equations.alpha, equations.power
     point = equations.begin(attempt.mu) if point is None else point.measured(k)
-    still, short, second, warm, single = 0, 0, False, None, True
+    still, short, second, single = 0, 0, False, True
+    warm: Point | None = None
+    midway: Point | None = None
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
@@ -73,7 +78,8 @@ def run(
         error = here.error if a == alpha else np.inf
         settled = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
         warm = point if warm is None and settled else warm
-        yield Found(point, error, step_number, warm)
+        midway = point if midway is None and mu <= _MIDWAY else midway
+        yield Found(point, error, step_number, warm, midway)
         if error <= tol or still > 8 or short > attempt.patience or not np.isfinite(here.average):
             return
         aim = here.newton(0.0)

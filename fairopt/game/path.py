@@ -27,6 +27,8 @@ Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources
 
 #: Where to begin, and by what part of mu something may be wrong on the curve: the next ones more careful.
 PATHS = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
+#: Newton steps to the curve.
+_FIRST = 40
 #: The first step, the longest and the shortest.
 _STEP, _LONGEST, _SHORTEST = 0.5, 2.0, 1e-7
 #: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
@@ -63,9 +65,19 @@ class _Place:
         )
 
 
-def follow(equations: Equations, tol: float, mu: float = 3.0, near: float = 0.1, budget: int = 1000) -> Iterator[Found]:
-    """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved."""
-    here, solved = _start(equations, mu, near)
+def follow(
+    equations: Equations,
+    tol: float,
+    mu: float = 3.0,
+    near: float = 0.1,
+    budget: int = 1000,
+    start: Point | None = None,
+) -> Iterator[Found]:
+    """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved.
+
+    `start` is near the curve at `mu`.
+    """
+    here, solved = _start(equations, mu, near, start)
     step, before, along = _STEP, None, None
     while here is not None and solved < budget:
         place, kept, hold = here.at, here.units, False
@@ -214,20 +226,22 @@ def _towards(here: _Smoothed, tangent: Step, before: Step | None) -> Step:
     return tangent[0] * scale, tangent[1] * scale, tangent[2] * scale, tangent[3] * scale
 
 
-def _start(q: Equations, mu: float, near: float) -> tuple[_Smoothed | None, int]:
-    """The curve at `mu`, which is large: damped Newton steps."""
-    first = q.begin(mu)
+def _start(q: Equations, mu: float, near: float, start: Point | None = None) -> tuple[_Smoothed | None, int]:
+    """The curve at `mu`, from a point near it or where mu is large: damped Newton steps."""
+    first = q.begin(mu) if start is None else start
     total = np.add.reduceat(first.tasks, q.start[:-1])
-    here = _Smoothed(q, _Place(first.log_price, np.log(total), first.tasks, float(np.log(mu))))
-    for solved in range(60):
+    here = _Smoothed(q, _Place(np.where(q.row, first.log_price, 0.0), np.log(total), first.tasks, float(np.log(mu))))
+    for solved in range(_FIRST):
         if here.largest < near * here.mu:
             return here, solved
         step = here.newton()
         t = _damped(q, step)
-        for _ in range(10):
+        while True:
             there = _Smoothed(q, here.at.moved(step, t), here.units)
             if there.merit <= (1 - 0.1 * t) * here.merit:
                 break
             t *= 0.5
+            if t < 1e-3:
+                return None, solved
         here = there
-    return None, 60
+    return None, _FIRST
