@@ -37,8 +37,8 @@ _SWEEPS, _TURNS = 40, 8
 #: Short steps of the interior point after which the path is followed at alpha > 4: a path is about as long as 60 or
 #: 100 steps. Where some users do not need a resource there is little hope.
 _PATIENCE, _WITH_ZEROS = 20, 6
-#: Systems on the path from a point of the interior point; mostly a hundred do.
-_MIDWAY = 300
+#: Systems on the path from a point of the interior point, for every price; mostly one does.
+_MIDWAY = 3
 #: From where servers know each other by this much, the interior point may go on, for so many steps.
 _FIRST_START, _SHORT = 0.1, 60
 #: Systems on the way there before another path is tried.
@@ -117,7 +117,7 @@ def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[
         for answer in _attempt(method, replace(ATTEMPTS[0], patience=patience), aim):
             yield answer
         if answer.midway is not None:
-            yield from follow(method, aim, answer.midway.mu, PATHS[0][1], _MIDWAY, answer.midway)
+            yield from follow(method, aim, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
         yield from follow(method, aim, *PATHS[0])
     for attempt in ATTEMPTS:
         yield from _attempt(method, attempt, aim)
