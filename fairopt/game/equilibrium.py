@@ -34,9 +34,10 @@ Array = NDArray[np.float64]
 _AIM = 0.3
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
-#: Short steps of the interior point after which the path is followed at alpha > 4: a path is about as long as 60 or
-#: 100 steps. Where some users do not need a resource there is little hope.
-_PATIENCE, _WITH_ZEROS = 20, 6
+#: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, and the
+#: path is followed; likewise after a whole attempt up to so many prices. (In larger ones each of its systems costs several
+#: steps, and other attempts succeed.)
+_WITH_ZEROS, _SMALL = 6, 500
 #: Systems on the path from a point of the interior point, for every price; mostly one does.
 _MIDWAY = 3
 #: From where servers know each other by this much, the interior point may go on, for so many steps.
@@ -109,25 +110,32 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
 
 
 def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
-    """The interior point first, since it is fast; then the path; then both in other ways, and from better starts."""
+    """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
     if start is not None:
         yield from _attempt(method, FOLLOW, aim, start)
-    if method.alpha > method.power:
-        patience = _PATIENCE if psdsf.applies(method) else _WITH_ZEROS
-        for answer in _attempt(method, replace(ATTEMPTS[0], patience=patience), aim):
-            yield answer
-        if answer.midway is not None:
-            yield from follow(method, aim, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
-        yield from follow(method, aim, *PATHS[0])
-    for attempt in ATTEMPTS:
+    lacking = not psdsf.applies(method)
+    early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
+    if early:
+        yield from _and_path(method, replace(ATTEMPTS[0], patience=_WITH_ZEROS) if lacking else ATTEMPTS[0], aim)
+    for attempt in ATTEMPTS if lacking or not early else ATTEMPTS[1:]:
         yield from _attempt(method, attempt, aim)
     starts = alone.follow(method)
     yield from _from_alone(method, aim, starts, _FEW)
-    if method.alpha <= method.power:
+    if not early:
         yield from follow(method, aim, *PATHS[0])
     yield from _from_alone(method, aim, starts, np.inf)
     for mu, near in PATHS[1:]:
         yield from follow(method, aim, mu, near)
+
+
+def _and_path(method: Equations, attempt: Attempt, aim: float) -> Iterator[Found]:
+    """The interior point, and the path from a point of it, or from its own beginning."""
+    answer: Found | None = None
+    for answer in _attempt(method, attempt, aim):
+        yield answer
+    if answer is not None and answer.midway is not None:
+        yield from follow(method, aim, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
+    yield from follow(method, aim, *PATHS[0])
 
 
 def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Place], most: float) -> Iterator[Found]:

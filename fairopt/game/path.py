@@ -27,6 +27,8 @@ Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources
 
 #: Where to begin, and by what part of mu something may be wrong on the curve: the next ones more careful.
 PATHS = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
+#: Systems are factorised in single precision above this mu.
+_SINGLE = 1e-5
 #: Newton steps to the curve.
 _FIRST = 40
 #: The first step, the longest and the shortest.
@@ -192,7 +194,7 @@ class _Smoothed:
     def _factors(self) -> structured.Factors:
         """The prices' system."""
         q = self.equations
-        return structured.factor(q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own)
+        return structured.factor(q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=self.mu > _SINGLE)
 
 
 def _units(q: Equations, at: _Place, true: Array, share: Array, total: Array) -> Units:
