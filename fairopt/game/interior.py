@@ -26,6 +26,8 @@ from .equations import Equations, Point
 from .linearised import SINGLE, Linearised
 
 _LEAST_MU = 1e-15
+#: In the first phase mu falls after longer steps only; after so many that are not, the second phase begins.
+_SHORT, _STUCK = 0.3, 5
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,13 @@ def run(
     """Newton steps; yields before each. Ends when the error is below `tol` or nothing moves any more."""
     alpha, k = equations.alpha, equations.power
     point = equations.begin(attempt.mu) if point is None else point.measured(k)
-    still, short, second, single = 0, 0, False, True
+    still, short, stuck, second, single = 0, 0, 0, False, True
     warm: Point | None = None
     midway: Point | None = None
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
-        if alpha > k and not second and ((a == alpha and mu < attempt.second) or still > 2):
+        if alpha > k and not second and ((a == alpha and (mu < attempt.second or stuck > _STUCK)) or still > 2):
             second, a, still = True, alpha, 0
             point = equations.lifted(point, a)
         here = Linearised(equations, point, a, a if second else k, single)
@@ -95,4 +97,5 @@ def run(
         t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
         still = still + 1 if t < 3e-3 else 0
         short += t < 0.1
-        point = replace(moved, mu=mu if search and t < 0.3 else target)
+        stuck = stuck + 1 if t < _SHORT else 0
+        point = replace(moved, mu=mu if search and t < _SHORT else target)
