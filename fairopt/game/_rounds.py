@@ -70,9 +70,7 @@ def at_once(first, pairs, user, alpha, gain, per_task, use, limit, relax, tasks,
     own = total.copy()
     for i in range(len(first) - 1):
         own[:] = seen
-        change = max(
-            change, play(i, first, pairs, user, alpha, gain, per_task, use, limit, relax, tasks, own, q)
-        )
+        change = max(change, play(i, first, pairs, user, alpha, gain, per_task, use, limit, relax, tasks, own, q))
     total[:] = 0.0
     for k in range(len(tasks)):
         total[user[k]] += tasks[pairs[k]]

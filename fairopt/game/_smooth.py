@@ -26,10 +26,10 @@ def smoothed(one, other, mu):  # type: ignore[no-untyped-def]
 def fill_pairs(  # type: ignore[no-untyped-def]
     start, server, per_task, power, mu, tasks, true, unit, total, wrong, rate, to_part, weight, gap, used
 ):
-    """Everything that is done once per pair; `true` are its slacks. Returns the sum of squares of what is wrong and the largest.
+    """Everything that is done once per pair, with slacks `true`; the sum of squares of what is wrong, and the largest.
 
-    Filled are, over pairs, what is wrong, how that changes with log mu, its slope over the part, and the pair's weight in the
-    prices' system; over users, tasks less those of the level; `used` (servers, resources) is added to.
+    Filled are, over pairs, what is wrong, how that changes with log mu, its slope over the part, and the pair's weight
+    in the prices' system; over users, tasks less those of the level; `used` (servers, resources) is added to.
     """
     squares, largest = 0.0, 0.0
     for n in range(len(start) - 1):

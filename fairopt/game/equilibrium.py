@@ -35,8 +35,8 @@ _AIM = 0.3
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
 #: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, and the
-#: path is followed; likewise after a whole attempt up to so many prices. (In larger ones each of its systems costs several
-#: steps, and other attempts succeed.)
+#: path is followed; likewise after a whole attempt up to so many prices. (In larger ones it takes hundreds of systems,
+#: and other attempts may succeed.)
 _WITH_ZEROS, _SMALL = 6, 500
 #: Systems on the path from a point of the interior point, for every price; mostly one does.
 _MIDWAY = 3

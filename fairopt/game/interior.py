@@ -45,7 +45,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Parameters of one run: `a <= homotopy/mu`, below which mu the second phase starts, how many short steps end it."""
+    """Parameters of one run: `a <= homotopy/mu`, where in mu the second phase starts, how many short steps end it."""
 
     homotopy: float
     second: float
@@ -55,7 +55,7 @@ class Attempt:
 
 #: From a point of another alpha, at once in the second phase; such a point is kept where mu first falls below this.
 FOLLOW, _KEPT = Attempt(np.inf, np.inf), 0.1
-#: The path starts from the first point with mu below this: earlier it would go back and forth, later it is jammed as well.
+#: The path starts from the first point with mu below this: earlier ones save no systems, later ones are jammed as well.
 _MIDWAY = 1e-3
 
 ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))

@@ -194,7 +194,9 @@ class _Smoothed:
     def _factors(self) -> structured.Factors:
         """The prices' system."""
         q = self.equations
-        return structured.factor(q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=self.mu > _SINGLE)
+        return structured.factor(
+            q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=self.mu > _SINGLE
+        )
 
 
 def _units(q: Equations, at: _Place, true: Array, share: Array, total: Array) -> Units:
