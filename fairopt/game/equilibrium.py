@@ -34,10 +34,10 @@ Array = NDArray[np.float64]
 _AIM = 0.3
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
-#: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, and the
-#: path is followed; likewise after a whole attempt up to so many prices. (In larger ones it takes hundreds of systems,
-#: and other attempts may succeed.)
-_WITH_ZEROS, _SMALL = 6, 500
+#: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one for
+#: so many prices, and the path is followed; likewise after a whole attempt up to so many prices. (In larger ones it takes
+#: hundreds of systems, and other attempts may succeed.)
+_WITH_ZEROS, _PER_STEP, _SMALL = 6, 20, 500
 #: Systems on the path from a point of the interior point, for every price; mostly one does.
 _MIDWAY = 3
 #: From where servers know each other by this much, the interior point may go on, for so many steps.
@@ -115,8 +115,9 @@ def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[
         yield from _attempt(method, FOLLOW, aim, start)
     lacking = not psdsf.applies(method)
     early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
+    patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
     if early:
-        yield from _and_path(method, replace(ATTEMPTS[0], patience=_WITH_ZEROS) if lacking else ATTEMPTS[0], aim)
+        yield from _and_path(method, replace(ATTEMPTS[0], patience=patience), aim)
     for attempt in ATTEMPTS if lacking or not early else ATTEMPTS[1:]:
         yield from _attempt(method, attempt, aim)
     starts = alone.follow(method)
