@@ -34,12 +34,14 @@ Array = NDArray[np.float64]
 _AIM = 0.3
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
-#: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one for
-#: so many prices, and the path is followed; likewise after a whole attempt up to so many prices. (In larger ones it takes
-#: hundreds of systems, and other attempts may succeed.)
+#: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one
+#: for so many prices, and the path is followed; likewise after a whole attempt up to so many prices. (In larger ones
+#: it takes hundreds of systems, and other attempts may succeed.)
 _WITH_ZEROS, _PER_STEP, _SMALL = 6, 20, 500
 #: Systems on the path from a point of the interior point, for every price; mostly one does.
 _MIDWAY = 3
+#: Systems on the path from its own beginning, at least, and for every price.
+_WHOLE = 1000, 5
 #: From where servers know each other by this much, the interior point may go on, for so many steps.
 _FIRST_START, _SHORT = 0.1, 60
 #: Systems on the way there before another path is tried.
@@ -125,18 +127,19 @@ def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[
     if not early:
         yield from follow(method, aim, *PATHS[0])
     yield from _from_alone(method, aim, starts, np.inf)
-    for mu, near in PATHS[1:]:
+    for mu, near in PATHS[2 if early else 1 :]:
         yield from follow(method, aim, mu, near)
 
 
 def _and_path(method: Equations, attempt: Attempt, aim: float) -> Iterator[Found]:
-    """The interior point, and the path from a point of it, or from its own beginning."""
+    """The interior point, and the path from a point of it, or from its own beginnings."""
     answer: Found | None = None
     for answer in _attempt(method, attempt, aim):
         yield answer
     if answer is not None and answer.midway is not None:
         yield from follow(method, aim, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
-    yield from follow(method, aim, *PATHS[0])
+    for mu, near in PATHS[:2]:
+        yield from follow(method, aim, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
 
 
 def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Place], most: float) -> Iterator[Found]:
