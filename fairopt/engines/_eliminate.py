@@ -157,6 +157,36 @@ def spread(start, server, weight, vectors, scale, result):  # type: ignore[no-un
 
 
 @_compile
+def spread_both(start, server, weight, left, right, extra, lefts, rights):  # type: ignore[no-untyped-def]
+    """`spread` of `left` by -1/(extra + sum weight) and of `right` by 1: minus their product is what users couple."""
+    size = left.shape[1]
+    for n in range(len(start) - 1):
+        whole = extra[n]
+        for k in range(start[n], start[n + 1]):
+            whole += weight[k]
+        for k in range(start[n], start[n + 1]):
+            i = server[k] * size
+            for r in range(size):
+                lefts[n, i + r] = -weight[k] / whole * left[k, r]
+                rights[n, i + r] = weight[k] * right[k, r]
+
+
+@_compile
+def finished(matrix, own, diagonal, damping, scale):  # type: ignore[no-untyped-def]
+    """Put diagonal blocks (servers, M, M) and `diagonal` into the matrix, and scale its rows to a diagonal of 1."""
+    servers, size, _ = own.shape
+    for i in range(servers):
+        for r in range(size):
+            row = i * size + r
+            own[i, r, r] = own[i, r, r] * (1 + damping) + diagonal[i, r]
+            scale[row] = 1 / max(abs(own[i, r, r]), 2.2250738585072014e-308)
+            for column in range(servers * size):
+                matrix[row, column] *= scale[row]
+            for s in range(size):
+                matrix[row, i * size + s] = own[i, r, s] * scale[row]
+
+
+@_compile
 def scaled(matrix, scale):  # type: ignore[no-untyped-def]
     """Multiply rows and columns of the lower triangle by `scale`."""
     for i in range(len(scale)):

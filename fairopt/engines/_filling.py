@@ -7,6 +7,9 @@ from numba import njit
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)
 
+#: Users are looked at again up to this multiple of the level at which they last met a full resource.
+_NEAR = 1.03
+
 
 @_compile
 def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
@@ -14,11 +17,11 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
 
     User n has `level gain[n]` tasks in all, `elsewhere[n]` of them elsewhere and at most `room[n]` here, and uses
     `per_task[n, r]` of a whole capacity for each. `q[r]` is minus the log of the level at which r is full, or -inf.
-    At most M rounds, each over users sorted once: O(M N log N) for few resources.
+    Users sorted once, and once over them for every resource that fills up: O(N (M + log N)).
     """
     count, size = per_task.shape
     frozen = room <= 0
-    left = np.ones(size)
+    used, rate, most = np.zeros(size), np.zeros(size), np.zeros(size)
     q[:] = -np.inf
     tasks[:] = 0.0
     # Events at which the rate of use changes: users come in where they have no more elsewhere, and have enough later.
@@ -26,40 +29,87 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
     events[:count] = elsewhere / gain
     events[count:] = (elsewhere + room) / gain
     order = np.argsort(events)
-    for _ in range(size + 1):
-        level = np.inf
-        full = -1
+    at, free = 0.0, count - frozen.sum()
+    k = 0
+    while free > 0:
+        while k < 2 * count and frozen[order[k] % count]:
+            k += 1
+        then = events[order[k]] if k < 2 * count else np.inf
+        level, full = then, -1
         for r in range(size):
-            used, rate, at, most = 0.0, 0.0, 0.0, 0.0
-            found = np.inf
-            for k in order:
-                n = k if k < count else k - count
-                change = gain[n] * per_task[n, r]
-                if frozen[n] or change <= 0 or events[k] == np.inf:
-                    continue
-                if rate > 0 and used + rate * (events[k] - at) >= left[r]:
-                    found = at + (left[r] - used) / rate
-                    break
-                used += rate * (events[k] - at)
-                at = events[k]
-                rate += change if k < count else -change
-                most = max(most, change)
-            if found == np.inf and rate > 1e-14 * most:
-                found = at + (left[r] - used) / rate
-            if found < level:
-                level, full = found, r
+            if rate[r] > 1e-14 * most[r] and q[r] == -np.inf:
+                found = at + max(1 - used[r], 0.0) / rate[r]
+                if found < level:
+                    level, full = found, r
+        if level == np.inf:
+            break
+        for r in range(size):
+            used[r] += rate[r] * (level - at)
+        at = level
         if full < 0:
-            for n in range(count):
-                if not frozen[n]:
-                    tasks[n] = room[n]
-            break
+            n = order[k] % count
+            for r in range(size):
+                change = gain[n] * per_task[n, r]
+                rate[r] += change if order[k] < count else -change
+                most[r] = max(most[r], change)
+            k += 1
+            continue
         q[full] = -np.log(level)
+        rate[:] = 0.0
         for n in range(count):
-            if not frozen[n] and per_task[n, full] > 0:
+            if frozen[n]:
+                continue
+            if per_task[n, full] > 0:
                 frozen[n] = True
+                free -= 1
                 tasks[n] = min(max(level * gain[n] - elsewhere[n], 0.0), room[n])
+            elif events[n] <= level < events[count + n]:
                 for r in range(size):
-                    left[r] = max(left[r] - per_task[n, r] * tasks[n], 0.0)
-        if frozen.all():
-            break
-    return 0.0
+                    rate[r] += gain[n] * per_task[n, r]
+    for n in range(count):
+        if not frozen[n]:
+            tasks[n] = room[n]
+
+
+@_compile
+def refill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
+    """`fill` where `q` comes in as its answer to nearly the same: users with much more elsewhere are left out.
+
+    They must meet a full resource before they come in, or everybody is looked at.
+    """
+    count, size = per_task.shape
+    level = np.exp(-q)
+    near, asked = np.empty(count, np.int64), np.empty((count, size))
+    own, others, space = np.empty(count), np.empty(count), np.empty(count)
+    few = 0
+    for n in range(count):
+        if elsewhere[n] < _NEAR * gain[n] * _met(per_task, n, level):
+            near[few], own[few], others[few], space[few] = n, gain[n], elsewhere[n], room[n]
+            for r in range(size):
+                asked[few, r] = per_task[n, r]
+            few += 1
+    if 2 * few < count:
+        answer = np.empty(few)
+        fill(own[:few], asked[:few], others[:few], space[:few], q, answer)
+        level[:] = np.exp(-q)
+        left_out, at = True, 0
+        for n in range(count):
+            if at < few and near[at] == n:
+                tasks[n] = answer[at]
+                at += 1
+            else:
+                tasks[n] = 0.0
+                left_out &= elsewhere[n] >= gain[n] * _met(per_task, n, level)
+        if left_out:
+            return
+    fill(gain, per_task, elsewhere, room, q, tasks)
+
+
+@_compile
+def _met(per_task, n, level):  # type: ignore[no-untyped-def]
+    """The level at which user n meets a full resource."""
+    least = np.inf
+    for r in range(len(level)):
+        if per_task[n, r] > 0:
+            least = min(least, level[r])
+    return least

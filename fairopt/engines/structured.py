@@ -101,23 +101,17 @@ def factor(
     servers, resources = diagonal.shape
     users, size = len(start) - 1, servers * resources
     least = np.full(users, least)
-    own, r = np.zeros((servers, resources, resources)), np.arange(resources)
+    own, scale = np.zeros((servers, resources, resources)), np.empty(size)
     _eliminate.blocks(start, server, weight, left, right, extra, own)
-    own[:, r, r] = own[:, r, r] * (1 + _DAMPING) + diagonal
-    scale = 1 / np.maximum(np.abs(own[:, r, r]), np.finfo(float).tiny)
     kind = np.float32 if single else np.float64
     if _sparse(start, weight, least, size, resources, single):
         matrix = np.zeros((size, size), kind)
         _eliminate.couple(start, server, weight, left, right, extra, least, False, matrix)
     else:
-        whole = extra + np.add.reduceat(weight, start[:-1])
         lefts, rights = np.zeros((users, size), kind), np.zeros((users, size), kind)
-        _eliminate.spread(start, server, weight, left, -1 / whole, lefts)
-        _eliminate.spread(start, server, weight, right, np.ones(users), rights)
+        _eliminate.spread_both(start, server, weight, left, right, extra, lefts, rights)
         matrix = lefts.T @ rights
-    matrix *= scale.ravel().astype(kind)[:, None]
-    each = np.arange(servers)
-    matrix.reshape(servers, resources, servers, resources)[each, :, each, :] = own * scale[:, :, None]
+    _eliminate.finished(matrix, own, diagonal, _DAMPING, scale)
 
     def applied(step: Array) -> Array:
         rows = step.reshape(servers, resources)
@@ -130,7 +124,7 @@ def factor(
 
     # The transpose is in the order that LAPACK wants. A zero pivot gives infinite steps, which the caller notices.
     getrf = lapack.sgetrf if single else lapack.dgetrf
-    return Factors(getrf(matrix.T, overwrite_a=True)[:2], scale.ravel(), applied, double)
+    return Factors(getrf(matrix.T, overwrite_a=True)[:2], scale, applied, double)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,9 @@ def fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, exces
                 parts[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - most) if positive else 0.0
                 total += parts[r]
             norm = most / alpha + (np.log(total) / alpha if total > 0 else 0.0)
-        wanted = np.exp(min(log_gain[n] - norm, 600.0)) if norm > -np.inf else np.inf
+        wanted = np.exp(
+            min(log_gain[n] - norm, 600.0)
+        )  # finite where nothing is to be paid: 0 times it is used elsewhere
         more, slope = wanted - elsewhere[n], 1.0
         if smooth > 0 and elsewhere[n] > 0 and np.isfinite(more):
             root = np.sqrt(more**2 + (2 * smooth / per_task[n].max()) ** 2)
@@ -44,7 +46,7 @@ def fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, exces
         tasks[n] = min(max(more, 0.0), room[n])
         for r in range(size):
             excess[r] += per_task[n, r] * tasks[n]
-        if 0 < tasks[n] < room[n]:
+        if 0 < tasks[n] < room[n] and total > 0:
             for r in range(size):
                 for s in range(size):
                     jacobian[r, s] -= slope * per_task[n, r] * wanted * parts[s] / total

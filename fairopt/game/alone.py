@@ -132,6 +132,7 @@ def _past(here: Between) -> tuple[Between | None, int]:
         solved += 1
         norm = np.sqrt(product(along, along)) * (-1 if before is None or product(along, before) < 0 else 1)
         tangent: Step = (along[0] / norm, along[1] / norm)
+        length = min(length, _LONGEST * abs(norm))  # or a straight stretch ends at tau = 0
         while True:
             log_tau = np.log(here.tau) + length * tangent[1]
             there = Between(q, here.price + length * tangent[0], np.exp(log_tau), unit)

@@ -18,7 +18,7 @@ from ..criteria import Criterion
 from ..engines import concave, convex
 from ..engines.declarative import Solution
 from ..polytope import Polytope
-from . import alone
+from . import alone, psdsf
 from ._quiet import quiet
 from .canonical import canonical
 from .equations import Equations, Point
@@ -34,6 +34,14 @@ Array = NDArray[np.float64]
 _AIM = 0.3
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
+#: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one
+#: for so many prices, and the path is followed; likewise after a whole attempt up to so many prices. (In larger ones
+#: it takes hundreds of systems, and other attempts may succeed.)
+_WITH_ZEROS, _PER_STEP, _SMALL = 6, 20, 500
+#: Systems on the path from a point of the interior point, for every price; mostly one does.
+_MIDWAY = 3
+#: Systems on the path from its own beginning, at least, and for every price.
+_WHOLE = 1000, 5
 #: From where servers know each other by this much, the interior point may go on, for so many steps.
 _FIRST_START, _SHORT = 0.1, 60
 #: Systems on the way there before another path is tried.
@@ -104,16 +112,34 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
 
 
 def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
-    """The interior point first, since it is fast; then it with better starts, and the path, in turn."""
-    for attempt in ATTEMPTS if start is None else (FOLLOW, *ATTEMPTS):
-        yield from _attempt(method, attempt, aim, start if attempt is FOLLOW else None)
+    """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
+    if start is not None:
+        yield from _attempt(method, FOLLOW, aim, start)
+    lacking = not psdsf.applies(method)
+    early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
+    patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
+    if early:
+        yield from _and_path(method, replace(ATTEMPTS[0], patience=patience), aim)
+    for attempt in ATTEMPTS if lacking or not early else ATTEMPTS[1:]:
+        yield from _attempt(method, attempt, aim)
     starts = alone.follow(method)
     yield from _from_alone(method, aim, starts, _FEW)
-    for mu, near in PATHS[:1]:
-        yield from follow(method, aim, mu, near)
+    if not early:
+        yield from follow(method, aim, *PATHS[0])
     yield from _from_alone(method, aim, starts, np.inf)
-    for mu, near in PATHS[1:]:
+    for mu, near in PATHS[2 if early else 1 :]:
         yield from follow(method, aim, mu, near)
+
+
+def _and_path(method: Equations, attempt: Attempt, aim: float) -> Iterator[Found]:
+    """The interior point, and the path from a point of it, or from its own beginnings."""
+    answer: Found | None = None
+    for answer in _attempt(method, attempt, aim):
+        yield answer
+    if answer is not None and answer.midway is not None:
+        yield from follow(method, aim, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
+    for mu, near in PATHS[:2]:
+        yield from follow(method, aim, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
 
 
 def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Place], most: float) -> Iterator[Found]:
@@ -128,14 +154,16 @@ def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Place], mo
             return
 
 
-def _attempt(method: Equations, attempt: Attempt, aim: float, start: Point | None, most: int = 150) -> Iterator[Found]:
+def _attempt(
+    method: Equations, attempt: Attempt, aim: float, start: Point | None = None, most: int = 150
+) -> Iterator[Found]:
     """The best point of one run, polished if need be."""
     best: Found | None = None
     for answer in run(method, attempt, aim, start, most):
         if best is None or answer.error <= best.error:
             best = answer
     assert best is not None
-    best = replace(best, steps=answer.steps, warm=answer.warm)
+    best = replace(best, steps=answer.steps, warm=answer.warm, midway=answer.midway)
     yield best
     if best.error < 1e-2:
         yield polish(method, best)

@@ -31,6 +31,9 @@ _WARM, _COLD, _COOL = 0.1, 1e-5, 1e-4
 _BEFORE, _AFTER = 1200, 400
 #: Pairs times prices: beyond, systems take longer than best responses.
 _WORK = 4e6
+#: Beyond so many prices it was never the limit where in more than this part of (user, server) the user can do without a
+#: resource (docs/game.md).
+_ROWS, _LACKING = 64, 0.5
 #: The first factor of alpha, the largest and the smallest.
 _STEP, _LONGEST, _SHORTEST = 4.0, 16.0, 1.002
 #: Random weights by which an answer is tried.
@@ -38,8 +41,9 @@ _WEIGHTS = 8
 
 
 def furthest(equations: Equations) -> Place | None:
-    """The last place on the way; None if there is none on it."""
-    if len(equations.server) * equations.row.sum() > _WORK:
+    """The last place on the way; None if there is none on it, or no hope."""
+    lacking = (~(equations.use > 0) & equations.row[equations.server]).any(axis=1).mean()
+    if len(equations.server) * equations.row.sum() > _WORK or (equations.row.sum() > _ROWS and lacking > _LACKING):
         return None
     low = Equations(equations.polytope, equations.weight, _LOW)
     place = _last(follow(low, _WARM / _LOW, _BEFORE))

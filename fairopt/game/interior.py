@@ -26,8 +26,8 @@ from .equations import Equations, Point
 from .linearised import SINGLE, Linearised
 
 _LEAST_MU = 1e-15
-#: After so many short steps there is little hope left.
-_JAMMED = 45
+#: In the first phase mu falls after longer steps only; after so many that are not, the second phase begins.
+_SHORT, _STUCK = 0.3, 5
 
 
 @dataclass(frozen=True)
@@ -38,21 +38,25 @@ class Found:
     error: float
     steps: int
     warm: Point | None = None  # a point on the way, to start from for another alpha
+    midway: Point | None = None  # a point further on, for the path to start from
     notes: tuple[str, ...] = ()
     by: str = "interior point"  # what found it
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """Parameters of one run: `a <= homotopy/mu`, and below which mu the second phase starts."""
+    """Parameters of one run: `a <= homotopy/mu`, where in mu the second phase starts, how many short steps end it."""
 
     homotopy: float
     second: float
     mu: float = 0.3
+    patience: int = 45
 
 
 #: From a point of another alpha, at once in the second phase; such a point is kept where mu first falls below this.
 FOLLOW, _KEPT = Attempt(np.inf, np.inf), 0.1
+#: The path starts from the first point with mu below this: earlier ones save no systems, later ones are jammed as well.
+_MIDWAY = 1e-3
 
 ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))
 
@@ -63,19 +67,22 @@ def run(
     """Newton steps; yields before each. Ends when the error is below `tol` or nothing moves any more."""
     alpha, k = equations.alpha, equations.power
     point = equations.begin(attempt.mu) if point is None else point.measured(k)
-    still, short, second, warm, single = 0, 0, False, None, True
+    still, short, stuck, second, single = 0, 0, 0, False, True
+    warm: Point | None = None
+    midway: Point | None = None
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
-        if alpha > k and not second and ((a == alpha and mu < attempt.second) or still > 2):
+        if alpha > k and not second and ((a == alpha and (mu < attempt.second or stuck > _STUCK)) or still > 2):
             second, a, still = True, alpha, 0
             point = equations.lifted(point, a)
         here = Linearised(equations, point, a, a if second else k, single)
         error = here.error if a == alpha else np.inf
         settled = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
         warm = point if warm is None and settled else warm
-        yield Found(point, error, step_number, warm)
-        if error <= tol or still > 8 or short > _JAMMED or not np.isfinite(here.average):
+        midway = point if midway is None and mu <= _MIDWAY else midway
+        yield Found(point, error, step_number, warm, midway)
+        if error <= tol or still > 8 or short > attempt.patience or not np.isfinite(here.average):
             return
         aim = here.newton(0.0)
         t = here.longest(aim)
@@ -90,4 +97,5 @@ def run(
         t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
         still = still + 1 if t < 3e-3 else 0
         short += t < 0.1
-        point = replace(moved, mu=mu if search and t < 0.3 else target)
+        stuck = stuck + 1 if t < _SHORT else 0
+        point = replace(moved, mu=mu if search and t < _SHORT else target)

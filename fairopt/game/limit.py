@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..polytope import Polytope
 from . import infinity, psdsf
 from ._quiet import quiet
+from .acceleration import Drift
 from .equations import Equations
 from .greatest import greatest
 from .interior import Found
@@ -90,12 +91,15 @@ def _rounded(method: Equations, found: Found, tol: float) -> Iterator[Found]:
 
 def _responses(method: Equations, found: Found, looks: tuple[int, ...], relax: float, tol: float) -> Iterator[Found]:
     """Best responses from a point, after so many rounds each."""
-    sweeps = Sweeps.of(method, np.inf)
+    sweeps, drift = Sweeps.of(method, np.inf), Drift()
     state = sweeps.start(found.point.tasks)
     for rounds in looks:
         for _ in range(rounds):
             if sweeps.gauss_seidel(state, relax=relax) < 0.1 * tol:
                 break
+            ahead = drift.ahead(state.tasks)
+            if ahead is not None:
+                state = replace(sweeps.start(ahead), log_price=state.log_price)
         point = replace(found.point, tasks=state.tasks.copy())
         yield replace(found, point=point, error=np.nan, notes=(_OTHER,), by="best responses")
 

@@ -27,6 +27,10 @@ Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources
 
 #: Where to begin, and by what part of mu something may be wrong on the curve: the next ones more careful.
 PATHS = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
+#: Systems are factorised in single precision above this mu.
+_SINGLE = 1e-5
+#: Newton steps to the curve.
+_FIRST = 40
 #: The first step, the longest and the shortest.
 _STEP, _LONGEST, _SHORTEST = 0.5, 2.0, 1e-7
 #: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
@@ -63,40 +67,53 @@ class _Place:
         )
 
 
-def follow(equations: Equations, tol: float, mu: float = 3.0, near: float = 0.1, budget: int = 1000) -> Iterator[Found]:
-    """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved."""
-    place, units, solved = _start(equations, mu, near)
-    step, before = _STEP, None
-    while place is not None and solved < budget:
-        kept, units, hold = units, _units(equations, place), False
-        here = _Smoothed(equations, place, units)
-        tangent = _towards(here, here.tangent(), before)
-        solved += 1
+def follow(
+    equations: Equations,
+    tol: float,
+    mu: float = 3.0,
+    near: float = 0.1,
+    budget: int = 1000,
+    start: Point | None = None,
+) -> Iterator[Found]:
+    """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved.
+
+    `start` is near the curve at `mu`.
+    """
+    here, solved = _start(equations, mu, near, start)
+    step, before, along = _STEP, None, None
+    while here is not None and solved < budget:
+        place, kept, hold = here.at, here.units, False
+        if along is None:
+            here, solved = _Smoothed(equations, place), solved + 1
+            along = here.tangent()
+        tangent = _towards(here, along, before)
         while True:
-            ahead, turns, worst = place.moved(tangent, step), 0, np.inf
-            while turns < len(_GROW):
+            ahead, turns, worst, units, along = place.moved(tangent, step), 0, np.inf, here.units, None
+            while True:
                 # Units follow the point, but not while the last digits are found; where they jump, they are held.
-                units = kept if hold else _units(equations, ahead) if turns < 2 else units
-                there = _Smoothed(equations, ahead, units)
-                worst = there.merit if turns == 0 else worst
-                if there.largest < near * there.mu or not there.merit <= _WORSE * worst:
+                there = _Smoothed(equations, ahead, kept if hold else None if turns < 2 else units)
+                units, worst = there.units, there.merit if turns == 0 else worst
+                if there.largest < near * there.mu or not there.merit <= _WORSE * worst or turns == len(_GROW) - 1:
                     break
-                correction = there.across(tangent, ahead.since(place), step)
+                both = there.across(tangent, ahead.since(place), step)
                 solved += 1
-                if correction is None:
+                if both is None:
                     break
+                correction, along = both
                 ahead, turns = ahead.moved(correction, _damped(equations, correction)), turns + 1
-            if turns < len(_GROW) and there.largest < near * there.mu:
+            if there.largest < near * there.mu:
                 break
             step *= 0.4
             if step < 1e-4 and not hold:
                 hold, step = True, 0.1
             if step < _SHORTEST or solved > budget:
                 return
-        place, before = ahead, tangent
-        found = _found(equations, place, solved)
+        here, before = there, tangent
+        found = _found(equations, there.at, solved)
         yield found
         if found.error <= tol:
+            return
+        if there.mu > 10 * mu:  # back where it came from
             return
         step = min(step * _GROW[turns], _LONGEST)
 
@@ -104,100 +121,87 @@ def follow(equations: Equations, tol: float, mu: float = 3.0, near: float = 0.1,
 class _Smoothed:
     """The smoothed equations at one place: what is wrong, and Newton's steps."""
 
-    def __init__(self, equations: Equations, at: _Place, units: Units) -> None:
+    def __init__(self, equations: Equations, at: _Place, units: Units | None = None) -> None:
+        from . import _kernels, _smooth
+
         q = self.equations = equations
-        self.at, self.unit = at, units[0][q.polytope.pair_user]
-        self.mu, self.power = float(np.exp(at.log_mu)), q.power
-        true, self.share, _ = q.priced(_point(q, at), q.alpha)
-        self.slack = true / q.power
+        self.at, self.mu, self.power = at, float(np.exp(at.log_mu)), q.power
+        pairs, users, shape = len(at.tasks), len(at.log_level), q.row.shape
+        true, self.share, cost = np.empty(pairs), np.empty((pairs, shape[1])), np.empty(pairs)
+        log_price = np.where(q.row, q.alpha * at.log_price, -1e300)
+        powers = (q.power / q.alpha, q.power)
+        _kernels.price(q.start, q.server, q.use, log_price, powers, q.log_gain, at.log_level, true, self.share, cost)
         self.total, slope = q.totals(at.log_level, self.mu)
         self.slope = slope * q.power
-        self.part = at.tasks / self.unit
-        self.idle = 1 - q.used(at.tasks)
-        self.price = np.where(q.row, np.exp(q.power * (at.log_price - units[1])), 1.0)
-        self.wrong_pairs, self.root_pairs = _smoothed(self.part, self.slack, self.mu)
-        rows, self.root_rows = _smoothed(self.idle, self.price, self.mu)
-        self.wrong_rows = np.where(q.row, rows, 0.0)
-        self.gap = np.add.reduceat(at.tasks, q.start[:-1]) - self.total
-        wrong = (self.wrong_pairs, self.wrong_rows, self.gap / self.total)
-        self.merit = float(np.sqrt(sum((part**2).sum() for part in wrong)))
-        self.largest = float(max(np.abs(part).max() for part in wrong))
+        self.units = _units(q, at, true, self.share, self.total) if units is None else units
+        self.wrong_pairs, self.rate_pairs, self.to_part, self.weight = np.empty((4, pairs))
+        self.wrong_rows, self.rate_rows, self.to_idle, self.own = np.empty((4, *shape))
+        self.gap, used = np.empty(users), np.zeros(shape)
+        of_pairs = (self.wrong_pairs, self.rate_pairs, self.to_part, self.weight, self.gap, used)
+        given = (q.start, q.server, q.per_task, q.power, self.mu, at.tasks, true, self.units[0], self.total)
+        squares, largest = _smooth.fill_pairs(*given, *of_pairs)
+        of_rows = (self.wrong_rows, self.rate_rows, self.to_idle, self.own)
+        more = _smooth.fill_rows(q.row, q.power, self.mu, at.log_price, self.units[1], used, *of_rows)
+        self.merit, self.largest = float(np.sqrt(squares + more[0])), max(largest, more[1])
+
+    def newton(self) -> Step:
+        """Newton's step to the curve at this mu."""
+        return (*self._solve(self.wrong_pairs, self.wrong_rows, self.gap), 0.0)
 
     def tangent(self) -> Step:
         """By how much everything changes as log mu does by 1 along the curve."""
-        return (*self._solve(*self._rates), 1.0)
+        q = self.equations
+        # A user near its limit keeps the further from it the larger mu is (`Equations.totals`).
+        room = 1 - self.total / q.limit
+        gap = np.where(np.isfinite(q.limit), self.slope / self.power * self.mu / (room + self.mu), 0.0)
+        return (*self._solve(self.rate_pairs, self.rate_rows, gap), 1.0)
 
-    def across(self, tangent: Step, moved: Step, length: float) -> Step | None:
-        """Newton's step to the curve in the plane `length` along the tangent; None where mu would jump."""
-        newton: Step = (*self._solve(self.wrong_pairs, self.wrong_rows, self.gap), 0.0)
-        along = self.tangent()
+    def across(self, tangent: Step, moved: Step, length: float) -> tuple[Step, Step] | None:
+        """Newton's step to the curve in the plane `length` along the tangent, and the tangent here.
+
+        None where mu would jump.
+        """
+        newton, along = self.newton(), self.tangent()
         off = self.product(tangent, moved) - length + self.product(tangent, newton)
         change = -off / self.product(tangent, along)
         if not abs(change) <= 1.5:
             return None
         prices, levels, tasks = (a + change * b for a, b in zip(newton[:3], along[:3], strict=True))
-        return prices, levels, tasks, change
+        return (prices, levels, tasks, change), along
 
     def product(self, one: Step, other: Step) -> float:
         """Inner product of steps: log prices in the power of slacks, tasks in the user's own."""
-        parts = one[2] * other[2] / self.total[self.equations.polytope.pair_user] ** 2
-        scale = min(1.0, _TYPICAL / self.equations.row.sum())
-        return float(scale * (self.power * (one[0] * other[0]).sum() + parts.sum()) + one[3] * other[3])
+        from . import _smooth
 
-    @property
-    def _rates(self) -> tuple[Array, Array, Array]:
-        """What becomes wrong as log mu grows."""
-        rows = np.where(self.equations.row, -self.mu / self.root_rows, 0.0)
-        # A user near its limit keeps the further from it the larger mu is (`Equations.totals`).
-        room = 1 - self.total / self.equations.limit
-        gap = np.where(np.isfinite(self.equations.limit), self.slope / self.power * self.mu / (room + self.mu), 0.0)
-        return -self.mu / self.root_pairs, rows, gap
+        parts = _smooth.inner(self.equations.start, one[2], other[2], self.total)
+        scale = min(1.0, _TYPICAL / self.equations.row.sum())
+        return float(scale * (self.power * (one[0] * other[0]).sum() + parts) + one[3] * other[3])
 
     def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
         """The step that takes away what is wrong, to first order."""
+        from . import _smooth
+
         q = self.equations
-        first, last = q.start[:-1], q.polytope.pair_user
-        to_part, weight, to_idle, factors = self._linear
-        fixed = -self.unit * pairs / to_part
-        whole = np.add.reduceat(weight, first) + self.slope
-        level = (gap + np.add.reduceat(fixed, first)) / whole
-        rhs = np.where(q.row, -rows / to_idle + q.used(fixed - weight * level[last]), 0.0)
-        d_price = np.where(q.row, factors.solve(rhs.ravel()).reshape(rhs.shape), 0.0)
-        cost = np.einsum("pr,pr->p", self.share, d_price[q.server])
-        d_level = level - np.add.reduceat(weight * cost, first) / whole
-        return d_price, d_level, fixed - weight * (d_level[last] + cost)
+        fixed, level, rhs = np.empty_like(pairs), np.empty_like(gap), -rows / self.to_idle
+        given = (q.start, q.server, q.per_task, self.units[0], self.to_part, self.weight, self.slope)
+        _smooth.reduce(*given, pairs, gap, fixed, level, rhs)
+        d_price = np.where(q.row, self._factors.solve(np.where(q.row, rhs, 0.0).ravel()).reshape(rhs.shape), 0.0)
+        d_level, d_tasks = np.empty_like(level), np.empty_like(fixed)
+        _smooth.expand(q.start, q.server, self.share, self.weight, self.slope, fixed, level, d_price, d_level, d_tasks)
+        return d_price, d_level, d_tasks
 
     @cached_property
-    def _linear(self) -> tuple[Array, Array, Array, structured.Factors]:
-        """Slopes over parts, weights of pairs, slopes over what idles, and the prices' system."""
+    def _factors(self) -> structured.Factors:
+        """The prices' system."""
         q = self.equations
-        to_part, to_slack = _slopes(self.part, self.slack, self.root_pairs, self.mu)
-        to_idle, to_price = _slopes(self.idle, self.price, self.root_rows, self.mu)
-        weight = self.unit * (to_slack / to_part) * (1 + self.power * self.slack)
-        own = np.where(q.row, self.power * self.price * to_price / to_idle, 1.0)
-        factors = structured.factor(q.start, q.server, weight, q.per_task, self.share, self.slope, own)
-        return to_part, weight, to_idle, factors
+        return structured.factor(
+            q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=self.mu > _SINGLE
+        )
 
 
-def _smoothed(one: Array, other: Array, mu: float) -> tuple[Array, Array]:
-    """Half of `a + b - root`, without a subtraction where both are positive, and the root."""
-    root, add = np.sqrt((one - other) ** 2 + 4 * mu), one + other
-    return np.where(add > 0, 2 * (one * other - mu) / (add + root), (add - root) / 2), root
-
-
-def _slopes(one: Array, other: Array, root: Array, mu: float) -> tuple[Array, Array]:
-    """The derivatives of `_smoothed`, without a subtraction."""
-    more = one - other
-    first = np.where(more > 0, 2 * mu / (root * (root + more)), (1 - more / root) / 2)
-    second = np.where(more < 0, 2 * mu / (root * (root - more)), (1 + more / root) / 2)
-    return first, second
-
-
-def _units(q: Equations, at: _Place) -> Units:
+def _units(q: Equations, at: _Place, true: Array, share: Array, total: Array) -> Units:
     """Tasks in the user's own; a price in what makes it the part that it has in its users' costs, in levels."""
-    total = q.totals(at.log_level, float(np.exp(at.log_mu)))[0]
-    point = _point(q, at, np.maximum(at.tasks, 1e-12 * total[q.polytope.pair_user]))
-    true, share, _ = q.priced(point, q.alpha)
+    point = _point(q, at, np.maximum(at.tasks, 1e-12 * np.repeat(total, np.diff(q.start))))
     return total, at.log_price - np.log(q.parts(point, share, true, q.used(point.tasks))) / q.alpha
 
 
@@ -226,21 +230,22 @@ def _towards(here: _Smoothed, tangent: Step, before: Step | None) -> Step:
     return tangent[0] * scale, tangent[1] * scale, tangent[2] * scale, tangent[3] * scale
 
 
-def _start(q: Equations, mu: float, near: float) -> tuple[_Place | None, Units, int]:
-    """The curve at `mu`, which is large: damped Newton steps."""
-    first = q.begin(mu)
+def _start(q: Equations, mu: float, near: float, start: Point | None = None) -> tuple[_Smoothed | None, int]:
+    """The curve at `mu`, from a point near it or where mu is large: damped Newton steps."""
+    first = q.begin(mu) if start is None else start
     total = np.add.reduceat(first.tasks, q.start[:-1])
-    place = _Place(first.log_price, np.log(total), first.tasks, float(np.log(mu)))
-    units = _units(q, place)
-    for solved in range(60):
-        here = _Smoothed(q, place, units)
+    here = _Smoothed(q, _Place(np.where(q.row, first.log_price, 0.0), np.log(total), first.tasks, float(np.log(mu))))
+    for solved in range(_FIRST):
         if here.largest < near * here.mu:
-            return place, units, solved
-        step: Step = (*here._solve(here.wrong_pairs, here.wrong_rows, here.gap), 0.0)
+            return here, solved
+        step = here.newton()
         t = _damped(q, step)
-        for _ in range(10):
-            if _Smoothed(q, place.moved(step, t), units).merit <= (1 - 0.1 * t) * here.merit:
+        while True:
+            there = _Smoothed(q, here.at.moved(step, t), here.units)
+            if there.merit <= (1 - 0.1 * t) * here.merit:
                 break
             t *= 0.5
-        place = place.moved(step, t)
-    return None, units, 60
+            if t < 1e-3:
+                return None, solved
+        here = there
+    return None, _FIRST

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,9 +80,10 @@ class Sweeps:
         error = method.error(point, true, method.largest_parts(method.wanted(point, share, true)), total)
         return Found(point, error, steps, by="best responses")
 
-    @property
+    @cached_property
     def _data(self) -> tuple[Any, ...]:
-        m = self.method
-        return (
-            self.first, self.pairs, m.polytope.pair_user, self.alpha, m.log_gain, m.per_task, m.use, m.limit,
-        )  # fmt: skip
+        """What rounds need of the pairs, server by server."""
+        m, order = self.method, self.pairs
+        gain = np.exp(m.log_gain[order]) if np.isinf(self.alpha) else m.log_gain[order]
+        user = m.polytope.pair_user[order]
+        return self.first, order, user, self.alpha, gain, m.per_task[order], m.use[order], m.limit

@@ -132,3 +132,29 @@ def test_however_the_cluster_is_written_down(seed: int) -> None:
         moved = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
         again = fo.PSDSF().solve(moved, throw=False).tasks
         np.testing.assert_allclose(again.sum(axis=1), first.sum(axis=1)[users], rtol=1e-9, atol=1e-12)
+
+
+def integers(seed: int, users: int, servers: int) -> fo.Cluster:
+    """Small integers, many zero demands."""
+    rng = np.random.default_rng(seed)
+    demand = rng.integers(0, 3, (users, 4)).astype(float)
+    demand[~demand.any(axis=1), rng.integers(4)] = 1.0
+    return fo.Cluster(10.0 * rng.integers(1, 5, (servers, 4)), demand)
+
+
+def test_a_straight_stretch_past_a_bend() -> None:
+    """Longer and longer steps went on to temperature zero there."""
+    assert fo.PSDSF().solve(integers(7, 12, 5)).certify().passes(1e-6)
+
+
+def test_many_zero_demands_are_not_followed_but_answered() -> None:
+    """Best responses, which jump along drifts; one of many allocations, always the same."""
+    shared = integers(0, 60, 25)
+    assert infinity.furthest(equations(shared.merge().cluster, 64.0)) is None
+    answer = fo.PSDSF().solve(shared)
+    assert answer.certify().passes(1e-6)
+    assert any("not shown to be the limit" in note for note in answer.notes)
+    rng = np.random.default_rng(0)
+    users, servers = rng.permutation(60), rng.permutation(25)
+    moved = shared.select([shared.users[n] for n in users], [shared.servers[i] for i in servers])
+    np.testing.assert_allclose(fo.PSDSF().solve(moved).user_tasks, answer.user_tasks[users], rtol=1e-9)

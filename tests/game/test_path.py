@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.game import path
+from fairopt.game import interior, path
 from fairopt.game.equations import Equations
 from fairopt.game.equilibrium import unit_prices
 from fairopt.polytope import Polytope
@@ -32,14 +32,13 @@ def equations(cluster: fo.Cluster, alpha: float) -> Equations:
 def test_the_tangent_is_the_derivative(alpha: float, limits: bool) -> None:
     """A step h along the curve leaves the equations wrong by h^2 only; units are those of the place."""
     problem = equations(tied(0, limits), alpha)
-    place, units, _ = path._start(problem, 1.0, 1e-9)
-    assert place is not None
-    here = path._Smoothed(problem, place, units)
+    here, _ = path._start(problem, 1.0, 1e-9)
+    assert here is not None
     tangent = here.tangent()
-    wrong = [path._Smoothed(problem, place.moved(tangent, h), units).merit for h in (1e-3, 1e-4)]
+    wrong = [path._Smoothed(problem, here.at.moved(tangent, h), here.units).merit for h in (1e-3, 1e-4)]
     assert here.merit < 1e-8
     assert wrong[1] < 0.03 * wrong[0] + 1e-8
-    sideways = path._Smoothed(problem, place.moved((*tangent[:3], 0.0), 1e-4), units).merit
+    sideways = path._Smoothed(problem, here.at.moved((*tangent[:3], 0.0), 1e-4), here.units).merit
     assert sideways > 10 * wrong[1]
 
 
@@ -74,3 +73,17 @@ def test_a_budget_is_kept() -> None:
         points = list(path.follow(problem, 0.0, budget=30))
     assert points
     assert all(point.steps <= 40 for point in points)
+
+
+@pytest.mark.parametrize("alpha", [8.0, 64.0])
+def test_it_starts_where_the_interior_point_is(alpha: float) -> None:
+    """From a point of the interior point the same curve, by fewer systems."""
+    problem = equations(tied(3), alpha)
+    with np.errstate(all="ignore"):
+        *_, last = interior.run(problem, interior.ATTEMPTS[0], 0.0)
+        assert last.midway is not None
+        assert last.midway.mu <= 1e-3
+        *_, short = path.follow(problem, 3e-7, last.midway.mu, 0.3, start=last.midway)
+        *_, whole = path.follow(problem, 3e-7, *path.PATHS[0])
+    assert max(short.error, whole.error) <= 3e-7
+    assert short.steps < whole.steps

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from fairopt.cluster import Cluster
 from fairopt.criteria import Criterion, criterion
-from fairopt.engines._filling import fill
+from fairopt.engines._filling import fill, refill
 from fairopt.game._response import respond
 from fairopt.game.dynamics import best_response
 from fairopt.game.equations import Equations
 from fairopt.game.server_problem import ServerProblem
+from fairopt.game.sweeps import Sweeps
 from fairopt.mechanisms import get
 from fairopt.polytope import Polytope
 from fairopt.workloads import open_source
@@ -101,6 +102,40 @@ def test_response_meets_the_conditions(kind: str, alpha: float) -> None:
         tasks, q = server.respond(alpha)
         assert server.wrong <= 1e-11
         check(server, alpha, tasks, q)
+
+
+@pytest.mark.parametrize("moved", [1e-3, 0.5])
+def test_users_that_are_left_out_would_get_nothing(moved: float) -> None:
+    """Filling from the answer to other numbers, near and far, is filling: bit by bit."""
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        gain, per_task = rng.uniform(0.5, 2, 80), rng.uniform(0.1, 2, (80, 3)) * (rng.random((80, 3)) < 0.6)
+        per_task[~per_task.any(axis=1), 0] = 1.0
+        elsewhere, room = rng.exponential(0.3, 80), rng.choice([0.0, 0.1, np.inf], 80, p=[0.1, 0.1, 0.8])
+        q, tasks, whole_q, whole = np.zeros(3), np.empty(80), np.zeros(3), np.empty(80)
+        fill(gain, per_task, elsewhere * np.exp(moved * rng.standard_normal(80)), room, q, tasks)
+        refill(gain, per_task, elsewhere, room, q, tasks)
+        fill(gain, per_task, elsewhere, room, whole_q, whole)
+        np.testing.assert_array_equal(tasks, whole)
+        np.testing.assert_array_equal(q, whole_q)
+
+
+@pytest.mark.parametrize("alpha", [16.0, 64.0, 500.0])
+def test_rounds_at_large_alpha_where_demands_are_zero(alpha: float) -> None:
+    """Users with nothing to pay, on trial, do not make other resources' prices not a number."""
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        demand = rng.integers(0, 3, (30, 4)).astype(float)
+        demand[~demand.any(axis=1), 0] = 1.0
+        shared = Cluster(10.0 * rng.integers(1, 5, (12, 4)), demand)
+        method = Equations(Polytope(shared, shared.max_tasks), shared.weight, alpha)
+        sweeps = Sweeps.of(method)
+        with np.errstate(all="ignore"):
+            state = sweeps.start(method.begin(0.3).tasks)
+            changes = [sweeps.gauss_seidel(state) for _ in range(60)]
+        assert np.isfinite(state.tasks).all()
+        assert changes[-1] < 0.05
+        assert sweeps.found(state, 60).error < 0.1
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, 8.0])
