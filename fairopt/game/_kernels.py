@@ -161,3 +161,14 @@ def below_limits(log_excess, mu, power, result):  # type: ignore[no-untyped-def]
             else:
                 high = middle
         result[n] = low
+
+
+@_compile
+def slacks(pairs, user, server, use, prices, top, power, log_gain, log_level, result):  # type: ignore[no-untyped-def]
+    """The slacks of some pairs as in `price`; `prices` (servers, resources) are relative to e^top (servers,)."""
+    for j in range(len(pairs)):
+        pair = pairs[j]
+        i, cost = server[pair], 0.0
+        for r in range(use.shape[1]):
+            cost += use[pair, r] * prices[i, r]
+        result[j] = np.expm1(power[0] * (np.log(cost) + top[i]) + power[1] * (log_level[user[pair]] - log_gain[pair]))

@@ -5,6 +5,7 @@ Users are in units of their largest gamma and capacities in units of themselves,
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,7 +48,7 @@ class Equations:
         self.polytope, self.alpha = polytope, alpha
         self.power = min(alpha, _POWER)
         self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
-        self.server = polytope.pair_server
+        self.user, self.server = polytope.pair_user, polytope.pair_server
         self.use = polytope.pair_use
         self.largest = np.maximum.reduceat(polytope.gamma, self.start[:-1])
         self.gamma = polytope.gamma / self.largest[polytope.pair_user]
@@ -59,6 +60,21 @@ class Equations:
         servers, resources = polytope.cluster.capacity.shape
         self.row = np.zeros((servers, resources), dtype=bool)
         self.row[polytope.row_server, polytope.row_resource] = True
+
+    def taking(self, pairs: Index) -> Equations:
+        """The same game, in which only some pairs take part."""
+        other = copy(self)
+        other.user, other.server = self.user[pairs], self.server[pairs]
+        other.start = np.searchsorted(other.user, np.arange(len(self.start)))
+        other.use, other.per_task = self.use[pairs], self.per_task[pairs]
+        other.gamma, other.log_gain = self.gamma[pairs], self.log_gain[pairs]
+        return other
+
+    def whole(self, at: Point, pairs: Index) -> Point:
+        """A point of only some pairs with all of them, the others without tasks."""
+        tasks, slack = np.zeros(len(self.server)), np.ones(len(self.server))
+        tasks[pairs], slack[pairs] = at.tasks, at.slack
+        return replace(at, tasks=tasks, slack=slack)
 
     # -- parts of the equations ------------------------------------------------------------------
 
@@ -99,7 +115,7 @@ class Equations:
 
     def begin(self, mu: float) -> Point:
         """All prices of a server equal, products of all pairs `mu`, and about half of everything in use."""
-        users, k = self.polytope.pair_user, self.power
+        users, k = self.user, self.power
         at = Point(self.gamma, self.gamma, np.zeros(self.row.shape), np.zeros(len(self.weight)), self.row * 1.0, mu, k)
         level = -np.log1p(self.priced(at, k)[0]) / k  # what every pair allows, log
         best = np.maximum.reduceat(level, self.start[:-1])
@@ -145,7 +161,7 @@ class Equations:
         """Price shares relative to what the user would pay: one at its limit would pay more than it has to."""
         if not len(self.limited):
             return share
-        users = self.polytope.pair_user
+        users = self.user
         above = point.log_level - np.log(self.totals(point.log_level, point.mu)[0])
         part = np.exp(np.minimum(np.log1p(np.maximum(slack, -1 + 1e-20)) - self.power * above[users], 0.0))
         return np.asarray(share * part[:, None])

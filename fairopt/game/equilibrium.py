@@ -163,7 +163,8 @@ def _attempt(
         if best is None or answer.error <= best.error:
             best = answer
     assert best is not None
-    best = replace(best, steps=answer.steps, warm=answer.warm, midway=answer.midway)
+    point = best.point if best.inside is None else method.whole(best.point, best.inside)
+    best = replace(best, point=point, steps=answer.steps, warm=answer.warm, midway=answer.midway, inside=None)
     yield best
     if best.error < 1e-2:
         yield polish(method, best)

@@ -21,9 +21,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .equations import Equations, Point
 from .linearised import SINGLE, Linearised
+from .sifting import Sifter
 
 _LEAST_MU = 1e-15
 #: In the first phase mu falls after longer steps only; after so many that are not, the second phase begins.
@@ -41,6 +43,7 @@ class Found:
     midway: Point | None = None  # a point further on, for the path to start from
     notes: tuple[str, ...] = ()
     by: str = "interior point"  # what found it
+    inside: NDArray[np.intp] | None = None  # pairs that the point has, if not all
 
 
 @dataclass(frozen=True)
@@ -70,18 +73,20 @@ def run(
     still, short, stuck, second, single = 0, 0, 0, False, True
     warm: Point | None = None
     midway: Point | None = None
+    sifter, gap = Sifter.of(equations), np.inf
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
         if alpha > k and not second and ((a == alpha and (mu < attempt.second or stuck > _STUCK)) or still > 2):
             second, a, still = True, alpha, 0
             point = equations.lifted(point, a)
+        equations, point = sifter.sifted(equations, point, a, gap)
         here = Linearised(equations, point, a, a if second else k, single)
         error = here.error if a == alpha else np.inf
         settled = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
-        warm = point if warm is None and settled else warm
-        midway = point if midway is None and mu <= _MIDWAY else midway
-        yield Found(point, error, step_number, warm, midway)
+        warm = sifter.whole(point, a, mu) if warm is None and settled else warm
+        midway = sifter.whole(point, a, mu) if midway is None and mu <= _MIDWAY else midway
+        yield Found(point, error, step_number, warm, midway, inside=sifter.inside)
         if error <= tol or still > 8 or short > attempt.patience or not np.isfinite(here.average):
             return
         aim = here.newton(0.0)
@@ -89,12 +94,18 @@ def run(
         after = here.mean(*here.moved_products(aim, t))
         centre = max(min(max((after / here.average) ** 3, 1e-6), 0.1), 0.5 * (1 - t) ** 3)
         single = here.factors.single or point.mu <= SINGLE
-        target = max(centre * here.average, _LEAST_MU, min(0.005 * here.residual, here.average))
+        residual = here.residual(sifter.sums, sifter.use)
+        gap = max(here.average * len(point.tasks) / len(point.log_level), residual)
+        target = max(centre * here.average, _LEAST_MU, min(0.005 * residual, here.average))
         search = a > k and not second
         steps = here.newton(target) if search else here.corrected(target, aim)
         t = max(0.9, 1 - target) * here.longest(steps)
         t = min(t, 3.0 * max(k, 1.0) / max(float(np.abs(steps[3]).max()), 1e-300), 1.0)
         t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
+        if (part := sifter.longest(moved, a)) < 1:
+            t = part * t
+            moved = here.moved(steps, t)
+        sifter.went(t)
         still = still + 1 if t < 3e-3 else 0
         short += t < 0.1
         stuck = stuck + 1 if t < _SHORT else 0

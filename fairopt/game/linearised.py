@@ -49,12 +49,11 @@ class Linearised:
         largest = self.equations.largest_parts(self.equations.wanted(self.point, self.share, self.true))
         return self.equations.error(self.point, self.true, largest, self.total)
 
-    @property
-    def residual(self) -> float:
-        """What is wrong with the equations that do not involve mu."""
-        part = self.point.tasks / self.total[self.equations.polytope.pair_user]
+    def residual(self, sums: Array, use: Array) -> float:
+        """What is wrong with the equations that do not involve mu, but for what went with pairs that left."""
+        part = self.point.tasks / self.total[self.equations.user]
         wrong = np.abs(self.point.slack - self.true) * part
-        return float(max(wrong.max(), np.abs(self.gap / self.total).max(), np.abs(self.excess).max()))
+        return float(max(wrong.max(), np.abs((self.gap + sums) / self.total).max(), np.abs(self.excess + use).max()))
 
     @cached_property
     def right(self) -> Array:

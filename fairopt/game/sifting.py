@@ -1,0 +1,117 @@
+"""Pairs that stand aside in the game's interior point, as in `engines/sifting`: clearly dearer than their user's best.
+
+What their tasks came to is then missing in the equations of users and capacities, and Newton steps make up for it, as
+for anything that is missing. Their slacks follow from prices; who comes near returns, and no step goes further.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.sifting import MANY
+from .equations import Equations, Point
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: A pair stands aside where its slack, relative, is beyond so many times the gap, and this at least, and it has no more
+#: than a little of its user's tasks.
+_FAR, _LEAST_FAR, _LITTLE = 5.0, 5e-3, 1e-3
+#: It returns where its slack is below this part of that, or was lost by half in a step; no step takes more of it than
+#: the third; with this part of its user's tasks at most.
+_NEARER, _SOON, _MOST, _BACK = 0.25, 0.5, 0.9, 2e-4
+#: Pairs are sorted anew when so large a part of those that take part can leave.
+_WORTHWHILE = 0.2
+
+
+@dataclass
+class Sifter:
+    """Which pairs of `every` take part, and the slacks of the others."""
+
+    every: Equations
+    inside: Index
+    outside: Index
+    slack: Array  # of those outside, by prices
+    soon: NDArray[np.bool_]  # outside, but on its way in
+    sums: Array  # (users,), tasks that left with those outside and are not made up for
+    use: Array  # (servers, resources), of those
+
+    @classmethod
+    def of(cls, every: Equations) -> Sifter:
+        """All take part."""
+        pairs = np.arange(len(every.server))
+        nothing = np.zeros(len(every.weight)), np.zeros(every.row.shape)
+        return cls(every, pairs, pairs[:0], np.zeros(0), np.zeros(0, dtype=bool), *nothing)
+
+    def sifted(self, now: Equations, at: Point, a: float, gap: float) -> tuple[Equations, Point]:
+        """The same point with the pairs that matter now; `gap` is how far it may be from where it goes, relative."""
+        if len(self.every.server) <= MANY or not np.isfinite(gap):
+            return now, at
+        k, total = now.power, np.exp(at.log_level)
+        far = k * max(_FAR * gap, _LEAST_FAR)
+        true = self._real(self.inside, at, a)
+        kept = (np.minimum(true, at.slack) < far) | (at.tasks > _LITTLE * total[now.user])
+        self.slack = self._real(self.outside, at, a)
+        back = self.soon | (self.slack < _NEARER * far)
+        if back.any():
+            kept[:] = True
+        elif np.count_nonzero(kept) > (1 - _WORTHWHILE) * len(kept):
+            return now, at
+        gone = np.where(kept, 0.0, at.tasks)
+        self.sums = self.sums + np.add.reduceat(gone, now.start[:-1])
+        self.use = self.use + now.used(gone)
+        fresh = self.outside[back]
+        slack = np.maximum(self.slack[back], 1e-3 * far)
+        wholes = total[self.every.user[fresh]]
+        tasks = np.minimum(k * at.mu * wholes / slack, _BACK * wholes)
+        inside = self.inside[kept]
+        where = np.searchsorted(inside, fresh)
+        self.inside = np.insert(inside, where, fresh)
+        mask = np.ones(len(self.every.server), dtype=bool)
+        mask[self.inside] = False
+        self.outside = np.flatnonzero(mask)
+        self.slack = self._real(self.outside, at, a)
+        self.soon = np.zeros(len(self.outside), dtype=bool)
+        point = replace(
+            at, tasks=np.insert(at.tasks[kept], where, tasks), slack=np.insert(at.slack[kept], where, slack)
+        )
+        return self.every.taking(self.inside), point
+
+    def longest(self, moved: Point, a: float) -> float:
+        """Which part of a step that leads to `moved` leaves all who stand aside enough of their slack."""
+        if not len(self.outside):
+            return 1.0
+        after = self._real(self.outside, moved, a)
+        lost = (self.slack - after) / self.slack
+        self.soon = lost > _SOON
+        return min(_MOST / max(float(lost.max()), _MOST), 1.0)
+
+    def went(self, t: float) -> None:
+        """A part t of a step has been taken."""
+        self.sums, self.use = (1 - t) * self.sums, (1 - t) * self.use
+
+    def whole(self, at: Point, a: float, mu: float) -> Point:
+        """The point with all pairs; those aside have what mu gives them."""
+        if not len(self.outside):
+            return at
+        tasks, slack = np.zeros(len(self.every.server)), np.ones(len(self.every.server))
+        tasks[self.inside], slack[self.inside] = at.tasks, at.slack
+        slack[self.outside] = np.maximum(self._real(self.outside, at, a), np.finfo(float).tiny)
+        total = np.exp(at.log_level)[self.every.user[self.outside]]
+        tasks[self.outside] = self.every.power * mu * total / slack[self.outside]
+        return replace(at, tasks=tasks, slack=slack)
+
+    def _real(self, pairs: Index, at: Point, a: float) -> Array:
+        """Slacks by prices, of some pairs."""
+        from . import _kernels
+
+        q, result = self.every, np.empty(len(pairs))
+        log_price = np.where(q.row, a * at.log_price, -1e300)
+        top = log_price.max(axis=1)
+        powers = np.array([q.power / a, q.power])
+        given = pairs, q.user, q.server, q.use, np.exp(log_price - top[:, None]), top, powers
+        _kernels.slacks(*given, q.log_gain, at.log_level, result)
+        return result

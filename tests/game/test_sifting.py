@@ -1,0 +1,109 @@
+"""Pairs that stand aside in the game's interior point: the same equilibria, and nobody is forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.game import interior, sifting
+from fairopt.game.equations import Equations, Point
+from fairopt.polytope import Polytope
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small clusters are sifted too."""
+    monkeypatch.setattr(sifting, "MANY", 0)
+
+
+def spread(seed: int, users: int = 60, servers: int = 30) -> fo.Cluster:
+    """Dense, no two servers or users alike."""
+    rng = np.random.default_rng(seed)
+    capacity = 20 * np.exp(0.7 * rng.standard_normal((servers, 4)))
+    return fo.Cluster(capacity, np.exp(0.7 * rng.standard_normal((users, 4))))
+
+
+def game(alpha: float, seed: int = 0) -> Equations:
+    cluster = spread(seed)
+    return Equations(Polytope(cluster, np.full(60, np.inf)), np.ones(60), alpha)
+
+
+def near(q: Equations) -> Point:
+    """A point near the equilibrium, with all pairs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sifting, "MANY", 10**9)
+        return next(found.point for found in interior.run(q, interior.ATTEMPTS[0], 1e-12) if found.point.mu < 1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.9, 2.0, 5.0, 8.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_equilibria_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = spread(seed)
+    found = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
+    assert found.stats.engine == "equilibrium"
+    monkeypatch.setattr(sifting, "MANY", 10**9)
+    other = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
+    assert found.user_tasks == pytest.approx(other.user_tasks, rel=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 8.0])
+def test_most_pairs_leave_on_the_way(alpha: float) -> None:
+    q = game(alpha, seed=1)
+    *_, last = interior.run(q, interior.ATTEMPTS[0], 1e-9)
+    assert last.error <= 1e-9
+    assert last.inside is not None
+    assert len(last.point.tasks) == len(last.inside) < 0.4 * len(q.server)
+    whole = q.whole(last.point, last.inside)
+    aside = np.setdiff1d(np.arange(len(q.server)), last.inside)
+    assert (q.priced(whole, alpha)[0][aside] > 0).all()
+    assert not whole.tasks[aside].any()
+
+
+def test_what_leaves_is_made_up_for_by_steps() -> None:
+    q = game(2.0)
+    sifter, at = sifting.Sifter.of(q), near(q)
+    now, point = sifter.sifted(q, at, 2.0, 1e-4)
+    assert len(point.tasks) == len(sifter.inside) < len(at.tasks)
+    assert sorted([*sifter.inside, *sifter.outside]) == list(range(len(at.tasks)))
+    before, after = np.add.reduceat(at.tasks, q.start[:-1]), np.add.reduceat(point.tasks, now.start[:-1])
+    assert sifter.sums == pytest.approx(before - after, abs=1e-14)
+    assert sifter.use == pytest.approx(q.used(at.tasks) - now.used(point.tasks), abs=1e-14)
+    missing = sifter.sums.copy()
+    sifter.went(0.75)
+    assert sifter.sums == pytest.approx(missing / 4)
+    # By prices the slacks of those outside are what the equations say.
+    assert sifter.slack == pytest.approx(q.priced(at, 2.0)[0][sifter.outside])
+
+
+def test_a_step_ends_before_a_pair_outside_is_worth_it_and_it_returns() -> None:
+    q = game(2.0)
+    sifter, at = sifting.Sifter.of(q), near(q)
+    now, point = sifter.sifted(q, at, 2.0, 1e-4)
+    k = int(np.argmin(sifter.slack))
+    user = q.user[sifter.outside[k]]
+    assert sifter.longest(point, 2.0) == 1
+    assert not sifter.soon.any()
+    lower = point.log_level.copy()
+    lower[user] -= np.log1p(sifter.slack[k])  # the level at which the pair costs what others do, and a little more
+    part = sifter.longest(replace(point, log_level=lower), 2.0)
+    assert 0 < part < 0.95
+    assert sifter.soon[k]
+    pair = sifter.outside[k]
+    there, again = sifter.sifted(now, point, 2.0, 1e-4)
+    assert pair in sifter.inside
+    where = int(np.searchsorted(sifter.inside, pair))
+    assert there.user[where] == user
+    assert 0 < again.tasks[where] <= 2e-4 * np.exp(at.log_level[user]) * (1 + 1e-12)
+
+
+def test_points_for_other_alphas_have_all_pairs() -> None:
+    cluster = spread(3)
+    first = fo.AlphaPFVDS(2.0).solve(cluster)
+    second = fo.AlphaPFVDS(2.1).solve(cluster, start=first)
+    assert isinstance(first.warm, Point)
+    assert len(first.warm.tasks) == 60 * 30
+    assert (first.warm.tasks > 0).all()
+    assert second.certify().passes(1e-6)
