@@ -83,6 +83,8 @@ def run(
         equations, point = sifter.sifted(equations, point, a, gap)
         here = Linearised(equations, point, a, a if second else k, single)
         error = here.error if a == alpha else np.inf
+        if error <= tol and len(sifter.outside):  # whoever stands aside may need what idles
+            error = Linearised(sifter.every, sifter.every.whole(point, sifter.inside), a, a, single).error
         settled = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
         warm = sifter.whole(point, a, mu) if warm is None and settled else warm
         midway = sifter.whole(point, a, mu) if midway is None and mu <= _MIDWAY else midway

@@ -25,6 +25,8 @@ Mask = NDArray[np.bool_]
 
 #: Multiples of the identity that make up for splits (pairs) and prices (resources) that are not unique.
 _REGULAR = 1e-4
+#: With more unknowns a sparse factorisation takes longer than all steps of the interior point, and gigabytes.
+_LARGE = 2500
 #: log v of a resource that is free.
 _FREE = -1e6
 
@@ -44,6 +46,8 @@ def polish(method: Equations, found: Found, rounds: int = 20) -> Found:
     for turn in range(rounds):
         if active.sum() > 3 * (len(total) + binding.sum()):
             return best  # far too many ties to be true
+        if active.sum() + len(total) + binding.sum() > _LARGE:
+            return best
         step = _newton(method, tasks, log_price, log_level, active, binding)
         if step is None:
             return best
