@@ -22,6 +22,7 @@ from . import alone, psdsf
 from ._quiet import quiet
 from .canonical import canonical
 from .equations import Equations, Point
+from .following import followed
 from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
 from .limit import limit
 from .path import PATHS, follow
@@ -114,7 +115,7 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
 def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
     """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
     if start is not None:
-        yield from _attempt(method, FOLLOW, aim, start)
+        yield from _following(method, aim, start)
     lacking = not psdsf.applies(method)
     early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
     patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
@@ -129,6 +130,14 @@ def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[
     yield from _from_alone(method, aim, starts, np.inf)
     for mu, near in PATHS[2 if early else 1 :]:
         yield from follow(method, aim, mu, near)
+
+
+def _following(method: Equations, aim: float, start: Point) -> Iterator[Found]:
+    """The interior point from a point for another alpha."""
+    near, steps = followed(method, start)
+    if near is not None:
+        for answer in _attempt(method, FOLLOW, aim, near, _SHORT):
+            yield replace(answer, steps=steps + answer.steps, warm=near)
 
 
 def _and_path(method: Equations, attempt: Attempt, aim: float) -> Iterator[Found]:

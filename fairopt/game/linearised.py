@@ -139,6 +139,11 @@ class Linearised:
         )
         return min(float(_pairs.longest(values[: len(change)], change)) for values, change in pairs)
 
+    def damped(self, steps: Steps, target: float) -> float:
+        """A length of these steps, to products equal to `target`, after which all stays positive and of its size."""
+        t = max(0.9, 1 - target) * self.longest(steps)
+        return min(t, 3.0 * max(self.equations.power, 1.0) / max(float(np.abs(steps[3]).max()), 1e-300), 1.0)
+
     def moved_products(self, steps: Steps, t: float) -> tuple[Array, Array, Array]:
         """Tasks, slacks, and products of resources after a step, to the first order."""
         at = self.point

@@ -64,7 +64,7 @@ def route(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
         return call
 
     monkeypatch.setattr(_eliminate, "couple", noting(_eliminate.couple, "pairs"))
-    monkeypatch.setattr(_eliminate, "spread", noting(_eliminate.spread, "product"))
+    monkeypatch.setattr(_eliminate, "spread_both", noting(_eliminate.spread_both, "product"))
     return taken
 
 

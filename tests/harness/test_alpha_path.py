@@ -23,15 +23,16 @@ def cluster(seed: int = 0, users: int = 12, servers: int = 5, resources: int = 3
 @pytest.mark.parametrize("seed", range(3))
 def test_same_answers_as_one_by_one(seed: int) -> None:
     shared = cluster(seed)
-    frame = fo.alpha_path(shared, PATH)
+    frame = fo.alpha_path(shared, PATH, tol=1e-8)  # tasks may be off by a hundred times the certificate
     assert list(frame.index) == PATH
     assert frame.index.name == "alpha"
     for alpha, found in frame["allocation"].items():
         assert isinstance(found, fo.Allocation)
         assert not found.flagged
-        assert found.certify().passes(1e-6)
+        assert found.certify().passes(1e-8)
         assert found.criterion.alpha == alpha
-        np.testing.assert_allclose(found.user_tasks, fo.AlphaPFVDS(alpha).solve(shared).user_tasks, rtol=1e-5)
+        alone = fo.AlphaPFVDS(alpha).solve(shared, tol=1e-8)
+        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
 
 
 def test_frame() -> None:
