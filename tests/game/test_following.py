@@ -28,7 +28,7 @@ def warm(alpha: float, seed: int = 0) -> Point:
     return found.warm
 
 
-@pytest.mark.parametrize("alpha", [0.3, 0.95, 3.0, 8.0])
+@pytest.mark.parametrize("alpha", [0.3, 0.95, 3.0])
 def test_the_next_point_satisfies_the_next_equations_at_about_the_same_mu(alpha: float) -> None:
     start, there = warm(alpha), equations(1.5 * alpha)
     before = Linearised(there, start.measured(there.power), there.alpha, there.alpha, False)
