@@ -5,6 +5,7 @@ Users are in units of their largest gamma and capacities in units of themselves,
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,6 +60,12 @@ class Equations:
         servers, resources = polytope.cluster.capacity.shape
         self.row = np.zeros((servers, resources), dtype=bool)
         self.row[polytope.row_server, polytope.row_resource] = True
+
+    def at(self, alpha: float) -> Equations:
+        """The same game for another alpha, which shares the arrays."""
+        other = copy(self)
+        other.alpha, other.power = alpha, min(alpha, _POWER)
+        return other
 
     # -- parts of the equations ------------------------------------------------------------------
 

@@ -8,10 +8,13 @@ too small for so different an alpha, and is raised; every following alpha tries 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..cluster import Cluster
+from ..criteria import Criterion
 from .equations import Equations, Point
 from .linearised import SINGLE, Linearised
 
@@ -21,6 +24,28 @@ _NEAR, _MOST = 0.1, 12
 #: most the third; it is multiplied by `_RAISE` after a step that is shorter than `_SHORT`.
 _LOWER, _LEAST, _LARGEST = 0.5, 1e-3, 0.1
 _SHORT, _RAISE = 0.3, 3.0
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a solution offers to the next alpha: a point, and its game, which is the same but for alpha."""
+
+    point: Point
+    equations: Equations
+    limits: NDArray[np.float64]  # of all users
+
+    def game(self, cluster: Cluster, criterion: Criterion) -> Equations | None:
+        """The game of `criterion`, or None if more than alpha is another."""
+        known = self.equations.polytope
+        if known.cluster is not cluster or not np.array_equal(criterion.limits(cluster), self.limits):
+            return None
+        same = np.array_equal(criterion.weight[known.users], self.equations.weight)
+        return self.equations.at(criterion.alpha) if same else None
+
+    def fits(self, equations: Equations) -> bool:
+        """Has the point as many pairs and prices?"""
+        shapes = equations.gamma.shape, equations.row.shape
+        return (self.point.tasks.shape, self.point.idle.shape) == shapes
 
 
 def followed(equations: Equations, point: Point) -> tuple[Point | None, int]:
