@@ -24,6 +24,7 @@ from ..engines.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..merging import Merging
 from ..split import Split
+from ._earlier import Earlier
 
 Array = NDArray[np.float64]
 
@@ -35,20 +36,6 @@ _SHOWN = ("alpha", "beta")
 
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: dict[str, type[Mechanism]] = {}
-
-
-@dataclasses.dataclass(frozen=True)
-class Earlier:
-    """What an allocation offers to the next solve: its cluster merged, and where the engine may start."""
-
-    merging: Merging
-    users: bool  # were users merged
-    engine: object
-
-    def merged(self, cluster: Cluster, users: bool) -> Merging:
-        """`cluster` merged: as before if it is the same."""
-        known = self.merging.original is cluster and self.users == users
-        return self.merging if known else cluster.merge(users=users)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,7 +160,7 @@ class Mechanism(ABC):
         tol = self.tolerance(engines[0]) if tol is None else tol
         if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
             raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
-        given = None if start is None or not isinstance(start.warm, Earlier) else start.warm
+        given = start.warm if start is not None and isinstance(start.warm, Earlier) else None
         users = self.merges_users
         merging = seen.merge(users=users) if given is None else given.merged(seen, users)
         notes += _idle(merging)
