@@ -63,11 +63,11 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
         return
     build = time.perf_counter() - begun
-    if criterion.alpha == 1 and start is None:
-        yield from _program(cluster, criterion, tol)
     if method is None:
         method = Equations(polytope, criterion.weight[polytope.users], criterion.alpha)
     point = start.point if start is not None and start.fits(method) else None
+    if criterion.alpha == 1 and point is None:
+        yield from _program(cluster, criterion, tol)
     for _, answer in equilibria(method, tol, point):
         seconds = time.perf_counter() - begun - build
         found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)

@@ -24,6 +24,8 @@ _NEAR, _MOST = 0.1, 12
 #: most the third; it is multiplied by `_RAISE` after a step that is shorter than `_SHORT`.
 _LOWER, _LEAST, _LARGEST = 0.5, 1e-3, 0.1
 _SHORT, _RAISE = 0.3, 3.0
+#: Logarithm of the factor between two alphas from which on a start saves nothing.
+_FAR = float(np.log(2.5))
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,10 @@ class Start:
         return self.equations.at(criterion.alpha) if same else None
 
     def fits(self, equations: Equations) -> bool:
-        """Has the point as many pairs and prices?"""
+        """Has the point as many pairs and prices, and an alpha that is not too far?"""
         shapes = equations.gamma.shape, equations.row.shape
-        return (self.point.tasks.shape, self.point.idle.shape) == shapes
+        far = abs(np.log(equations.alpha / self.equations.alpha)) > _FAR
+        return not far and (self.point.tasks.shape, self.point.idle.shape) == shapes
 
 
 def followed(equations: Equations, point: Point) -> tuple[Point | None, int]:

@@ -8,7 +8,7 @@ import pytest
 import fairopt as fo
 from fairopt.game import equilibrium
 from fairopt.game.equations import Equations, Point
-from fairopt.game.following import followed
+from fairopt.game.following import Start, followed
 from fairopt.game.interior import FOLLOW, run
 from fairopt.game.linearised import Linearised
 from fairopt.polytope import Polytope
@@ -71,3 +71,15 @@ def test_a_start_saves_half_of_the_steps() -> None:
     frame = fo.alpha_path(cluster, alphas)
     cold = sum(fo.AlphaPFVDS(alpha).solve(cluster).stats.rounds for alpha in alphas)
     assert 0 < frame["steps"].sum() < 0.65 * cold
+
+
+def test_a_start_is_for_a_like_game() -> None:
+    found = fo.AlphaPFVDS(2.0).solve(equations(2.0).polytope.cluster)
+    start = found.warm.engine  # type: ignore[attr-defined]
+    assert isinstance(start, Start)
+    assert start.fits(equations(1.0))
+    assert start.fits(equations(4.0))
+    assert not start.fits(equations(0.5))
+    assert not start.fits(equations(6.0))
+    assert not start.fits(equations(2.0, users=21))
+    assert not start.fits(equations(2.0, servers=7))
