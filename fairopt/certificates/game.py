@@ -79,10 +79,11 @@ def _gains(
     idle = np.maximum(1 - polytope.used(tasks), 0.0)
     gaps[np.unique(server)] = np.inf
     best_rows = np.zeros(len(idle))
-    for rows in _candidates(polytope, criterion, tasks, prices, idle, gaps):
+    log_marginal = _log_marginal(polytope, criterion, tasks)
+    for rows in _candidates(polytope, criterion, tasks, log_marginal, prices, idle, gaps):
         rows = np.where(np.isfinite(rows), np.maximum(rows, 0.0), 0.0)
-        part = _misplaced(polytope, criterion, tasks, rows)
-        leak = idle * _largest_part(polytope, criterion, tasks, rows)
+        part = _misplaced(polytope, criterion, tasks, log_marginal, rows)
+        leak = idle * _largest_part(polytope, log_marginal, rows)
         gap = np.zeros(servers)
         np.maximum.at(gap, server, part)
         worst = np.zeros(servers, dtype=np.intp)  # the user concerned
@@ -98,12 +99,17 @@ def _gains(
 
 
 def _candidates(
-    polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array | None, idle: Array, gaps: Array
+    polytope: Polytope,
+    criterion: Criterion,
+    tasks: Array,
+    log_marginal: Array,
+    prices: Array | None,
+    idle: Array,
+    gaps: Array,
 ) -> Iterator[Array]:
     """Prices of whole capacities (rows,) to try: those given, in the best scale, then, if need be, a program's."""
     if prices is not None:
-        yield from _scales(polytope, criterion, polytope.row_prices(prices), tasks)
-    log_marginal = _log_marginal(polytope, criterion, tasks)
+        yield from _scales(polytope, log_marginal, polytope.row_prices(prices), tasks)
     # Without a price for what idles at last: it cannot have one at an equilibrium, but all prices are within rounding.
     for leeway, free in ((_LEEWAY[0], np.inf), *((leeway, _ENOUGH) for leeway in _LEEWAY)):
         if gaps.max() <= _ENOUGH:
@@ -111,7 +117,7 @@ def _candidates(
         found = supporting(polytope, criterion, tasks, idle, log_marginal, leeway, idle > free)
         if found is not None:
             yield found
-            yield from _scales(polytope, criterion, found, tasks)
+            yield from _scales(polytope, log_marginal, found, tasks)
 
 
 def _log_marginal(polytope: Polytope, criterion: Criterion, tasks: Array) -> Array:
@@ -123,13 +129,13 @@ def _log_marginal(polytope: Polytope, criterion: Criterion, tasks: Array) -> Arr
     return np.asarray(log_marginal - top[server])
 
 
-def _misplaced(polytope: Polytope, criterion: Criterion, tasks: Array, rows: Array) -> Array:
+def _misplaced(polytope: Polytope, criterion: Criterion, tasks: Array, log_marginal: Array, rows: Array) -> Array:
     """What is wrong with every pair at these prices, relative to the user's tasks, (pairs,)."""
     user, server = polytope.users[polytope.pair_user], polytope.pair_server
     totals = tasks.sum(axis=1)
     mine, here = totals[user], tasks[user, server]
     most = np.minimum(mine - here + polytope.gamma, np.maximum(criterion.limits(polytope.cluster)[user], mine))
-    log_marginal, price = _log_marginal(polytope, criterion, tasks), polytope.price_per_task(rows)
+    price = polytope.price_per_task(rows)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         if criterion.alpha == 0:
             return criterion.bregman(mine, log_marginal, price, mine - here, most)
@@ -138,12 +144,12 @@ def _misplaced(polytope: Polytope, criterion: Criterion, tasks: Array, rows: Arr
         return np.asarray(np.where(dearer < 0, owed, -here / mine * np.expm1(-dearer)))
 
 
-def _scales(polytope: Polytope, criterion: Criterion, rows: Array, tasks: Array) -> list[Array]:
+def _scales(polytope: Polytope, log_marginal: Array, rows: Array, tasks: Array) -> list[Array]:
     """The prices in each server's best scale: users spend what their tasks are worth, or nobody is owed anything."""
     user, server = polytope.users[polytope.pair_user], polytope.pair_server
     totals = tasks.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = _log_marginal(polytope, criterion, tasks) - np.log(polytope.price_per_task(rows))
+        off = log_marginal - np.log(polytope.price_per_task(rows))
         part = tasks[user, server] / totals[user]
     known = np.isfinite(off) & np.isfinite(part)
     servers = polytope.cluster.shape[1]
@@ -156,9 +162,8 @@ def _scales(polytope: Polytope, criterion: Criterion, rows: Array, tasks: Array)
     return [rows, *scaled]
 
 
-def _largest_part(polytope: Polytope, criterion: Criterion, tasks: Array, rows: Array) -> Array:
+def _largest_part(polytope: Polytope, log_marginal: Array, rows: Array) -> Array:
     """(rows,): the largest part that each resource has in what some user pays for a task, or would pay."""
-    log_marginal = _log_marginal(polytope, criterion, tasks)
     whole = np.maximum(polytope.price_per_task(rows), np.exp(log_marginal)) * polytope.gamma
     result = np.zeros_like(polytope.cluster.capacity)
     prices = polytope.by_server(rows)

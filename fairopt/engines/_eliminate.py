@@ -63,21 +63,22 @@ def couple(
     _coupling(left.shape[1])(start, server, weight, left, right, extra, least, half, result)
 
 
+@_compile
+def _subtract_four(row, at, part, right):  # type: ignore[no-untyped-def]
+    """row[at + s] -= part right[s]; four are loaded before one is stored, so that they become one operation."""
+    c0, c1, c2, c3 = right[0], right[1], right[2], right[3]
+    r0, r1, r2, r3 = row[at], row[at + 1], row[at + 2], row[at + 3]
+    row[at], row[at + 1] = r0 - part * c0, r1 - part * c1
+    row[at + 2], row[at + 3] = r2 - part * c2, r3 - part * c3
+
+
 @lru_cache
 def _coupling(size: int) -> Any:
-    """`couple` for so many resources: inner loops of a known length are nearly twice as fast."""
+    """`couple` for so many resources: inner loops of a known length are nearly twice as fast.
 
-    @_compile
-    def subtract(row, at, part, rights, b):  # type: ignore[no-untyped-def]
-        """row[at + s] -= part rights[b, s]; four are loaded before one is stored, so that they become one operation."""
-        if size == 4:
-            c0, c1, c2, c3 = rights[b, 0], rights[b, 1], rights[b, 2], rights[b, 3]
-            r0, r1, r2, r3 = row[at], row[at + 1], row[at + 2], row[at + 3]
-            row[at], row[at + 1] = r0 - part * c0, r1 - part * c1
-            row[at + 2], row[at + 3] = r2 - part * c2, r3 - part * c3
-        else:
-            for s in range(size):
-                row[at + s] -= part * rights[b, s]
+    It encloses nothing but a number: a compiled loop enclosed in another differs from process to process, and the
+    other would be compiled again in each.
+    """
 
     @_compile
     def coupled(start, server, weight, left, right, extra, least, half, result):  # type: ignore[no-untyped-def]
@@ -118,8 +119,12 @@ def _coupling(size: int) -> Any:
                 for b in range(kept[n], a if half else kept[n + 1]):
                     if b != a:
                         for r in range(size):
-                            at_row, part = result[i * size + r], lefts[a, r]
-                            subtract(at_row, where[b], part, rights, b)
+                            row, part = result[i * size + r], lefts[a, r]
+                            if size == 4:
+                                _subtract_four(row, where[b], part, rights[b])
+                            else:
+                                for s in range(size):
+                                    row[where[b] + s] -= part * rights[b, s]
 
     return coupled
 

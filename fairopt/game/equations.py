@@ -76,6 +76,12 @@ class Equations:
         tasks[pairs], slack[pairs] = at.tasks, at.slack
         return replace(at, tasks=tasks, slack=slack)
 
+    def at(self, alpha: float) -> Equations:
+        """The same game for another alpha, which shares the arrays."""
+        other = copy(self)
+        other.alpha, other.power = alpha, min(alpha, _POWER)
+        return other
+
     # -- parts of the equations ------------------------------------------------------------------
 
     def used(self, tasks: Array) -> Array:

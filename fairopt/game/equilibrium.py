@@ -22,6 +22,7 @@ from . import alone, psdsf
 from ._quiet import quiet
 from .canonical import canonical
 from .equations import Equations, Point
+from .following import Start, followed
 from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
 from .limit import limit
 from .path import PATHS, follow
@@ -54,18 +55,23 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
     if np.isinf(criterion.alpha):
         yield from _psdsf(cluster, criterion, tol)
         return
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    start = warm if isinstance(warm, Start) else None
+    limits = criterion.limits(cluster)
+    method = None if start is None else start.game(cluster, criterion)
+    polytope = Polytope(cluster, limits) if method is None else method.polytope
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
         return
     build = time.perf_counter() - begun
-    if criterion.alpha == 1 and warm is None:
+    if method is None:
+        method = Equations(polytope, criterion.weight[polytope.users], criterion.alpha)
+    point = start.point if start is not None and start.fits(method) else None
+    if criterion.alpha == 1 and point is None:
         yield from _program(cluster, criterion, tol)
-    method = Equations(polytope, criterion.weight[polytope.users], criterion.alpha)
-    fits = isinstance(warm, Point) and warm.tasks.shape == method.gamma.shape and warm.idle.shape == method.row.shape
-    for _, answer in equilibria(method, tol, warm if fits else None):  # type: ignore[arg-type]
+    for _, answer in equilibria(method, tol, point):
         seconds = time.perf_counter() - begun - build
-        yield solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
+        found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
+        yield found if answer.warm is None else replace(found, warm=Start(answer.warm, method, limits))
 
 
 def _psdsf(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
@@ -114,7 +120,7 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
 def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
     """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
     if start is not None:
-        yield from _attempt(method, FOLLOW, aim, start)
+        yield from _following(method, aim, start)
     lacking = not psdsf.applies(method)
     early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
     patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
@@ -129,6 +135,14 @@ def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[
     yield from _from_alone(method, aim, starts, np.inf)
     for mu, near in PATHS[2 if early else 1 :]:
         yield from follow(method, aim, mu, near)
+
+
+def _following(method: Equations, aim: float, start: Point) -> Iterator[Found]:
+    """The interior point from a point for another alpha."""
+    near, steps = followed(method, start)
+    if near is not None:
+        for answer in _attempt(method, FOLLOW, aim, near, _SHORT):
+            yield replace(answer, steps=steps + answer.steps, warm=near)
 
 
 def _and_path(method: Equations, attempt: Attempt, aim: float) -> Iterator[Found]:
@@ -224,7 +238,7 @@ def solution(
     if np.isnan(answer.error):
         status = "not measured"  # PS-DSF: the judge alone says
     run = convex.Run(answer.by, status, 0.0, seconds, answer.error)
-    return Solution(tasks, prices, "equilibrium", (run,), build, answer.steps, status, answer.notes, answer.warm)
+    return Solution(tasks, prices, "equilibrium", (run,), build, answer.steps, status, answer.notes)
 
 
 def unit_prices(polytope: Polytope, method: Equations, tasks: Array, log_price: Array, alpha: float) -> Array:

@@ -56,8 +56,8 @@ class Attempt:
     patience: int = 45
 
 
-#: From a point of another alpha, at once in the second phase; such a point is kept where mu first falls below this.
-FOLLOW, _KEPT = Attempt(np.inf, np.inf), 0.1
+#: From a point near the curve, at once in the second phase. What starts another alpha is the first point below this.
+FOLLOW, _KEPT = Attempt(np.inf, np.inf), 1e-2
 #: The path starts from the first point with mu below this: earlier ones save no systems, later ones are jammed as well.
 _MIDWAY = 1e-3
 
@@ -101,8 +101,7 @@ def run(
         target = max(centre * here.average, _LEAST_MU, min(0.005 * residual, here.average))
         search = a > k and not second
         steps = here.newton(target) if search else here.corrected(target, aim)
-        t = max(0.9, 1 - target) * here.longest(steps)
-        t = min(t, 3.0 * max(k, 1.0) / max(float(np.abs(steps[3]).max()), 1e-300), 1.0)
+        t = here.damped(steps, target)
         t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
         if (part := sifter.longest(moved, a)) < 1:
             t = part * t

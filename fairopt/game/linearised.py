@@ -49,7 +49,7 @@ class Linearised:
         largest = self.equations.largest_parts(self.equations.wanted(self.point, self.share, self.true))
         return self.equations.error(self.point, self.true, largest, self.total)
 
-    def residual(self, sums: Array, use: Array) -> float:
+    def residual(self, sums: Array | float = 0.0, use: Array | float = 0.0) -> float:
         """What is wrong with the equations that do not involve mu, but for what went with pairs that left."""
         part = self.point.tasks / self.total[self.equations.user]
         wrong = np.abs(self.point.slack - self.true) * part
@@ -137,6 +137,11 @@ class Linearised:
             (at.idle[rows], steps[4][rows]),
         )
         return min(float(_pairs.longest(values[: len(change)], change)) for values, change in pairs)
+
+    def damped(self, steps: Steps, target: float) -> float:
+        """A length of these steps, to products equal to `target`, after which all stays positive and of its size."""
+        t = max(0.9, 1 - target) * self.longest(steps)
+        return min(t, 3.0 * max(self.equations.power, 1.0) / max(float(np.abs(steps[3]).max()), 1e-300), 1.0)
 
     def moved_products(self, steps: Steps, t: float) -> tuple[Array, Array, Array]:
         """Tasks, slacks, and products of resources after a step, to the first order."""

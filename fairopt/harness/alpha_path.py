@@ -36,7 +36,8 @@ def alpha_path(
     DataFrame
         one row per alpha, in the order given: `allocation`, then what `Allocation.summary` says of it (tasks, shares,
         utilization per resource, Jain's index, welfare, certificate, seconds) and the Newton steps it took. Every
-        engine that can starts from the allocation before, which saves most of the work where alphas are close.
+        engine that can starts from the allocation before: in the game that saves a quarter to a half of the steps of a
+        solve, if neighbouring alphas differ by 20%, and nothing if by a factor of 2.5.
 
     Raises
     ------

@@ -24,6 +24,7 @@ from ..engines.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..merging import Merging
 from ..split import Split
+from ._earlier import Earlier
 
 Array = NDArray[np.float64]
 
@@ -159,14 +160,16 @@ class Mechanism(ABC):
         tol = self.tolerance(engines[0]) if tol is None else tol
         if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
             raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
-        merging = seen.merge(users=self.merges_users)
+        given = start.warm if start is not None and isinstance(start.warm, Earlier) else None
+        users = self.merges_users
+        merging = seen.merge(users=users) if given is None else given.merged(seen, users)
         notes += _idle(merging)
         best, residual, certifying, answered = None, math.inf, 0.0, engines[0]
         failure: SolverError | None = None
         rule = self.criterion(merging.cluster)
         for name in engines:
             try:
-                warm = None if start is None else start.warm
+                warm = None if given is None else given.engine
                 for solution in self.solutions(merging.cluster, rule, name, tol, solver, warm):
                     # Candidates are compared on the merged cluster, which may be a thousand times smaller.
                     begun = time.perf_counter()
@@ -209,7 +212,7 @@ class Mechanism(ABC):
             notes + best.notes,
             tol,
             self.certify,
-            warm=best.warm,
+            warm=None if best.warm is None else Earlier(merging, users, best.warm),
         )
         if found.flagged and throw:
             raise self.complaint(found, tol)

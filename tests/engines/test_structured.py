@@ -64,7 +64,7 @@ def route(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
         return call
 
     monkeypatch.setattr(_eliminate, "couple", noting(_eliminate.couple, "pairs"))
-    monkeypatch.setattr(_eliminate, "spread", noting(_eliminate.spread, "product"))
+    monkeypatch.setattr(_eliminate, "spread_both", noting(_eliminate.spread_both, "product"))
     return taken
 
 
@@ -252,3 +252,10 @@ def test_an_indefinite_matrix_is_damped() -> None:
     found = factored((*given[:5], 1e-18 * given[5], given[6]))
     assert 0 < found.damping <= 1e-5
     assert np.isfinite(found.solve(np.ones(6))).all()
+
+
+@pytest.mark.parametrize("resources", [3, 4])
+def test_what_is_compiled_for_a_number_of_resources_is_kept_for_the_next_process(resources: int) -> None:
+    """numba tells enclosed objects apart by their pickles, and compiled functions' differ from process to process."""
+    enclosed = _eliminate._coupling(resources).py_func.__closure__
+    assert [cell.cell_contents for cell in enclosed] == [resources]
