@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.engines import level_interior, level_newton, structured
+from fairopt.engines import level_interior, level_newton, refinement, structured
 from fairopt.engines.level import Level
 from fairopt.polytope import Polytope
 
@@ -61,9 +61,8 @@ def test_wrong_directions_of_the_factors_cost_a_correction_each(monkeypatch: pyt
     steps = asked(newton)
     before = np.abs(newton._left(steps)).max()
     plain = steps
-    for _ in range(level_newton._REFINEMENTS):
-        nothing = np.zeros(len(plain.y)), np.zeros(point.row.shape), np.zeros(len(plain.p)), np.zeros(len(plain.y))
-        plain = level_newton._sum(plain, newton._once(*nothing, *newton._parts(newton._left(plain))))
+    for _ in range(refinement._REFINEMENTS):
+        plain = level_newton._sum(plain, newton._undone(newton._left(plain)))
     refined = newton.refined(steps, 0.0)
     assert np.abs(newton._left(refined)).max() < 1e-3 * before
     assert np.abs(newton._left(refined)).max() < 0.1 * np.abs(newton._left(plain)).max()
@@ -71,7 +70,7 @@ def test_wrong_directions_of_the_factors_cost_a_correction_each(monkeypatch: pyt
 
 def test_rough_factors_are_given_up_where_they_do_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level_newton, "_LEAST_WEIGHT", 1.0)  # nothing off the diagonal blocks
-    monkeypatch.setattr(level_newton, "_CLOSER", 1e-4)
+    monkeypatch.setattr(refinement, "_CLOSER", 1e-4)
     newton = level_newton.Newton(begun(6), rough=True)
     steps = newton.refined(asked(newton), 1e-10)
     assert not newton.rough

@@ -99,11 +99,16 @@ def test_a_step_ends_before_a_pair_outside_is_worth_it_and_it_returns() -> None:
     assert 0 < again.tasks[where] <= 2e-4 * np.exp(at.log_level[user]) * (1 + 1e-12)
 
 
-def test_points_for_other_alphas_have_all_pairs() -> None:
+@pytest.mark.parametrize("alpha", [0.5, 2.0])
+def test_points_for_other_alphas_have_all_pairs(alpha: float) -> None:
+    q = game(alpha, seed=3)
+    *_, last = interior.run(q, interior.ATTEMPTS[0], 1e-9)
+    assert last.inside is not None
+    assert len(last.inside) < len(q.server)
+    assert last.warm is not None
+    assert len(last.warm.tasks) == len(last.warm.slack) == len(q.server)
+    assert (last.warm.tasks > 0).all()
+    assert (last.warm.slack > 0).all()
     cluster = spread(3)
-    first = fo.AlphaPFVDS(2.0).solve(cluster)
-    second = fo.AlphaPFVDS(2.1).solve(cluster, start=first)
-    assert isinstance(first.warm, Point)
-    assert len(first.warm.tasks) == 60 * 30
-    assert (first.warm.tasks > 0).all()
+    second = fo.AlphaPFVDS(1.1 * alpha).solve(cluster, start=fo.AlphaPFVDS(alpha).solve(cluster))
     assert second.certify().passes(1e-6)
