@@ -13,6 +13,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)
+_TINY = float(np.finfo(float).tiny)
 
 
 @_compile
@@ -184,7 +185,7 @@ def finished(matrix, own, diagonal, damping, scale):  # type: ignore[no-untyped-
         for r in range(size):
             row = i * size + r
             own[i, r, r] = own[i, r, r] * (1 + damping) + diagonal[i, r]
-            scale[row] = 1 / max(abs(own[i, r, r]), 2.2250738585072014e-308)
+            scale[row] = 1 / max(abs(own[i, r, r]), _TINY)
             for column in range(servers * size):
                 matrix[row, column] *= scale[row]
             for s in range(size):

@@ -23,12 +23,12 @@ Index = NDArray[np.intp]
 MANY = 20_000
 #: A pair stands aside where its slack is beyond so many times the gap, and this at least, of what its user pays, and it
 #: has no more than a little of its user's tasks.
-_FAR, _LEAST_FAR, _LITTLE = 25.0, 5e-3, 1e-3
+_FAR, LEAST_FAR, LITTLE = 25.0, 5e-3, 1e-3
 #: It comes back where its slack is below this part of that, or would lose more than this in a full step, of which no
 #: more is taken at once; with this part of its user's tasks at most.
-_NEARER, _SOON, _MOST, _BACK = 0.25, 0.5, 0.9, 2e-4
-#: Pairs are sorted anew when so large a part of those that take part can leave.
-_WORTHWHILE = 0.2
+NEARER, SOON, MOST, BACK = 0.25, 0.5, 0.9, 2e-4
+#: Pairs are sorted anew when so large a part of those that take part can leave. (All but _FAR are the game's too.)
+WORTHWHILE = 0.2
 
 
 @dataclass(frozen=True)
@@ -60,19 +60,19 @@ def sifted(welfare: Welfare, at: Point, mu: float, gap: float) -> tuple[Welfare,
 
     pairs = welfare.polytope.pair_user
     user = pairs if welfare.rest is None else pairs[welfare.rest.inside]
-    far = np.where(welfare.held, np.inf, max(_FAR * gap, _LEAST_FAR) * at.pay)  # the held pay what they must
+    far = np.where(welfare.held, np.inf, max(_FAR * gap, LEAST_FAR) * at.pay)  # the held pay what they must
     cost = welfare.cost(at.price)
-    kept = (np.minimum(cost - at.pay[user], at.slack) < far[user]) | (at.tasks > _LITTLE * at.total[user])
+    kept = (np.minimum(cost - at.pay[user], at.slack) < far[user]) | (at.tasks > LITTLE * at.total[user])
     fresh = np.zeros(0, dtype=np.intp)
     if welfare.rest is not None:
         every = _Everything.at(welfare, at.price)
         given = every.start, every.server, every.need, every.ask, at.pay
         marked = welfare.rest.called.copy()
-        _aside.near(*given, welfare.rest.aside, _NEARER * far, marked)
+        _aside.near(*given, welfare.rest.aside, NEARER * far, marked)
         fresh = np.flatnonzero(marked)
     if len(fresh):
         kept[:] = True
-    elif np.count_nonzero(kept) > (1 - _WORTHWHILE) * len(kept):
+    elif np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
         return welfare, at
     return _with(welfare, at, kept, fresh, mu)
 
@@ -89,7 +89,7 @@ def _with(welfare: Welfare, at: Point, kept: NDArray[np.bool_], fresh: Index, mu
     slack = (polytope.pair_use[fresh] * at.price[polytope.pair_server[fresh]]).sum(axis=1)
     slack = slack * welfare.unit[user] / polytope.gamma[fresh] - at.pay[user]
     slack = np.maximum(slack, np.finfo(float).tiny)
-    tasks = np.minimum(mu / slack, _BACK * at.total[user])
+    tasks = np.minimum(mu / slack, BACK * at.total[user])
     where = np.searchsorted(inside[kept], fresh)
     inside = np.insert(inside[kept], where, fresh)
     other = copy(welfare)
@@ -126,5 +126,5 @@ def longest(welfare: Welfare, at: Point, step: Point) -> float:
         return 1.0
     every = _Everything.at(welfare, at.price)
     given = every.start, every.server, every.need, every.ask, _per_unit(welfare, step.price), at.pay, step.pay
-    rate = float(_aside.fastest(*given, welfare.rest.aside, _SOON, welfare.rest.called))
-    return min(_MOST / max(rate, _MOST), 1.0)
+    rate = float(_aside.fastest(*given, welfare.rest.aside, SOON, welfare.rest.called))
+    return min(MOST / max(rate, MOST), 1.0)

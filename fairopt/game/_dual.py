@@ -36,9 +36,8 @@ def fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, exces
                 parts[r] = np.exp(np.log(use[n, r]) + alpha * q[r] - most) if positive else 0.0
                 total += parts[r]
             norm = most / alpha + (np.log(total) / alpha if total > 0 else 0.0)
-        wanted = np.exp(
-            min(log_gain[n] - norm, 600.0)
-        )  # finite where nothing is to be paid: 0 times it is used elsewhere
+        # Finite where nothing is to be paid: it is multiplied by 0 elsewhere.
+        wanted = np.exp(min(log_gain[n] - norm, 600.0))
         more, slope = wanted - elsewhere[n], 1.0
         if smooth > 0 and elsewhere[n] > 0 and np.isfinite(more):
             root = np.sqrt(more**2 + (2 * smooth / per_task[n].max()) ** 2)

@@ -11,20 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.sifting import MANY
+from ..engines.sifting import BACK, LEAST_FAR, LITTLE, MANY, MOST, NEARER, SOON, WORTHWHILE
 from .equations import Equations, Point
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: A pair stands aside where its slack, relative, is beyond so many times the gap, and this at least, and it has no more
-#: than a little of its user's tasks.
-_FAR, _LEAST_FAR, _LITTLE = 5.0, 5e-3, 1e-3
-#: It returns where its slack is below this part of that, or was lost by half in a step; no step takes more of it than
-#: the third; with this part of its user's tasks at most.
-_NEARER, _SOON, _MOST, _BACK = 0.25, 0.5, 0.9, 2e-4
-#: Pairs are sorted anew when so large a part of those that take part can leave.
-_WORTHWHILE = 0.2
+#: A pair stands aside where its slack, relative, is beyond so many times the gap; the other bounds are those of the
+#: alpha-fair programs.
+_FAR = 5.0
 
 
 @dataclass
@@ -51,14 +46,14 @@ class Sifter:
         if len(self.every.server) <= MANY or not np.isfinite(gap):
             return now, at
         k, total = now.power, np.exp(at.log_level)
-        far = k * max(_FAR * gap, _LEAST_FAR)
+        far = k * max(_FAR * gap, LEAST_FAR)
         true = self._real(self.inside, at, a)
-        kept = (np.minimum(true, at.slack) < far) | (at.tasks > _LITTLE * total[now.user])
+        kept = (np.minimum(true, at.slack) < far) | (at.tasks > LITTLE * total[now.user])
         self.slack = self._real(self.outside, at, a)
-        back = self.soon | (self.slack < _NEARER * far)
+        back = self.soon | (self.slack < NEARER * far)
         if back.any():
             kept[:] = True
-        elif np.count_nonzero(kept) > (1 - _WORTHWHILE) * len(kept):
+        elif np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
             return now, at
         gone = np.where(kept, 0.0, at.tasks)
         self.sums = self.sums + np.add.reduceat(gone, now.start[:-1])
@@ -66,7 +61,7 @@ class Sifter:
         fresh = self.outside[back]
         slack = np.maximum(self.slack[back], 1e-3 * far)
         wholes = total[self.every.user[fresh]]
-        tasks = np.minimum(k * at.mu * wholes / slack, _BACK * wholes)
+        tasks = np.minimum(k * at.mu * wholes / slack, BACK * wholes)
         inside = self.inside[kept]
         where = np.searchsorted(inside, fresh)
         self.inside = np.insert(inside, where, fresh)
@@ -86,8 +81,8 @@ class Sifter:
             return 1.0
         after = self._real(self.outside, moved, a)
         lost = (self.slack - after) / self.slack
-        self.soon = lost > _SOON
-        return min(_MOST / max(float(lost.max()), _MOST), 1.0)
+        self.soon = lost > SOON
+        return min(MOST / max(float(lost.max()), MOST), 1.0)
 
     def went(self, t: float) -> None:
         """A part t of a step has been taken."""
