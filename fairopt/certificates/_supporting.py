@@ -25,7 +25,7 @@ def supporting(
     leeway: float,
     free: NDArray[np.bool_],
 ) -> Array | None:
-    """Prices of whole capacities (rows,) at which every server's exploitability is least, to the first order.
+    """Log prices of whole capacities (rows,) at which every server's exploitability is least, to the first order.
 
     A linear program: minimise `sum_i t_i` over prices and t, where the price of a task in units of what it is worth is
     at least `1 - alpha t` for users with room, and at most `1 + alpha t X/x` times `(1 - leeway X/x)^-alpha`, what a
@@ -85,4 +85,5 @@ def supporting(
     row = entries.row[order[at]]  # the one that costs it most
     missing = np.where(high > totals * (1 + 1e-12), small - cost @ prices, 0.0)[users]
     np.maximum.at(prices, row, prices[row] + np.maximum(missing, 0.0))
-    return np.asarray(np.where(free, 0.0, prices * np.exp(np.where(free, 0.0, log_unit))))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(free, -np.inf, np.log(prices) + np.where(free, 0.0, log_unit)))

@@ -30,12 +30,18 @@ Array = NDArray[np.float64]
 _ENOUGH = 1e-6
 #: By how much every user may be misplaced for nothing, in turn.
 _LEEWAY = (1e-10, 1e-8, 1e-7, 4e-7)
+#: Exponents so far below their sum's largest are computed on their own.
+_FAR = 500.0
 
 
 def exploitability(
     polytope: Polytope, tasks: Array, criterion: Criterion, prices: Array | None = None
 ) -> tuple[Array, Array, list[str]]:
-    """Per server: its exploitability (servers,), and prices (servers, resources), and the user concerned (names)."""
+    """Per server: its exploitability (servers,), and prices (servers, resources), and the user concerned (names).
+
+    Prices are compared as logarithms: at alpha = 500 those of one server may span a thousand decades. What was given as
+    0 because doubles end before that is found anew.
+    """
     if np.isinf(criterion.alpha):
         gaps, who = _owed(polytope, tasks, criterion)
         return gaps, np.zeros_like(polytope.cluster.capacity), who
@@ -78,10 +84,10 @@ def _gains(
         return gaps, np.zeros_like(cluster.capacity), [cluster.users[n]] * servers
     idle = np.maximum(1 - polytope.used(tasks), 0.0)
     gaps[np.unique(server)] = np.inf
-    best_rows = np.zeros(len(idle))
+    best_rows = np.full(len(idle), -np.inf)
     log_marginal = _log_marginal(polytope, criterion, tasks)
     for rows in _candidates(polytope, criterion, tasks, log_marginal, prices, idle, gaps):
-        rows = np.where(np.isfinite(rows), np.maximum(rows, 0.0), 0.0)
+        rows = np.where(np.isnan(rows) | np.isposinf(rows), -np.inf, rows)
         part = _misplaced(polytope, criterion, tasks, log_marginal, rows)
         leak = idle * _largest_part(polytope, log_marginal, rows)
         gap = np.zeros(servers)
@@ -95,7 +101,8 @@ def _gains(
         keep = better[polytope.row_server]
         best_rows[keep] = rows[keep]
         who = [cluster.users[worst[i]] if better[i] else who[i] for i in range(servers)]
-    return gaps, polytope.unit_prices(best_rows), who
+    with np.errstate(over="ignore"):
+        return gaps, polytope.unit_prices(np.exp(best_rows)), who
 
 
 def _candidates(
@@ -107,9 +114,11 @@ def _candidates(
     idle: Array,
     gaps: Array,
 ) -> Iterator[Array]:
-    """Prices of whole capacities (rows,) to try: those given, in the best scale, then, if need be, a program's."""
+    """Log prices of whole capacities (rows,) to try: those given, in the best scale, then, if need be, a program's."""
     if prices is not None:
-        yield from _scales(polytope, log_marginal, polytope.row_prices(prices), tasks)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            given = np.log(np.maximum(polytope.row_prices(prices), 0.0))
+        yield from _scales(polytope, log_marginal, given, tasks)
     # Without a price for what idles at last: it cannot have one at an equilibrium, but all prices are within rounding.
     for leeway, free in ((_LEEWAY[0], np.inf), *((leeway, _ENOUGH) for leeway in _LEEWAY)):
         if gaps.max() <= _ENOUGH:
@@ -130,18 +139,34 @@ def _log_marginal(polytope: Polytope, criterion: Criterion, tasks: Array) -> Arr
 
 
 def _misplaced(polytope: Polytope, criterion: Criterion, tasks: Array, log_marginal: Array, rows: Array) -> Array:
-    """What is wrong with every pair at these prices, relative to the user's tasks, (pairs,)."""
+    """What is wrong with every pair at these log prices, relative to the user's tasks, (pairs,)."""
     user, server = polytope.users[polytope.pair_user], polytope.pair_server
     totals = tasks.sum(axis=1)
     mine, here = totals[user], tasks[user, server]
     most = np.minimum(mine - here + polytope.gamma, np.maximum(criterion.limits(polytope.cluster)[user], mine))
-    price = polytope.price_per_task(rows)
+    price = _log_price_per_task(polytope, rows)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         if criterion.alpha == 0:
-            return criterion.bregman(mine, log_marginal, price, mine - here, most)
-        dearer = (np.log(price) - log_marginal) / criterion.alpha
+            return criterion.bregman(mine, log_marginal, np.exp(price), mine - here, most)
+        dearer = (price - log_marginal) / criterion.alpha
         owed = np.minimum(np.expm1(np.minimum(-dearer, 700.0)), most / mine - 1)
         return np.asarray(np.where(dearer < 0, owed, -here / mine * np.expm1(-dearer)))
+
+
+def _log_price_per_task(polytope: Polytope, rows: Array) -> Array:
+    """`log sum_r lambda[i,r] d[n,r]` of every pair, (pairs,), from log prices of whole capacities (rows,)."""
+    servers, resources = polytope.cluster.capacity.shape
+    log_price = np.full((servers, resources), -np.inf)
+    log_price[polytope.row_server, polytope.row_resource] = rows
+    top = log_price.max(axis=1)
+    top = np.where(np.isfinite(top), top, 0.0)
+    server = polytope.pair_server
+    with np.errstate(divide="ignore"):
+        whole = np.log(polytope.price_per_task(np.exp(rows - top[polytope.row_server]))) + top[server]
+        far = np.flatnonzero(whole < top[server] - _FAR)  # who needs only what is next to free beside other resources
+        whole[far] = np.logaddexp.reduce(np.log(polytope.pair_use[far]) + log_price[server[far]], axis=1)
+        whole[far] -= np.log(polytope.gamma[far])
+    return np.asarray(whole)
 
 
 def _scales(polytope: Polytope, log_marginal: Array, rows: Array, tasks: Array) -> list[Array]:
@@ -149,7 +174,7 @@ def _scales(polytope: Polytope, log_marginal: Array, rows: Array, tasks: Array) 
     user, server = polytope.users[polytope.pair_user], polytope.pair_server
     totals = tasks.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = log_marginal - np.log(polytope.price_per_task(rows))
+        off = log_marginal - _log_price_per_task(polytope, rows)
         part = tasks[user, server] / totals[user]
     known = np.isfinite(off) & np.isfinite(part)
     servers = polytope.cluster.shape[1]
@@ -158,18 +183,17 @@ def _scales(polytope: Polytope, log_marginal: Array, rows: Array, tasks: Array) 
     least = np.full(servers, -np.inf)
     np.maximum.at(least, server[known], off[known])
     least = np.where(np.isfinite(least), least, 0.0)
-    scaled = [rows * np.exp(np.clip(shift, -700, 700))[polytope.row_server] for shift in (mean, least)]
-    return [rows, *scaled]
+    return [rows, rows + mean[polytope.row_server], rows + least[polytope.row_server]]
 
 
 def _largest_part(polytope: Polytope, log_marginal: Array, rows: Array) -> Array:
     """(rows,): the largest part that each resource has in what some user pays for a task, or would pay."""
-    whole = np.maximum(polytope.price_per_task(rows), np.exp(log_marginal)) * polytope.gamma
-    result = np.zeros_like(polytope.cluster.capacity)
-    prices = polytope.by_server(rows)
+    whole = np.maximum(_log_price_per_task(polytope, rows), log_marginal) + np.log(polytope.gamma)
+    log_price = np.full(polytope.cluster.capacity.shape, -np.inf)
+    log_price[polytope.row_server, polytope.row_resource] = rows
+    result = np.zeros_like(log_price)
     for r in range(result.shape[1]):
-        paid = polytope.pair_use[:, r] * prices[polytope.pair_server, r]
-        np.maximum.at(
-            result[:, r], polytope.pair_server, np.divide(paid, whole, out=np.zeros_like(paid), where=whole > 0)
-        )
+        with np.errstate(divide="ignore"):
+            paid = np.log(polytope.pair_use[:, r]) + log_price[polytope.pair_server, r]
+        np.maximum.at(result[:, r], polytope.pair_server, np.exp(np.minimum(paid - whole, 0.0)))
     return np.asarray(result[polytope.row_server, polytope.row_resource])

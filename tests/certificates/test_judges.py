@@ -531,3 +531,22 @@ def test_large_clusters_are_judged_by_hints_alone(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(leximin._linear, "maximise", None)  # calling it would be an error
     roughly = judge(cluster, solved.tasks, solved.criterion, rough)[0].residual
     assert exactly < 1e-6 < roughly < np.inf
+
+
+@pytest.mark.parametrize(
+    ("cluster", "answer"),
+    [
+        # The second user, at its limit, would pay e^1320 of the first one's prices.
+        (Cluster([[2, 1]], [[4, 6], [2, 1]], [1, 6], max_tasks=[0.15, 0.3]), [0.7 / 6, 0.3]),
+        # Nobody's limit binds: users of other resources, in levels of 1 to 1000, each pay their own.
+        (Cluster([[1, 10, 1000]], np.eye(3), [1, 0.1, 0.01]), [1, 10, 1000]),
+    ],
+)
+@pytest.mark.parametrize("alpha", [500.0, 5000.0])
+def test_prices_beyond_the_range_of_doubles(cluster: Cluster, answer: list[float], alpha: float) -> None:
+    mechanism, tasks = get("alphapf-vds", alpha=alpha), np.array(answer)[:, None]
+    assert mechanism.certify(cluster, tasks)[0].optimality < 1e-9
+    solved = mechanism.solve(cluster)
+    assert solved.user_tasks == pytest.approx(answer, rel=1e-6)
+    assert solved.certify().passes(1e-6)
+    assert mechanism.certify(cluster, 0.99 * tasks)[0].optimality > 0.009

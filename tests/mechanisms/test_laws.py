@@ -72,9 +72,7 @@ def test_certificate_or_helpful_error(mechanism: Mechanism) -> None:
 
 @pytest.mark.parametrize("mechanism", OTHERS, ids=identify)
 def test_other_parameters(mechanism: Mechanism) -> None:
-    steep = 50 <= getattr(mechanism, "alpha", 0.0) < np.inf
-    hidden = (0.05 if steep else 0.02) if isinstance(mechanism, GameMechanism) else 0.01
-    run_law(mechanism, 60, hidden)
+    run_law(mechanism, 60, 0.02 if isinstance(mechanism, GameMechanism) else 0.01)
 
 
 #: Clusters that broke something once, kept whatever the random ones are.
