@@ -62,7 +62,8 @@ def sifted(welfare: Welfare, at: Point, mu: float, gap: float) -> tuple[Welfare,
     user = pairs if welfare.rest is None else pairs[welfare.rest.inside]
     far = np.where(welfare.held, np.inf, max(_FAR * gap, LEAST_FAR) * at.pay)  # the held pay what they must
     cost = welfare.cost(at.price)
-    kept = (np.minimum(cost - at.pay[user], at.slack) < far[user]) | (at.tasks > LITTLE * at.total[user])
+    # What is not a number stays, for who comes next to notice.
+    kept = ~((np.minimum(cost - at.pay[user], at.slack) >= far[user]) & (at.tasks <= LITTLE * at.total[user]))
     fresh = np.zeros(0, dtype=np.intp)
     if welfare.rest is not None:
         every = _Everything.at(welfare, at.price)

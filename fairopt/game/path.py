@@ -27,18 +27,22 @@ Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources
 
 #: Where to begin, and by what part of mu something may be wrong on the curve: the next ones more careful.
 PATHS = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
-#: Systems are factorised in single precision above this mu.
-_SINGLE = 1e-5
+#: Systems of so many prices are factorised in single precision above this mu.
+_MANY, _SINGLE = 200, 1e-5
 #: Newton steps to the curve.
 _FIRST = 40
 #: The first step, the longest and the shortest.
 _STEP, _LONGEST, _SHORTEST = 0.5, 2.0, 1e-7
+#: Below this step units may be the reason; the first one with others.
+_STILL, _AGAIN = 1e-4, 0.1
 #: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
 _TYPICAL = 10.0
 #: By what the next step differs from one that took so many corrections.
-_GROW = (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6)
+_GROW = (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6)
 #: Corrections may make matters so much worse before they get better.
 _WORSE = 10.0
+#: A system serves again while what is wrong falls by this factor.
+_SERVES = 0.3
 
 
 @dataclass(frozen=True)
@@ -80,35 +84,23 @@ def follow(
     `start` is near the curve at `mu`.
     """
     here, solved = _start(equations, mu, near, start)
-    step, before, along = _STEP, None, None
-    while here is not None and solved < budget:
-        place, kept, hold = here.at, here.units, False
+    met, step, before, along = here, _STEP, None, None
+    while here is not None and met is not None and solved < budget:
         if along is None:
-            here, solved = _Smoothed(equations, place), solved + 1
-            along = here.tangent()
+            along, solved = here.tangent, solved + 1
         tangent = _towards(here, along, before)
         while True:
-            ahead, turns, worst, units, along = place.moved(tangent, step), 0, np.inf, here.units, None
-            while True:
-                # Units follow the point, but not while the last digits are found; where they jump, they are held.
-                there = _Smoothed(equations, ahead, kept if hold else None if turns < 2 else units)
-                units, worst = there.units, there.merit if turns == 0 else worst
-                if there.largest < near * there.mu or not there.merit <= _WORSE * worst or turns == len(_GROW) - 1:
-                    break
-                both = there.across(tangent, ahead.since(place), step)
-                solved += 1
-                if both is None:
-                    break
-                correction, along = both
-                ahead, turns = ahead.moved(correction, _damped(equations, correction)), turns + 1
+            there, along, turns, systems = _across(here, tangent, step, near)
+            solved += systems
             if there.largest < near * there.mu:
                 break
             step *= 0.4
-            if step < 1e-4 and not hold:
-                hold, step = True, 0.1
+            if step < _STILL and here is not met:  # units have jumped: on with those that it was met in
+                here, step = met, _AGAIN
+                tangent, solved = _towards(here, here.tangent, tangent), solved + 1
             if step < _SHORTEST or solved > budget:
                 return
-        here, before = there, tangent
+        met, here, before = there, _Smoothed(equations, there.at), tangent
         found = _found(equations, there.at, solved)
         yield found
         if found.error <= tol:
@@ -116,6 +108,29 @@ def follow(
         if there.mu > 10 * mu:  # back where it came from
             return
         step = min(step * _GROW[turns], _LONGEST)
+
+
+def _across(here: _Smoothed, tangent: Step, length: float, near: float) -> tuple[_Smoothed, Step | None, int, int]:
+    """From `length` along the tangent to the curve in the plane across it, or as near as corrections lead.
+
+    Units are held. A system is solved once more, for what is wrong then, while that falls well. Returned are also the
+    tangent near there, how many corrections and how many systems it took.
+    """
+    first = here.at.moved(tangent, length)
+    there = _Smoothed(here.equations, first, here.units)
+    system, worst, merit, systems, along = there, there.merit, 0.0, 0, None
+    for turns in range(len(_GROW)):
+        if there.largest < near * there.mu or not there.merit <= _WORSE * worst or turns == len(_GROW) - 1:
+            break
+        if not there.merit <= _SERVES * merit:
+            system, systems = there, systems + 1
+        merit = there.merit
+        correction = system.across(tangent, there.at.since(here.at), length, there)
+        if correction is None:
+            break
+        along = system.tangent
+        there = _Smoothed(here.equations, there.at.moved(correction, _damped(here.equations, correction)), here.units)
+    return there, along, turns, systems
 
 
 class _Smoothed:
@@ -144,10 +159,11 @@ class _Smoothed:
         more = _smooth.fill_rows(q.row, q.power, self.mu, at.log_price, self.units[1], used, *of_rows)
         self.merit, self.largest = float(np.sqrt(squares + more[0])), max(largest, more[1])
 
-    def newton(self) -> Step:
-        """Newton's step to the curve at this mu."""
-        return (*self._solve(self.wrong_pairs, self.wrong_rows, self.gap), 0.0)
+    def newton(self, there: _Smoothed) -> Step:
+        """Newton's step to the curve from `there`, at the same mu, by the system here."""
+        return (*self._solve(there.wrong_pairs, there.wrong_rows, there.gap), 0.0)
 
+    @cached_property
     def tangent(self) -> Step:
         """By how much everything changes as log mu does by 1 along the curve."""
         q = self.equations
@@ -156,18 +172,15 @@ class _Smoothed:
         gap = np.where(np.isfinite(q.limit), self.slope / self.power * self.mu / (room + self.mu), 0.0)
         return (*self._solve(self.rate_pairs, self.rate_rows, gap), 1.0)
 
-    def across(self, tangent: Step, moved: Step, length: float) -> tuple[Step, Step] | None:
-        """Newton's step to the curve in the plane `length` along the tangent, and the tangent here.
-
-        None where mu would jump.
-        """
-        newton, along = self.newton(), self.tangent()
+    def across(self, tangent: Step, moved: Step, length: float, there: _Smoothed) -> Step | None:
+        """Newton's step from `there` to the curve in the plane `length` along the tangent; None where mu would jump."""
+        newton, along = self.newton(there), self.tangent
         off = self.product(tangent, moved) - length + self.product(tangent, newton)
         change = -off / self.product(tangent, along)
         if not abs(change) <= 1.5:
             return None
         prices, levels, tasks = (a + change * b for a, b in zip(newton[:3], along[:3], strict=True))
-        return (prices, levels, tasks, change), along
+        return prices, levels, tasks, change
 
     def product(self, one: Step, other: Step) -> float:
         """Inner product of steps: log prices in the power of slacks, tasks in the user's own."""
@@ -194,15 +207,20 @@ class _Smoothed:
     def _factors(self) -> structured.Factors:
         """The prices' system."""
         q = self.equations
+        single = self.mu > _SINGLE and self.own.size >= _MANY
         return structured.factor(
-            q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=self.mu > _SINGLE
+            q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=single
         )
 
 
 def _units(q: Equations, at: _Place, true: Array, share: Array, total: Array) -> Units:
-    """Tasks in the user's own; a price in what makes it the part that it has in its users' costs, in levels."""
+    """Tasks in the user's own; a price in what makes it the largest part that it has in anybody's cost, in levels.
+
+    (Then mu is what the certificate will find. With the average part in its users' costs that was 2 to 20 times mu.)
+    """
     point = _point(q, at, np.maximum(at.tasks, 1e-12 * np.repeat(total, np.diff(q.start))))
-    return total, at.log_price - np.log(q.parts(point, share, true, q.used(point.tasks))) / q.alpha
+    parts = np.where(q.row, np.maximum(q.largest_parts(q.wanted(point, share, true)), 1e-300), 1.0)
+    return total, at.log_price - np.log(parts) / q.alpha
 
 
 def _point(q: Equations, at: _Place, tasks: Array | None = None) -> Point:
@@ -238,7 +256,7 @@ def _start(q: Equations, mu: float, near: float, start: Point | None = None) -> 
     for solved in range(_FIRST):
         if here.largest < near * here.mu:
             return here, solved
-        step = here.newton()
+        step = here.newton(here)
         t = _damped(q, step)
         while True:
             there = _Smoothed(q, here.at.moved(step, t), here.units)

@@ -48,7 +48,8 @@ class Sifter:
         k, total = now.power, np.exp(at.log_level)
         far = k * max(_FAR * gap, LEAST_FAR)
         true = self._real(self.inside, at, a)
-        kept = (np.minimum(true, at.slack) < far) | (at.tasks > LITTLE * total[now.user])
+        # What is not a number stays, for who comes next to notice.
+        kept = ~((np.minimum(true, at.slack) >= far) & (at.tasks <= LITTLE * total[now.user]))
         self.slack = self._real(self.outside, at, a)
         back = self.soon | (self.slack < NEARER * far)
         if back.any():

@@ -34,7 +34,7 @@ def test_the_tangent_is_the_derivative(alpha: float, limits: bool) -> None:
     problem = equations(tied(0, limits), alpha)
     here, _ = path._start(problem, 1.0, 1e-9)
     assert here is not None
-    tangent = here.tangent()
+    tangent = here.tangent
     wrong = [path._Smoothed(problem, here.at.moved(tangent, h), here.units).merit for h in (1e-3, 1e-4)]
     assert here.merit < 1e-8
     assert wrong[1] < 0.03 * wrong[0] + 1e-8
@@ -44,20 +44,21 @@ def test_the_tangent_is_the_derivative(alpha: float, limits: bool) -> None:
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0, 8.0, 16.0, 64.0])
 def test_it_ends_at_an_equilibrium(alpha: float) -> None:
-    mechanism = fo.AlphaPFVDS(alpha)
+    mechanism, tol = fo.AlphaPFVDS(alpha), 3e-7 if alpha > 3 else 3e-9
     for seed in range(8):
         shared = tied(seed).merge().cluster
         problem = equations(shared, alpha)
         with np.errstate(all="ignore"):
-            points = [point for mu, near in path.PATHS[:2] for point in path.follow(problem, 3e-7, mu, near)]
+            points = [point for mu, near in path.PATHS[:2] for point in path.follow(problem, tol, mu, near)]
         best = min(points, key=lambda point: point.error)
-        assert best.error <= 3e-7, f"seed {seed}"
+        assert best.error <= tol, f"seed {seed}"
         polytope = problem.polytope
         tasks = polytope.allocation(polytope.inside(best.point.tasks / problem.gamma))
         prices = unit_prices(polytope, problem, best.point.tasks, best.point.log_price, alpha)
         assert mechanism.certify(shared, tasks, prices)[0].residual <= 1e-6
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
-            np.testing.assert_allclose(tasks.sum(axis=1), mechanism.solve(shared).user_tasks, rtol=1e-4)
+            solved = mechanism.solve(shared, 1e-8)
+            np.testing.assert_allclose(tasks.sum(axis=1), solved.user_tasks, rtol=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [8.0, 64.0])
@@ -78,12 +79,18 @@ def test_a_budget_is_kept() -> None:
 @pytest.mark.parametrize("alpha", [8.0, 64.0])
 def test_it_starts_where_the_interior_point_is(alpha: float) -> None:
     """From a point of the interior point the same curve, by fewer systems."""
-    problem = equations(tied(3), alpha)
-    with np.errstate(all="ignore"):
-        *_, last = interior.run(problem, interior.ATTEMPTS[0], 0.0)
-        assert last.midway is not None
-        assert last.midway.mu <= 1e-3
-        *_, short = path.follow(problem, 3e-7, last.midway.mu, 0.3, start=last.midway)
-        *_, whole = path.follow(problem, 3e-7, *path.PATHS[0])
-    assert max(short.error, whole.error) <= 3e-7
-    assert short.steps < whole.steps
+    steps = []
+    for seed in range(8):
+        problem = equations(tied(seed), alpha)
+        with np.errstate(all="ignore"):
+            *_, last = interior.run(problem, interior.ATTEMPTS[0], 0.0)
+            assert last.midway is not None
+            assert last.midway.mu <= 1e-3
+            short = list(path.follow(problem, 3e-7, last.midway.mu, 0.3, start=last.midway))
+            *_, whole = path.follow(problem, 3e-7, *path.PATHS[0])
+        if short:  # else it was too far from the curve
+            assert short[-1].error <= 3e-7
+            steps.append((short[-1].steps, whole.steps))
+    assert len(steps) >= 6
+    less, more = np.sum(steps, axis=0)
+    assert less < more
