@@ -112,3 +112,13 @@ def test_points_for_other_alphas_have_all_pairs(alpha: float) -> None:
     cluster = spread(3)
     second = fo.AlphaPFVDS(1.1 * alpha).solve(cluster, start=fo.AlphaPFVDS(alpha).solve(cluster))
     assert second.certify().passes(1e-6)
+
+
+def test_what_is_not_a_number_stays_to_be_noticed() -> None:
+    """A system that could not be solved leaves steps that are not numbers; whoever comes next ends the run."""
+    q = game(8.0)
+    at = near(q)
+    sifter = sifting.Sifter.of(q)
+    lost = replace(at, tasks=np.full_like(at.tasks, np.nan), slack=np.full_like(at.slack, np.nan))
+    now, _ = sifter.sifted(q, lost, 8.0, 1e-3)
+    assert len(now.server) == len(q.server)
