@@ -153,28 +153,30 @@ def apply(start, server, weight, left, right, extra, given, result):  # type: ig
 
 
 @_compile
-def spread(start, server, weight, vectors, scale, result):  # type: ignore[no-untyped-def]
-    """result[n, server, :] = scale_n weight_k vectors[k, :] for the pairs k of user n."""
-    for n in range(len(start) - 1):
+def spread(users, start, server, weight, vectors, scale, result):  # type: ignore[no-untyped-def]
+    """result[j, server, :] = scale_n weight_k vectors[k, :] for the pairs k of user n = users[j]."""
+    for j in range(len(users)):
+        n = users[j]
         for k in range(start[n], start[n + 1]):
             i = server[k] * vectors.shape[1]
             for r in range(vectors.shape[1]):
-                result[n, i + r] = scale[n] * weight[k] * vectors[k, r]
+                result[j, i + r] = scale[n] * weight[k] * vectors[k, r]
 
 
 @_compile
-def spread_both(start, server, weight, left, right, extra, lefts, rights):  # type: ignore[no-untyped-def]
+def spread_both(users, start, server, weight, left, right, extra, lefts, rights):  # type: ignore[no-untyped-def]
     """`spread` of `left` by -1/(extra + sum weight) and of `right` by 1: minus their product is what users couple."""
     size = left.shape[1]
-    for n in range(len(start) - 1):
+    for j in range(len(users)):
+        n = users[j]
         whole = extra[n]
         for k in range(start[n], start[n + 1]):
             whole += weight[k]
         for k in range(start[n], start[n + 1]):
             i = server[k] * size
             for r in range(size):
-                lefts[n, i + r] = -weight[k] / whole * left[k, r]
-                rights[n, i + r] = weight[k] * right[k, r]
+                lefts[j, i + r] = -weight[k] / whole * left[k, r]
+                rights[j, i + r] = weight[k] * right[k, r]
 
 
 @_compile
@@ -202,12 +204,10 @@ def scaled(matrix, scale):  # type: ignore[no-untyped-def]
 
 @_compile
 def counted(start, weight, least):  # type: ignore[no-untyped-def]
-    """Sum over users of the square of how many of their pairs have a weight above `least[n]`."""
-    total = 0.0
+    """How many pairs of each user have a weight above `least[n]`, (users,)."""
+    counts = np.zeros(len(start) - 1)
     for n in range(len(start) - 1):
-        count = 0
         for k in range(start[n], start[n + 1]):
             if weight[k] > least[n]:
-                count += 1
-        total += float(count) * count
-    return total
+                counts[n] += 1
+    return counts

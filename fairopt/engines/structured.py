@@ -6,7 +6,8 @@ Every interior point of this package meets a matrix over (server, resource) rows
 
 pairs i of user n, `a_i` and `b_i` supported on the resources of one server. Its diagonal blocks are formed without a
 subtraction: where a user is split over servers the two terms agree to many digits. The rest is one product of
-matrices, in single precision while that is enough, or, once few pairs matter, a sum over those.
+matrices, in single precision while that is enough, for users with many pairs that matter, and a sum over pairs of
+pairs for the others.
 
 `factor` is for the game (LU), `factor_symmetric` for concave programs, where a is b (Cholesky, half the work).
 """
@@ -104,13 +105,16 @@ def factor(
     own, scale = np.zeros((servers, resources, resources)), np.empty(size)
     _eliminate.blocks(start, server, weight, left, right, extra, own)
     kind = np.float32 if single else np.float64
-    if _sparse(start, weight, least, size, resources, single):
-        matrix = np.zeros((size, size), kind)
-        _eliminate.couple(start, server, weight, left, right, extra, least, False, matrix)
-    else:
-        lefts, rights = np.zeros((users, size), kind), np.zeros((users, size), kind)
-        _eliminate.spread_both(start, server, weight, left, right, extra, lefts, rights)
+    many = _many(start, weight, least, size, resources, single)
+    if len(many):
+        lefts, rights = np.zeros((len(many), size), kind), np.zeros((len(many), size), kind)
+        _eliminate.spread_both(many, start, server, weight, left, right, extra, lefts, rights)
         matrix = lefts.T @ rights
+    else:
+        matrix = np.zeros((size, size), kind)
+    if len(many) < users:
+        least[many] = np.inf
+        _eliminate.couple(start, server, weight, left, right, extra, least, False, matrix)
     _eliminate.finished(matrix, own, diagonal, _DAMPING, scale)
 
     def applied(step: Array) -> Array:
@@ -202,21 +206,26 @@ def _coupled(
     servers, resources, _ = shape
     users, size = len(start) - 1, servers * resources
     kind = np.float32 if single else float
-    if servers == 1 or _sparse(start, weight, least, size, resources, single):
+    many = _many(start, weight, least, size, resources, single) if servers > 1 else np.zeros(0, dtype=np.intp)
+    if len(many):
+        spread = np.zeros((len(many), size), kind)
+        whole = extra + np.add.reduceat(weight, start[:-1])
+        _eliminate.spread(many, start, server, weight, vectors, 1 / np.sqrt(whole), spread)
+        syrk = blas.ssyrk if single else blas.dsyrk
+        # The upper triangle in the order of LAPACK is the lower one in ours.
+        matrix = np.asarray(syrk(-1.0, spread.T, lower=0).T)
+    else:
         matrix = np.zeros((size, size), kind)
+    if len(many) < users:
+        least = np.array(least)
+        least[many] = np.inf
         _eliminate.couple(start, server, weight, vectors, vectors, extra, least, True, matrix)
-        return matrix
-    spread = np.zeros((users, size), kind)
-    whole = extra + np.add.reduceat(weight, start[:-1])
-    _eliminate.spread(start, server, weight, vectors, 1 / np.sqrt(whole), spread)
-    syrk = blas.ssyrk if single else blas.dsyrk
-    # The upper triangle in the order of LAPACK is the lower one in ours.
-    return np.asarray(syrk(-1.0, spread.T, lower=0).T)
+    return matrix
 
 
-def _sparse(start: Index, weight: Array, least: Array, size: int, resources: int, single: bool) -> bool:
-    """Is the sum over pairs cheaper than a product of matrices?"""
+def _many(start: Index, weight: Array, least: Array, size: int, resources: int, single: bool) -> Index:
+    """Users with so many pairs that a product of matrices is cheaper than a sum over pairs of pairs."""
     from . import _eliminate
 
-    looped = _eliminate.counted(start, weight, least) * resources**2
-    return bool(looped * _LOOP_COST * (1 + single) < (len(start) - 1.0) * size**2)
+    looped = _eliminate.counted(start, weight, least) * resources
+    return np.flatnonzero(looped**2 * _LOOP_COST * (1 + single) >= float(size) ** 2)

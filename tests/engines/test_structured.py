@@ -91,6 +91,31 @@ def test_the_cheaper_route_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken == ["pairs"]
     structured.factor(*drawn(rng, 30, 10, 2, 1.0))
     assert set(taken[1:]) == {"product"}
+    taken.clear()
+    mixed = halved(*drawn(rng, 30, 10, 2, 1.0))
+    rhs = rng.normal(size=20)
+    assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(structured.factor(*mixed).solve(rhs), rel=1e-9)
+    assert taken == ["product", "pairs"]
+
+
+def test_the_cheaper_route_is_taken_where_symmetric() -> None:
+    rng = np.random.default_rng(1)
+    start, server, weight, left, _, extra, diagonal = symmetric(rng, 30, 10, 2, density=1.0)
+    mixed = halved(start, server, weight, left, left, extra, diagonal)
+    many = structured._many(mixed[0], mixed[2], np.zeros(30), 20, 2, False)
+    assert many.tolist() == list(range(15))
+    rhs = rng.normal(size=20)
+    assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(factored(mixed).solve(rhs), rel=1e-9)
+
+
+def halved(
+    start: Index, server: Index, weight: Array, left: Array, right: Array, extra: Array, diagonal: Array
+) -> tuple[Index, Index, Array, Array, Array, Array, Array]:
+    """The first half of the users everywhere, the others on their first server only."""
+    half = (len(start) - 1) // 2
+    kept = np.sort(np.r_[np.arange(start[half]), start[half:-1]])
+    start = np.r_[start[: half + 1], start[half] + 1 + np.arange(len(start) - 1 - half)]
+    return start, server[kept], weight[kept], left[kept], right[kept], extra, diagonal
 
 
 def test_single_precision_is_refined_and_given_up_where_it_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
