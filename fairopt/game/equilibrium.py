@@ -135,7 +135,7 @@ def _candidates(method: Equations, tol: float, start: Point | None) -> Iterator[
     if not early:
         yield from follow(method, far, *PATHS[0])
     yield from _from_alone(method, aim, starts, np.inf)
-    for mu, near in PATHS[2 if early else 1 :]:
+    for mu, near in () if early else PATHS[1:]:
         yield from follow(method, far, mu, near)
 
 
@@ -154,7 +154,7 @@ def _and_path(method: Equations, attempt: Attempt, aim: float, far: float) -> It
         yield answer
     if answer is not None and answer.midway is not None:
         yield from follow(method, far, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
-    for mu, near in PATHS[:2]:
+    for mu, near in PATHS:
         yield from follow(method, far, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
 
 

@@ -35,6 +35,8 @@ _FIRST = 40
 _STEP, _LONGEST, _SHORTEST = 0.5, 2.0, 1e-7
 #: Below this step units may be the reason; the first one with others.
 _STILL, _AGAIN = 1e-4, 0.1
+#: mu rises where the curve bends, seldom by more than this unless another curve, which leads back, has been met.
+_BACK = 30.0
 #: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
 _TYPICAL = 10.0
 #: By what the next step differs from one that took so many corrections.
@@ -84,7 +86,7 @@ def follow(
     `start` is near the curve at `mu`.
     """
     here, solved = _start(equations, mu, near, start)
-    met, step, before, along = here, _STEP, None, None
+    met, step, before, along, least = here, _STEP, None, None, np.inf
     while here is not None and met is not None and solved < budget:
         if along is None:
             along, solved = here.tangent, solved + 1
@@ -105,7 +107,8 @@ def follow(
         yield found
         if found.error <= tol:
             return
-        if there.mu > 10 * mu:  # back where it came from
+        least = min(least, there.mu)
+        if there.mu > min(10 * mu, _BACK * least):  # back where it came from
             return
         step = min(step * _GROW[turns], _LONGEST)
 
