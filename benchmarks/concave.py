@@ -2,7 +2,8 @@
 
 One thread. Every answer's certificate is computed again and printed, so that a time without an answer shows as such.
 The peers run in the same process, in turn with it: Clarabel called directly (exponential cones at alpha = 1, power
-cones otherwise) and CVXPY with Clarabel. Their allocations are judged by the same certificate, at their own prices.
+cones otherwise), CVXPY with Clarabel, and CVXPY with QOCO where that is installed. Their allocations are judged by the
+same certificate, at their own prices.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import scipy.sparse as sp  # noqa: E402
 import fairopt as fo  # noqa: E402
 from benchmarks.families import FAMILIES, typed  # noqa: E402
 from fairopt.certificates import judge  # noqa: E402
+from fairopt.criteria import Criterion  # noqa: E402
 from fairopt.polytope import Polytope  # noqa: E402
 
 ALPHAS = (0.2, 0.5, 0.9, 1.0, 1.1, 2.0, 3.0, 8.0, 64.0, 500.0)
@@ -103,18 +105,50 @@ def modelled(cluster: fo.Cluster, alpha: float) -> dict[str, object]:
     mechanism = fo.AlphaFair(alpha)
     rule = mechanism.criterion(cluster)
     polytope = Polytope(cluster, rule.limits(cluster))
-    start, cpu = time.perf_counter(), time.process_time()
+    start = time.perf_counter(), time.process_time()
     program = fo.engines.program.ClusterProgram(polytope, rule)
     formulation = mechanism.formulate(program)
     problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
+    capacity = formulation.constraints["capacity"]
+    return _through_cvxpy(
+        problem, program.fraction, capacity, polytope, rule, start, "cvxpy", "CLARABEL", max_threads=1
+    )
+
+
+def by_second_order_cones(cluster: fo.Cluster, alpha: float) -> dict[str, object]:
+    """CVXPY with QOCO: `sum_n share_n^(1-alpha)`, which CVXPY writes in second-order cones, in units as in `direct`."""
+    rule = fo.AlphaFair(alpha).criterion(cluster)
+    polytope = Polytope(cluster, rule.limits(cluster))
+    size = np.asarray(polytope.tasks.sum(axis=1)).ravel() / len(polytope.users)
+    factor = np.exp(alpha * np.log(rule.weight) + (1 - alpha) * np.log(rule.share * size))
+    start = time.perf_counter(), time.process_time()
+    fraction = cp.Variable(len(polytope.gamma), nonneg=True)
+    capacity = polytope.use @ fraction <= 1
+    gain = cp.power(sp.diags(1 / size) @ polytope.tasks @ fraction, 1 - alpha) / (1 - alpha)
+    problem = cp.Problem(cp.Maximize((factor / factor.max()) @ gain), [capacity])
+    return _through_cvxpy(problem, fraction, capacity, polytope, rule, start, "qoco", "QOCO")
+
+
+def _through_cvxpy(
+    problem: cp.Problem,
+    fraction: cp.Variable,
+    capacity: cp.Constraint,
+    polytope: Polytope,
+    rule: Criterion,
+    start: tuple[float, float],
+    name: str,
+    solver: str,
+    **options: object,
+) -> dict[str, object]:
     try:
-        problem.solve(solver="CLARABEL", max_threads=1)
+        problem.solve(solver=solver, **options)
     except cp.error.SolverError:
-        return {"cvxpy": time.perf_counter() - start, "cvxpy gap": np.inf}
-    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    tasks = polytope.allocation(polytope.inside(program.fraction.value))
-    prices = polytope.unit_prices(np.maximum(formulation.constraints["capacity"].dual_value, 0))
-    return {"cvxpy": seconds, "cvxpy cpu": cpu, "cvxpy gap": judge(cluster, tasks, rule, prices)[0].residual}
+        return {name: time.perf_counter() - start[0], f"{name} gap": np.inf}
+    seconds, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
+    tasks = polytope.allocation(polytope.inside(fraction.value))
+    prices = polytope.unit_prices(np.maximum(capacity.dual_value, 0))
+    reached = judge(polytope.cluster, tasks, rule, prices)[0].residual
+    return {name: seconds, f"{name} cpu": cpu, f"{name} gap": reached}
 
 
 def rows(chosen: argparse.Namespace) -> Iterator[dict[str, object]]:
@@ -133,6 +167,8 @@ def rows(chosen: argparse.Namespace) -> Iterator[dict[str, object]]:
                     row |= direct(cluster, alpha)
                 if "cvxpy" in chosen.peers:
                     row |= modelled(cluster, alpha)
+                if "qoco" in chosen.peers:
+                    row |= by_second_order_cones(cluster, alpha)
                 yield row
 
 
@@ -146,7 +182,7 @@ def main() -> None:
     parser.add_argument("--alphas", default=",".join(map(str, ALPHAS)))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--tol", type=float, default=1e-6)
-    parser.add_argument("--peers", default="", help="direct, cvxpy or both with a comma")
+    parser.add_argument("--peers", default="", help="some of direct, cvxpy, qoco, with commas")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
     for alpha in (0.5, 1.0):  # compile before the clock starts
