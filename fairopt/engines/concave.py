@@ -151,6 +151,8 @@ def _gap_of(welfare: Welfare, prices: Array | None = None) -> Judge:
     def judge(fractions: Array, at: Point) -> float:
         shown = at.price if prices is None else prices
         tasks = welfare.summed(fractions * welfare.polytope.gamma)
+        if not (np.isfinite(shown).all() and (tasks >= 0).all() and ((tasks > 0).all() or welfare.alpha == 0)):
+            return np.inf  # scaled back to be feasible, somebody may have lost all tasks
         gap = gap_at(welfare.polytope, welfare.own, tasks, shown[welfare.row])[0]
         return gap if np.isfinite(gap) else np.inf
 

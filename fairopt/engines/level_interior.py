@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .level import LEAST_GAP, Found, Level, Taken, bound, by_simplex, everyone_stopped, judged
 from .level_newton import Newton, Steps
+from .sifting import LEAST_FAR, LITTLE, MANY, WORTHWHILE
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -27,6 +28,8 @@ _MANY, _CHEAPEST, _RANDOM, _ENTERING = 40, 8, 12, 8
 #: A pair comes in when it would carry more than about one part in so many of its user's level. Above the gap _LOOSE its
 #: product is at least _LEAST of the average, even where capacities leave no room for that.
 _NEAR, _LEAST, _LOOSE = 30.0, 0.1, 0.1
+#: A pair may leave where it is dearer by so many times the gap (`sifting` has the other bounds).
+_FAR = 25.0
 #: What refined steps may leave, relative to the gap.
 _SHARP = 1e-2
 #: A corrector must lengthen the step by this much.
@@ -58,6 +61,7 @@ def _interior(problem: Level, rng: np.random.Generator, wanted: float) -> Found:
         if (stopped.rising != point.problem.rising).any():
             point.hold(stopped)
             best = point.found(number)
+        point.let_go(best.gap)
         if not point.active.all():
             point.take_in(best.gap)
         length = point.step(min(best.gap, 1.0))
@@ -96,6 +100,7 @@ class Point:
         if len(problem.server) > _MANY * users:
             self.active = self._some(worth, rng)
         self._select()
+        self.gone: Array = np.zeros(len(problem.server))  # what pairs carried that take no part any more
         self._begin(worth)
 
     def _some(self, worth: Array, rng: np.random.Generator) -> Mask:
@@ -162,6 +167,7 @@ class Point:
 
     def _residuals(self) -> None:
         self.dual = self.cost(self.lam) - self.p[self.user] - self.z
+        # What pairs that left carried counts as missing here, where others are to carry it; `found` still counts it.
         self.have = self._sums(self.y)
         self.short = self.have - np.where(self.problem.rising, self.t, self.problem.floor) - self.v
         self.take = self.priced(self.y)
@@ -176,7 +182,14 @@ class Point:
 
     def found(self, steps: int) -> Found:
         """The point made feasible, and what its prices prove."""
-        return judged(self.problem, self.taken, self.y, self.lam, steps)
+        if not self.gone.any():
+            return judged(self.problem, self.taken, self.y, self.lam, steps)
+        q = self.problem
+        pairs = np.flatnonzero(self.active | (self.gone > 0))
+        amount = self.gone[pairs]
+        amount[np.searchsorted(pairs, self.at)] += self.y
+        taken = Taken(pairs, np.searchsorted(pairs, q.start), q.server[pairs], q.use[pairs])
+        return judged(q, taken, amount, self.lam, steps)
 
     def step(self, gap: float) -> float:
         """Predictor, corrector and centring correctors; returns the shorter of the two step lengths."""
@@ -210,6 +223,7 @@ class Point:
         primal, dual = self._longest(steps)
         back = min(max(0.9, 1 - gap), 0.99995) if min(primal, dual) > 0.9 else 0.9
         primal, dual = back * primal, back * dual
+        self.gone *= 1 - primal  # so much of it others carry now
         self.y, self.w = self.y + primal * steps.y, self.w + primal * steps.w
         self.v, self.t = self.v + primal * steps.v, self.t + primal * steps.t
         self.z, self.lam, self.p = self.z + dual * steps.z, self.lam + dual * steps.lam, self.p + dual * steps.p
@@ -229,6 +243,20 @@ class Point:
         lw = np.where(self.row, (self.lam + dual * steps.lam) * (self.w + primal * steps.w), 0.0)
         yz = (self.y + primal * steps.y) * (self.z + dual * steps.z)
         return yz, lw, (self.p + dual * steps.p) * (self.v + primal * steps.v)
+
+    def let_go(self, gap: float) -> None:
+        """Dear pairs that carry next to nothing take no part any more."""
+        if len(self.at) <= MANY or not np.isfinite(gap):
+            return
+        dear = self.z > (max(_FAR * gap, LEAST_FAR) * self.p)[self.user]
+        kept = ~(dear & (self.y < (LITTLE * self.have)[self.user]))
+        if np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
+            return
+        self.gone[self.at[~kept]] += self.y[~kept]
+        self.active[self.at[~kept]] = False
+        self.y, self.z = self.y[kept], self.z[kept]
+        self._select()
+        self._residuals()
 
     def take_in(self, gap: float) -> None:
         """Cheap pairs that were left out come in with little, in a way that keeps the equations."""
@@ -271,5 +299,6 @@ class Point:
         """Go on with some of the rising held at their caps."""
         stop = self.problem.rising & ~problem.rising
         self.problem, self.tau = problem, problem.rising.astype(float)
-        self.v = np.where(stop, np.maximum(self.have - problem.floor, 0.1 * problem.floor), self.v)
+        gone = np.add.reduceat(self.gone, problem.start[:-1])
+        self.v = np.where(stop, np.maximum(self.have + gone - problem.floor, 0.1 * problem.floor), self.v)
         self._residuals()

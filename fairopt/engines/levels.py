@@ -94,9 +94,8 @@ class Levels:
 
     def _parts(self, block: Block) -> Iterator[Block]:
         """The connected parts of a block."""
-        server = self.polytope.pair_server[block.pairs]
-        user = np.searchsorted(block.users, self.polytope.pair_user[block.pairs])
-        names, server = np.unique(server, return_inverse=True)
+        _, user = _numbered(self.polytope.pair_user[block.pairs], block.users)
+        names, server = _numbered(self.polytope.pair_server[block.pairs])
         size = len(block.users)
         graph = csr_matrix((np.ones(len(user)), (user, size + server)), shape=(size + len(names),) * 2)
         count, part = connected_components(graph, directed=False)
@@ -116,8 +115,8 @@ class Levels:
     def _stage(self, block: Block) -> Iterator[Block]:
         """Raise a block's level, freeze, take apart; yields what is left to raise."""
         polytope = self.polytope
-        user = np.searchsorted(block.users, polytope.pair_user[block.pairs])
-        servers, server = np.unique(polytope.pair_server[block.pairs], return_inverse=True)
+        _, user = _numbered(polytope.pair_user[block.pairs], block.users)
+        servers, server = _numbered(polytope.pair_server[block.pairs])
         start = np.searchsorted(user, np.arange(len(block.users) + 1))
         use = self.use[block.pairs]
         cheap = np.minimum.reduceat(use.sum(axis=1), start[:-1])
@@ -154,7 +153,7 @@ class Levels:
         lost = np.flatnonzero(dropped)
         amount = found.amounts
         for part in self._parts(rest):
-            mine = np.unique(polytope.pair_server[part.pairs])
+            mine, _ = _numbered(polytope.pair_server[part.pairs])
             local = where[mine]
             inside = np.zeros(len(servers), bool)
             inside[local] = True
@@ -203,3 +202,11 @@ class Levels:
             if factor > 0:
                 prices[piece.servers] += factor * piece.prices
                 worth[piece.users] += factor * piece.worth
+
+
+def _numbered(values: Index, names: Index | None = None) -> tuple[Index, Index]:
+    """The names among small non-negative values, sorted, and each value's place among them, without sorting values."""
+    names = np.flatnonzero(np.bincount(values)) if names is None else names
+    place = np.empty(int(names.max(initial=-1)) + 1, dtype=np.intp)
+    place[names] = np.arange(len(names))
+    return names, place[values]

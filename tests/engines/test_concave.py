@@ -222,6 +222,18 @@ def test_the_gap_of_the_engine_is_the_certificate_s() -> None:
     assert found.runs[-1].value == pytest.approx(judged.optimality, rel=1e-3, abs=1e-14)
 
 
+def test_a_point_without_tasks_for_somebody_has_no_gap() -> None:
+    """Scaled back until it fits, a point may leave a user with nothing: no welfare, and no number to minimise over."""
+    shared = plain(12)
+    criterion = fo.AlphaFair(2.0).criterion(shared)
+    q = welfare.Welfare(Polytope(shared, criterion.limits(shared)), criterion)
+    at, judged = q.begin(), concave._gap_of(q)
+    fractions = q.polytope.inside(q.fractions(at))
+    assert 0 < judged(fractions, at) < np.inf
+    assert judged(np.where(q.polytope.pair_user == 0, 0.0, fractions), at) == np.inf
+    assert judged(np.full_like(fractions, np.nan), at) == np.inf
+
+
 # -- warm starts ---------------------------------------------------------------------------------
 
 

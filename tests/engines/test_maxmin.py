@@ -195,6 +195,50 @@ def test_many_pairs_take_part_by_and_by(monkeypatch: pytest.MonkeyPatch) -> None
     assert (found.tasks > 0).sum() < 0.5 * found.tasks.size
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_pairs_leave_on_the_way(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same levels as with all pairs; limits and zeros take users and servers away one after another."""
+    rng = np.random.default_rng(seed)
+    demand = np.exp(rng.standard_normal((40, 3))) * (rng.random((40, 3)) < 0.8)
+    demand[~demand.any(axis=1), 0] = 1.0
+    limits = np.where(rng.random(40) < 0.3, rng.uniform(0.1, 3, 40), np.inf)
+    cluster = Cluster(20 * np.exp(rng.standard_normal((25, 3))), demand, max_tasks=limits)
+    whole = get("drfh").solve(cluster, engine="native")
+    monkeypatch.setattr(level_interior, "MANY", 0)
+    found = get("drfh").solve(cluster, engine="native")
+    assert found.certify().residual < 1e-6
+    assert found.user_tasks == pytest.approx(whole.user_tasks, rel=1e-6)
+
+
+def test_what_left_is_carried_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pairs that left had is in the equations until others have it: in all they hold as without leaving."""
+    monkeypatch.setattr(level_interior, "MANY", 0)
+    monkeypatch.setattr(level_interior, "_SHARP", 0.0)  # steps are refined to rounding
+    seen = []
+    original = level_interior.Point.step
+
+    def step(point: level_interior.Point, gap: float) -> float:
+        length = original(point, gap)
+        q, amount = point.problem, point.gone.copy()
+        amount[point.at] += point.y
+        load = np.zeros(point.row.shape)
+        np.add.at(load, q.server, q.use * amount[:, None])
+        have = np.add.reduceat(amount, q.start[:-1])
+        assert np.abs(np.where(point.row, 1 - load - point.w, 0.0)).max() < 1e-8
+        assert np.abs(have - point.t - point.v).max() < 1e-8 * point.t
+        seen.append((len(point.at), float(point.gone.sum() / have.sum())))
+        return length
+
+    monkeypatch.setattr(level_interior.Point, "step", step)
+    rng = np.random.default_rng(0)
+    cluster = Cluster(20 * np.exp(rng.standard_normal((25, 3))), np.exp(rng.standard_normal((40, 3))))
+    assert get("drfh").solve(cluster, engine="native").stats.engine == "native"
+    pairs, gone = np.array(seen).T
+    assert pairs[-1] < 0.6 * pairs[0]
+    assert gone.max() > 1e-6
+    assert gone[-1] < 1e-9
+
+
 def test_limits_are_met_on_the_way_up() -> None:
     """Users stop at 1, 2 and 3 tasks, the others share what is left: one block, no freezing but the last."""
     cluster = Cluster(
