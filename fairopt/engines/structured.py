@@ -113,8 +113,7 @@ def factor(
     else:
         matrix = np.zeros((size, size), kind)
     if len(many) < users:
-        least[many] = np.inf
-        _eliminate.couple(start, server, weight, left, right, extra, least, False, matrix)
+        _eliminate.couple(start, server, weight, left, right, extra, _but(least, many), False, matrix)
     _eliminate.finished(matrix, own, diagonal, _DAMPING, scale)
 
     def applied(step: Array) -> Array:
@@ -217,9 +216,7 @@ def _coupled(
     else:
         matrix = np.zeros((size, size), kind)
     if len(many) < users:
-        least = np.array(least)
-        least[many] = np.inf
-        _eliminate.couple(start, server, weight, vectors, vectors, extra, least, True, matrix)
+        _eliminate.couple(start, server, weight, vectors, vectors, extra, _but(least, many), True, matrix)
     return matrix
 
 
@@ -229,3 +226,10 @@ def _many(start: Index, weight: Array, least: Array, size: int, resources: int, 
 
     looped = _eliminate.counted(start, weight, least) * resources
     return np.flatnonzero(looped**2 * _LOOP_COST * (1 + single) >= float(size) ** 2)
+
+
+def _but(least: Array, many: Index) -> Array:
+    """Least weights by which these users have no pairs."""
+    least = np.array(least)
+    least[many] = np.inf
+    return least

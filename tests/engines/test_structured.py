@@ -96,6 +96,8 @@ def test_the_cheaper_route_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     rhs = rng.normal(size=20)
     assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(structured.factor(*mixed).solve(rhs), rel=1e-9)
     assert taken == ["product", "pairs"]
+    rough = structured.factor(*mixed, single=True)  # the same users both ways again, should single precision not do
+    assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(rough.double().solve(rhs), rel=1e-9)
 
 
 def test_the_cheaper_route_is_taken_where_symmetric() -> None:
