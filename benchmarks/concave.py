@@ -116,7 +116,10 @@ def modelled(cluster: fo.Cluster, alpha: float) -> dict[str, object]:
 
 
 def by_second_order_cones(cluster: fo.Cluster, alpha: float) -> dict[str, object]:
-    """CVXPY with QOCO: `sum_n share_n^(1-alpha)`, which CVXPY writes in second-order cones, in units as in `direct`."""
+    """CVXPY with QOCO: `sum_n share_n^(1-alpha)`, which CVXPY writes in second-order cones, in units as in `direct`.
+
+    alpha = 1 is no second-order cone: QOCO says so, and the gap is infinite.
+    """
     rule = fo.AlphaFair(alpha).criterion(cluster)
     polytope = Polytope(cluster, rule.limits(cluster))
     size = np.asarray(polytope.tasks.sum(axis=1)).ravel() / len(polytope.users)
@@ -124,7 +127,8 @@ def by_second_order_cones(cluster: fo.Cluster, alpha: float) -> dict[str, object
     start = time.perf_counter(), time.process_time()
     fraction = cp.Variable(len(polytope.gamma), nonneg=True)
     capacity = polytope.use @ fraction <= 1
-    gain = cp.power(sp.diags(1 / size) @ polytope.tasks @ fraction, 1 - alpha) / (1 - alpha)
+    share = sp.diags(1 / size) @ polytope.tasks @ fraction
+    gain = cp.log(share) if alpha == 1 else cp.power(share, 1 - alpha) / (1 - alpha)
     problem = cp.Problem(cp.Maximize((factor / factor.max()) @ gain), [capacity])
     return _through_cvxpy(problem, fraction, capacity, polytope, rule, start, "qoco", "QOCO")
 
@@ -185,6 +189,8 @@ def main() -> None:
     parser.add_argument("--peers", default="", help="some of direct, cvxpy, qoco, with commas")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
+    if "qoco" in chosen.peers and "QOCO" not in cp.installed_solvers():
+        parser.error("QOCO is not installed (pip install qoco)")
     for alpha in (0.5, 1.0):  # compile before the clock starts
         fo.AlphaFair(alpha).solve(FAMILIES["lognormal"](40, 10, np.random.default_rng(0)))
     kept = []

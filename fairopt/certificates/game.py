@@ -162,11 +162,12 @@ def _log_price_per_task(polytope: Polytope, rows: Array) -> Array:
     top = np.where(np.isfinite(top), top, 0.0)
     server = polytope.pair_server
     with np.errstate(divide="ignore"):
-        whole = np.log(polytope.price_per_task(np.exp(rows - top[polytope.row_server]))) + top[server]
-        far = np.flatnonzero(whole < top[server] - _FAR)  # who needs only what is next to free beside other resources
+        log_gamma = np.log(polytope.gamma)
+        whole = np.log(polytope.price_per_task(np.exp(rows - top[polytope.row_server]))) + log_gamma
+        far = np.flatnonzero(whole < -_FAR)  # who needs only what is next to free beside other resources
+        whole += top[server]
         whole[far] = np.logaddexp.reduce(np.log(polytope.pair_use[far]) + log_price[server[far]], axis=1)
-        whole[far] -= np.log(polytope.gamma[far])
-    return np.asarray(whole)
+    return np.asarray(whole - log_gamma)
 
 
 def _scales(polytope: Polytope, log_marginal: Array, rows: Array, tasks: Array) -> list[Array]:

@@ -5,9 +5,10 @@ With slacks z of costs, w of capacities and v of levels, and tau_n = 1 for the r
     z = use.lambda - p,  w = 1 - sum use y,  v = sum_i y - tau t - floor,  sum tau p = 1,  y z = lambda w = p v = mu.
 
 Users and t are eliminated (`level_newton`), which leaves a matrix over (server, resource). Where there are many pairs
-only some take part; others come in before they would carry anything. Linear equations are kept as well as the gap asks
-for, but for those of held users. Slow progress is in the problem: on dense clusters with no two servers alike
-this takes twenty to eighty steps, the interior point of HiGHS 90 to 120.
+only some take part; others come in before they would carry anything, and dear ones leave: what they carried counts
+until others carry it. Linear equations are kept as well as the gap asks for, but for those of held users. Slow
+progress is in the problem: on dense clusters with no two servers alike this takes twenty to eighty steps, the interior
+point of HiGHS 90 to 120.
 """
 
 from __future__ import annotations
@@ -17,19 +18,16 @@ from numpy.typing import NDArray
 
 from .level import LEAST_GAP, Found, Level, Taken, bound, by_simplex, everyone_stopped, judged
 from .level_newton import Newton, Steps
-from .sifting import LEAST_FAR, LITTLE, MANY, WORTHWHILE
+from .level_pairs import let_go, take_in
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 #: More pairs per user than this, and only some take part: the cheapest and some at random, then as prices say.
-_MANY, _CHEAPEST, _RANDOM, _ENTERING = 40, 8, 12, 8
-#: A pair comes in when it would carry more than about one part in so many of its user's level. Above the gap _LOOSE its
-#: product is at least _LEAST of the average, even where capacities leave no room for that.
-_NEAR, _LEAST, _LOOSE = 30.0, 0.1, 0.1
-#: A pair may leave where it is dearer by so many times the gap (`sifting` has the other bounds).
-_FAR = 25.0
+_MANY, _CHEAPEST, _RANDOM = 40, 8, 12
+#: What pairs that left carried is forgotten below this part of the level.
+_ROUNDING = 1e-18
 #: What refined steps may leave, relative to the gap.
 _SHARP = 1e-2
 #: A corrector must lengthen the step by this much.
@@ -61,9 +59,9 @@ def _interior(problem: Level, rng: np.random.Generator, wanted: float) -> Found:
         if (stopped.rising != point.problem.rising).any():
             point.hold(stopped)
             best = point.found(number)
-        point.let_go(best.gap)
+        let_go(point, best.gap)
         if not point.active.all():
-            point.take_in(best.gap)
+            take_in(point, best.gap)
         length = point.step(min(best.gap, 1.0))
         if not np.isfinite(point.mu):
             break
@@ -99,7 +97,7 @@ class Point:
         self.active: Mask = np.ones(len(problem.server), dtype=bool)
         if len(problem.server) > _MANY * users:
             self.active = self._some(worth, rng)
-        self._select()
+        self.select()
         self.gone: Array = np.zeros(len(problem.server))  # what pairs carried that take no part any more
         self._begin(worth)
 
@@ -114,7 +112,7 @@ class Point:
         active[drawn.ravel()] = True
         return active
 
-    def _select(self) -> None:
+    def select(self) -> None:
         """The arrays over pairs that take part."""
         q = self.problem
         self.at: Index = np.flatnonzero(self.active)
@@ -133,20 +131,21 @@ class Point:
         self.p = worth / total
         self.z = np.maximum(self.cost(self.lam) - self.p[self.user], 0.1 * self.p[self.user])
         part = 1 / self.z
-        part /= self._sums(part)[self.user]
+        part /= self.sums(part)[self.user]
         want = self.tau[self.user]
         for _ in range(_BALANCING):
             load = self.priced(part * want).max(axis=1)
             part *= np.where(load > 0, load, 1.0)[self.server] ** -0.5
-            part /= self._sums(part)[self.user]
+            part /= self.sums(part)[self.user]
         least = 0.5 / max(float(self.priced(part * want).max()), _TINY)
         self.y = part * np.where(q.rising, least, np.maximum(q.floor, _TINY))[self.user]
         self.t = least / 1.2
         self.w = np.where(self.row, np.maximum(1 - self.priced(self.y), 0.1), 1.0)
         self.v = np.where(q.rising, 0.2 * self.t, 0.1 * np.maximum(q.floor, _TINY))
-        self._residuals()
+        self.residuals()
 
-    def _sums(self, pairs: Array) -> Array:
+    def sums(self, pairs: Array) -> Array:
+        """Over each user's pairs, (users,)."""
         return np.asarray(np.add.reduceat(pairs, self.start[:-1]))
 
     def cost(self, prices: Array) -> Array:
@@ -165,10 +164,11 @@ class Point:
         _pairs.used(self.server, self.use, amount, result)
         return result
 
-    def _residuals(self) -> None:
+    def residuals(self) -> None:
+        """What is wrong with the linear equations, anew."""
         self.dual = self.cost(self.lam) - self.p[self.user] - self.z
         # What pairs that left carried counts as missing here, where others are to carry it; `found` still counts it.
-        self.have = self._sums(self.y)
+        self.have = self.sums(self.y)
         self.short = self.have - np.where(self.problem.rising, self.t, self.problem.floor) - self.v
         self.take = self.priced(self.y)
         self.excess = np.where(self.row, 1 - self.take - self.w, 0.0)
@@ -224,10 +224,12 @@ class Point:
         back = min(max(0.9, 1 - gap), 0.99995) if min(primal, dual) > 0.9 else 0.9
         primal, dual = back * primal, back * dual
         self.gone *= 1 - primal  # so much of it others carry now
+        if self.gone.max() < _ROUNDING * self.t:
+            self.gone[:] = 0.0
         self.y, self.w = self.y + primal * steps.y, self.w + primal * steps.w
         self.v, self.t = self.v + primal * steps.v, self.t + primal * steps.t
         self.z, self.lam, self.p = self.z + dual * steps.z, self.lam + dual * steps.lam, self.p + dual * steps.p
-        self._residuals()
+        self.residuals()
         return min(primal, dual)
 
     def _longest(self, steps: Steps) -> tuple[float, float]:
@@ -244,61 +246,10 @@ class Point:
         yz = (self.y + primal * steps.y) * (self.z + dual * steps.z)
         return yz, lw, (self.p + dual * steps.p) * (self.v + primal * steps.v)
 
-    def let_go(self, gap: float) -> None:
-        """Dear pairs that carry next to nothing take no part any more."""
-        if len(self.at) <= MANY or not np.isfinite(gap):
-            return
-        dear = self.z > (max(_FAR * gap, LEAST_FAR) * self.p)[self.user]
-        kept = ~(dear & (self.y < (LITTLE * self.have)[self.user]))
-        if np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
-            return
-        self.gone[self.at[~kept]] += self.y[~kept]
-        self.active[self.at[~kept]] = False
-        self.y, self.z = self.y[kept], self.z[kept]
-        self._select()
-        self._residuals()
-
-    def take_in(self, gap: float) -> None:
-        """Cheap pairs that were left out come in with little, in a way that keeps the equations."""
-        from . import _columns, _pairs
-
-        q, mu = self.problem, self.mu
-        near = _NEAR * mu / np.maximum(self.have, _TINY)
-        if not _columns.enter(q.start, q.server, q.use, self.lam, self.p + near, _ENTERING, self.active):
-            return
-        old, y, z = self.at, self.y, self.z
-        self._select()
-        place = np.searchsorted(self.at, old)
-        new = np.ones(len(self.at), dtype=bool)
-        new[place] = False
-        new = np.flatnonzero(new)
-        user, server, use = self.user[new], self.server[new], self.use[new]
-        # A user's worth falls below what its new pairs cost.
-        cost = self.cost(self.lam)
-        worth = self.p.copy()
-        np.minimum.at(worth, user, cost[new] - 0.1 * near[user])
-        worth = np.maximum(worth, 0.5 * np.minimum.reduceat(cost, self.start[:-1]))
-        self.z = np.empty(len(self.at))
-        self.z[place] = z + (self.p - worth)[self.user[place]]
-        self.z[new] = np.maximum(cost[new] - worth[user], _TINY)
-        self.p = worth
-        more = np.minimum(mu / self.z[new], 0.1 * self.have[user])
-        taken = np.zeros(self.row.shape)
-        _pairs.used(server, use, more, taken)
-        room = np.minimum(1.0, 0.3 * self.w / np.maximum(taken, _TINY))
-        more *= np.where(use > 0, room[server], 1.0).min(axis=1)
-        self.y = np.empty(len(self.at))
-        self.y[place] = y * (1 - np.bincount(user, more, len(worth)) / self.have)[self.user[place]]
-        self.y[new] = more
-        self.w = np.where(self.row, self.w + self.take - self.priced(self.y), 1.0)
-        if gap > _LOOSE:
-            self.y[new] += np.maximum(_LEAST * mu / self.z[new] - more, 0.0)
-        self._residuals()
-
     def hold(self, problem: Level) -> None:
         """Go on with some of the rising held at their caps."""
         stop = self.problem.rising & ~problem.rising
         self.problem, self.tau = problem, problem.rising.astype(float)
         gone = np.add.reduceat(self.gone, problem.start[:-1])
         self.v = np.where(stop, np.maximum(self.have + gone - problem.floor, 0.1 * problem.floor), self.v)
-        self._residuals()
+        self.residuals()

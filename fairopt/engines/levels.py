@@ -205,7 +205,7 @@ class Levels:
 
 
 def _numbered(values: Index, names: Index | None = None) -> tuple[Index, Index]:
-    """The names among small non-negative values, sorted, and each value's place among them, without sorting values."""
+    """The names of small non-negative values (by default those that occur, sorted), and the place of each value."""
     names = np.flatnonzero(np.bincount(values)) if names is None else names
     place = np.empty(int(names.max(initial=-1)) + 1, dtype=np.intp)
     place[names] = np.arange(len(names))

@@ -23,11 +23,11 @@ Index = NDArray[np.intp]
 MANY = 20_000
 #: A pair stands aside where its slack is beyond so many times the gap, and this at least, of what its user pays, and it
 #: has no more than a little of its user's tasks.
-_FAR, LEAST_FAR, LITTLE = 25.0, 5e-3, 1e-3
+FAR, LEAST_FAR, LITTLE = 25.0, 5e-3, 1e-3
 #: It comes back where its slack is below this part of that, or would lose more than this in a full step, of which no
 #: more is taken at once; with this part of its user's tasks at most.
 NEARER, SOON, MOST, BACK = 0.25, 0.5, 0.9, 2e-4
-#: Pairs are sorted anew when so large a part of those that take part can leave. (All but _FAR are the game's too.)
+#: Pairs are sorted anew when so large a part of those that take part can leave. (Max-min and the game share these.)
 WORTHWHILE = 0.2
 
 
@@ -60,10 +60,11 @@ def sifted(welfare: Welfare, at: Point, mu: float, gap: float) -> tuple[Welfare,
 
     pairs = welfare.polytope.pair_user
     user = pairs if welfare.rest is None else pairs[welfare.rest.inside]
-    far = np.where(welfare.held, np.inf, max(_FAR * gap, LEAST_FAR) * at.pay)  # the held pay what they must
+    far = np.where(welfare.held, np.inf, max(FAR * gap, LEAST_FAR) * at.pay)  # the held pay what they must
     cost = welfare.cost(at.price)
     # What is not a number stays, for who comes next to notice.
     kept = ~((np.minimum(cost - at.pay[user], at.slack) >= far[user]) & (at.tasks <= LITTLE * at.total[user]))
+    kept |= ~np.logical_or.reduceat(kept, welfare.start[:-1])[user]  # nobody loses all pairs
     fresh = np.zeros(0, dtype=np.intp)
     if welfare.rest is not None:
         every = _Everything.at(welfare, at.price)

@@ -31,9 +31,8 @@ from .sweeps import Sweeps
 
 Array = NDArray[np.float64]
 
-#: The engine aims at this part of the tolerance, as its own measure is not quite the judge's; at the end of a path,
-#: where the next decade may take as long as all before, at that one.
-_AIM, _AT_LENGTH = 0.3, 0.9
+#: The engine aims at this part of the tolerance, as its own measure is not quite the judge's.
+_AIM = 0.3
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
 #: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one
@@ -103,40 +102,39 @@ def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Sol
 @quiet
 def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:
     """Points of one game, each better than those before."""
-    best = None
-    for answer in _candidates(method, tol, start):
+    aim, best = _AIM * tol, None
+    for answer in _candidates(method, aim, start):
         if best is None or answer.error < best.error:
             best = answer
-            if best.error <= _AT_LENGTH * tol:
+            if best.error <= aim:
                 yield method, best
     assert best is not None
-    for answer in _responses(method, best, _AIM * tol):
+    for answer in _responses(method, best, aim):
         if answer.error < best.error:
             best = answer
-            if best.error <= _AT_LENGTH * tol:
+            if best.error <= aim:
                 yield method, best
     yield method, best
 
 
-def _candidates(method: Equations, tol: float, start: Point | None) -> Iterator[Found]:
+def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
     """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
-    aim, far = _AIM * tol, _AT_LENGTH * tol
     if start is not None:
         yield from _following(method, aim, start)
     lacking = not psdsf.applies(method)
     early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
     patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
     if early:
-        yield from _and_path(method, replace(ATTEMPTS[0], patience=patience), aim, far)
+        yield from _and_path(method, replace(ATTEMPTS[0], patience=patience), aim)
     for attempt in ATTEMPTS if lacking or not early else ATTEMPTS[1:]:
         yield from _attempt(method, attempt, aim)
     starts = alone.follow(method)
     yield from _from_alone(method, aim, starts, _FEW)
     if not early:
-        yield from follow(method, far, *PATHS[0])
+        yield from follow(method, aim, *PATHS[0])
     yield from _from_alone(method, aim, starts, np.inf)
     for mu, near in () if early else PATHS[1:]:
-        yield from follow(method, far, mu, near)
+        yield from follow(method, aim, mu, near)
 
 
 def _following(method: Equations, aim: float, start: Point) -> Iterator[Found]:
@@ -147,15 +145,15 @@ def _following(method: Equations, aim: float, start: Point) -> Iterator[Found]:
             yield replace(answer, steps=steps + answer.steps, warm=near)
 
 
-def _and_path(method: Equations, attempt: Attempt, aim: float, far: float) -> Iterator[Found]:
+def _and_path(method: Equations, attempt: Attempt, aim: float) -> Iterator[Found]:
     """The interior point, and the path from a point of it, or from its own beginnings."""
     answer: Found | None = None
     for answer in _attempt(method, attempt, aim):
         yield answer
     if answer is not None and answer.midway is not None:
-        yield from follow(method, far, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
+        yield from follow(method, aim, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
     for mu, near in PATHS:
-        yield from follow(method, far, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
+        yield from follow(method, aim, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
 
 
 def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Place], most: float) -> Iterator[Found]:

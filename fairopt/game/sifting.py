@@ -50,6 +50,7 @@ class Sifter:
         true = self._real(self.inside, at, a)
         # What is not a number stays, for who comes next to notice.
         kept = ~((np.minimum(true, at.slack) >= far) & (at.tasks <= LITTLE * total[now.user]))
+        kept |= ~np.logical_or.reduceat(kept, now.start[:-1])[now.user]  # nobody loses all pairs
         self.slack = self._real(self.outside, at, a)
         back = self.soon | (self.slack < NEARER * far)
         if back.any():

@@ -88,6 +88,7 @@ def test_it_starts_where_the_interior_point_is(alpha: float) -> None:
             assert last.midway.mu <= 1e-3
             short = list(path.follow(problem, 3e-7, last.midway.mu, 0.3, start=last.midway))
             *_, whole = path.follow(problem, 3e-7, *path.PATHS[0])
+        assert whole.error <= 3e-7
         if short:  # else it was too far from the curve
             assert short[-1].error <= 3e-7
             steps.append((short[-1].steps, whole.steps))
