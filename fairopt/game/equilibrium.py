@@ -25,14 +25,15 @@ from .equations import Equations, Point
 from .following import Start, followed
 from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
 from .limit import limit
-from .path import PATHS, follow
+from .path import BY, PATHS, follow
 from .polish import polish
 from .sweeps import Sweeps
 
 Array = NDArray[np.float64]
 
-#: The engine aims at this part of the tolerance, as its own measure is not quite the judge's.
-_AIM = 0.3
+#: The engine aims at this part of the tolerance, as its own measure is not quite the judge's. The end of a run may do
+#: with this one, other than a path, which goes on.
+_AIM, _ENOUGH = 0.3, 0.9
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
 #: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one
@@ -106,7 +107,7 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
     for answer in _candidates(method, aim, start):
         if best is None or answer.error < best.error:
             best = answer
-            if best.error <= aim:
+            if best.error <= (aim if best.by == BY else _ENOUGH * tol):
                 yield method, best
     assert best is not None
     for answer in _responses(method, best, aim):
@@ -179,9 +180,7 @@ def _attempt(
     assert best is not None
     point = best.point if best.inside is None else method.whole(best.point, best.inside)
     best = replace(best, point=point, steps=answer.steps, warm=answer.warm, midway=answer.midway, inside=None)
-    yield best
-    if best.error < 1e-2:
-        yield polish(method, best)
+    yield polish(method, best) if aim < best.error < 1e-2 else best
 
 
 @quiet

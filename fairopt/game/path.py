@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 Step = tuple[Array, Array, Array, float]  # of log prices, log levels, tasks, log mu
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
+#: What answers from here say that they were found by.
+BY = "smoothed path"
 #: Where to begin, and by what part of mu something may be wrong on the curve: the next ones more careful.
 PATHS = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
 #: Systems of so many prices are factorised in single precision above this mu.
@@ -236,7 +238,7 @@ def _found(q: Equations, at: _Place, solved: int) -> Found:
     true, share, _ = q.priced(point, q.alpha)
     total = q.totals(at.log_level, 0.0)[0]
     error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total)
-    return Found(point, error, solved, by="smoothed path")
+    return Found(point, error, solved, by=BY)
 
 
 def _damped(q: Equations, step: Step) -> float:
