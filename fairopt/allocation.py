@@ -67,7 +67,8 @@ class Allocation:
         What was optimised.
     prices : (servers, resources) or None; for max-min (levels, servers, resources)
         `lambda[i,r]` per resource unit, on the scale where users' budgets sum to the sum of weights
-        (for the game, each server on its own scale, for max-min any); the witness of the certificate.
+        (for the game, each server on its own scale, for max-min any); the witness of the certificate. At large
+        alpha some are below what doubles hold, and 0: the judge then finds those anew.
     stats : Stats
     notes : tuple of str
         What the reader should know: that servers were pooled, who cannot run anything.

@@ -112,9 +112,9 @@ class Polytope:
         result[some] = amount * part
         return result
 
-    def by_server(self, rows: Array) -> Array:
-        """Values of rows as (servers, resources), 0 where no pair uses the resource."""
-        result = np.zeros_like(self.cluster.capacity)
+    def by_server(self, rows: Array, unused: float = 0.0) -> Array:
+        """Values of rows as (servers, resources), `unused` where no pair uses the resource."""
+        result = np.full(self.cluster.capacity.shape, unused)
         result[self.row_server, self.row_resource] = rows
         return result
 

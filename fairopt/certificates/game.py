@@ -155,9 +155,7 @@ def _misplaced(polytope: Polytope, criterion: Criterion, tasks: Array, log_margi
 
 def _log_price_per_task(polytope: Polytope, rows: Array) -> Array:
     """`log sum_r lambda[i,r] d[n,r]` of every pair, (pairs,), from log prices of whole capacities (rows,)."""
-    servers, resources = polytope.cluster.capacity.shape
-    log_price = np.full((servers, resources), -np.inf)
-    log_price[polytope.row_server, polytope.row_resource] = rows
+    log_price = polytope.by_server(rows, unused=-np.inf)
     top = log_price.max(axis=1)
     top = np.where(np.isfinite(top), top, 0.0)
     server = polytope.pair_server
@@ -190,8 +188,7 @@ def _scales(polytope: Polytope, log_marginal: Array, rows: Array, tasks: Array) 
 def _largest_part(polytope: Polytope, log_marginal: Array, rows: Array) -> Array:
     """(rows,): the largest part that each resource has in what some user pays for a task, or would pay."""
     whole = np.maximum(_log_price_per_task(polytope, rows), log_marginal) + np.log(polytope.gamma)
-    log_price = np.full(polytope.cluster.capacity.shape, -np.inf)
-    log_price[polytope.row_server, polytope.row_resource] = rows
+    log_price = polytope.by_server(rows, unused=-np.inf)
     result = np.zeros_like(log_price)
     for r in range(result.shape[1]):
         with np.errstate(divide="ignore"):

@@ -88,8 +88,10 @@ def follow(
     `start` is near the curve at `mu`.
     """
     here, solved = _start(equations, mu, near, start)
+    if here is None:
+        return
     met, step, before, along, least = here, _STEP, None, None, np.inf
-    while here is not None and met is not None and solved < budget:
+    while solved < budget:
         if along is None:
             along, solved = here.tangent, solved + 1
         tangent = _towards(here, along, before)

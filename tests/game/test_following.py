@@ -11,6 +11,7 @@ from fairopt.game.equations import Equations, Point
 from fairopt.game.following import Start, followed
 from fairopt.game.interior import FOLLOW, run
 from fairopt.game.linearised import Linearised
+from fairopt.mechanisms._earlier import Earlier
 from fairopt.polytope import Polytope
 
 
@@ -75,7 +76,8 @@ def test_a_start_saves_half_of_the_steps() -> None:
 
 def test_a_start_is_for_a_like_game() -> None:
     found = fo.AlphaPFVDS(2.0).solve(equations(2.0).polytope.cluster)
-    start = found.warm.engine  # type: ignore[attr-defined]
+    assert isinstance(found.warm, Earlier)
+    start = found.warm.engine
     assert isinstance(start, Start)
     assert start.fits(equations(1.0))
     assert start.fits(equations(4.0))
