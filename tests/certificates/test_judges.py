@@ -7,13 +7,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import clusters, plain_clusters
+from strategies import plain_clusters
 
 from fairopt import polytope
 from fairopt.certificates import Certificate, feasibility, judge, leximin
 from fairopt.cluster import Cluster
 from fairopt.criteria import Criterion
 from fairopt.mechanisms import GameMechanism, Mechanism, get
+
+from .reference import definition_4, random_feasible
 
 Array = NDArray[np.float64]
 
@@ -223,21 +225,6 @@ JUDGED = [
 ]
 
 
-def random_feasible(cluster: Cluster, rng: np.random.Generator, fill: bool = True) -> Array:
-    """A random point, scaled until (if `fill`) nobody can grow alone by the same factor."""
-    tasks = (
-        cluster.gamma
-        * rng.dirichlet(np.ones(cluster.shape[1]), cluster.shape[0])
-        * rng.uniform(0.05, 1, cluster.shape[:2])
-    )
-    for i in range(cluster.shape[1]):
-        use = tasks[:, i] @ cluster.demand
-        over = np.divide(use, cluster.capacity[i], out=np.zeros_like(use), where=use > 0).max()
-        if over > 1 or (fill and over > 0):
-            tasks[:, i] /= over
-    return np.asarray(tasks)
-
-
 @pytest.mark.parametrize("mechanism", JUDGED, ids=str)
 def test_random_feasible_allocations_do_not_pass(mechanism: Mechanism) -> None:
     """Unless they are right: what passes has the tasks of the solution where that is unique."""
@@ -347,75 +334,6 @@ def test_random_prices_prove_less_than_the_right_ones() -> None:
         assert ceei.certify(EXAMPLE, tasks, np.array([wrong]))[0].optimality > 1e-3
 
 
-# -- definition 4 of PS-DSF ----------------------------------------------------------------------
-
-
-def definition_4(cluster: Cluster, tasks: Array, eps: float) -> bool:
-    """For every usable (n,i): some r that n needs is used up at i, and whoever uses it there is not above n."""
-    total = tasks.sum(axis=1)
-    for n in range(cluster.shape[0]):
-        for i in range(cluster.shape[1]):
-            if not cluster.usable[n, i] or total[n] >= cluster.max_tasks[n] * (1 - eps):
-                continue
-            mine = total[n] / cluster.gamma[n, i] / cluster.weight[n]
-            blocked = False
-            for r in range(cluster.shape[2]):
-                if cluster.demand[n, r] == 0:
-                    continue
-                used = sum(tasks[m, i] * cluster.demand[m, r] for m in range(cluster.shape[0]))
-                if used < cluster.capacity[i, r] * (1 - eps):
-                    continue
-                others = [
-                    total[m] / cluster.gamma[m, i] / cluster.weight[m]
-                    for m in range(cluster.shape[0])
-                    if tasks[m, i] * cluster.demand[m, r] > eps * cluster.capacity[i, r]
-                ]
-                blocked |= all(mine >= other * (1 - eps) for other in others)
-            if not blocked:
-                return False
-    return True
-
-
-def test_definition_4_agrees_with_the_certificate() -> None:
-    psdsf = get("ps-dsf")
-
-    @settings(max_examples=60)
-    @given(clusters(styles=("nice", "plain")), st.integers(0, 2**32 - 1))
-    def law(cluster: Cluster, seed: int) -> None:
-        best = psdsf.solve(cluster)
-        assert definition_4(cluster, best.tasks, 1e-3)
-        rng = np.random.default_rng(seed)
-        for tasks in (
-            best.tasks * 0.9,
-            best.tasks * rng.uniform(0.5, 1, (len(best.tasks), 1)),
-            random_feasible(cluster, rng),
-        ):
-            if feasibility(cluster, tasks)[0] > 1e-9:
-                continue
-            judged = psdsf.certify(cluster, tasks)[0]
-            if definition_4(cluster, tasks, 1e-12):
-                assert judged.optimality < 1e-9
-            if judged.passes(1e-9):
-                assert definition_4(cluster, tasks, 1e-6)
-
-    law()
-
-
-def test_definition_4_on_many_equilibria_of_one_cluster() -> None:
-    """Catalogue item 41: allocations with different x_n are all PS-DSF, and the certificate accepts each of them."""
-    cluster = Cluster([[9, 6], [14, 5]], [[1, 1], [3, 1], [2, 3]], eligible=[[1, 1], [1, 0], [1, 1]])
-    psdsf = get("ps-dsf")
-    found = psdsf.solve(cluster)
-    assert definition_4(cluster, found.tasks, 1e-3)
-    # Proportionally scaled users are another start; whatever it ends in is judged in the same way.
-    other = psdsf.solve(
-        cluster.replace(users=["a", "b", "c"]).select(users=["c", "b", "a"], servers=["server2", "server1"])
-    )
-    back = other.tasks[::-1, ::-1]
-    assert definition_4(cluster, back, 1e-3)
-    assert psdsf.certify(cluster, back)[0].passes(psdsf.default_tol)
-
-
 # -- the gap bounds what is missing --------------------------------------------------------------
 
 
@@ -495,32 +413,6 @@ def test_units_do_not_matter_to_a_judge() -> None:
     law()
 
 
-@pytest.mark.parametrize("alpha", [0.2, 1.0, 3.0, 16.0, 64.0, 200.0])
-def test_exploitability_needs_no_prices(alpha: float) -> None:
-    """Exact ties and zero demands: prices that the judge finds prove what the engine's prove, at any alpha.
-
-    Powers of prices span hundreds of decades then.
-    """
-    mechanism, judged = get("alphapf-vds", alpha=alpha), 0
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        demand = rng.integers(0, 3, (20, 4)).astype(float)
-        demand[~demand.any(axis=1), 0] = 1.0
-        tied = Cluster(10.0 * rng.integers(1, 5, (8, 4)), demand)
-        some = rng.lognormal(size=(20, 3)) * (rng.random((20, 3)) < 0.7)
-        some[~some.any(axis=1), 0] = 1.0
-        spread = Cluster(rng.lognormal(3, 0.5, (6, 3)), some)
-        for shared in (tied, spread):
-            found = mechanism.solve(shared, throw=False)
-            if found.certificate.residual > 1e-6:
-                continue
-            assert mechanism.certify(shared, found.tasks)[0].optimality <= 1.01e-6, f"seed {seed}"
-            moved = found.tasks * rng.uniform(0.98, 1.0, found.tasks.shape)
-            assert 1e-4 < mechanism.certify(shared, moved)[0].optimality < 10
-            judged += 1
-    assert judged >= 6
-
-
 def test_large_clusters_are_judged_by_hints_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """What prices prove is an upper bound; a linear program, where it is too large, is not asked for a better one."""
     cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
@@ -531,22 +423,3 @@ def test_large_clusters_are_judged_by_hints_alone(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(leximin._linear, "maximise", None)  # calling it would be an error
     roughly = judge(cluster, solved.tasks, solved.criterion, rough)[0].residual
     assert exactly < 1e-6 < roughly < np.inf
-
-
-@pytest.mark.parametrize(
-    ("cluster", "answer"),
-    [
-        # The second user, at its limit, would pay e^1320 of the first one's prices.
-        (Cluster([[2, 1]], [[4, 6], [2, 1]], [1, 6], max_tasks=[0.15, 0.3]), [0.7 / 6, 0.3]),
-        # Nobody's limit binds: users of other resources, in levels of 1 to 1000, each pay their own.
-        (Cluster([[1, 10, 1000]], np.eye(3), [1, 0.1, 0.01]), [1, 10, 1000]),
-    ],
-)
-@pytest.mark.parametrize("alpha", [500.0, 5000.0])
-def test_prices_beyond_the_range_of_doubles(cluster: Cluster, answer: list[float], alpha: float) -> None:
-    mechanism, tasks = get("alphapf-vds", alpha=alpha), np.array(answer)[:, None]
-    assert mechanism.certify(cluster, tasks)[0].optimality < 1e-9
-    solved = mechanism.solve(cluster)
-    assert solved.user_tasks == pytest.approx(answer, rel=1e-6)
-    assert solved.certify().passes(1e-6)
-    assert mechanism.certify(cluster, 0.99 * tasks)[0].optimality > 0.009
