@@ -172,3 +172,11 @@ def slacks(pairs, user, server, use, prices, top, power, log_gain, log_level, re
         for r in range(use.shape[1]):
             cost += use[pair, r] * prices[i, r]
         result[j] = np.expm1(power[0] * (np.log(cost) + top[i]) + power[1] * (log_level[user[pair]] - log_gain[pair]))
+
+
+@_compile
+def lowered(pairs, user, server, prices, levels, slack, result):  # type: ignore[no-untyped-def]
+    """The slacks of some pairs if costs change by the factors `prices` (servers,), and `levels` (users,)."""
+    for j in range(len(pairs)):
+        pair = pairs[j]
+        result[j] = (1 + slack[pair]) * prices[server[pair]] * levels[user[pair]] - 1

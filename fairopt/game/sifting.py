@@ -1,7 +1,9 @@
 """Pairs that stand aside in the game's interior point, as in `engines/sifting`: clearly dearer than their user's best.
 
 What their tasks came to is then missing in the equations of users and capacities, and Newton steps make up for it, as
-for anything that is missing. Their slacks follow from prices; who comes near returns, and no step goes further.
+for anything that is missing. Their slacks follow from prices; who comes near returns, and no step goes further. Of most
+of them it is enough to know that their slack is large: it shrinks by no more than the server's prices and the user's
+level make it, which is one product in place of powers and logarithms.
 """
 
 from __future__ import annotations
@@ -29,17 +31,18 @@ class Sifter:
     every: Equations
     inside: Index
     outside: Index
-    slack: Array  # of those outside, by prices
     soon: NDArray[np.bool_]  # outside, but on its way in
     sums: Array  # (users,), tasks that left with those outside and are not made up for
     use: Array  # (servers, resources), of those
+    least: Array  # (all pairs,), bounds from below of the slacks of those outside ...
+    seen: tuple[Point, float] | None = None  # ... at this point and power a
 
     @classmethod
     def of(cls, every: Equations) -> Sifter:
         """All take part."""
         pairs = np.arange(len(every.server))
         nothing = np.zeros(len(every.weight)), np.zeros(every.row.shape)
-        return cls(every, pairs, pairs[:0], np.zeros(0), np.zeros(0, dtype=bool), *nothing)
+        return cls(every, pairs, pairs[:0], np.zeros(0, dtype=bool), *nothing, np.zeros(len(pairs)))
 
     def sifted(self, now: Equations, at: Point, a: float, gap: float) -> tuple[Equations, Point]:
         """The same point with the pairs that matter now; `gap` is how far it may be from where it goes, relative."""
@@ -47,12 +50,15 @@ class Sifter:
             return now, at
         k, total = now.power, np.exp(at.log_level)
         far = k * max(_FAR * gap, LEAST_FAR)
-        true = self._real(self.inside, at, a)
         # What is not a number stays, for who comes next to notice.
-        kept = ~((np.minimum(true, at.slack) >= far) & (at.tasks <= LITTLE * total[now.user]))
+        some = np.flatnonzero((at.slack >= far) & (at.tasks <= LITTLE * total[now.user]))
+        true = self._real(self.inside[some], at, a)
+        kept = np.ones(len(at.slack), dtype=bool)
+        kept[some] = ~(true >= far)
         kept |= ~np.logical_or.reduceat(kept, now.start[:-1])[now.user]  # nobody loses all pairs
-        self.slack = self._real(self.outside, at, a)
-        back = self.soon | (self.slack < NEARER * far)
+        self.least[self.inside[some]], self.least[self.outside] = true, self._at_least(at, a, NEARER * far)
+        self.seen = at, a
+        back = self.soon | (self.least[self.outside] < NEARER * far)
         if back.any():
             kept[:] = True
         elif np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
@@ -61,7 +67,7 @@ class Sifter:
         self.sums = self.sums + np.add.reduceat(gone, now.start[:-1])
         self.use = self.use + now.used(gone)
         fresh = self.outside[back]
-        slack = np.maximum(self.slack[back], 1e-3 * far)
+        slack = np.maximum(self._real(fresh, at, a), 1e-3 * far)
         wholes = total[self.every.user[fresh]]
         tasks = np.minimum(k * at.mu * wholes / slack, BACK * wholes)
         inside = self.inside[kept]
@@ -70,7 +76,6 @@ class Sifter:
         mask = np.ones(len(self.every.server), dtype=bool)
         mask[self.inside] = False
         self.outside = np.flatnonzero(mask)
-        self.slack = self._real(self.outside, at, a)
         self.soon = np.zeros(len(self.outside), dtype=bool)
         point = replace(
             at, tasks=np.insert(at.tasks[kept], where, tasks), slack=np.insert(at.slack[kept], where, slack)
@@ -79,12 +84,14 @@ class Sifter:
 
     def longest(self, moved: Point, a: float) -> float:
         """Which part of a step that leads to `moved` leaves all who stand aside enough of their slack."""
-        if not len(self.outside):
+        if self.seen is None or not len(self.outside):
             return 1.0
-        after = self._real(self.outside, moved, a)
-        lost = (self.slack - after) / self.slack
-        self.soon = lost > SOON
-        return min(MOST / max(float(lost.max()), MOST), 1.0)
+        loose = np.flatnonzero(~(self._lowered(moved) >= (1 - SOON) * self.least[self.outside]))
+        before, after = (self._real(self.outside[loose], point, a) for point in (self.seen[0], moved))
+        lost = (before - after) / before
+        self.soon[:] = False
+        self.soon[loose] = lost > SOON
+        return min(MOST / max(float(lost.max(initial=0.0)), MOST), 1.0)
 
     def went(self, t: float) -> None:
         """A part t of a step has been taken."""
@@ -100,6 +107,26 @@ class Sifter:
         total = np.exp(at.log_level)[self.every.user[self.outside]]
         tasks[self.outside] = self.every.power * mu * total / slack[self.outside]
         return replace(at, tasks=tasks, slack=slack)
+
+    def _at_least(self, at: Point, a: float, enough: float) -> Array:
+        """Bounds from below of the slacks of those outside; where they are less than enough, the slacks."""
+        if self.seen is None or self.seen[1] != a:
+            return self._real(self.outside, at, a)
+        result = self._lowered(at)
+        loose = np.flatnonzero(~(result >= enough))
+        result[loose] = self._real(self.outside[loose], at, a)
+        return result
+
+    def _lowered(self, at: Point) -> Array:
+        """What those outside keep of their slack at least on the way from where it was seen, in the same power."""
+        from . import _kernels
+
+        assert self.seen is not None
+        q, before, result = self.every, self.seen[0], np.empty(len(self.outside))
+        prices = np.exp(q.power * np.where(q.row, at.log_price - before.log_price, np.inf).min(axis=1))
+        levels = np.exp(q.power * (at.log_level - before.log_level))
+        _kernels.lowered(self.outside, q.user, q.server, prices, levels, self.least, result)
+        return result
 
     def _real(self, pairs: Index, at: Point, a: float) -> Array:
         """Slacks by prices, of some pairs."""

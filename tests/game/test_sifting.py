@@ -75,19 +75,38 @@ def test_what_leaves_is_made_up_for_by_steps() -> None:
     sifter.went(0.75)
     assert sifter.sums == pytest.approx(missing / 4)
     # By prices the slacks of those outside are what the equations say.
-    assert sifter.slack == pytest.approx(q.priced(at, 2.0)[0][sifter.outside])
+    assert sifter.least[sifter.outside] == pytest.approx(q.priced(at, 2.0)[0][sifter.outside])
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.05, 1.0])
+def test_bounds_of_slacks_hold_and_are_exact_where_that_matters(size: float) -> None:
+    q, rng = game(2.0), np.random.default_rng(5)
+    sifter, at = sifting.Sifter.of(q), near(q)
+    _, at = sifter.sifted(q, at, 2.0, 1e-4)
+    outside = sifter.outside
+    for _ in range(4):
+        price = at.log_price + size * rng.uniform(-0.5, 1, at.log_price.shape)
+        at = replace(at, log_price=price, log_level=at.log_level + size * rng.uniform(-0.5, 1, at.log_level.shape))
+        real = q.priced(at, 2.0)[0][outside]
+        bound = sifter._at_least(at, 2.0, enough := float(np.median(real)))
+        assert (bound <= real + 1e-12).all()
+        assert bound[bound < enough] == pytest.approx(real[bound < enough], rel=1e-12)
+        sifter.least[outside], sifter.seen = bound, (at, 2.0)
+    assert (bound < real - 1e-6).any()
+    assert sifter._at_least(at, 1.9, np.inf) == pytest.approx(q.priced(at, 1.9)[0][outside], rel=1e-12)
 
 
 def test_a_step_ends_before_a_pair_outside_is_worth_it_and_it_returns() -> None:
     q = game(2.0)
     sifter, at = sifting.Sifter.of(q), near(q)
     now, point = sifter.sifted(q, at, 2.0, 1e-4)
-    k = int(np.argmin(sifter.slack))
+    slack = sifter.least[sifter.outside]
+    k = int(np.argmin(slack))
     user = q.user[sifter.outside[k]]
     assert sifter.longest(point, 2.0) == 1
     assert not sifter.soon.any()
     lower = point.log_level.copy()
-    lower[user] -= np.log1p(sifter.slack[k])  # the level at which the pair costs what others do, and a little more
+    lower[user] -= np.log1p(slack[k])  # the level at which the pair costs what others do, and a little more
     part = sifter.longest(replace(point, log_level=lower), 2.0)
     assert 0 < part < 0.95
     assert sifter.soon[k]
