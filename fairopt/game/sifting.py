@@ -56,6 +56,8 @@ class Sifter:
         kept = np.ones(len(at.slack), dtype=bool)
         kept[some] = ~(true >= far)
         kept |= ~np.logical_or.reduceat(kept, now.start[:-1])[now.user]  # nobody loses all pairs
+        lost = now.row & ~(now.used(kept.astype(float)) > 0)  # nor does any resource: nothing would hold its price
+        kept |= ((now.use > 0) & lost[now.server]).any(axis=1)
         self.least[self.inside[some]], self.least[self.outside] = true, self._at_least(at, a, NEARER * far)
         self.seen = at, a
         back = self.soon | (self.least[self.outside] < NEARER * far)

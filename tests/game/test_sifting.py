@@ -96,6 +96,21 @@ def test_bounds_of_slacks_hold_and_are_exact_where_that_matters(size: float) -> 
     assert sifter._at_least(at, 1.9, np.inf) == pytest.approx(q.priced(at, 1.9)[0][outside], rel=1e-12)
 
 
+def test_no_resource_loses_all_who_need_it() -> None:
+    """Weights over four decades, 1000 x 200, alpha = 16: all pairs of a server left, and nothing held its price."""
+    q = game(8.0)
+    sifter, at = sifting.Sifter.of(q), near(q)
+    dear = q.server == 3
+    price = at.log_price.copy()
+    price[3] += 5
+    slack = np.where(dear, q.priced(replace(at, log_price=price), 8.0)[0], at.slack)
+    point = replace(at, log_price=price, slack=slack, tasks=np.where(dear, 1e-12, at.tasks))
+    now, kept = sifter.sifted(q, point, 8.0, 1e-4)
+    assert len(now.server) < len(q.server)
+    assert dear[sifter.inside].sum() == dear.sum()
+    assert ((now.used(np.ones(len(kept.tasks))) > 0) == q.row).all()
+
+
 def test_a_step_ends_before_a_pair_outside_is_worth_it_and_it_returns() -> None:
     q = game(2.0)
     sifter, at = sifting.Sifter.of(q), near(q)
