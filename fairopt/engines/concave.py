@@ -39,8 +39,8 @@ _AIM = 0.05
 _NEAR = 10.0
 #: A run that got no closer in so many steps (once the gap is small, and before), or has so small products, is over.
 _PATIENCE, _LEAST_MU = (5, 25), 1e-25
-#: Part of their tasks that users give up while held: without any room no interior is left.
-_GIVEN_UP = 1e-9
+#: Part of their tasks that users give up while held, and of the tolerance: without any room no interior is left.
+_GIVEN_UP = 1e-9, 0.05
 #: Most steps of a run from a cold and from a warm start.
 _STEPS, _WARM_STEPS = 100, 12
 #: A start for another alpha is kept where the gap is between these.
@@ -174,12 +174,12 @@ def _settled(welfare: Welfare, criterion: Criterion, best: Found, tol: float) ->
     Their welfare was too small to be seen, so the gap does not mind; a run that spoils it is not taken.
     """
     held, steps, polytope = np.zeros(len(welfare.unit)), 0, welfare.polytope
-    judge = _gap_of(welfare, best.point.price)
+    judge, given_up = _gap_of(welfare, best.point.price), min(_GIVEN_UP[0], _GIVEN_UP[1] * tol)
     while True:
         fresh = (best.errors <= tol) & (held == 0)
         if not fresh.any() or (fresh | (held > 0)).all():
             return best, steps
-        held = np.where(fresh, welfare.summed(best.fractions * polytope.gamma) * (1 - _GIVEN_UP), held)
+        held = np.where(fresh, welfare.summed(best.fractions * polytope.gamma) * (1 - given_up), held)
         found, more = _best(run(Welfare(polytope, criterion, held), _AIM * tol, judge), _AIM * tol)
         steps += more
         if found.gap > tol or not (found.errors[held == 0] < best.errors[held == 0]).any():

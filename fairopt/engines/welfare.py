@@ -34,6 +34,9 @@ Index = NDArray[np.intp]
 _USE, _IDLE = 0.4, 0.1
 #: Users who spend less than this part of the average may fall short: their pay does not bound the step.
 COUNTS = 0.1
+#: In one step their pay falls to this part at most; that of users with a limit, who may have to pay nothing at all, to
+#: the exponential of the change, and this at least; of users who count to this.
+_FALL, _LIMITED_FALL, _COUNTED_FALL = 0.05, 0.1, 1e-3
 #: Products of a start from another alpha are at least this part of their average.
 _CENTRED = 0.1
 
@@ -244,7 +247,9 @@ class Welfare:
         rest = at.rest + t * step.rest
         total = self.summed(tasks) + (0.0 if self.rest is None else rest * self.rest.sums)
         counts = self.spent(at) > COUNTS
-        fall = np.where(counts, np.maximum(1 + grown, 1e-3), np.exp(np.maximum(grown, -2.3)))
+        fall = np.maximum(1 + grown, np.where(counts, _COUNTED_FALL, _FALL))
+        own = self.limited[~counts[self.limited]]
+        fall[own] = np.maximum(np.exp(grown[own]), _LIMITED_FALL)
         return replace(
             at,
             tasks=tasks,

@@ -78,6 +78,16 @@ def test_both_tolerances_from_prices_alone(alpha: float, tol: float) -> None:
     assert found.stats.engine == "native"
 
 
+@pytest.mark.parametrize("alpha", [16.0, 64.0, 500.0])
+@pytest.mark.parametrize("seed", range(0, 60, 2))
+def test_1e_9_is_reached_at_large_alpha_too(alpha: float, seed: int) -> None:
+    """Users of little welfare pay next to nothing, and have to come down to that before mu has gone."""
+    rng = np.random.default_rng(seed)
+    capacity, demand = rng.lognormal(1, 0.7, (6, 3)), rng.lognormal(0, 0.7, (18, 3))
+    shared = fo.Cluster(capacity, demand, rng.lognormal(0, 1, 18), rng.random((18, 6)) < 0.5)
+    assert fo.AlphaFair(alpha).solve(shared, 1e-9, engine="native").certify().passes(1e-9)
+
+
 @pytest.mark.parametrize(
     "mechanism", [fo.CEEI(scope="servers"), fo.CEEI(), fo.AlphaFair(3.0, share="task"), fo.FDS(2.0)]
 )

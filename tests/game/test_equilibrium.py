@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import NotConverged
-from fairopt.game import equilibrium, infinity, path
+from fairopt.game import equilibrium, infinity, interior, path
 from fairopt.game.equations import Equations
 from fairopt.papers import found, instance, pf
 from fairopt.polytope import Polytope
@@ -62,12 +62,25 @@ def test_proportional_fairness_is_one_convex_program() -> None:
     compared = 0
     for seed in range(20):
         shared = cluster(seed)
-        program = fo.CEEI(scope="servers").solve(shared, tol=1e-14, throw=False)
+        program = fo.CEEI(scope="servers").solve(shared, tol=1e-14, throw=False, engine="declarative")
         if program.certificate.residual > 1e-12:  # a gap of 1e-12 allows for tasks that are 1e-6 off: no reference
             continue
         np.testing.assert_allclose(solve(shared, 1.0, 1e-9).user_tasks, program.user_tasks, rtol=1e-7)
         compared += 1
     assert compared >= 15
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
+    """At alpha = 1 the convex program answers, and the interior point of the game is not asked: here it is."""
+    shared = cluster(seed, 8, 5, 3)
+    criterion = fo.AlphaPFVDS(1).criterion(shared)
+    polytope = Polytope(shared, criterion.limits(shared))
+    game = Equations(polytope, criterion.weight, 1.0)
+    best = min(interior.run(game, interior.ATTEMPTS[0], 1e-11), key=lambda found: found.error)
+    assert best.error <= 1e-8
+    tasks = np.add.reduceat(best.point.tasks * game.largest[polytope.pair_user], game.start[:-1])
+    np.testing.assert_allclose(solve(shared, 1.0, 1e-9).user_tasks, tasks, rtol=1e-7)
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.5, 1.0, 2.0, 8.0])
