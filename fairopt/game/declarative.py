@@ -62,13 +62,16 @@ def _worst(polytope: Polytope, criterion: Criterion, solution: Solution) -> floa
 
 
 def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> Iterator[Solution]:
-    """The proportionally fair program, then tilted ones."""
+    """The proportionally fair program, then tilted ones; at alpha = 0 nothing, as each server's choice is final."""
     cluster = polytope.cluster
+    if criterion.alpha == 0 or not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")
+        return
     share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
     proportional = replace(criterion, share=share, alpha=1.0, scope="servers")
     first = next(declarative.solutions(cluster, proportional, lambda program: alpha_fair(program, 1.0), solver))
     yield first
-    if not len(polytope.users) or criterion.alpha in (0.0, 1.0) or np.isinf(criterion.alpha):
+    if criterion.alpha == 1 or np.isinf(criterion.alpha):
         return
     runs, rounds = list(first.runs), first.rounds
     try:
@@ -126,7 +129,9 @@ def _best_responses(
         gaps = gains(fractions)
         for proposal, wanted in acceleration.proposals(before, fractions.copy()):
             further = polytope.inside(proposal)
-            if (polytope.tasks @ further > 0).all() and (reached := gains(further)).max() <= wanted * gaps.max():
+            if (criterion.alpha == 0 or (polytope.tasks @ further > 0).all()) and (
+                reached := gains(further)
+            ).max() <= wanted * gaps.max():
                 fractions, gaps = further, reached
                 break
         best, since = (float(gaps.max()), 0) if gaps.max() < _BETTER * best else (best, since + 1)

@@ -133,14 +133,16 @@ class Equations:
         slack = np.expm1(np.minimum(k * (high[users] - level), 50.0))
         part = 1 / slack
         part /= np.add.reduceat(part, self.start[:-1])[users]
-        tasks = part * np.exp(high)[users]
+        most = high.max()  # of small alpha, levels are beyond the range of numbers
+        tasks = part * np.exp(high - most)[users]
         used = self.used(tasks)[self.row]
         scale = 0.5 / (used.sum() / len(used))
         tasks = tasks * scale
+        log_scale = np.log(scale) - most
         tasks *= np.minimum(1.0, 0.5 * self.limit / np.add.reduceat(tasks, self.start[:-1]))[users]
-        log_level = high + np.log(scale)
+        log_level = high + log_scale
         idle = np.where(self.row, np.maximum(1 - self.used(tasks), 0.1), 1.0)
-        return Point(tasks, slack, np.full(self.row.shape, -np.log(scale)), log_level, idle, mu, k)
+        return Point(tasks, slack, np.full(self.row.shape, -log_scale), log_level, idle, mu, k)
 
     def error(self, point: Point, slack: Array, parts: Array, total: Array) -> float:
         """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse."""

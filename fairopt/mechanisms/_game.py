@@ -12,8 +12,12 @@ from ..cluster import Cluster
 from ..criteria import Criterion, criterion, virtual_share_per_task
 from ..engines.declarative import Solution
 from ..errors import FairoptError, NotConverged
-from ..game import declarative, equilibrium
+from ..game import declarative, equilibrium, linear
 from ._base import Mechanism
+
+
+#: Below this alpha tasks may span more than numbers hold.
+_SMALL = 1e-2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,13 +51,22 @@ class GameMechanism(Mechanism):
     ) -> Iterator[Solution]:
         if engine == "best-response" and criterion.alpha > 0:
             return equilibrium.responses(cluster, criterion, tol)
-        if engine == "declarative" or criterion.alpha == 0:
+        if engine == "declarative":
             return declarative.solutions(cluster, criterion, self.formulate, tol, solver)
+        if criterion.alpha == 0:
+            return linear.solutions(cluster, criterion)
         return equilibrium.solutions(cluster, criterion, tol, warm)
 
     def complaint(self, best: Allocation, tol: float) -> FairoptError:
+        text = f"{self}: after {best.stats.rounds} steps {best.certificate} misses tol={tol:g}. "
+        if 0 < best.criterion.alpha < _SMALL:
+            text += (
+                "At so small an alpha tasks may span more than numbers hold (they go like prices to the power "
+                f"-1/alpha): take alpha=0, or one from {_SMALL:g} on. Or relax"
+            )
+        else:
+            text += "Relax"
         return NotConverged(
-            f"{self}: after {best.stats.rounds} steps {best.certificate} misses tol={tol:g}. Relax tol (the "
-            "declarative engine of the game is a reference for small clusters at 1e-4), try another engine, or take "
-            "the answer flagged with throw=False"
+            f"{text} tol (the declarative engine of the game is a reference for small clusters at 1e-4), try another "
+            "engine, or take the answer flagged with throw=False"
         )

@@ -263,3 +263,18 @@ def test_who_solved_it_is_said() -> None:
     with np.errstate(all="ignore"):
         for found in path.follow(method, 1e-6):
             assert equilibrium.solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"
+
+
+def test_small_alpha_is_solved_or_the_remedy_is_named() -> None:
+    """At alpha = 1e-4 tasks that differ like 1e300 are the rule, and what numbers hold is solved."""
+    paper = fo.Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
+    for alpha in (1e-2, 1e-3, 1e-4):
+        assert solve(paper, alpha).certify().passes(1e-6)
+    missed = 0
+    for seed in range(20):
+        try:
+            assert solve(cluster(seed, 6, 3, 3), 1e-4).certify().passes(1e-6)
+        except NotConverged as error:
+            assert "alpha=0" in str(error)
+            missed += 1
+    assert 0 < missed <= 10
