@@ -15,7 +15,6 @@ from ..errors import FairoptError, NotConverged
 from ..game import declarative, equilibrium, linear
 from ._base import Mechanism
 
-
 #: Below this alpha tasks may span more than numbers hold.
 _SMALL = 1e-2
 
