@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,32 @@ from numpy.typing import NDArray
 from .errors import DataError
 
 Array = NDArray[np.float64]
+
+
+def number(value: object, what: str, wanted: str) -> float:
+    """A parameter as a float, NumPy's numbers included; `wanted` completes "it must be" in the error."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        kind = "a truth value" if isinstance(value, bool | np.bool_) else f"of type {type(value).__name__}"
+        raise DataError(f"{what} is {value!r}, {kind}; it must be {wanted}")
+    return float(value)
+
+
+def alpha(value: object) -> float:
+    """The parameter of alpha-fairness, from 0 to infinity."""
+    wanted = "a number from 0 (efficient) to infinity (max-min)"
+    result = number(value, "alpha", wanted)
+    if not result >= 0:
+        raise DataError(f"alpha is {result:g}; it must be {wanted}")
+    return result
+
+
+def tolerance(value: object) -> float:
+    """What a certificate must reach: finite and > 0."""
+    wanted = "a number > 0, such as 1e-6"
+    result = number(value, "tol", wanted)
+    if not (np.isfinite(result) and result > 0):
+        raise DataError(f"tol is {result:g}; it must be {wanted}")
+    return result
 
 
 def matrix(values: Any, what: str, rows: str, columns: str) -> Array:

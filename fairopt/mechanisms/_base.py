@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import polytope
+from .. import _validate, polytope
 from .._deferred import deferred
 from ..allocation import Allocation, Stats
 from ..certificates import Certificate, judge
@@ -157,9 +157,7 @@ class Mechanism(ABC):
             raise DataError(f"the native engine of {self} takes no solver; choose engine='declarative' with {solver!r}")
         if solver is not None and engines[0] == "native":
             engines = ("declarative",)
-        tol = self.tolerance(engines[0]) if tol is None else tol
-        if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
-            raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
+        tol = self.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
         given = start.warm if start is not None and isinstance(start.warm, Earlier) else None
         users = self.merges_users
         merging = seen.merge(users=users) if given is None else given.merged(seen, users)
