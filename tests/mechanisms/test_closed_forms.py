@@ -375,6 +375,18 @@ def test_bad_parameters() -> None:
             get("drf").solve(EXAMPLE, tol=tol)
     with pytest.raises(DataError, match="no engine 'warp'; it has native, declarative"):
         get("drf").solve(EXAMPLE, engine="warp")
+    with pytest.raises(DataError, match="start is of type int; it must be an allocation that solve returned, or None"):
+        get("drf").solve(EXAMPLE, start=3)  # type: ignore[arg-type]
+
+
+def test_servers_that_do_not_influence_each_other_cannot_respond() -> None:
+    """alpha = 0 is a linear program per server: asking for best responses must not be answered by something else."""
+    with pytest.raises(
+        DataError, match=r"alphaPF-VDS\(alpha=0\) has no engine 'best-response'; it has equilibrium, decl"
+    ):
+        get("alphapf-vds", alpha=0).solve(EXAMPLE, engine="best-response")
+    assert get("alphapf-vds", alpha=0.01).solve(EXAMPLE, engine="best-response").stats.engine == "best-response"
+    assert get("alphapf-vds", alpha=0).solve(EXAMPLE).tol == 1e-6
 
 
 @pytest.mark.parametrize("two", [2, np.int64(2), np.int8(2), np.float32(2), np.float64(2), Fraction(2)])
