@@ -72,7 +72,7 @@ class Cluster:
         self.servers = _validate.names(servers, self.capacity.shape[0], "server")
         self.weight: Array = _validate.vector(weight, "weight", self.users, 1.0)
         self.max_tasks: Array = _validate.vector(max_tasks, "max_tasks", self.users, np.inf)
-        self.eligible: Mask = _validate.eligibility(eligible, len(self.users), len(self.servers))
+        self.eligible: Mask = _validate.eligibility(eligible, self.users, self.servers)
         _validate.amounts(self.capacity, "server", "capacity", self.servers, self.resources)
         _validate.amounts(self.demand, "user", "demand", self.users, self.resources)
         _validate.users(self.users, self.weight, self.max_tasks, self.demand)
@@ -213,7 +213,7 @@ class Cluster:
 
     def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
         """`user` reports other servers, (servers,) of bool."""
-        return self._with_row("eligible", "users", user, _validate.eligibility([eligible], 1, len(self.servers))[0])
+        return self._with_row("eligible", "users", user, _validate.eligibility([eligible], [user], self.servers)[0])
 
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
         """`user` has another number of tasks to run."""

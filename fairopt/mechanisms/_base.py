@@ -162,7 +162,9 @@ class Mechanism(ABC):
             engines = ("declarative",)
         tol = self.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
         if start is not None and not isinstance(start, Allocation):
-            raise DataError(f"start is of type {type(start).__name__}; it must be an allocation that solve returned, or None")
+            raise DataError(
+                f"start is of type {type(start).__name__}; it must be an allocation that solve returned, or None"
+            )
         given = start.warm if start is not None and isinstance(start.warm, Earlier) else None
         users = self.merges_users
         merging = seen.merge(users=users) if given is None else given.merged(seen, users)
