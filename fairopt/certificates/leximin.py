@@ -59,7 +59,7 @@ def lexicographic_rise(
         found = float(rise[highest]) if to_limit[highest] > SAME_LEVEL else 0.0
         if max(found, width) > worst:
             worst = max(found, width)
-            where = f"user {users[polytope.users[highest]]!r} could rise"
+            where = f"largest for user {users[polytope.users[highest if found >= width else group[0]]]!r}"
     return worst, prices if alone else None, where
 
 
