@@ -13,12 +13,23 @@ from ..criteria import Criterion, virtual_share_per_task
 from ..polytope import Polytope
 from ..split import Split
 from ._certificate import Certificate, feasibility
+from .blocking import Blocking, blocking
 from .bottleneck import rises
 from .concave import duality_gap
 from .game import exploitability
 from .leximin import lexicographic_rise
 
-__all__ = ["Certificate", "duality_gap", "exploitability", "feasibility", "judge", "lexicographic_rise", "rises"]
+__all__ = [
+    "Blocking",
+    "Certificate",
+    "blocking",
+    "duality_gap",
+    "exploitability",
+    "feasibility",
+    "judge",
+    "lexicographic_rise",
+    "rises",
+]
 
 Array = NDArray[np.float64]
 
