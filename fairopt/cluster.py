@@ -200,12 +200,15 @@ class Cluster:
         row = self._indices(axis, [name])[0]
         if np.shape(value) != changed[row].shape:
             raise DataError(f"{argument} of {name!r} must have shape {changed[row].shape}; got {np.shape(value)}")
-        changed[row] = value
+        try:
+            changed[row] = value
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{argument} of {name!r} must be numbers ({error})", (axis, int(row), argument)) from None
         return self.replace(**{argument: changed})
 
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
         """As if `user` had reported another demand, (resources,)."""
-        return self._with_row("demand", "users", user, np.asarray(demand, dtype=float))
+        return self._with_row("demand", "users", user, demand)
 
     def with_weight(self, user: str, weight: float) -> Cluster:
         """`user` has another weight."""
@@ -221,7 +224,7 @@ class Cluster:
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
         """`server` has other capacities, (resources,)."""
-        return self._with_row("capacity", "servers", server, np.asarray(capacity, dtype=float))
+        return self._with_row("capacity", "servers", server, capacity)
 
     def pool(self) -> Cluster:
         """One server with the capacity of all; a user may use it who may use any server."""

@@ -189,6 +189,16 @@ def test_copies_with_changes() -> None:
     assert FIGURE_1.with_capacity("server2", [1, 2, 3]).capacity[1].tolist() == [1, 2, 3]
     assert FIGURE_1.with_eligible("user1", [False, True]).eligible[0].tolist() == [False, True]
     assert FIGURE_1.drop_user("user2").users == ("user1", "user3", "user4")
+    for change in (
+        lambda: FIGURE_1.with_demand("user1", [1, "a", 0]),
+        lambda: FIGURE_1.with_weight("user1", "heavy"),
+        lambda: FIGURE_1.with_max_tasks("user1", "many"),
+        lambda: FIGURE_1.with_capacity("server2", [1, 2, "b"]),
+    ):
+        with pytest.raises(DataError, match=r"of '(user1|server2)' must be numbers"):
+            change()
+    with pytest.raises(DataError, match="user 'user2' has eligible 2 for server 'server1'"):
+        FIGURE_1.with_eligible("user2", [2, 1])
     with pytest.raises(DataError, match="'user1' is the only one"):
         Cluster([[1]], [[1]]).drop_user("user1")
     with pytest.raises(DataError, match="no 'nobody' among the users: user1, user2"):
