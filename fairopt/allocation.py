@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import metrics
 from ._deferred import deferrable, given
-from .certificates import Certificate
+from .certificates import Certificate, blocking
 from .cluster import Cluster
 from .criteria import Criterion
 from .split import Split
@@ -150,6 +150,38 @@ class Allocation:
             for i, server in enumerate(self.cluster.servers):
                 frame[server] = self.tasks[:, i]
         return frame
+
+    def bottlenecks(self) -> pd.DataFrame:
+        """What holds each user of a lexicographic max-min allocation: one row per user, as the certificate proves it.
+
+        Columns: `level` (`sigma_n / phi_n`), `tasks`; `held_by`: `capacity`, `task limit`, `nowhere to run` or, where
+        the bound misses `tol`, `unproved`; `server` and `resource`, the bottleneck of those held by capacity: used up,
+        needed by the user, and at the prices that prove it the largest part of what a task costs where it is cheapest
+        (several may hold a user; one is named, and of merged servers the first; missing for the others); `bound`, the
+        relative rise in tasks that the proof leaves open.
+
+        Raises
+        ------
+        DataError
+            The mechanism is not lexicographic max-min over a pool or over servers.
+        SolverError
+            An engine other than `native` made it, and it is too large to look for prices.
+        """
+        tasks = self._split or self.tasks
+        found = blocking(self.cluster, tasks, self.criterion, self.prices, self.tol)
+        servers = [self.cluster.servers[i] if i >= 0 else None for i in found.server]
+        resources = [self.cluster.resources[r] if r >= 0 else None for r in found.resource]
+        return pd.DataFrame(
+            {
+                "level": found.level,
+                "tasks": self.user_tasks,
+                "held_by": found.held_by,
+                "server": servers,
+                "resource": resources,
+                "bound": found.bound,
+            },
+            index=pd.Index(self.cluster.users, name="user"),
+        )
 
     def summary(self) -> dict[str, Any]:
         """One row of a comparison: tasks, shares, utilization per resource, Jain, certificate, seconds."""

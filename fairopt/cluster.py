@@ -72,7 +72,7 @@ class Cluster:
         self.servers = _validate.names(servers, self.capacity.shape[0], "server")
         self.weight: Array = _validate.vector(weight, "weight", self.users, 1.0)
         self.max_tasks: Array = _validate.vector(max_tasks, "max_tasks", self.users, np.inf)
-        self.eligible: Mask = _validate.eligibility(eligible, len(self.users), len(self.servers))
+        self.eligible: Mask = _validate.eligibility(eligible, self.users, self.servers)
         _validate.amounts(self.capacity, "server", "capacity", self.servers, self.resources)
         _validate.amounts(self.demand, "user", "demand", self.users, self.resources)
         _validate.users(self.users, self.weight, self.max_tasks, self.demand)
@@ -200,12 +200,15 @@ class Cluster:
         row = self._indices(axis, [name])[0]
         if np.shape(value) != changed[row].shape:
             raise DataError(f"{argument} of {name!r} must have shape {changed[row].shape}; got {np.shape(value)}")
-        changed[row] = value
+        try:
+            changed[row] = value
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{argument} of {name!r} must be numbers ({error})", (axis, int(row), argument)) from None
         return self.replace(**{argument: changed})
 
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
         """As if `user` had reported another demand, (resources,)."""
-        return self._with_row("demand", "users", user, np.asarray(demand, dtype=float))
+        return self._with_row("demand", "users", user, demand)
 
     def with_weight(self, user: str, weight: float) -> Cluster:
         """`user` has another weight."""
@@ -213,7 +216,7 @@ class Cluster:
 
     def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
         """`user` reports other servers, (servers,) of bool."""
-        return self._with_row("eligible", "users", user, _validate.eligibility([eligible], 1, len(self.servers))[0])
+        return self._with_row("eligible", "users", user, _validate.eligibility([eligible], [user], self.servers)[0])
 
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
         """`user` has another number of tasks to run."""
@@ -221,7 +224,7 @@ class Cluster:
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
         """`server` has other capacities, (resources,)."""
-        return self._with_row("capacity", "servers", server, np.asarray(capacity, dtype=float))
+        return self._with_row("capacity", "servers", server, capacity)
 
     def pool(self) -> Cluster:
         """One server with the capacity of all; a user may use it who may use any server."""

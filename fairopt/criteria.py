@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _validate
 from ._deferred import deferrable, deferred
 from .cluster import Cluster
 from .errors import DataError
@@ -110,14 +111,13 @@ def criterion(
     cap: Array | None = None,
 ) -> Criterion:
     """A `Criterion` with the cluster's weights and no cap unless given, checked against the cluster."""
-    if not isinstance(alpha, int | float) or not alpha >= 0:
-        raise DataError(f"alpha is {alpha}; it must be a number from 0 (efficient) to infinity (max-min)")
+    alpha = _validate.alpha(alpha)
     if scope not in get_args(Scope):
         raise DataError(f"scope {scope!r} is not one of {', '.join(get_args(Scope))}")
     n = cluster.shape[0]
     return Criterion(
         deferred(partial(_checked, cluster, share, scope)) if callable(share) else _checked(cluster, share, scope),
-        float(alpha),
+        alpha,
         scope,
         cluster.weight if weight is None else np.asarray(weight, dtype=float),
         np.full(n, np.inf) if cap is None else np.asarray(cap, dtype=float),

@@ -105,10 +105,30 @@ BAD: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
     ({"demand": [[1, 4, 1], [3, 1, 1]]}, r"capacity has 2 resources and demand has 3; give both one column", ()),
     ({"demand": [1, 4]}, r"demand must have shape \(users, resources\).*got \(2,\).*\[\[\.\.\.\]\]", ()),
     ({"demand": []}, r"demand must have shape \(users, resources\) with at least one of each", ()),
-    ({"capacity": [[9, 18], [1]]}, r"capacity must be a table of numbers.*all rows of one length", ()),
-    ({"capacity": [["nine", 18]]}, r"capacity must be a table of numbers", ()),
+    (
+        {"capacity": [[9, 18], [1]]},
+        r"capacity must be a table of numbers.*all rows of one length: row 1 has 1 entries, and row 0 has 2",
+        ("servers", 1, "capacity"),
+    ),
+    (
+        {"capacity": [["nine", 18]]},
+        r"capacity must be a table of numbers.*: row 0 has 'nine' in column 0, which is not a number",
+        ("servers", 0, "capacity"),
+    ),
+    ({"demand": [[1, 4], [3, [1]]]}, r"row 1 has \[1\] in column 1, which is not a number", ("users", 1, "demand")),
+    ({"demand": [[1, 4], "31"]}, r"row 1 is '31', which is not a list", ("users", 1, "demand")),
+    ({"demand": {"A": 1}}, r"demand must be a table of numbers with one row per user", ()),
+    ({"weight": [1, "a"]}, r"user 'B' \(row 1\) has weight 'a'; weight must be one number", ("users", 1, "weight")),
+    ({"max_tasks": [[1], 2, 3]}, r"user 'A' \(row 0\) has max_tasks \[1\]", ("users", 0, "max_tasks")),
     ({"eligible": [[True, False]]}, r"eligible must have shape \(users, servers\) = \(2, 1\); got \(1, 2\)", ()),
-    ({"eligible": [[2], [0]]}, r"eligible must hold only true or false", ()),
+    (
+        {"eligible": [[2], [0]]},
+        r"user 'A' has eligible 2 for server 'S'; eligible must hold only true or false",
+        ("users", 0, "eligible"),
+    ),
+    ({"eligible": [[True], ["no"]]}, r"user 'B' has eligible no for server 'S'", ("users", 1, "eligible")),
+    ({"eligible": [[1.0], [np.nan]]}, r"user 'B' has eligible nan for server 'S'", ("users", 1, "eligible")),
+    ({"eligible": [[1], [1, 0]]}, r"eligible must be a table.*row 1 has 2 entries", ("users", 1, "eligible")),
 ]
 
 
@@ -169,6 +189,16 @@ def test_copies_with_changes() -> None:
     assert FIGURE_1.with_capacity("server2", [1, 2, 3]).capacity[1].tolist() == [1, 2, 3]
     assert FIGURE_1.with_eligible("user1", [False, True]).eligible[0].tolist() == [False, True]
     assert FIGURE_1.drop_user("user2").users == ("user1", "user3", "user4")
+    for change in (
+        lambda: FIGURE_1.with_demand("user1", [1, "a", 0]),
+        lambda: FIGURE_1.with_weight("user1", "heavy"),
+        lambda: FIGURE_1.with_max_tasks("user1", "many"),
+        lambda: FIGURE_1.with_capacity("server2", [1, 2, "b"]),
+    ):
+        with pytest.raises(DataError, match=r"of '(user1|server2)' must be numbers"):
+            change()
+    with pytest.raises(DataError, match="user 'user2' has eligible 2 for server 'server1'"):
+        FIGURE_1.with_eligible("user2", [2, 1])
     with pytest.raises(DataError, match="'user1' is the only one"):
         Cluster([[1]], [[1]]).drop_user("user1")
     with pytest.raises(DataError, match="no 'nobody' among the users: user1, user2"):

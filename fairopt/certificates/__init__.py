@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +13,23 @@ from ..criteria import Criterion, virtual_share_per_task
 from ..polytope import Polytope
 from ..split import Split
 from ._certificate import Certificate, feasibility
+from .blocking import Blocking, blocking
 from .bottleneck import rises
 from .concave import duality_gap
 from .game import exploitability
 from .leximin import lexicographic_rise
 
-__all__ = ["Certificate", "duality_gap", "exploitability", "feasibility", "judge", "lexicographic_rise", "rises"]
+__all__ = [
+    "Blocking",
+    "Certificate",
+    "blocking",
+    "duality_gap",
+    "exploitability",
+    "feasibility",
+    "judge",
+    "lexicographic_rise",
+    "rises",
+]
 
 Array = NDArray[np.float64]
 
@@ -59,23 +71,29 @@ def _optimality(
     merging = split.merging
     if criterion.scope in ("each", "game") and not merging.trivial:
         if not isinstance(tasks, Split) and not split.matches(tasks):
-            return _judge(cluster, tasks, criterion, limits, prices)
+            return _judge(cluster, tasks, criterion, limits, prices, cluster.servers)
         criterion = replace(criterion, share=virtual_share_per_task(merging.cluster))
     first = np.unique(merging.server_of, return_index=True)[1]
+    servers = [cluster.servers[i] for i in first]  # merged ones by a name that the cluster has
     optimal, proof, found = _judge(
-        merging.cluster, split.merged, criterion, limits, None if prices is None else prices[..., first, :]
+        merging.cluster, split.merged, criterion, limits, None if prices is None else prices[..., first, :], servers
     )
     return optimal, merging.split_prices(proof), found
 
 
 def _judge(
-    cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, prices: Array | None
+    cluster: Cluster,
+    tasks: Array,
+    criterion: Criterion,
+    limits: Array,
+    prices: Array | None,
+    servers: Sequence[str],
 ) -> tuple[float, Array | None, str]:
     polytope = Polytope(cluster, limits)
     if criterion.scope in ("game", "each"):
-        gaps, proof, who = exploitability(polytope, tasks, criterion, prices)
+        gaps, proof, where = exploitability(polytope, tasks, criterion, prices)
         i = int(np.argmax(gaps))
-        found = f"server {cluster.servers[i]!r}, user {who[i]!r}" if gaps[i] > 0 else "no server would deviate"
+        found = f"largest for {where[i]} on server {servers[i]!r}" if gaps[i] > 0 else "no server would deviate"
         return float(gaps[i]), None if np.isinf(criterion.alpha) else proof, found
     if not np.isinf(criterion.alpha):
         return duality_gap(polytope, tasks, criterion, prices)
@@ -87,4 +105,5 @@ def _judge(
     own = criterion.restrict(users)
     x = tasks[users, 0]
     rise = rises(cluster.demand[users], cluster.capacity[0], x, own.levels(x), x, limits[users])
-    return float(rise.max()), None, f"user {cluster.users[users[int(rise.argmax())]]!r} could rise"
+    n = int(rise.argmax())
+    return float(rise[n]), None, f"largest for user {cluster.users[users[n]]!r}" if rise[n] > 0 else "nobody can rise"

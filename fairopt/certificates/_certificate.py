@@ -26,7 +26,8 @@ class Certificate:
     measure : str
         `duality gap`, `lexicographic rise`, `exploitability` or `complaint`.
     worst : str
-        Where the worst of the two was found.
+        What the larger of the two is largest for, such as "largest for user 'b' on server 's'". It says nothing about
+        how large that is: also of an exact answer something is the worst, by a rounding error.
     """
 
     feasibility: float
@@ -61,7 +62,9 @@ def feasibility(cluster: Cluster, tasks: Array | Split, limits: Array | None = N
     unusable = (table != 0) & ~on.usable
     if unusable.any():
         n, i = np.argwhere(unusable)[0]
-        return np.inf, f"user {cluster.users[n]!r} has tasks on {on.servers[i]!r}, which cannot run them"
+        if isinstance(tasks, Split):
+            i = np.flatnonzero(tasks.merging.server_of == i)[0]
+        return np.inf, f"user {cluster.users[n]!r} has tasks on {cluster.servers[i]!r}, which cannot run them"
     use = tasks.use if isinstance(tasks, Split) else table.T @ cluster.demand
     over = np.divide(use, cluster.capacity, out=np.zeros_like(use), where=use > 0) - 1
     total = tasks.user_tasks if isinstance(tasks, Split) else table.sum(axis=1)
@@ -75,7 +78,7 @@ def feasibility(cluster: Cluster, tasks: Array | Split, limits: Array | None = N
         return 0.0, "feasible"
     if worst == over.max():
         i, r = np.unravel_index(over.argmax(), over.shape)
-        return worst, f"{cluster.resources[r]!r} of {cluster.servers[i]!r} overused"
+        return worst, f"largest for {cluster.resources[r]!r} of {cluster.servers[i]!r}, overused"
     if worst == over_limit.max():
-        return worst, f"user {cluster.users[int(over_limit.argmax())]!r} above its task limit"
-    return worst, f"user {cluster.users[int(below.argmax())]!r} has negative tasks"
+        return worst, f"largest for user {cluster.users[int(over_limit.argmax())]!r}, above its task limit"
+    return worst, f"largest for user {cluster.users[int(below.argmax())]!r}, with negative tasks"

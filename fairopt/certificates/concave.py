@@ -106,9 +106,9 @@ def gap_at(polytope: Polytope, own: Criterion, x: Array, rows: Array) -> tuple[f
     worst = int(loss.argmax())
     users = polytope.cluster.users
     text = (
-        f"user {users[polytope.users[worst]]!r} away from what it would buy"
+        f"largest for what user {users[polytope.users[worst]]!r} would buy"
         if loss[worst] > leak
-        else "capacity with a price not fully used"
+        else "largest for capacity with a price, unused or used by tasks that cost less elsewhere"
     )
     budgets = float(own.weight.sum()) / total
     prices = polytope.unit_prices(rows * (0.0 if gap_zero else scale) * budgets)

@@ -37,14 +37,14 @@ _FAR = 500.0
 def exploitability(
     polytope: Polytope, tasks: Array, criterion: Criterion, prices: Array | None = None
 ) -> tuple[Array, Array, list[str]]:
-    """Per server: its exploitability (servers,), and prices (servers, resources), and the user concerned (names).
+    """Per server: its exploitability (servers,), and prices (servers, resources), and what attains it, in words.
 
     Prices are compared as logarithms: at alpha = 500 those of one server may span a thousand decades. What was given as
     0 because doubles end before that is found anew.
     """
     if np.isinf(criterion.alpha):
-        gaps, who = _owed(polytope, tasks, criterion)
-        return gaps, np.zeros_like(polytope.cluster.capacity), who
+        gaps, where = _owed(polytope, tasks, criterion)
+        return gaps, np.zeros_like(polytope.cluster.capacity), where
     return _gains(polytope, tasks, criterion, prices)
 
 
@@ -52,7 +52,7 @@ def _owed(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array
     cluster = polytope.cluster
     game = criterion.scope == "game"
     totals = tasks.sum(axis=1)
-    gaps, who = np.zeros(cluster.shape[1]), [""] * cluster.shape[1]
+    gaps, where = np.zeros(cluster.shape[1]), [""] * cluster.shape[1]
     limits_of = criterion.limits(cluster)
     by_server = np.argsort(polytope.pair_server, kind="stable")
     ends = np.searchsorted(polytope.pair_server[by_server], np.arange(cluster.shape[1] + 1))
@@ -64,8 +64,8 @@ def _owed(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array
         limits = limits_of[users] if game else np.full(len(users), np.inf)
         rise = bottleneck.rises(cluster.demand[users], cluster.capacity[i], here, levels, mine, limits)
         gaps[i] = rise.max()
-        who[i] = cluster.users[users[int(rise.argmax())]]
-    return gaps, who
+        where[i] = f"user {cluster.users[users[int(rise.argmax())]]!r}"
+    return gaps, where
 
 
 def _gains(
@@ -74,35 +74,42 @@ def _gains(
     cluster = polytope.cluster
     servers = cluster.shape[1]
     user, server = polytope.users[polytope.pair_user], polytope.pair_server
-    gaps, who = np.zeros(servers), [""] * servers
+    gaps, where = np.zeros(servers), [""] * servers
     if not len(user):
-        return gaps, np.zeros_like(cluster.capacity), who
+        return gaps, np.zeros_like(cluster.capacity), where
     totals = tasks.sum(axis=1)
     if criterion.alpha > 0 and not (totals[polytope.users] > 0).all():
         n = int(polytope.users[int(np.argmin(totals[polytope.users]))])
         gaps[cluster.usable[n]] = np.inf
-        return gaps, np.zeros_like(cluster.capacity), [cluster.users[n]] * servers
+        return gaps, np.zeros_like(cluster.capacity), [f"user {cluster.users[n]!r}"] * servers
     idle = np.maximum(1 - polytope.used(tasks), 0.0)
     gaps[np.unique(server)] = np.inf
+    where = ["want of prices"] * servers
     best_rows = np.full(len(idle), -np.inf)
     log_marginal = _log_marginal(polytope, criterion, tasks)
     for rows in _candidates(polytope, criterion, tasks, log_marginal, prices, idle, gaps):
         rows = np.where(np.isnan(rows) | np.isposinf(rows), -np.inf, rows)
         part = _misplaced(polytope, criterion, tasks, log_marginal, rows)
         leak = idle * _largest_part(polytope, log_marginal, rows)
-        gap = np.zeros(servers)
-        np.maximum.at(gap, server, part)
-        worst = np.zeros(servers, dtype=np.intp)  # the user concerned
-        most = np.flatnonzero(part == gap[server])
-        worst[server[most]] = user[most]
+        of_users, gap = np.zeros(servers), np.zeros(servers)
+        np.maximum.at(of_users, server, part)
         np.maximum.at(gap, polytope.row_server, leak)
+        leaks = gap > of_users
+        gap = np.maximum(gap, of_users)
         better = gap < gaps
         gaps[better] = gap[better]
         keep = better[polytope.row_server]
         best_rows[keep] = rows[keep]
-        who = [cluster.users[worst[i]] if better[i] else who[i] for i in range(servers)]
+        attained = np.zeros(servers, dtype=np.intp)  # by which user, or which resource where it leaks
+        pairs, idling = np.flatnonzero(part == gap[server]), np.flatnonzero(leak == gap[polytope.row_server])
+        attained[server[pairs]] = user[pairs]
+        idling = idling[leaks[polytope.row_server[idling]]]
+        attained[polytope.row_server[idling]] = polytope.row_resource[idling]
+        for i in np.flatnonzero(better):
+            name = cluster.resources[attained[i]] if leaks[i] else cluster.users[attained[i]]
+            where[i] = f"unused {name!r} with a price" if leaks[i] else f"user {name!r}"
     with np.errstate(over="ignore"):
-        return gaps, polytope.unit_prices(np.exp(best_rows)), who
+        return gaps, polytope.unit_prices(np.exp(best_rows)), where
 
 
 def _candidates(

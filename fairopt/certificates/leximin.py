@@ -43,8 +43,8 @@ def lexicographic_rise(
         return np.inf, None, f"user {users[polytope.users[int(np.argmin(x))]]!r} runs nothing, although it could"
     level = own.levels(x)
     to_limit = polytope.limit / x - 1
-    groups = _groups(level)
-    rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices)
+    groups = by_level(level)
+    rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices)[0]
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
     worst, where = 0.0, "nobody can rise"
@@ -54,17 +54,21 @@ def lexicographic_rise(
         if len(hungry) and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
             alone = False
             keep = np.flatnonzero(level <= level[group].max())
-            rise[hungry] = np.minimum(rise[hungry], _rise(polytope, x, keep, hungry))
+            rise[hungry] = np.minimum(rise[hungry], rise_and_prices(polytope, x, keep, hungry)[0])
         highest = group[int(np.argmax(np.where(to_limit[group] > SAME_LEVEL, rise[group], 0.0)))]
         found = float(rise[highest]) if to_limit[highest] > SAME_LEVEL else 0.0
         if max(found, width) > worst:
             worst = max(found, width)
-            where = f"user {users[polytope.users[highest]]!r} could rise"
+            where = f"largest for user {users[polytope.users[highest if found >= width else group[0]]]!r}"
     return worst, prices if alone else None, where
 
 
-def proved(polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], prices: Array) -> Array:
+def proved(
+    polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], prices: Array
+) -> tuple[Array, NDArray[np.intp]]:
     """What prices prove of the relative rise of each user, (users,); infinite where they prove nothing.
+
+    And which set of prices proves it, (users,), -1 for none.
 
     With prices of whole capacities `lambda >= 0`, `P_n` what the tasks of n cost where they cost least, and x' any
     allocation that leaves `keep`, everyone at or below a level, their tasks:
@@ -83,9 +87,9 @@ def proved(polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], pri
     rank = np.empty(len(x), dtype=np.intp)
     for g, group in enumerate(groups):
         rank[group] = g
-    best = np.full(len(x), np.inf)
+    best, which = np.full(len(x), np.inf), np.full(len(x), -1)
     part = fractions * polytope.gamma / x[polytope.pair_user]
-    for unit in np.nan_to_num(prices.reshape(-1, *capacity.shape), posinf=0.0):
+    for s, unit in enumerate(np.nan_to_num(prices.reshape(-1, *capacity.shape), posinf=0.0)):
         whole = np.maximum(unit, 0.0) * capacity
         rows = whole[polytope.row_server, polytope.row_resource]
         if not np.isfinite(rows).all() or not rows.any():
@@ -98,19 +102,25 @@ def proved(polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], pri
         others = np.append(paid[::-1].cumsum()[::-1][1:], 0.0)
         gap = (float((whole * idle).sum()) + own + others)[rank]
         with np.errstate(divide="ignore", invalid="ignore"):
-            best = np.fmin(best, np.where(least > 0, gap / least, np.inf))
-    return best
+            bound = np.where(least > 0, gap / least, np.inf)
+        better = bound < best
+        best[better], which[better] = bound[better], s
+    return best, which
 
 
-def _groups(level: Array) -> list[NDArray[np.intp]]:
+def by_level(level: Array) -> list[NDArray[np.intp]]:
     """Users by level, lowest first; neighbours closer than SAME_LEVEL chained together."""
     order = np.argsort(level, kind="stable")
     steps = np.flatnonzero(level[order][1:] > level[order][:-1] * (1 + SAME_LEVEL)) + 1
     return list(np.split(order, steps))
 
 
-def _rise(polytope: Polytope, x: Array, keep: NDArray[np.intp], hungry: NDArray[np.intp]) -> float:
+def rise_and_prices(
+    polytope: Polytope, x: Array, keep: NDArray[np.intp], hungry: NDArray[np.intp]
+) -> tuple[float, Array | None]:
     """A proved bound on the relative rise of any of `hungry` while all of `keep` keep their tasks.
+
+    And the prices of whole capacities (rows,) in its proof, unless the program failed.
 
     Variables: fractions z (pairs) and rises r (hungry): `max sum r`, `tasks_n z / x_n - r_n >= 1`.
     """
@@ -129,11 +139,11 @@ def _rise(polytope: Polytope, x: Array, keep: NDArray[np.intp], hungry: NDArray[
         bounds.append(np.ones(len(polytope.limited)))
     solved = _linear.maximise(np.concatenate([np.zeros(pairs), np.ones(free)]), rows, bounds)
     if solved is None:
-        return np.inf
+        return np.inf, None
     prices, worth = solved[1][:2]
     limits = solved[1][2] if len(polytope.limited) else np.zeros(0)
     # Every z <= 1, so a pair worth more than it costs leaks at most the difference.
     leak = np.maximum(relative.T @ worth - polytope.use.T @ prices - polytope.use_of_limit.T @ limits, 0.0).sum()
     gap = prices.sum() + limits.sum() + leak - worth.sum()
     smallest = worth[position].min()
-    return float(max(gap, 0.0) / smallest) if smallest > 0 else np.inf
+    return float(max(gap, 0.0) / smallest) if smallest > 0 else np.inf, prices

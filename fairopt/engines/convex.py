@@ -52,12 +52,18 @@ class Run:
     value: float
 
 
+def known(solver: str) -> str:
+    """The name of a solver as `OPTIONS` has it, in any case of letters; `DataError` if there is none."""
+    name = solver.upper() if isinstance(solver, str) else None
+    if name not in OPTIONS:
+        raise DataError(f"solver {solver!r} is not one of {', '.join(OPTIONS)}")
+    return name
+
+
 def solvers_for(problem: cp.Problem, wanted: str | None = None) -> list[str]:
     """Solvers to try, in order: the one asked for, or those that fit the problem."""
     if wanted is not None:
-        name = wanted.upper()
-        if name not in OPTIONS:
-            raise DataError(f"solver {wanted!r} is not one of {', '.join(OPTIONS)}")
+        name = known(wanted)
         if name == "HIGHS" and not problem.is_lp():
             raise DataError("HiGHS solves linear programs only; choose CLARABEL or SCS for this one")
         return [name]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
+from .. import _validate
 from ..allocation import Allocation
 from ..cluster import Cluster
 from ..errors import DataError
@@ -41,12 +43,17 @@ def alpha_path(
 
     Raises
     ------
+    DataError
+        where alphas or the mechanism are not such as can be followed.
     DataError, NotConverged
         as `Mechanism.solve`; with `throw=False` rows that miss `tol` are flagged in their allocations.
     """
-    values = [float(alpha) for alpha in alphas]
+    if not isinstance(alphas, Iterable):
+        raise DataError(f"alphas is {alphas!r}; give a list of them, such as alpha_path(cluster, [1, 3])")
+    values = [_validate.alpha(alpha) for alpha in alphas]
     if not values:
         raise DataError("alphas is empty; give at least one, such as alpha_path(cluster, [1, 3])")
+    _check(mechanism)
     if progress:
         from .._progress import tqdm
 
@@ -56,6 +63,16 @@ def alpha_path(
         last = mechanism(alpha=alpha).solve(cluster, tol, throw=throw, start=_usable(last))  # type: ignore[call-arg]
         rows.append({"alpha": alpha, "allocation": last} | last.summary() | {"steps": last.stats.rounds})
     return pd.DataFrame(rows).set_index("alpha")
+
+
+def _check(mechanism: object) -> None:
+    """A class of mechanisms with a parameter `alpha`."""
+    if isinstance(mechanism, Mechanism):
+        raise DataError(f"mechanism is one {mechanism}; give the class, mechanism={type(mechanism).__name__}")
+    if not (isinstance(mechanism, type) and issubclass(mechanism, Mechanism)):
+        raise DataError(f"mechanism is {mechanism!r}; it must be a class of mechanisms, such as mechanism=AlphaFair")
+    if "alpha" not in (field.name for field in dataclasses.fields(mechanism)):
+        raise DataError(f"{mechanism.__name__} has no parameter alpha to follow; AlphaPFVDS and AlphaFair have one")
 
 
 def _usable(last: Allocation | None) -> Allocation | None:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import polytope
+from .. import _validate, polytope
 from .._deferred import deferred
 from ..allocation import Allocation, Stats
 from ..certificates import Certificate, judge
@@ -135,7 +135,7 @@ class Mechanism(ABC):
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
         engine, solver : str, optional
             One of `engines()`, by default the first, and for the global mechanisms the next if that fails; one of
-            CLARABEL, HIGHS, SCS for the declarative engine.
+            CLARABEL, HIGHS, SCS for the declarative engine, which is then the default.
         start : Allocation, optional
             An answer to a similar problem (the same cluster, another alpha): an engine that can will start from there.
 
@@ -153,13 +153,18 @@ class Mechanism(ABC):
         if engine is not None and engine not in known:
             raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(known)}")
         engines = (engine,) if engine is not None else known if known[0] == "native" else known[:1]
-        if solver is not None and engine == "native":
-            raise DataError(f"the native engine of {self} takes no solver; choose engine='declarative' with {solver!r}")
-        if solver is not None and engines[0] == "native":
+        if solver is not None:
+            solver = convex.known(solver)
+            if engine not in (None, "declarative"):
+                raise DataError(
+                    f"the {engine} engine of {self} takes no solver; choose engine='declarative' with {solver!r}"
+                )
             engines = ("declarative",)
-        tol = self.tolerance(engines[0]) if tol is None else tol
-        if not (isinstance(tol, int | float) and tol > 0 and math.isfinite(tol)):
-            raise DataError(f"tol is {tol!r}; it must be a number > 0, such as 1e-6")
+        tol = self.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
+        if start is not None and not isinstance(start, Allocation):
+            raise DataError(
+                f"start is of type {type(start).__name__}; it must be an allocation that solve returned, or None"
+            )
         given = start.warm if start is not None and isinstance(start.warm, Earlier) else None
         users = self.merges_users
         merging = seen.merge(users=users) if given is None else given.merged(seen, users)

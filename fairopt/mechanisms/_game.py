@@ -30,6 +30,8 @@ class GameMechanism(Mechanism):
     merges_users: ClassVar[bool] = True
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
+        if criterion is not None and criterion.alpha == 0:
+            return ("equilibrium", "declarative")  # linear programs of their own: servers have nothing to respond to
         return ("equilibrium", "best-response", "declarative")
 
     def tolerance(self, engine: str) -> float:
@@ -48,7 +50,7 @@ class GameMechanism(Mechanism):
         solver: str | None,
         warm: object = None,
     ) -> Iterator[Solution]:
-        if engine == "best-response" and criterion.alpha > 0:
+        if engine == "best-response":
             return equilibrium.responses(cluster, criterion, tol)
         if engine == "declarative":
             return declarative.solutions(cluster, criterion, self.formulate, tol, solver)

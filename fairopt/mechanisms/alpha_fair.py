@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _validate
 from ..cluster import Cluster
 from ..criteria import Criterion, criterion
 from ..engines.program import Formulation, Leximin, Program, alpha_fair
@@ -62,6 +63,9 @@ class AlphaFair(Mechanism):
     alpha: float = 2.0
     share: Share = "dominant"
     scope: Literal["servers", "pool"] = "servers"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", _validate.alpha(self.alpha))
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster, self.scope)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .. import _validate
 from ..cluster import Cluster
 from ..criteria import Criterion
 from ..engines.program import Formulation, Leximin, Program, alpha_fair
@@ -38,6 +39,9 @@ class AlphaPFVDS(GameMechanism):
     properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; not SP"
 
     alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", _validate.alpha(self.alpha))
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:

@@ -60,5 +60,5 @@ class BottleneckFairness(Mechanism):
         hungry = np.where(np.isinf(cluster.max_tasks), np.inf, 1 - x / np.maximum(cluster.max_tasks, 1e-300))
         complaint = np.where(cluster.runnable, np.maximum(np.minimum(blocked, hungry), 0.0), 0.0)
         worst = int(complaint.argmax())
-        text = where if feasible > complaint[worst] else f"user {cluster.users[worst]!r} has the largest complaint"
+        text = where if feasible > complaint[worst] else f"largest for user {cluster.users[worst]!r}"
         return Certificate(feasible, float(complaint[worst]), "complaint", text), prices

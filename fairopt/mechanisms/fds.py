@@ -9,6 +9,7 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _validate
 from ..cluster import Cluster
 from ..criteria import Criterion, criterion
 from ..engines.program import Formulation, Program, alpha_fair, power_mean
@@ -119,6 +120,9 @@ class FDS(Mechanism):
     lam: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "beta", _validate.number(self.beta, "beta", "a finite number > 0"))
+        if self.lam is not None:
+            object.__setattr__(self, "lam", _validate.number(self.lam, "lam", "a finite number, or None"))
         if not (0 < self.beta < math.inf):
             raise DataError(f"beta is {self.beta}; it must be a finite number > 0")
         if not math.isfinite(self._lam):

@@ -145,10 +145,10 @@ def test_tasks_moved_between_servers() -> None:
 # -- what is not feasible ------------------------------------------------------------------------
 
 REASONS = [
-    ([[4.0], [2.0]], "'resource1' of 'server1' overused", 10 / 9 - 1),
+    ([[4.0], [2.0]], "largest for 'resource1' of 'server1', overused", 10 / 9 - 1),
     ([[3.0], [np.nan]], "not finite", np.inf),
     ([[np.inf], [0.0]], "not finite", np.inf),
-    ([[-0.3], [2.0]], "user 'user1' has negative tasks", 0.3 / 4.5),
+    ([[-0.3], [2.0]], "largest for user 'user1', with negative tasks", 0.3 / 4.5),
     ([[3.0]], "shape", np.inf),
     ([[3.0, 0.0], [2.0, 0.0]], "shape", np.inf),
 ]
@@ -184,7 +184,7 @@ def test_ineligible_and_over_limit() -> None:
     limited = EXAMPLE.replace(max_tasks=[2, np.inf])
     worst, where = feasibility(limited, np.array([[2.2], [1.0]]))
     assert worst == pytest.approx(0.1)
-    assert "user 'user1' above its task limit" in where
+    assert "largest for user 'user1', above its task limit" in where
     nothing = EXAMPLE.replace(max_tasks=[0, np.inf])
     assert feasibility(nothing, np.array([[1e-6], [1.0]]))[0] > 1
     assert feasibility(nothing, np.array([[0.0], [1.0]])) == (0.0, "feasible")
@@ -395,6 +395,14 @@ def test_rises_by_hand() -> None:
     # Idle alone: min over r of 1/2 and 1.0 = 0.5. So A is owed 0.5; B: idle 1/(3*2), and nobody above.
     assert found.optimality == pytest.approx(0.5)
     assert "user1" in found.worst
+
+
+def test_a_level_that_is_none_is_that_of_its_lowest_user() -> None:
+    """Levels that count as one differ: nobody can rise, and by so much the lowest is below the others."""
+    apart = Cluster([[1 + 5e-8, 0], [0, 1]], np.eye(2))
+    found = get("task-maxmin").certify(apart, np.diag([1 + 5e-8, 1]))[0]
+    assert found.optimality == pytest.approx(5e-8, rel=1e-6)
+    assert "user2" in found.worst
 
 
 def test_units_do_not_matter_to_a_judge() -> None:

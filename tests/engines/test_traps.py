@@ -412,6 +412,25 @@ def test_a_solver_by_another_name() -> None:
         get("drf").solve(EXAMPLE, engine="native", solver="HIGHS")
     with pytest.raises(DataError, match="HiGHS solves linear programs only; choose CLARABEL or SCS"):
         get("ceei").solve(EXAMPLE, solver="highs")
+    nobody = EXAMPLE.replace(max_tasks=0)  # no solver is called, so none could complain
+    for name in ("drf", "alphapf-vds", "ps-dsf"):
+        for wrong in ("gurobi", 3):
+            with pytest.raises(DataError, match=r"is not one of CLARABEL, HIGHS, SCS"):
+                get(name).solve(nobody, solver=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0, np.inf])
+def test_a_solver_for_the_game_means_its_declarative_engine(alpha: float) -> None:
+    """As for the global mechanisms: it is used or refused, never ignored."""
+    from fairopt.errors import DataError
+
+    game = get("alphapf-vds", alpha=alpha)
+    found = game.solve(EXAMPLE, solver="clarabel")
+    assert found.stats.engine == "declarative"
+    assert found.stats.solver == "CLARABEL"
+    for engine in game.engines(game.criterion(EXAMPLE))[:-1]:
+        with pytest.raises(DataError, match=rf"the {engine} engine of .* takes no solver; .*engine='declarative'"):
+            game.solve(EXAMPLE, engine=engine, solver="CLARABEL")
 
 
 def test_all_solvers_failing_is_a_solver_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,6 +81,22 @@ def test_accepts_an_iterator() -> None:
 def test_nothing_to_do() -> None:
     with pytest.raises(DataError, match="give at least one"):
         fo.alpha_path(cluster(), [])
+
+
+@pytest.mark.parametrize(
+    ("alphas", "mechanism", "message"),
+    [
+        (2, fo.AlphaPFVDS, r"alphas is 2; give a list of them, such as alpha_path\(cluster, \[1, 3\]\)"),
+        ([1, "x"], fo.AlphaPFVDS, r"alpha is 'x', of type str; it must be a number from 0"),
+        ([1, -2], fo.AlphaPFVDS, r"alpha is -2; it must be a number from 0"),
+        ([1, 2], fo.DRF, "DRF has no parameter alpha to follow; AlphaPFVDS and AlphaFair have one"),
+        ([1, 2], fo.AlphaFair(), r"mechanism is one alpha-fair\(alpha=2\); give the class, mechanism=AlphaFair"),
+        ([1, 2], "alpha-fair", "mechanism is 'alpha-fair'; it must be a class of mechanisms"),
+    ],
+)
+def test_what_cannot_be_followed(alphas: Any, mechanism: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        fo.alpha_path(cluster(), alphas, mechanism=mechanism)
 
 
 def test_out_of_reach() -> None:

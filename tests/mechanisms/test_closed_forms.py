@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -373,6 +375,40 @@ def test_bad_parameters() -> None:
             get("drf").solve(EXAMPLE, tol=tol)
     with pytest.raises(DataError, match="no engine 'warp'; it has native, declarative"):
         get("drf").solve(EXAMPLE, engine="warp")
+    with pytest.raises(DataError, match="start is of type int; it must be an allocation that solve returned, or None"):
+        get("drf").solve(EXAMPLE, start=3)  # type: ignore[arg-type]
+
+
+def test_servers_that_do_not_influence_each_other_cannot_respond() -> None:
+    """alpha = 0 is a linear program per server: asking for best responses must not be answered by something else."""
+    with pytest.raises(
+        DataError, match=r"alphaPF-VDS\(alpha=0\) has no engine 'best-response'; it has equilibrium, decl"
+    ):
+        get("alphapf-vds", alpha=0).solve(EXAMPLE, engine="best-response")
+    assert get("alphapf-vds", alpha=0.01).solve(EXAMPLE, engine="best-response").stats.engine == "best-response"
+    assert get("alphapf-vds", alpha=0).solve(EXAMPLE).tol == 1e-6
+
+
+@pytest.mark.parametrize("two", [2, np.int64(2), np.int8(2), np.float32(2), np.float64(2), Fraction(2)])
+@pytest.mark.parametrize(("name", "parameter"), [("alpha-fair", "alpha"), ("alphapf-vds", "alpha"), ("fds", "beta")])
+def test_every_kind_of_number_is_a_parameter(name: str, parameter: str, two: float) -> None:
+    mechanism = get(name, **{parameter: two})
+    assert type(getattr(mechanism, parameter)) is float  # or a solver would count in single precision
+    assert mechanism == get(name, **{parameter: 2.0})
+    assert str(mechanism) == str(get(name, **{parameter: 2.0}))
+    found, plain = mechanism.solve(EXAMPLE), get(name, **{parameter: 2.0}).solve(EXAMPLE)
+    np.testing.assert_array_equal(found.tasks, plain.tasks)
+    assert mechanism.solve(EXAMPLE, tol=np.float32(1e-3)).tol == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(True), "2", None, [2.0], 2j])
+@pytest.mark.parametrize(("name", "parameter"), [("alpha-fair", "alpha"), ("alphapf-vds", "alpha"), ("fds", "beta")])
+def test_what_is_no_number_is_refused(name: str, parameter: str, value: object) -> None:
+    with pytest.raises(DataError, match=rf"{parameter} is .*; it must be a .*number"):
+        get(name, **{parameter: value})
+    if value is not None:
+        with pytest.raises(DataError, match=r"tol is .*; it must be a number > 0"):
+            get("drf").solve(EXAMPLE, tol=value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["ceei", "alpha-fair", "asset-fairness", "utilitarian"])

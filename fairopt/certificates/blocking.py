@@ -1,0 +1,162 @@
+"""Bottlenecks of lexicographic max-min: the used-up (server, resource) that holds each user, or its task limit.
+
+On one server user n is held by a resource that it needs, of which almost nothing is idle or with users above it
+(`bottleneck`). Over several servers prices prove who is held (`leximin.proved`): n's bottleneck is, at the prices that
+prove most for n, the resource with the largest part in what n pays for a task on its cheapest server (where it runs
+most tasks, of several). That part is at least 1/M of M resources, so by the inequality of `proved` what is idle of the
+bottleneck is at most M times the bound on n's rise, in units of what n's tasks need of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import polytope as polytopes
+from ..cluster import Cluster
+from ..criteria import Criterion
+from ..errors import DataError, SolverError
+from ..polytope import Polytope
+from ..split import Split
+from .bottleneck import rises
+from .leximin import SAME_LEVEL, by_level, proved, rise_and_prices
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: Servers whose prices for a task differ by no more than this are equally cheap.
+_AS_CHEAP = 1e-6
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """What holds whom, all (users,).
+
+    Attributes
+    ----------
+    level : `sigma_n / phi_n`
+    bound : the largest relative rise in tasks that the certificate leaves open
+    held_by : `capacity`, `task limit`, `nowhere to run`, or `unproved` where the bound misses the tolerance
+    server, resource : indices, -1 unless held by `capacity`
+    """
+
+    level: Array
+    bound: Array
+    held_by: NDArray[np.str_]
+    server: Index
+    resource: Index
+
+
+def blocking(
+    cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None, tol: float
+) -> Blocking:
+    """What holds the users of a feasible lexicographic max-min allocation, with proofs to `tol`.
+
+    `prices` (levels, servers, resources) are a hint; users whom they do not hold are asked about in the judge's linear
+    programs. Merged servers are saturated together: the first one stands for them.
+
+    Raises
+    ------
+    DataError
+        The criterion is not lexicographic max-min over a pool or servers, or somebody who could run tasks has none.
+    SolverError
+        There are no prices, and too many pairs for linear programs.
+    """
+    if not (np.isinf(criterion.alpha) and criterion.scope in ("pool", "servers")):
+        raise DataError(
+            f"alpha is {criterion.alpha:g} and the scope {criterion.scope!r} here: only lexicographic max-min over a "
+            "pool or over servers holds each user at one level; ask an allocation of DRF, DRFH, TSF, AssetFairness, "
+            "TaskMaxMin, CMMF, MQDRF, MaxMin or AlphaFair(inf)"
+        )
+    split = tasks if isinstance(tasks, Split) else Split.from_table(cluster.merge(users=False), tasks)
+    first = np.unique(split.merging.server_of, return_index=True)[1]
+    limits = criterion.limits(cluster)
+    polytope = Polytope(split.merging.cluster, limits)
+    users, totals = polytope.users, split.user_tasks
+    if not (totals[users] > 0).all():
+        n = users[int(np.argmin(totals[users]))]
+        raise DataError(f"user {cluster.users[n]!r} runs nothing, although it could: this is no max-min allocation")
+    count = len(cluster.users)
+    held_by = np.where(limits > 0, "nowhere to run", "task limit")
+    level, bound = np.zeros(count), np.zeros(count)
+    server, resource = np.full(count, -1), np.full(count, -1)
+    if len(users):
+        own, x = criterion.restrict(users), totals[users]
+        level[users] = own.levels(x)
+        to_limit = np.maximum(polytope.limit / x - 1, 0.0)
+        if polytope.cluster.shape[1] == 1:
+            rise, at, what = _on_one_server(polytope, x, level[users], tol)
+        else:
+            hint = None if prices is None else prices.reshape(-1, *cluster.capacity.shape)[:, first]
+            rise, at, what = _by_prices(polytope, split.merged, level[users], to_limit > SAME_LEVEL, hint, tol)
+        limited = (to_limit <= SAME_LEVEL) | ((to_limit <= tol) & (to_limit < rise))
+        by_capacity = ~limited & (rise <= tol)
+        bound[users] = np.minimum(rise, to_limit)
+        held_by[users] = np.where(limited, "task limit", np.where(by_capacity, "capacity", "unproved"))
+        server[users[by_capacity]], resource[users[by_capacity]] = first[at[by_capacity]], what[by_capacity]
+    return Blocking(level, bound, held_by, server, resource)
+
+
+def _on_one_server(polytope: Polytope, x: Array, level: Array, tol: float) -> tuple[Array, Index, Index]:
+    """The rise of every user, limits aside, the only server, and the resource that holds it."""
+    demand, capacity = polytope.cluster.demand[polytope.users], polytope.cluster.capacity[0]
+    rise = rises(demand, capacity, x, level, x, np.full(len(x), np.inf))
+    use = x[:, None] * demand
+    order = np.argsort(level, kind="stable")
+    above = np.vstack([use[order][::-1].cumsum(axis=0)[::-1], np.zeros(len(capacity))])
+    # Levels closer than the rise count as equal at its price.
+    rank = np.searchsorted(level[order], level * (1 + np.minimum(rise, tol) + 1e-15), side="right")
+    room = np.maximum(capacity - above[0], 0.0) + above[rank]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(use > 0, room / use, np.inf)
+        part = np.where(room <= np.maximum(room.min(axis=1), tol)[:, None], use / capacity, -1.0)
+    return rise, np.zeros(len(x), dtype=np.intp), part.argmax(axis=1)
+
+
+def _by_prices(
+    polytope: Polytope, tasks: Array, level: Array, free: NDArray[np.bool_], prices: Array | None, tol: float
+) -> tuple[Array, Index, Index]:
+    """What prices prove of the rise of every user, and the server and resource that weigh most in the proof.
+
+    Who is `free` of its limit, and not held by the given prices, is asked about in a linear program.
+    """
+    groups = by_level(level)
+    sets = [] if prices is None else list(prices)
+    rise, which = proved(polytope, tasks, groups, np.array(sets)) if sets else _nothing(len(level))
+    if len(polytope.gamma) > polytopes.LARGE and not sets:
+        raise SolverError(
+            "no prices came with this allocation, and it is too large to look for some: engine='native' gives them"
+        )
+    x = polytope.tasks @ polytope.fractions(tasks)
+    for group in groups if len(polytope.gamma) <= polytopes.LARGE else []:
+        hungry = group[free[group] & (rise[group] > tol)]
+        if len(hungry):
+            most, rows = rise_and_prices(polytope, x, np.flatnonzero(level <= level[group].max()), hungry)
+            if rows is not None:
+                sets.append(polytope.unit_prices(rows))
+                better = hungry[most < rise[hungry]]
+                rise[better], which[better] = most, len(sets) - 1
+    server, resource = np.full(len(level), -1), np.full(len(level), -1)
+    for s in np.unique(which[which >= 0]):
+        dearest = _dearest(polytope, tasks, polytope.row_prices(np.maximum(sets[s], 0.0)))
+        mine = np.flatnonzero(which == s)
+        server[mine], resource[mine] = dearest[0][mine], dearest[1][mine]
+    return rise, server, resource
+
+
+def _nothing(users: int) -> tuple[Array, Index]:
+    return np.full(users, np.inf), np.full(users, -1)
+
+
+def _dearest(polytope: Polytope, tasks: Array, rows: Array) -> tuple[Index, Index]:
+    """Of every user, its cheapest server and the resource that costs it most there, at prices of whole capacities."""
+    start = np.searchsorted(polytope.pair_user, np.arange(len(polytope.users)))
+    cost = polytope.price_per_task(rows)
+    cheap = cost <= np.minimum.reduceat(cost, start)[polytope.pair_user] * (1 + _AS_CHEAP)
+    mine = np.where(cheap, tasks[polytope.users[polytope.pair_user], polytope.pair_server], -1.0)
+    most = np.flatnonzero(mine == np.maximum.reduceat(mine, start)[polytope.pair_user])
+    pair = most[np.unique(polytope.pair_user[most], return_index=True)[1]]
+    server = polytope.pair_server[pair]
+    return server, (polytope.by_server(rows)[server] * polytope.pair_use[pair]).argmax(axis=1)

@@ -1,0 +1,179 @@
+"""Bottlenecks of max-min allocations: used up, needed, and used by nobody above; limits; what has no bottleneck."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import drawn
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairopt import polytope
+from fairopt.allocation import Allocation
+from fairopt.cluster import Cluster
+from fairopt.errors import DataError, SolverError
+from fairopt.mechanisms import Mechanism, get
+
+EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
+LEXICOGRAPHIC = [
+    get("drf"),
+    get("drfh"),
+    get("tsf"),
+    get("task-maxmin"),
+    get("asset-fairness"),
+    get("asset-fairness", scope="servers"),
+    get("alpha-fair", alpha=np.inf),
+]
+
+
+def check(found: Allocation, tol: float = 1e-6) -> pd.DataFrame:
+    """Every named bottleneck is one by the words of its definition, without prices."""
+    frame, cluster = found.bottlenecks(), found.cluster
+    assert list(frame.index) == list(cluster.users)
+    np.testing.assert_array_equal(frame["tasks"], found.user_tasks)
+    limits = found.criterion.limits(cluster)
+    for n, row in enumerate(frame.itertuples()):
+        if row.held_by == "nowhere to run":
+            assert not cluster.usable[n].any()
+            assert row.tasks == row.level == row.bound == 0
+        elif row.held_by == "task limit":
+            assert row.tasks == pytest.approx(limits[n], rel=2 * tol)
+        else:
+            assert row.held_by == "capacity", row
+            assert row.bound <= tol
+            assert row.level == pytest.approx(found.criterion.restrict(np.array([n])).levels(np.array([row.tasks]))[0])
+            i, r = cluster.servers.index(row.server), cluster.resources.index(row.resource)
+            assert cluster.usable[n, i]
+            assert cluster.demand[n, r] > 0
+            need = row.tasks * cluster.demand[n, r]
+            use = found.tasks[:, i] * cluster.demand[:, r]
+            levels = frame["level"].to_numpy()
+            above = (use * (levels > row.level * (1 + 2 * tol))).sum()
+            room = max(cluster.capacity[i, r] - use.sum(), 0.0) + above
+            assert room <= 2 * len(cluster.resources) * tol * need + 1e-12 * cluster.capacity[i, r], row
+        missing = row.held_by != "capacity"
+        assert pd.isna(row.server) == pd.isna(row.resource) == missing
+    return frame
+
+
+# -- by hand -------------------------------------------------------------------------------------
+
+
+def test_drf_example_is_short_of_cpu() -> None:
+    frame = check(get("drf").solve(EXAMPLE))
+    assert frame["resource"].tolist() == ["cpu", "cpu"]
+    assert frame["server"].tolist() == ["server1", "server1"]
+    np.testing.assert_allclose(frame["level"], 2 / 3)
+    assert (frame["bound"] <= 1e-12).all()
+
+
+@pytest.mark.parametrize("engine", ["native", "declarative"])
+def test_levels_have_bottlenecks_of_their_own(engine: str) -> None:
+    """Two users share the RAM of the first server, the third has that of the second; the last has what it wants."""
+    shared = Cluster(
+        [[12, 4, 75], [8, 16, 0]],
+        [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0], [1, 0, 0]],
+        resources=["cpu", "ram", "net"],
+        max_tasks=[np.inf, np.inf, np.inf, 0.5, 0],
+        users=["a", "b", "c", "few", "none"],
+    )
+    frame = check(get("drfh").solve(shared, engine=engine))
+    assert frame.loc[["a", "b"], "server"].tolist() == ["server1"] * 2
+    assert frame.loc["c", "server"] == "server2"
+    assert (frame.loc[["a", "b", "c"], "resource"] == "ram").all()
+    assert (frame.loc[["few", "none"], "held_by"] == "task limit").all()
+
+
+def test_a_cap_of_the_mechanism_is_a_limit() -> None:
+    frame = check(get("mqdrf", shares=(0.5, 0.1), sizes=(1, 1), levels=(1, 2)).solve(EXAMPLE))
+    assert frame["held_by"].tolist() == ["task limit", "task limit"]
+
+
+def test_of_several_resources_the_one_needed_most() -> None:
+    both_full = Cluster([[2, 2, 9]], [[1, 2, 1], [1, 0, 1]], resources=["cpu", "ram", "net"])
+    frame = check(get("task-maxmin").solve(both_full))
+    assert frame["resource"].tolist() == ["ram", "cpu"]  # CPU is used up as well, of which the first needs half
+
+
+def test_merged_servers_and_users() -> None:
+    twins = Cluster([[4, 2], [1, 6], [2, 1], [4, 2]], [[1, 1], [2, 2], [1, 4], [0, 1]], servers=["a", "b", "c", "d"])
+    for name in ("drfh", "tsf", "task-maxmin"):
+        frame = check(get(name).solve(twins))
+        assert set(frame["server"]) <= {"a", "b"}  # a, c and d act as one
+    alike = Cluster([[4, 2], [8, 4]], [[1, 1], [2, 2]])
+    frame = check(get("drfh").solve(alike))  # they all act as one: no prices are needed
+    assert frame[["server", "resource"]].to_numpy().tolist() == [["server1", "resource2"]] * 2
+
+
+# -- by the hundred ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("style", ["nice", "plain"])
+@pytest.mark.parametrize("mechanism", LEXICOGRAPHIC, ids=str)
+def test_every_named_bottleneck_is_one(mechanism: Mechanism, style: str) -> None:
+    seen: dict[str, int] = {}
+    for seed in range(60):
+        found = mechanism.solve(drawn.cluster(seed, style))
+        frame = check(found)
+        for kind in frame["held_by"]:
+            seen[kind] = seen.get(kind, 0) + 1
+        assert frame["bound"].max() <= max(found.certificate.optimality, 2e-7), f"seed {seed}"
+    assert min(seen[kind] for kind in ("capacity", "task limit", "nowhere to run")) >= 5, seen
+
+
+@pytest.mark.parametrize("name", ["drf", "drfh"])
+def test_numbers_of_eight_decades(name: str) -> None:
+    """Of what the mechanism can solve at all."""
+    checked = 0
+    for seed in range(40):
+        found = get(name).solve(drawn.cluster(seed, "wide"), throw=False)
+        if not found.flagged:
+            check(found)
+            checked += 1
+    assert checked > 35
+
+
+def test_prices_are_found_where_none_came() -> None:
+    """The declarative engine hands over no prices: the judge's linear programs find those that name bottlenecks."""
+    several = 0
+    for seed in range(25):
+        found = get("drfh").solve(drawn.cluster(seed, "plain"), engine="declarative")
+        check(found)
+        several += len(found.cluster.servers) > 1
+    assert several > 10
+
+
+# -- what has none -------------------------------------------------------------------------------
+
+
+def test_who_could_rise_has_no_bottleneck() -> None:
+    cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
+    for name in ("drf", "drfh"):
+        found = get(name).solve(cluster)
+        less = replace(found, tasks=found.tasks * np.array([[0.5], [1], [1]]))
+        frame = less.bottlenecks()
+        assert frame.loc["user1", "held_by"] == "unproved"
+        assert frame.loc["user1", "bound"] > 0.1
+        assert pd.isna(frame.loc["user1", "server"])
+        nothing = replace(found, tasks=found.tasks * np.array([[0], [1], [1]]))
+        with pytest.raises(DataError, match="user 'user1' runs nothing, although it could"):
+            nothing.bottlenecks()
+
+
+@pytest.mark.parametrize(
+    "name", ["ceei", "utilitarian", "bottleneck-fairness", "alphapf-vds", "ps-dsf", "per-server-drf", "fds"]
+)
+def test_only_lexicographic_max_min_has_them(name: str) -> None:
+    found = get(name).solve(EXAMPLE)
+    with pytest.raises(DataError, match=r"only lexicographic max-min .* ask an allocation of DRF, DRFH, TSF"):
+        found.bottlenecks()
+
+
+def test_too_large_without_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
+    native, declared = get("drfh").solve(cluster), get("drfh").solve(cluster, engine="declarative")
+    monkeypatch.setattr(polytope, "LARGE", 3)
+    check(native)
+    with pytest.raises(SolverError, match="too large to look for some: engine='native' gives them"):
+        declared.bottlenecks()
