@@ -7,7 +7,7 @@ round yields the number of messages so far (one server's column of x, sent to on
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,6 @@ from .sweeps import State, Sweeps
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Respond = Callable[[int, State, float], None]
 
 
 @dataclass(frozen=True)
