@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import DataError
 
-#: Below this the log of a level price, a log of prices over alpha, leaves too few digits to tasks.
-SMALLEST_ALPHA = 1e-9
+#: Tasks are exponentials of logs of prices over alpha: rounding leaves them an error of this over alpha. Beyond some
+#: alpha it is not what bounds a tolerance.
+_ROUNDING, _PLAIN = 1e-15, 1e-3
 
 
 def number(value: Any, what: str, rule: str) -> float:
@@ -21,16 +22,17 @@ def number(value: Any, what: str, rule: str) -> float:
     return float(value)
 
 
-def alpha_of(value: Any) -> float:
-    """alpha > 0, perhaps infinite."""
+def alpha_of(value: Any, tol: float) -> float:
+    """alpha > 0, perhaps infinite, and not so small that rounding alone misses the tolerance."""
     rule = "a number > 0, perhaps infinite. For alpha = 0 use AlphaPFVDS(0)"
     alpha = number(value, "alpha", rule)
     if not alpha > 0:
         raise DataError(f"alpha is {alpha:g}; it must be {rule}")
-    if alpha < SMALLEST_ALPHA:
+    least = min(_ROUNDING / tol, _PLAIN)
+    if alpha < least:
         raise DataError(
-            f"alpha is {alpha:g}; below {SMALLEST_ALPHA:g} doubles cannot tell what a server would do. "
-            "For alpha = 0 use AlphaPFVDS(0)"
+            f"alpha is {alpha:g}; for tol={tol:g} it must be at least {least:g}, as rounding errors of tasks grow like "
+            f"{_ROUNDING:g}/alpha. Relax tol, or use AlphaPFVDS(0) for alpha = 0"
         )
     return alpha
 

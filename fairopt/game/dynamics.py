@@ -33,6 +33,8 @@ Array = NDArray[np.float64]
 #: How far servers move towards their response by default; the other orders: see `damping`.
 _DAMPING = {"cyclic": 1.0, "random": 1.0, "over-relaxed": 1.4}
 
+_LARGER = "take a larger one, or AlphaPFVDS(0) for alpha = 0"
+
 
 def best_response(
     cluster: Cluster,
@@ -89,7 +91,8 @@ def best_response(
     Convergence is observed, not proved: cyclic and random orders were never seen to fail for finite alpha, but can take
     thousands of rounds (docs/game.md has numbers). Source: PF section 5.2.
     """
-    alpha, damping, tol = alpha_of(alpha), damping_of(damping), tolerance_of(tol)
+    tol, damping = tolerance_of(tol), damping_of(damping)
+    alpha = alpha_of(alpha, tol)
     max_rounds, rng = rounds_of(max_rounds), generator_of(rng)
     order = choice_of(order, "order", tuple(ORDERS))
     server_solver = choice_of(server_solver, "server_solver", ("native", "cvxpy"))
@@ -122,6 +125,12 @@ def best_response(
                     reason = f"no response would change anything by more than tol={tol:g}"
                     break
                 wanted /= 2  # the judge, who decides, measures a little otherwise
+            if row["residual"] <= tol and not state.total.all():
+                n = int(polytope.users[int(state.total.argmin())])
+                reason = (
+                    f"user {cluster.users[n]!r} has fewer tasks than doubles can hold, as alpha is so small: {_LARGER}"
+                )
+                break
     except KeyboardInterrupt:
         reason = "interrupted: hand this allocation back as start to go on"
         throw = False
