@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,14 @@ class Stats:
     def total(self) -> float:
         """Seconds in all."""
         return self.build + self.compile + self.solve + self.certify
+
+
+def idle(users: Sequence[str]) -> tuple[str, ...]:
+    """The note about users who can run nowhere, if there are any."""
+    if not users:
+        return ()
+    shown = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
+    return (f"can run nowhere, so gets 0 tasks: {shown}",)
 
 
 @deferrable("tasks")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .dynamics import best_response
-    from .orders import Network
+    from .network import Network
     from .trace import Trace
     from .uniqueness import multi_start
 
-_HOME = {"best_response": "dynamics", "multi_start": "uniqueness", "Network": "orders", "Trace": "trace"}
+_HOME = {"best_response": "dynamics", "multi_start": "uniqueness", "Network": "network", "Trace": "trace"}
 __all__ = ["Network", "Trace", "best_response", "multi_start"]
 
 

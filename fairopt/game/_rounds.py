@@ -53,6 +53,7 @@ def play(server, first, pairs, user, alpha, gain, per_task, use, limit, relax, t
 @_compile
 def sweep(order, first, pairs, user, alpha, gain, per_task, use, limit, relax, tasks, total, q):  # type: ignore[no-untyped-def]
     """Gauss-Seidel: servers respond one after the other; returns the largest relative change asked for."""
+    add_up(pairs, user, tasks, total)
     change = 0.0
     for i in order:
         change = max(
@@ -71,7 +72,13 @@ def at_once(first, pairs, user, alpha, gain, per_task, use, limit, relax, tasks,
     for i in range(len(first) - 1):
         own[:] = seen
         change = max(change, play(i, first, pairs, user, alpha, gain, per_task, use, limit, relax, tasks, own, q))
+    add_up(pairs, user, tasks, total)
+    return change
+
+
+@_compile
+def add_up(pairs, user, tasks, total):  # type: ignore[no-untyped-def]
+    """Totals from tasks: what is left of rounding as servers add and subtract may be more than a user has."""
     total[:] = 0.0
     for k in range(len(tasks)):
         total[user[k]] += tasks[pairs[k]]
-    return change

@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 
 from ..criteria import Criterion
 from ..engines.program import Formulation, Leximin, Program, alpha_fair
+from ..errors import SolverError
 from .equations import Equations
 from .server_problem import ServerProblem
 from .sweeps import State, Sweeps
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+#: An answer that is more wrong than this, in tasks, is none: an honest tolerance of the declared problems.
+_TRUSTED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -54,9 +58,16 @@ class CvxpySweeps(Sweeps):
         size = method.largest[user]
         elsewhere = np.maximum(state.total[user] - state.tasks[mine], 0.0)
         share = state.total[user] * size / polytope.gamma[mine]
-        fractions, prices = self.problems[server].respond(elsewhere * size, share)
-        self.problems[server].runs.clear()
-        answer = fractions * method.gamma[mine]
+        problem = self.problems[server]
+        found = problem.best(elsewhere * size, share)
+        problem.runs.clear()
+        if not found.wrong <= _TRUSTED:
+            raise SolverError(
+                f"CVXPY's best answer to the problem of server {polytope.cluster.servers[server]!r} for alpha="
+                f"{self.alpha:g} is wrong by {found.wrong:.1e} of somebody's tasks, above {_TRUSTED:g}: use "
+                "server_solver='native', or bring weights and demands closer together"
+            )
+        answer = found.fraction * method.gamma[mine]
         whole = np.maximum(elsewhere + answer, state.total[user])
         change = float((np.abs(answer - state.tasks[mine]) / whole).max())
         room = np.maximum(method.limit[user] - elsewhere, 0.0)
@@ -65,25 +76,10 @@ class CvxpySweeps(Sweeps):
         state.tasks[mine] = moved
         state.total[user] = elsewhere + moved
         if math.isfinite(self.alpha):
-            with np.errstate(divide="ignore"):
-                rows = np.flatnonzero(polytope.row_server == server)
-                log_price = np.log(np.where(prices > 1e-9 * prices.max(), prices, 0.0)) / self.alpha
-                state.log_price[server] = -np.inf
-                state.log_price[server, polytope.row_resource[rows]] = log_price
-            self._level(state, server, mine, user, elsewhere + answer, answer)
+            rows = polytope.row_server == server
+            state.log_price[server] = -np.inf
+            state.log_price[server, polytope.row_resource[rows]] = found.log_price / self.alpha
         return change
-
-    def _level(self, state: State, server: int, mine: Index, user: Index, total: Array, answer: Array) -> None:
-        """Solvers have prices on a scale of their own: bring them to the level form."""
-        method = self.method
-        used = method.use[mine]
-        with np.errstate(divide="ignore"):
-            log_cost = np.log(used @ np.exp(self.alpha * (state.log_price[server] - state.log_price[server].max())))
-        log_norm = log_cost / self.alpha + state.log_price[server].max()
-        known = np.isfinite(log_norm) & (answer > 1e-6 * total)
-        if known.any():
-            off = method.log_gain[mine] - log_norm - np.log(total)
-            state.log_price[server] += np.average(off[known], weights=(answer / total)[known])
 
     def _formulate(self, program: Program) -> Formulation:
         if math.isinf(self.alpha):

@@ -7,47 +7,16 @@ round yields the number of messages so far (one server's column of x, sent to on
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
+from .network import Network
 from .sweeps import State, Sweeps
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Respond = Callable[[int, State, float], None]
-
-
-@dataclass(frozen=True)
-class Network:
-    """What happens to messages and servers in the asynchronous game (PF section 5.2). Times are in rounds.
-
-    Parameters
-    ----------
-    loss : probability that a message never arrives
-    delay : messages take a uniformly random time up to this
-    outages : (server, first round, last round) in which a server stands still: it keeps serving what it serves
-    drift : spread (log-normal) of the servers' clocks around one response per round
-    """
-
-    loss: float = 0.0
-    delay: float = 0.0
-    outages: tuple[tuple[int, float, float], ...] = ()
-    drift: float = 0.2
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.loss < 1 and self.delay >= 0 and self.drift >= 0):
-            raise DataError(
-                f"network with loss {self.loss}, delay {self.delay}, drift {self.drift}: give a loss in [0, 1) and a "
-                "delay and a drift >= 0"
-            )
-
-    def out(self, server: int, time: float) -> bool:
-        """Whether the server stands still."""
-        return any(server == i and first <= time <= last for i, first, last in self.outages)
 
 
 def cyclic(sweeps: Sweeps, state: State, rng: np.random.Generator, damping: float, network: Network) -> Iterator[int]:

@@ -15,6 +15,9 @@ from .interior import Found
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+#: The log of a price, alpha times that of a level price, that is as good as none.
+_FREE = -1e6
+
 
 @dataclass
 class State:
@@ -73,7 +76,7 @@ class Sweeps:
     def found(self, state: State, steps: int) -> Found:
         """The state as a point, with the prices at which the servers last responded (alpha finite)."""
         method = self.method
-        log_price = np.where(method.row, np.maximum(state.log_price, -1e6), 0.0)
+        log_price = np.where(method.row, np.maximum(state.log_price, _FREE / min(self.alpha, 1.0)), 0.0)
         point = Point(state.tasks.copy(), np.ones(0), log_price, np.log(state.total), np.zeros(0), 0.0, method.power)
         true, share, _ = method.priced(point, self.alpha)
         total = method.totals(point.log_level, 0.0)[0]

@@ -22,10 +22,12 @@ class Trace:
         `exploitability`: as certificates define it, at the prices that servers last announced; `utilization`: used
         part of all capacity, averaged over resources; `seconds` and `messages` so far.
     reason : why it stopped, and what to change
+    order : in which servers responded
     """
 
     frame: pd.DataFrame
     reason: str
+    order: str = "cyclic"
 
     @property
     def rounds(self) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import _validate, polytope
 from .._deferred import deferred
-from ..allocation import Allocation, Stats
+from ..allocation import Allocation, Stats, idle
 from ..certificates import Certificate, judge
 from ..cluster import Cluster
 from ..criteria import Criterion
@@ -273,11 +273,7 @@ def _plain(value: object) -> str:
 
 def _idle(merging: Merging) -> tuple[str, ...]:
     somewhere = np.asarray(merging.cluster.usable.any(axis=1))[merging.user_of]
-    nowhere = [merging.original.users[n] for n in np.flatnonzero(~somewhere)]
-    if not nowhere:
-        return ()
-    shown = ", ".join(nowhere[:5]) + (f" and {len(nowhere) - 5} more" if len(nowhere) > 5 else "")
-    return (f"can run nowhere, so gets 0 tasks: {shown}",)
+    return idle([merging.original.users[n] for n in np.flatnonzero(~somewhere)])
 
 
 def _stats(solution: Solution, certify: float) -> Stats:

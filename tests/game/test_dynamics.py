@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
-from fairopt.game import Network, Trace, best_response, dynamics, multi_start
+from fairopt.game import Network, Trace, _response, _rounds, best_response, dynamics, multi_start
 from fairopt.papers import instance
 
 Array = NDArray[np.float64]
@@ -90,7 +90,7 @@ def test_plot() -> None:
 
 @pytest.mark.parametrize("order", ["random", "asynchronous"])
 def test_deterministic_by_seed(order: str) -> None:
-    network = Network(loss=0.1, delay=2)
+    network = Network(loss=0.1, delay=2) if order == "asynchronous" else None
     runs = [
         best_response(cluster(1), 2.0, order=order, rng=seed, network=network, max_rounds=15, tol=1e-12, throw=False)
         for seed in (5, 5, 6)
@@ -160,16 +160,28 @@ def test_too_few_rounds() -> None:
     ("changes", "remedy"),
     [
         ({"alpha": 0}, r"use AlphaPFVDS\(0\)"),
-        ({"alpha": -1.0}, "must be > 0"),
-        ({"alpha": math.nan}, "must be > 0"),
+        ({"alpha": -1.0}, "must be a number > 0"),
+        ({"alpha": math.nan}, "must be a number > 0"),
+        ({"alpha": True}, "alpha is True; it must be a number > 0"),
+        ({"alpha": "2"}, "alpha is '2'; it must be a number > 0"),
         ({"order": "x"}, "choose one of them"),
+        ({"order": ["cyclic"]}, "choose one of them"),
+        ({"damping": "a"}, "damping is 'a'; it must be between 0"),
+        ({"damping": True}, "damping is True; it must be between 0"),
+        ({"tol": "small"}, "tol is 'small'; it must be a number > 0"),
+        ({"max_rounds": 2.5}, "max_rounds is 2.5; it must be a whole number"),
+        ({"max_rounds": True}, "max_rounds is True; it must be a whole number"),
+        ({"rng": "x"}, "rng is 'x'; it must be a seed"),
+        ({"network": 3}, r"network is 3; it must be a fairopt.game.Network"),
+        ({"network": Network()}, r"order 'cyclic': leave it out, or choose order='asynchronous'"),
+        ({"start": "x"}, r"start is 'x'; it must be an allocation or tasks"),
         ({"damping": 0}, "must be between 0"),
         ({"damping": 2.5}, "must be between 0"),
         ({"damping": math.nan}, "must be between 0"),
         ({"tol": 0}, "must be a number > 0"),
         ({"tol": math.inf}, "must be a number > 0"),
         ({"max_rounds": 0}, "at least 1"),
-        ({"server_solver": "magic"}, "choose 'native' or 'cvxpy'"),
+        ({"server_solver": "magic"}, "not one of native, cvxpy; choose one"),
         ({"start": np.ones((2, 2))}, r"shape \(5, 3\)"),
         ({"start": -np.ones((5, 3))}, r"tasks >= 0"),
         ({"start": np.full((5, 3), np.nan)}, r"tasks >= 0"),
@@ -184,6 +196,128 @@ def test_bad_input_says_what_to_do(changes: dict[str, Any], remedy: str) -> None
 def test_bad_network(changes: dict[str, float]) -> None:
     with pytest.raises(DataError, match=r"give a loss in \[0, 1\)"):
         Network(**changes)  # type: ignore[arg-type]
+
+
+OUTAGE = r"an outage is \(server, first round, last round\)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        ({"delay": math.inf}, "delay inf.*finite delay and drift"),
+        ({"drift": math.inf}, "drift inf.*finite delay and drift"),
+        ({"loss": "a"}, "loss of the network is 'a'"),
+        ({"delay": True}, "delay of the network is True"),
+        ({"outages": 3}, f"outages is 3.*{OUTAGE}"),
+        ({"outages": (0, 5, 30)}, f"outage 0 of the network: {OUTAGE}"),
+        ({"outages": ((0, 5),)}, f"outage .0, 5. of the network: {OUTAGE}"),
+        ({"outages": ((0.5, 5, 30),)}, "names no server"),
+        ({"outages": ((0, "a", 30),)}, "a round of outage .* is 'a'"),
+        ({"outages": ((0, 30, 5),)}, "ends before it begins"),
+    ],
+)
+def test_bad_network_says_what_to_do(changes: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(DataError, match=remedy):
+        Network(**changes)
+
+
+@pytest.mark.parametrize("server", [3, 9, -1, "server4", "Server1"])
+def test_an_outage_of_no_server(server: int | str) -> None:
+    network = Network(outages=((server, 0, 3),))
+    with pytest.raises(DataError, match=r"which the cluster has not.*server1, server2, server3.*from 0 to 2"):
+        best_response(cluster(0), 2.0, order="asynchronous", network=network)
+
+
+def test_outages_by_name() -> None:
+    servers: list[Any] = [1, np.int64(1), "server2"]
+    runs = [
+        best_response(
+            cluster(6), 2.0, order="asynchronous", network=Network(outages=((server, 0, math.inf),)),
+            start=np.zeros((5, 3)), max_rounds=3, throw=False, rng=0,
+        )
+        for server in servers
+    ]  # fmt: skip
+    for run in runs:
+        assert run.tasks[:, 1].sum() == 0
+        assert (run.tasks[:, 0] > 0).any()
+        np.testing.assert_array_equal(run.tasks, runs[0].tasks)
+
+
+def test_numbers_of_any_kind_are_compiled_once() -> None:
+    """An int for alpha or damping once had every loop compiled again."""
+    loops = [_rounds.sweep, _rounds.play, _rounds.at_once, _response.respond]
+    best_response(cluster(0), 2.0, damping=1.0)
+    before = [len(loop.signatures) for loop in loops]
+    given: dict[str, Any] = {"damping": 1, "tol": np.float32(1e-6), "max_rounds": np.int64(500)}
+    two: Any
+    for two in (2, np.int64(2), np.float32(2)):
+        assert best_response(cluster(0), two, **given).mechanism == "alphaPF-VDS(alpha=2)"
+    best_response(cluster(0), 2, **given | {"damping": np.float32(1)})
+    assert [len(loop.signatures) for loop in loops] == before
+
+
+def test_throw_and_flag_agree() -> None:
+    """Stopped anywhere, what is not flagged is not raised: the certificate decides both."""
+    flags = []
+    for alpha in (2.0, math.inf):
+        for rounds in range(1, 40):
+            found = best_response(cluster(0), alpha, tol=1e-4, max_rounds=rounds, throw=False)
+            flags.append(found.flagged)
+            assert found.trace is not None
+            if found.flagged:
+                assert "allow more" in found.trace.reason
+                with pytest.raises(NotConverged, match="exploitability"):
+                    best_response(cluster(0), alpha, tol=1e-4, max_rounds=rounds)
+            else:
+                assert "allow more" not in found.trace.reason
+                again = best_response(cluster(0), alpha, tol=1e-4, max_rounds=rounds)
+                np.testing.assert_array_equal(again.tasks, found.tasks)
+    assert {True, False} == set(flags)
+
+
+def test_what_ends_the_game_is_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the trace is content and the judge is not, the game goes on until both are."""
+    measured = dynamics._measured
+    content = dict.fromkeys(("residual", "exploitability"), 1e-12)
+    monkeypatch.setattr(dynamics, "_measured", lambda *given: measured(*given) | content)
+    found = best_response(cluster(0), 2.0)
+    assert not found.flagged
+    with pytest.raises(NotConverged, match="allow more"):
+        best_response(cluster(0), 2.0, max_rounds=2)
+
+
+def test_only_the_same_game_continues_a_trace() -> None:
+    shared = cluster(0)
+    start = best_response(shared, 2.0, max_rounds=4, throw=False)
+    again = best_response(cluster(0), 2, start=start, max_rounds=1, throw=False)
+    others = [
+        best_response(shared, 8.0, start=start, max_rounds=1, throw=False),
+        best_response(shared, 2.0, start=start, order="random", rng=0, max_rounds=1, throw=False),
+        best_response(cluster(1), 2.0, start=start, max_rounds=1, throw=False),
+    ]
+    assert again.trace is not None
+    assert again.trace.rounds == again.stats.rounds == 5
+    for other in others:
+        assert other.trace is not None
+        assert other.trace.rounds == other.stats.rounds == 1
+        assert other.trace.frame["messages"].iloc[0] == 6
+    fresh = best_response(shared, 8.0, start=start.tasks, max_rounds=1, throw=False)
+    np.testing.assert_array_equal(others[0].tasks, fresh.tasks)
+    with pytest.raises(DataError, match=r"shape \(5, 3\); it must be .* shape \(4, 3\)"):
+        best_response(cluster(0, 4), 2.0, start=start)
+
+
+def test_a_start_of_another_shape_where_nobody_can_run_anything() -> None:
+    with pytest.raises(DataError, match=r"shape \(1, 1\)"):
+        best_response(fo.Cluster([[1.0, 0.0]], [[1.0, 1.0]]), 2.0, start=np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("demand", [[[1.0, 1.0]], [[1.0, 1.0], [1.0, 0.0], [0.0, 2.0]]])
+def test_notes_name_those_who_can_run_nowhere(demand: list[list[float]]) -> None:
+    shared = fo.Cluster([[1.0, 0.0]], demand)
+    found = best_response(shared, 2.0)
+    assert found.notes == fo.AlphaPFVDS(2.0).solve(shared).notes
+    assert "user1" in found.notes[0]
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,3 +382,50 @@ def test_multi_start_tells_unique_from_not() -> None:
     assert smooth.attrs["user_tasks"].shape == (10, 3)
     with pytest.raises(DataError, match="at least 2"):
         multi_start(found_41, 2.0, 1, rng=0)
+
+
+# -- alpha next to 0 -----------------------------------------------------------------------------
+
+#: Servers whose linear programs (alpha = 0) leave nobody without tasks, and what these give.
+TINY = fo.Cluster(
+    [[12.0, 4.0, 75.0], [8.0, 16.0, 0.0]], [[1.0, 1.0, 5.0], [1.0, 1 / 3, 5.0], [0.25, 1.0, 0.0], [1.0, 0.5, 0.0]]
+)
+EFFICIENT = np.array([2, 6, 96 / 7, 32 / 7])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("alpha", [1e-2, 1e-4, 1e-5, 1e-7, 1e-9])
+def test_small_alpha(alpha: float) -> None:
+    found = best_response(TINY, alpha)
+    assert not found.flagged
+    assert found.trace is not None
+    assert found.trace.rounds <= 5
+    np.testing.assert_allclose(found.user_tasks, EFFICIENT, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("alpha", "tol"), [(9e-10, 1e-6), (1e-320, 1e-6), (1e-6, 1e-10), (1e-4, 1e-12)])
+def test_alpha_that_rounding_leaves_nothing_of(alpha: float, tol: float) -> None:
+    with pytest.raises(DataError, match=r"alpha is .*; for tol=.* it must be at least .*use AlphaPFVDS\(0\)"):
+        best_response(TINY, alpha, tol=tol)
+
+
+#: User 3 has `0.7^(1/alpha)` of the tasks of the others, who do with 0.4 of one of two resources.
+LOSER = fo.Cluster([[1.0, 1.0], [0.3, 0.3], [0.7, 0.7]], [[1.0, 0.4], [0.4, 1.0], [1.0, 1.0]])
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1e-3])
+def test_users_with_next_to_no_tasks(alpha: float) -> None:
+    """What rounding left of totals once kept such users from their tasks."""
+    found = best_response(LOSER, alpha)
+    least = 0.7 ** (1 / alpha)
+    np.testing.assert_allclose(found.user_tasks, 10 / 7 * np.array([1, 1, least]), rtol=max(1e-9, 2 * least))
+    assert found.certificate.passes(1e-9)
+
+
+def test_users_with_fewer_tasks_than_doubles_can_hold() -> None:
+    with pytest.raises(NotConverged, match=r"alpha=1e-05.*user 'user3' has fewer tasks than .*AlphaPFVDS\(0\)"):
+        best_response(LOSER, 1e-5)
+    found = best_response(LOSER, 1e-5, throw=False)
+    assert found.flagged
+    assert found.trace is not None
+    assert found.trace.rounds < 10

@@ -231,17 +231,6 @@ def seen_by_server_0(cluster: Cluster, criterion: Criterion, elsewhere: Array) -
     return polytope, Server(np.exp(method.log_gain[mine]), method.gamma[mine], method.use[mine], there, room)
 
 
-def utility(server: Server, alpha: float, tasks: Array) -> float:
-    """The server's utility as the level that it would be if it were everybody's; tasks a rounding error too many fit.
-
-    `U = sum w f(s / w)`, `s = total / gamma`, where `gain = w gamma`.
-    """
-    fit = tasks / max(1.0, float((tasks @ (server.use / server.gamma[:, None])).max()))
-    level = np.log((server.elsewhere + np.minimum(fit, server.room)) / server.gain)
-    weight = server.gain / server.gamma
-    return float(np.logaddexp.reduce((1 - alpha) * level + np.log(weight / weight.sum())) / (1 - alpha))
-
-
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_response_against_cvxpy(alpha: float) -> None:
     """The same problem, as it is declared."""
@@ -265,7 +254,4 @@ def test_response_against_cvxpy(alpha: float) -> None:
         problem = ServerProblem(polytope, criterion, 0, mechanism.formulate)
         there = elsewhere[polytope.users]
         fractions, _ = problem.respond(there, (there + 0.1) / cluster.gamma[polytope.users, 0])
-        if alpha <= 2 or np.isinf(alpha):
-            np.testing.assert_allclose(tasks / server.gamma, fractions, atol=2e-5)
-        else:  # the solver is less accurate than that: what it found must not be better
-            assert utility(server, alpha, tasks) >= utility(server, alpha, fractions * server.gamma) - 1e-7
+        np.testing.assert_allclose(tasks / server.gamma, fractions, atol=2e-5)

@@ -1,0 +1,140 @@
+"""Servers' problems as they are declared: right at every alpha, from every start, or refused."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt.errors import SolverError
+from fairopt.game import best_response, server_problem
+from fairopt.game.server_conditions import wrong
+from fairopt.game.server_problem import Response, ServerProblem
+from fairopt.mechanisms import get
+from fairopt.polytope import Polytope
+
+Array = NDArray[np.float64]
+
+#: The variant of PF's example with a third server and a fifth user, free and with limits that bind.
+FREE = fo.Cluster(
+    [[12.0, 4.0, 75.0], [8.0, 16.0, 0.0], [5.0, 5.0, 5.0]],
+    [[1.0, 1.0, 5.0], [1.0, 1 / 3, 0.0], [0.25, 1.0, 0.0], [1.0, 0.5, 0.0], [0.0, 1.0, 0.0]],
+)
+LIMITED = FREE.replace(max_tasks=[math.inf, 3, math.inf, math.inf, 2])
+
+
+def problem_of(cluster: fo.Cluster, alpha: float, server: int = 0) -> ServerProblem:
+    mechanism = get("alphapf-vds", alpha=alpha)
+    rule = mechanism.criterion(cluster)
+    return ServerProblem(Polytope(cluster, rule.limits(cluster)), rule, server, mechanism.formulate)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, 20.0, 64.0])
+@pytest.mark.parametrize("cluster", [FREE, LIMITED], ids=["free", "limited"])
+def test_an_equilibrium_stays_where_it_is(cluster: fo.Cluster, alpha: float) -> None:
+    """Users with far more than others cannot be seen beside these, nor beside those at their limit."""
+    native = best_response(cluster, alpha, tol=1e-10, max_rounds=5000)
+    declared = best_response(cluster, alpha, start=native.tasks, server_solver="cvxpy", max_rounds=3)
+    np.testing.assert_allclose(declared.user_tasks, native.user_tasks, rtol=1e-6)
+    assert declared.trace is not None
+    assert "no response would change" in declared.trace.reason
+    assert declared.trace.frame["exploitability"].iloc[-1] <= 1e-6
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_announced_prices_prove_an_equilibrium_with_limits(alpha: float) -> None:
+    """Prices were once fitted to users at their limit too, who pay less than they would."""
+    found = best_response(LIMITED, alpha, server_solver="cvxpy", tol=1e-4)
+    assert found.trace is not None
+    assert "no response would change" in found.trace.reason
+    native = best_response(LIMITED, alpha, tol=1e-4)  # the same start and order: with limits there are many equilibria
+    np.testing.assert_allclose(found.user_tasks, native.user_tasks, rtol=1e-3)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 20.0, 64.0, math.inf])
+def test_from_no_tasks_at_all(alpha: float) -> None:
+    runs = [
+        best_response(FREE, alpha, start=np.zeros((5, 3)), server_solver=name, max_rounds=2, tol=1e-12, throw=False)
+        for name in ("native", "cvxpy")
+    ]
+    np.testing.assert_allclose(runs[1].user_tasks, runs[0].user_tasks, rtol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 20.0, math.inf])
+def test_a_response_to_users_without_tasks(alpha: float) -> None:
+    problem = problem_of(FREE, alpha)
+    nothing = np.zeros(5)
+    found = problem.best(nothing, nothing)
+    assert found.wrong <= 1e-6
+    assert (problem.program.use @ found.fraction).max() == pytest.approx(1, abs=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 1.0, 8.0, 20.0, 64.0, 200.0])
+def test_every_answer_is_right(alpha: float) -> None:
+    """Random servers, with users far apart and at limits: tasks and prices meet the conditions."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        users, resources = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+        demand = rng.uniform(0.25, 5, (users, resources))
+        if seed % 2:
+            demand *= rng.random(demand.shape) < 0.6
+            demand[~demand.any(axis=1), 0] = 1.0
+        cluster = fo.Cluster(rng.uniform(0.25, 5, (1, resources)), demand, rng.uniform(0.5, 2, users))
+        elsewhere = rng.choice([0, 0.05, 0.3, 1.5], users) * cluster.gamma[:, 0]
+        if seed % 4 > 1:
+            room = rng.choice([0.05, 0.1, 0.3, np.inf], users)
+            cluster = cluster.replace(max_tasks=elsewhere + room * cluster.gamma[:, 0])
+        found = problem_of(cluster, alpha).best(elsewhere, np.zeros(users))
+        assert found.wrong <= 2e-6, seed
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 8.0, 64.0, math.inf])
+def test_the_conditions_notice(alpha: float) -> None:
+    """A right answer meets them; with tasks moved, idle or over capacity, or other prices, it does not."""
+    problem = problem_of(FREE, alpha)
+    program, elsewhere = problem.program, 0.2 * problem_of(FREE, alpha).program.gamma
+    right = problem.best(elsewhere, elsewhere / program.gamma)
+    assert right.wrong <= 1e-6
+
+    def now(fraction: Array, log_price: Array = right.log_price) -> float:
+        return wrong(program, elsewhere, fraction, log_price)
+
+    assert now(0.99 * right.fraction) > 1e-3
+    assert now(1.01 * right.fraction) > 5e-3
+    served = int(right.fraction.argmax())
+    moved = right.fraction * np.where(np.arange(5) == served, 0.9, 1.0)
+    assert now(moved) > 1e-3
+    if 0 < alpha < math.inf:
+        assert now(right.fraction, right.log_price + 0.1) > 1e-4
+        assert now(right.fraction, right.log_price - 0.1) > 1e-4
+        assert now(right.fraction, np.full(len(right.log_price), -np.inf)) > 1e-2
+
+
+def test_what_cannot_be_trusted_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = server_problem.ServerProblem.best
+
+    def worse(*given: Any) -> Response:
+        return replace(best(*given), wrong=2e-4)
+
+    monkeypatch.setattr(server_problem.ServerProblem, "best", worse)
+    with pytest.raises(SolverError, match=r"server 'server1' for alpha=2 .*wrong by 2.0e-04.*server_solver='native'"):
+        best_response(FREE, 2.0, server_solver="cvxpy", throw=False)
+
+
+@pytest.mark.parametrize("units", ["ones", "far"])
+def test_other_units_are_tried(monkeypatch: pytest.MonkeyPatch, units: str) -> None:
+    """Where the first units do not do, those of max-min levels do."""
+    problem = problem_of(FREE, 20.0)
+    gamma = problem.program.gamma
+    elsewhere = np.array([0.001, 0.3, 0.01, 0.1, 1.0]) * gamma
+    share = np.ones(5) if units == "ones" else np.array([1e3, 1e-3, 1.0, 1e2, 1e-2])
+    assert problem.best(elsewhere, share).wrong <= 1e-6
+    monkeypatch.setattr(ServerProblem, "_units", lambda *_: iter([share]))
+    with suppress(SolverError):
+        assert problem.best(elsewhere, share).wrong > 1e-4
