@@ -48,11 +48,11 @@ def test_the_declared_server_problem_agrees(seed: int) -> None:
 
 
 def test_users_without_tasks_are_no_obstacle() -> None:
-    """At alpha = 0 most users have none; the declared problem divided by what they have."""
-    cluster = fo.Cluster([[10, 1.0], [3, 30]], [[1, 1.0], [1, 0.1], [0.2, 3]])
+    """Who needs both resources is served by nobody at alpha = 0; the declared problem divided by what it has."""
+    cluster = fo.Cluster([[10, 10.0], [3, 30]], [[1, 0.0], [0, 1], [1, 1]])
     for engine in ("equilibrium", "declarative"):
         found = fo.AlphaPFVDS(0).solve(cluster, engine=engine)
-        assert (found.user_tasks == pytest.approx(0, abs=1e-6)) or (found.user_tasks < 1e-6).any()
+        assert found.user_tasks == pytest.approx([13, 40, 0], abs=1e-6)
     frame = fo.alpha_path(cluster, [0, 0.5])
     assert list(frame["alpha"]) == [0, 0.5]
 
