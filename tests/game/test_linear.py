@@ -54,7 +54,7 @@ def test_users_without_tasks_are_no_obstacle() -> None:
         found = fo.AlphaPFVDS(0).solve(cluster, engine=engine)
         assert found.user_tasks == pytest.approx([13, 40, 0], abs=1e-6)
     frame = fo.alpha_path(cluster, [0, 0.5])
-    assert list(frame["alpha"]) == [0, 0.5]
+    assert list(frame.index) == [0, 0.5]
 
 
 def test_the_order_of_servers_and_users_does_not_matter() -> None:
