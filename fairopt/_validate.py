@@ -15,11 +15,13 @@ Array = NDArray[np.float64]
 
 
 def number(value: object, what: str, wanted: str) -> float:
-    """A parameter as a float, NumPy's numbers included; `wanted` completes "it must be" in the error."""
+    """A parameter as a float, NumPy's numbers included, NaN not; `wanted` completes "it must be" in the error."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         kind = "a truth value" if isinstance(value, bool | np.bool_) else f"of type {type(value).__name__}"
         raise DataError(f"{what} is {value!r}, {kind}; it must be {wanted}")
-    return float(value)
+    if np.isnan(result := float(value)):
+        raise DataError(f"{what} is {result:g}; it must be {wanted}")
+    return result
 
 
 def alpha(value: object) -> float:

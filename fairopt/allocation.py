@@ -162,6 +162,8 @@ class Allocation:
     def bottlenecks(self) -> pd.DataFrame:
         """What holds each user of a lexicographic max-min allocation: one row per user, as the certificate proves it.
 
+        A resource r of server i holds user n if it is used up, n needs it, and next to nobody above n's level uses it.
+
         Columns: `level` (`sigma_n / phi_n`), `tasks`; `held_by`: `capacity`, `task limit`, `nowhere to run` or, where
         the bound misses `tol`, `unproved`; `server` and `resource`, the bottleneck of those held by capacity: used up,
         needed by the user, and at the prices that prove it the largest part of what a task costs where it is cheapest

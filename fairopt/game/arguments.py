@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from .._validate import number
 from ..errors import DataError
 
 #: Tasks are exponentials of logs of prices over alpha: rounding leaves them an error of this over alpha. Beyond some
 #: alpha it is not what bounds a tolerance.
 _ROUNDING, _PLAIN = 1e-15, 1e-3
-
-
-def number(value: Any, what: str, rule: str) -> float:
-    """A float of any real scalar (numpy's too) that is neither a truth value nor NaN; `rule` says what it must be."""
-    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
-        raise DataError(f"{what} is {value!r}; it must be {rule}")
-    return float(value)
 
 
 def alpha_of(value: Any, tol: float) -> float:
@@ -46,15 +39,6 @@ def damping_of(value: Any) -> float | None:
     if not 0 < damping < 2:
         raise DataError(f"damping is {damping:g}; it must be {rule}")
     return damping
-
-
-def tolerance_of(value: Any) -> float:
-    """A finite number > 0."""
-    rule = "a number > 0, such as 1e-6"
-    tol = number(value, "tol", rule)
-    if not 0 < tol < math.inf:
-        raise DataError(f"tol is {tol:g}; it must be {rule}")
-    return tol
 
 
 def rounds_of(value: Any) -> int:

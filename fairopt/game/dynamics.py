@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .. import _validate
 from ..allocation import Allocation, Stats, idle
 from ..certificates import Certificate, exploitability, judge
 from ..cluster import Cluster
@@ -18,7 +19,7 @@ from ..criteria import Criterion, criterion, virtual_share_per_task
 from ..engines import convex
 from ..errors import NotConverged
 from ..polytope import Polytope
-from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of, tolerance_of
+from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of
 from .cvxpy_sweeps import CvxpySweeps
 from .equations import Equations
 from .equilibrium import unit_prices
@@ -91,7 +92,7 @@ def best_response(
     Convergence is observed, not proved: cyclic and random orders were never seen to fail for finite alpha, but can take
     thousands of rounds (docs/game.md has numbers). Source: PF section 5.2.
     """
-    tol, damping = tolerance_of(tol), damping_of(damping)
+    tol, damping = _validate.tolerance(tol), damping_of(damping)
     alpha = alpha_of(alpha, tol)
     max_rounds, rng = rounds_of(max_rounds), generator_of(rng)
     order = choice_of(order, "order", tuple(ORDERS))

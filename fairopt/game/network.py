@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
+from .._validate import number
 from ..cluster import Cluster
 from ..errors import DataError
-from .arguments import number
 
 Outage = tuple[int | str, float, float]
 

@@ -60,7 +60,6 @@ class ServerProblem:
         self.runs: list[convex.Run] = []
         self._maxmin: LeximinProblem | None = None
         self._fill: LeximinProblem | None = None
-        self._last: Array = np.ones(len(self.program.gamma))
         if isinstance(self.formulation.objective, Leximin):
             self._maxmin = LeximinProblem(self.formulation, self._cost, runs=self.runs)
         else:
@@ -80,8 +79,9 @@ class ServerProblem:
         best: Response | None = None
         failure: SolverError | None = None
         full = np.zeros(len(share), dtype=bool)
-        room = self.program.room(elsewhere)
-        for unit in self._units(elsewhere, share):
+        room, last = self.program.room(elsewhere), share
+        for wanted in self._units(elsewhere, share):
+            unit = last if wanted is None else wanted
             try:
                 found = self._solve(elsewhere, np.maximum(unit, _SMALLEST), full, solver)
             except SolverError as error:
@@ -93,25 +93,23 @@ class ServerProblem:
                 break
             # What those are worth who are at their limit may hide all prices; but they may be there wrongly.
             full = (found.fraction >= (1 - _FULL) * room) & (not full.any())
-            self._last = elsewhere / self.program.gamma + found.fraction
+            last = elsewhere / self.program.gamma + found.fraction
         if best is None:
             assert failure is not None
             raise failure
         return best
 
-    def _units(self, elsewhere: Array, share: Array) -> Iterator[Array]:
-        """What to measure shares in: the present ones, max-min levels (theory.md, trap 2), what was found last."""
+    def _units(self, elsewhere: Array, share: Array) -> Iterator[Array | None]:
+        """What to measure shares in: the present ones, max-min levels (theory.md, trap 2), None: the last found."""
         p = self.program
         if np.isinf(p.alpha) or p.alpha == 0:
             yield np.ones(len(share))
             return
-        self._last = share
         if (share > 0).all():
             yield share
         with suppress(SolverError):  # other units may do
             yield self._maxmin_share(elsewhere)
-        for _ in range(_RESCALINGS):
-            yield self._last
+        yield from [None] * _RESCALINGS
 
     def _maxmin_share(self, elsewhere: Array) -> Array:
         p = self.program

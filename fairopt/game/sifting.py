@@ -26,7 +26,7 @@ _FAR = 5.0
 
 @dataclass
 class Sifter:
-    """Which pairs of `every` take part, and the slacks of the others."""
+    """Which pairs of `every` take part, and how dear the others are at least."""
 
     every: Equations
     inside: Index

@@ -44,9 +44,9 @@ def alpha_path(
     Raises
     ------
     DataError
-        where alphas or the mechanism are not such as can be followed.
-    DataError, NotConverged
-        as `Mechanism.solve`; with `throw=False` rows that miss `tol` are flagged in their allocations.
+        Alphas or the mechanism are not such as can be followed, or as `Mechanism.solve`.
+    NotConverged, SolverError
+        As `Mechanism.solve`; with `throw=False` rows that miss `tol` are flagged in their allocations.
     """
     if not isinstance(alphas, Iterable):
         raise DataError(f"alphas is {alphas!r}; give a list of them, such as alpha_path(cluster, [1, 3])")

@@ -1,0 +1,118 @@
+"""What mechanisms are given: parameters of every kind, names and command lines, or an error that says what to do."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fairopt.cluster import Cluster
+from fairopt.errors import DataError
+from fairopt.mechanisms import get
+
+EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
+
+
+def test_mechanisms_that_do_not_apply() -> None:
+    for name in ("cmmf", "maxmin"):
+        with pytest.raises(DataError, match=r"one resource, .*2; .*select\(resources=\['resource1'\]\)"):
+            get(name).solve(EXAMPLE)
+    with pytest.raises(DataError, match=r"task limit of user 'user1'.*cluster\.replace\(max_tasks=None\)"):
+        get("per-server-drf").solve(EXAMPLE.replace(max_tasks=[1, np.inf]))
+    assert get("per-server-drf").solve(EXAMPLE.replace(max_tasks=[100, np.inf])).certificate.passes()
+
+
+def test_bad_parameters() -> None:
+    with pytest.raises(DataError, match=r"resource_weights must be numbers > 0 of shape .*\(2, 2\)"):
+        get("drf", resource_weights=((1, 1),)).solve(EXAMPLE)
+    with pytest.raises(DataError, match="resource_weights must be numbers > 0"):
+        get("drf", resource_weights=((1, 0), (1, 1))).solve(EXAMPLE)
+    for name in ("alpha-fair", "alphapf-vds"):
+        with pytest.raises(DataError, match=r"alpha is -1.*from 0 \(efficient\) to infinity"):
+            get(name, alpha=-1.0).solve(EXAMPLE)
+        with pytest.raises(DataError, match="alpha is nan"):
+            get(name, alpha=np.nan).solve(EXAMPLE)
+    with pytest.raises(DataError, match="share 'colour' is not one of dominant, asset, task"):
+        get("alpha-fair", share="colour").solve(EXAMPLE)
+    with pytest.raises(DataError, match=r"share must have shape \(2,\)"):
+        get("alpha-fair", share=(1, 2, 3)).solve(EXAMPLE)
+    with pytest.raises(DataError, match="'user2' must be > 0"):
+        get("utilitarian", share=(1, 0)).solve(EXAMPLE)
+    for tol in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(DataError, match=r"tol is .*; it must be a number > 0"):
+            get("drf").solve(EXAMPLE, tol=tol)
+    with pytest.raises(DataError, match="no engine 'warp'; it has native, declarative"):
+        get("drf").solve(EXAMPLE, engine="warp")
+    with pytest.raises(DataError, match="start is of type int; it must be an allocation that solve returned, or None"):
+        get("drf").solve(EXAMPLE, start=3)  # type: ignore[arg-type]
+
+
+def test_servers_that_do_not_influence_each_other_cannot_respond() -> None:
+    """alpha = 0 is a linear program per server: asking for best responses must not be answered by something else."""
+    with pytest.raises(
+        DataError, match=r"alphaPF-VDS\(alpha=0\) has no engine 'best-response'; it has equilibrium, decl"
+    ):
+        get("alphapf-vds", alpha=0).solve(EXAMPLE, engine="best-response")
+    assert get("alphapf-vds", alpha=0.01).solve(EXAMPLE, engine="best-response").stats.engine == "best-response"
+    assert get("alphapf-vds", alpha=0).solve(EXAMPLE).tol == 1e-6
+
+
+@pytest.mark.parametrize("two", [2, np.int64(2), np.int8(2), np.float32(2), np.float64(2), Fraction(2)])
+@pytest.mark.parametrize(("name", "parameter"), [("alpha-fair", "alpha"), ("alphapf-vds", "alpha"), ("fds", "beta")])
+def test_every_kind_of_number_is_a_parameter(name: str, parameter: str, two: float) -> None:
+    mechanism = get(name, **{parameter: two})
+    assert type(getattr(mechanism, parameter)) is float  # or a solver would count in single precision
+    assert mechanism == get(name, **{parameter: 2.0})
+    assert str(mechanism) == str(get(name, **{parameter: 2.0}))
+    found, plain = mechanism.solve(EXAMPLE), get(name, **{parameter: 2.0}).solve(EXAMPLE)
+    np.testing.assert_array_equal(found.tasks, plain.tasks)
+    assert mechanism.solve(EXAMPLE, tol=np.float32(1e-3)).tol == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(True), "2", None, [2.0], 2j])
+@pytest.mark.parametrize(("name", "parameter"), [("alpha-fair", "alpha"), ("alphapf-vds", "alpha"), ("fds", "beta")])
+def test_what_is_no_number_is_refused(name: str, parameter: str, value: object) -> None:
+    with pytest.raises(DataError, match=rf"{parameter} is .*; it must be a .*number"):
+        get(name, **{parameter: value})
+    if value is not None:
+        with pytest.raises(DataError, match=r"tol is .*; it must be a number > 0"):
+            get("drf").solve(EXAMPLE, tol=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["ceei", "alpha-fair", "asset-fairness", "utilitarian"])
+def test_a_scope_that_does_not_exist_is_an_error(name: str) -> None:
+    """A typing error must not be a silent default."""
+    with pytest.raises(DataError, match="scope"):
+        get(name, scope="everywhere").solve(EXAMPLE)
+
+
+def test_shares_in_every_form() -> None:
+    """Numbers as an array, a list, a tuple or a function of the cluster."""
+    wanted = get("alpha-fair", share=(1.0, 3.0)).solve(EXAMPLE).user_tasks
+    for share in ([1.0, 3.0], np.array([1.0, 3.0]), lambda cluster: np.array([1.0, 3.0])):
+        np.testing.assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).user_tasks, wanted)
+
+
+# -- names and command lines ---------------------------------------------------------------------
+
+
+def test_get_and_parse() -> None:
+    from fairopt.mechanisms import names, parse
+
+    assert names() == sorted(names())
+    assert get("ALPHAPF_vds", alpha=3) == get("alphapf-vds", alpha=3)
+    assert parse("alphapf-vds(alpha=inf)") == (get("alphapf-vds", alpha=np.inf),)
+    assert parse(" fds(beta=2, lam=-1) ") == (get("fds", beta=2, lam=-1),)
+    assert parse("mqdrf(shares=(0.5, 0.4), sizes=(1, 2))")[0].sizes == (1, 2)  # type: ignore[attr-defined]
+    assert parse("drf(resource_weights=[[1, 2], [3, 4]])")[0] == get("drf", resource_weights=((1, 2), (3, 4)))
+    assert parse("ceei(scope=servers)") == (get("ceei", scope="servers"),)
+    assert len(parse("alphapf-vds")) == 2
+    with pytest.raises(DataError, match=r"no mechanism 'drx'; known: .*drf"):
+        parse("drx")
+    with pytest.raises(DataError, match="is not a mechanism; write a name"):
+        parse("drf + drfh")
+    with pytest.raises(DataError, match=r"is not parameter=value"):
+        parse("alpha-fair(3)")
+    with pytest.raises(DataError, match="drfh does not take alpha; its parameters: none"):
+        parse("drfh(alpha=1)")
