@@ -52,14 +52,16 @@ class Newton:
         self.welfare, self.point, self.mu, self.free = welfare, point, mu, free
         #: Is the matrix in single precision? Refinement finds out whether that is enough.
         self.single = single and mu > _SINGLE
-        self.wrong = welfare.residuals(point)
+        self.worth = welfare.worth(point)
+        self.wrong = welfare.residuals(point, self.worth)
         own = welfare.limited
-        self.stiffness = np.maximum(welfare.of_share / point.total, 1e-60)
+        self.stiffness = np.maximum(self.worth.of_share / point.total, 1e-60)
         self.stiffness[own] += point.excess / point.room
         self.stiffness[welfare.held] = 1e60
         self.slope = np.where(welfare.held, 0.0, welfare.of_price / (point.pay * self.stiffness))
         self.weight = point.tasks / point.slack
-        self.whole = self.slope + welfare.summed(self.weight)
+        self.among = welfare.summed(self.weight)  # the slope of tasks in pay, prices as they are
+        self.whole = self.slope + self.among
         #: Users whose tasks follow from their pairs rather than from what they pay.
         self.elastic = self.slope > 0.5 * self.whole
 
@@ -67,7 +69,7 @@ class Newton:
     def wrong_worth(self) -> float:
         """Largest error of what a task is worth, of users who count."""
         counts = self.welfare.spent(self.point) > COUNTS
-        return float(np.abs(self.wrong.rho[counts]).max(initial=0.0))
+        return float(np.abs(self.worth.scale * self.wrong.rho)[counts].max(initial=0.0))
 
     @cached_property
     def factors(self) -> structured.SymmetricFactors:
@@ -85,19 +87,22 @@ class Newton:
         )
 
     @cached_property
-    def _by_theta(self) -> tuple[Array, Array, Array]:
-        """Steps of prices, pay and totals per unit of theta."""
+    def _by_units(self) -> list[tuple[Array, Array, Array]]:
+        """Steps of prices, pay and totals per unit of welfare, and of what else is free."""
+        return [self._by(unit) for unit in self.worth.of_units]
+
+    def _by(self, unit: Array) -> tuple[Array, Array, Array]:
         from . import _pairs
 
         q = self.welfare
-        rhs = np.zeros(q.row.shape)
-        factor = 1 / self.stiffness / self.whole
+        rhs, shift = np.zeros(q.row.shape), unit / self.stiffness
+        factor = shift / self.whole
         _pairs.gathered(q.start, q.server, q.per_task, self.weight, factor, rhs)
         prices = self._prices(rhs)
         cost = self._cost(prices)
         pay = factor + cost / self.whole
         # H and sum D, of which one may be tiny: the sum of the pairs is the better one where H is large.
-        total = np.where(self.elastic, (self.whole - self.slope) * pay - cost, 1 / self.stiffness - self.slope * pay)
+        total = np.where(self.elastic, self.among * pay - cost, shift - self.slope * pay)
         return prices, pay, total
 
     def _prices(self, rhs: Array) -> Array:
@@ -128,7 +133,7 @@ class Newton:
         """Nothing wrong."""
         wrong = self.wrong
         none = (np.zeros_like(wrong.pair), np.zeros_like(wrong.capacity), np.zeros_like(wrong.user))
-        return Residuals(*none, np.zeros_like(wrong.limit), np.zeros_like(wrong.rho), 0.0)
+        return Residuals(*none, np.zeros_like(wrong.limit), np.zeros_like(wrong.rho), np.zeros_like(wrong.units))
 
     def refined(self, step: Step, rho: Array) -> Step:
         """The step without what elimination and rounding left wrong; `rho` is for the users' equations."""
@@ -138,42 +143,51 @@ class Newton:
         if not done and self.single:
             self.single = False
             del self.factors
-            self.__dict__.pop("_by_theta", None)
+            self.__dict__.pop("_by_units", None)
             step, _ = reduced(step, lambda found: self._left(wrong, found), self._undone, self._effect, _sum, enough)
         return step
 
     def _undone(self, left: Array) -> Step:
         """The step, up to rounding, that puts right what is left."""
         at, users, rows = self.point, len(self.slope), self.point.price.size
-        capacity, user, rho, unit = np.split(left, [rows, rows + users, rows + 2 * users])
-        wrong = replace(self._right, capacity=capacity.reshape(at.price.shape), user=user * at.total, rho=rho)
+        capacity, user, rho, units = np.split(left, [rows, rows + users, rows + 2 * users])
+        wrong = replace(self._right, capacity=capacity.reshape(at.price.shape), user=user * at.total)
+        wrong = replace(wrong, rho=rho / self.worth.scale)
         none = Products(self._right.pair, self._right.capacity, self._right.limit)
-        return self._solve(replace(wrong, unit=float(unit[0]) * users), none)
+        return self._solve(replace(wrong, units=units * users), none)
 
     def _left(self, wrong: Residuals, step: Step) -> Array:
-        """What a step leaves of the equations of capacities, users and worth and of the unit; the others are kept."""
+        """What a step leaves of the equations of capacities, users, worth and units; the others are kept."""
         user = wrong.user / self.point.total
-        unit = wrong.unit / len(user) if self.free else 0.0
-        return np.concatenate([wrong.capacity.ravel(), user, wrong.rho, [unit]]) + self._effect(step)
+        units = wrong.units / len(user) if self.free else 0.0 * wrong.units
+        return np.concatenate([wrong.capacity.ravel(), user, self.worth.scale * wrong.rho, units]) + self._effect(step)
 
     def _effect(self, step: Step) -> Array:
-        q, at = self.welfare, self.point
+        q, at, worth = self.welfare, self.point, self.worth
         sums, use = step.sums, step.use
         if q.rest is not None:
             sums, use = sums + step.rest * q.rest.sums, use + step.rest * q.rest.use
-        linear = q.of_share * step.total / at.total + q.of_price * step.pay / at.pay + q.excess(step) - step.theta
+        linear = worth.of_share * step.total / at.total + q.of_price * step.pay / at.pay + q.excess(step)
+        for unit, change in zip(worth.of_units, step.units, strict=True):
+            linear -= unit * change
+        units = q.change_units(at, step.total, step.pay, step.units) if self.free else 0.0 * step.units
         return np.concatenate(
             [
                 np.where(q.row, use + step.idle, 0.0).ravel(),
                 (sums - step.total) / at.total,
-                np.where(q.held, 0.0, linear),
-                [self._unit_left(0.0, step.total, step.pay) / len(sums) if self.free else 0.0],
+                np.where(q.held, 0.0, worth.scale * linear),
+                units / len(sums),
             ]
         )
 
-    def _unit_left(self, unit: float, total: Array, pay: Array) -> float:
-        spent = self.point.pay * total + self.point.total * pay
-        return unit - float(spent[~self.welfare.held].sum())
+    def _units(self, left: Array) -> Array:
+        """The changes of units that undo what is `left` of their equations."""
+        each = zip(self._by_units, np.eye(len(left)), strict=True)
+        slopes = [self.welfare.change_units(self.point, total, pay, one) for (_, pay, total), one in each]
+        try:
+            return np.asarray(np.linalg.solve(np.transpose(slopes), -left))
+        except np.linalg.LinAlgError:
+            return np.full(len(left), np.nan)  # the run ends, as with every number that is none
 
     def _solve(self, wrong: Residuals, products: Products) -> Step:
         from . import _pairs
@@ -189,22 +203,22 @@ class Newton:
         price = self._prices(rhs)
         cost = self._cost(price)
         pay = free + cost / self.whole
-        theta = 0.0
+        units = np.zeros(len(self.worth.of_units))
         if self.free:
-            by_price, by_pay, by_total = self._by_theta
-            summed = base + (self.whole - self.slope) * pay - cost
+            summed = base + self.among * pay - cost
             total = np.where(self.elastic, wrong.user + summed, shift - self.slope * pay)
-            theta = self._unit_left(wrong.unit, total, pay) / -self._unit_left(0.0, by_total, by_pay)
-            price = price + theta * by_price
-            pay = pay + theta * by_pay
+            units = self._units(wrong.units + q.change_units(at, total, pay, units))
+            for by, unit, change in zip(self._by_units, self.worth.of_units, units, strict=True):
+                price, pay = price + change * by[0], pay + change * by[1]
+                shift = shift + change * unit / self.stiffness
         tasks, slack = np.empty(pairs), np.empty(pairs)
         sums, use = np.empty(users), np.zeros(q.row.shape)
         _pairs.back(*given, price, pay, wrong.pair, at.tasks, at.slack, products.pair, tasks, slack, sums, use)
-        total = np.where(self.elastic, wrong.user + sums, shift + theta / self.stiffness - self.slope * pay)
+        total = np.where(self.elastic, wrong.user + sums, shift - self.slope * pay)
         room = -wrong.limit - total[own]
         excess = (products.limit - at.excess * room) / at.room
         idle = np.where(q.row, idle - at.idle * price / np.where(q.row, at.price, 1.0), 0.0)
-        return Step(tasks, slack, price, idle, total, pay, room, excess, theta, sums=sums, use=use)
+        return Step(tasks, slack, price, idle, total, pay, room, excess, units, sums=sums, use=use)
 
 
 def _sum(one: Step, other: Step, part: float = 1.0) -> Step:

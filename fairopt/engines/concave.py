@@ -24,10 +24,12 @@ from numpy.typing import NDArray
 from ..certificates.concave import gap_at
 from ..cluster import Cluster
 from ..criteria import Criterion
+from ..fairness_efficiency import FairnessEfficiency
 from ..polytope import Polytope
 from . import convex, sifting
 from .central import Newton
 from .declarative import Solution
+from .efficiency import WelfareAndEfficiency
 from .mehrotra import advance, mean, products
 from .welfare import Point, Start, Welfare
 
@@ -66,6 +68,13 @@ class Found:
 Judge = Callable[[Array, Point], float]
 
 
+def conditions(polytope: Polytope, criterion: Criterion, held: Array | None = None) -> Welfare:
+    """The optimality conditions of a criterion, some users held at so many tasks (users,)."""
+    if isinstance(criterion, FairnessEfficiency):
+        return WelfareAndEfficiency(polytope, criterion, held)
+    return Welfare(polytope, criterion, held)
+
+
 def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: Start | None = None) -> Iterator[Found]:
     """Newton steps; yields before each. `free`: the unit of welfare adapts; `judge` gives the gap of fractions."""
     at = welfare.begin() if start is None else welfare.begin_from(start)
@@ -96,7 +105,7 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
         best = min(best, rank)
         if since > _PATIENCE[rank[0] > tol] and np.isfinite(best[0]):
             return
-        at, single = advance(newton, weight, limit), newton.single
+        at, single = advance(newton, weight, limit, welfare.least * tol), newton.single
 
 
 def _errors(newton: Newton) -> Array:
@@ -107,7 +116,7 @@ def _errors(newton: Newton) -> Array:
     under = np.minimum.reduceat(more, q.start[:-1]) / at.pay
     if q.alpha == 0:
         return np.zeros(len(over))  # whoever is better left out: the gap sees all
-    errors = np.maximum(np.maximum(over, -under) / max(q.alpha, 1.0), np.abs(newton.wrong.rho))
+    errors = newton.worth.scale * np.maximum(q.of_price * np.maximum(over, -under), np.abs(newton.wrong.rho))
     return np.where(q.held, 0.0, np.where(np.isfinite(errors), errors, np.inf))
 
 
@@ -118,7 +127,10 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything")
         return
-    welfare = Welfare(polytope, criterion)
+    if _all_served(polytope):
+        yield Solution(polytope.allocation(polytope.limit[polytope.pair_user] / polytope.gamma), None, "native")
+        return
+    welfare = conditions(polytope, criterion)
     build = time.perf_counter() - begun
     best, steps = None, 0
     with np.errstate(all="ignore"):
@@ -132,6 +144,13 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
                 yield _solution(welfare, settled, best, tol, steps, build, time.perf_counter() - begun - build)
     if best is not None and best.gap > tol:
         yield _solution(welfare, best, best, tol, steps, build, time.perf_counter() - begun - build)
+
+
+def _all_served(polytope: Polytope) -> bool:
+    """Has one server room for all tasks there are? Then nobody pays anything, and there is no unit of welfare."""
+    if len(polytope.cluster.servers) > 1 or not np.isfinite(polytope.limit).all():
+        return False
+    return bool((polytope.use @ (polytope.limit / polytope.gamma) <= 1).all())
 
 
 def _attempts(welfare: Welfare, warm: object) -> Iterator[tuple[bool, Start | None]]:
@@ -180,7 +199,7 @@ def _settled(welfare: Welfare, criterion: Criterion, best: Found, tol: float) ->
         if not fresh.any() or (fresh | (held > 0)).all():
             return best, steps
         held = np.where(fresh, welfare.summed(best.fractions * polytope.gamma) * (1 - given_up), held)
-        found, more = _best(run(Welfare(polytope, criterion, held), _AIM * tol, judge), _AIM * tol)
+        found, more = _best(run(conditions(polytope, criterion, held), _AIM * tol, judge), _AIM * tol)
         steps += more
         if found.gap > tol or not (found.errors[held == 0] < best.errors[held == 0]).any():
             return best, steps

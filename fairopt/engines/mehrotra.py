@@ -5,6 +5,8 @@ Products of pairs aim at mu, those of capacities and limits at multiples of it, 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,8 +35,8 @@ def mean(now: Products, weight: float, limit: Array) -> float:
     return float((now.pair.sum() + now.capacity.sum() / weight + (now.limit / limit).sum()) / count)
 
 
-def advance(newton: Newton, weight: float, limit: Array) -> Point:
-    """The next point; `weight` is that of capacities, `limit` those of limits."""
+def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> Point:
+    """The next point; `weight` is that of capacities, `limit` those of limits, `least` what mu need not fall below."""
     q, at = newton.welfare, newton.point
     now = products(q, at)
     mu = newton.mu
@@ -44,14 +46,13 @@ def advance(newton: Newton, weight: float, limit: Array) -> Point:
     part = max(min(max(after / mu, 0.0) ** 3, _MOST), _LEAST)
     if newton.wrong_worth > 0.5 or t < 0.1:
         part = 2 * _MOST if t > 0.1 else _POOR
-    target = part * mu
+    target = max(part * mu, min(mu, least))
     wanted = Products(
         target - aim.tasks * aim.slack,
         np.where(q.row, target * weight - aim.price * aim.idle, 0.0),
         target * limit - aim.room * aim.excess,
     )
-    bent = q.of_share * _bend(aim.total / at.total) + q.of_price * _bend(aim.pay / at.pay)
-    bent = np.where(q.held, 0.0, np.clip(bent, -0.5, 0.5))
+    bent = np.where(q.held, 0.0, np.clip(q.bent(at, newton.worth, aim), -0.5, 0.5))
     step = newton.corrected(aim, wanted, bent)
     t = longest(q, at, step)
     for _ in range(_CORRECTORS):
@@ -87,7 +88,8 @@ def longest(welfare: Welfare, at: Point, step: Point) -> float:
 
 
 def _along(at: Point, step: Point, t: float) -> Point:
-    return Point(*(getattr(at, name) + t * getattr(step, name) for name in Point.__dataclass_fields__))
+    names = ("tasks", "slack", "price", "idle", "room", "excess")  # what products are of
+    return replace(at, **{name: getattr(at, name) + t * getattr(step, name) for name in names})
 
 
 def _outside(
@@ -109,12 +111,3 @@ def _outside(
     capacity = np.zeros(rows.shape)
     capacity[rows] = found[1]
     return Products(found[0], capacity, found[2])
-
-
-def _bend(change: Array) -> Array:
-    """What a logarithm deviates from its tangent by, at the point where the logarithm has changed by `change`.
-
-    For what grows, at the point that itself has changed by so much: less far.
-    """
-    down, up = np.minimum(change, 0.0), np.maximum(change, 0.0)
-    return np.asarray(down - np.expm1(down) + np.log1p(up) - up)

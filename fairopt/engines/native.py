@@ -8,14 +8,15 @@ import numpy as np
 
 from ..cluster import Cluster
 from ..criteria import Criterion
+from ..fairness_efficiency import FairnessEfficiency
 from . import concave, maxmin
 from .declarative import Solution
 
 
 def handles(criterion: Criterion) -> bool:
-    """Is it alpha-fair welfare or max-min on a pool or servers, or max-min inside each server?"""
+    """Is it alpha-fair welfare, or with a part for efficiency, or max-min, on servers (max-min also inside each)?"""
     scopes = ("pool", "servers", "each") if np.isinf(criterion.alpha) else ("pool", "servers")
-    return type(criterion) is Criterion and criterion.scope in scopes
+    return type(criterion) in (Criterion, FairnessEfficiency) and criterion.scope in scopes
 
 
 def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:

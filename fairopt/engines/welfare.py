@@ -13,13 +13,14 @@ rho says that a task is worth what it costs, `G = phi^alpha u^(1-alpha) s^-alpha
 g is `log G` at s = 1, and (A, B) = (1, 1/alpha), below alpha = 1 (alpha, 1), which works down to alpha = 0. In
 logarithms because at alpha = 500 nothing else is of moderate size. The free number theta is the unit of welfare; it is
 paired with `sum s pi = users`. Users are in units of the starting s and capacities in units of themselves.
+Where efficiency counts besides fairness (`efficiency`) worth has a second part, and a second unit goes with it.
 
 Users may be held: s is given and there is no rho, while others are settled whose welfare is too small beside theirs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +54,9 @@ class Point:
     pay: Array  # (users,), pi
     room: Array  # (limited,), v
     excess: Array  # (limited,), xi
-    theta: float
+    units: Array  # (units,), theta and what a subclass adds
     rest: float = 0.0  # what is left of the tasks of pairs that stand aside, as a part
+    fair: Array = field(default_factory=lambda: np.zeros(0))  # (users,) where efficiency counts: log f
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,16 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Worth:
+    """What a task is worth to each user, near a point: the first part of rho, and how it changes."""
+
+    wrong: Array  # (users,), rho
+    of_share: Array | float  # its slope in log s
+    of_units: tuple[Array, ...]  # (users,) for each unit: minus its slope in it
+    scale: Array | float = 1.0  # (users,), what errors of rho count
+
+
+@dataclass(frozen=True)
 class Residuals:
     """What is wrong with the equations that do not involve mu, in the order of the unknowns they are solved for."""
 
@@ -74,7 +86,7 @@ class Residuals:
     user: Array
     limit: Array
     rho: Array
-    unit: float
+    units: Array
 
 
 @dataclass(frozen=True)
@@ -90,6 +102,9 @@ class Rest:
 
 class Welfare:
     """The conditions for one polytope and criterion, alpha finite."""
+
+    #: mu need not fall below so many times the tolerance.
+    least = 0.0
 
     def __init__(self, polytope: Polytope, criterion: Criterion, held: Array | None = None) -> None:
         own = criterion.restrict(polytope.users)
@@ -157,17 +172,30 @@ class Welfare:
         result[self.limited] = point.excess
         return result
 
-    def rho(self, point: Point) -> Array:
+    def worth(self, point: Point) -> Worth:
         """By how much the log of what a task is worth misses what is paid, (users,); 0 for those held."""
         worth = self.of_share * np.log(point.total) - self.of_price * self.gain
-        wrong = worth + self.of_price * np.log(point.pay) + self.excess(point) - point.theta
-        return np.where(self.held, 0.0, wrong)
+        wrong = worth + self.of_price * np.log(point.pay) + self.excess(point) - point.units[0]
+        return Worth(np.where(self.held, 0.0, wrong), self.of_share, (np.ones(len(wrong)),))
 
     def spent(self, point: Point) -> Array:
         """What users spend, (users,), on average 1 once theta is right; 0 for those held."""
         return np.where(self.held, 0.0, point.pay * point.total)
 
-    def residuals(self, point: Point) -> Residuals:
+    def bent(self, at: Point, worth: Worth, step: Point) -> Array:
+        """What rho deviates from its tangent by, after a step."""
+        return np.asarray(self.of_share * bend(step.total / at.total) + self.of_price * bend(step.pay / at.pay))
+
+    def wrong_units(self, point: Point) -> Array:
+        """What is wrong with the equations that go with units, (units,)."""
+        return np.array([float((~self.held).sum() - self.spent(point).sum())])
+
+    def change_units(self, point: Point, total: Array, pay: Array, units: Array) -> Array:
+        """By how much a step changes those, to first order."""
+        spent = point.pay * total + point.total * pay
+        return np.array([-float(spent[~self.held].sum())])
+
+    def residuals(self, point: Point, worth: Worth) -> Residuals:
         """What is wrong at a point."""
         pays = np.repeat(point.pay, np.diff(self.start))
         sums, used = self.summed(point.tasks), self.used(point.tasks)
@@ -178,8 +206,8 @@ class Welfare:
             np.where(self.row, used + point.idle - 1, 0.0),
             sums - point.total,
             point.total[self.limited] + point.room - self.limit,
-            self.rho(point),
-            float((~self.held).sum() - self.spent(point).sum()),
+            worth.wrong,
+            self.wrong_units(point),
         )
 
     def fractions(self, point: Point) -> Array:
@@ -195,12 +223,8 @@ class Welfare:
     def begin(self) -> Point:
         """Servers split evenly, about half in use; every unit of a resource has the same price everywhere."""
         users, total = int((~self.held).sum()), self.summed(self.first)
-        log_pay = self.gain - self.of_share / self.of_price * (np.log(total) + self.cut)
-        log_pay = np.where(self.held, -np.inf, log_pay)
-        pay = np.exp(log_pay - log_pay.max())
-        scale = users / float((pay * total).sum())
-        theta = self.of_price * (np.log(scale) - log_pay.max())
-        pay = np.where(self.held, 0.0, np.maximum(pay * scale, 1e-12))
+        pay, units = self.first_pay(total)
+        pay = np.where(self.held, 0.0, np.maximum(pay, 1e-12))
         part = np.where(self.row, self.polytope.cluster.capacity, 0.0)
         part = part / np.maximum(part.sum(axis=0), np.finfo(float).tiny)
         price = np.where(self.row, users * np.maximum(part / max(part.sum(), 1e-300), 1e-12), 0.0)
@@ -209,7 +233,15 @@ class Welfare:
         idle = np.where(self.row, np.maximum(1 - self.used(self.first), _IDLE), 1.0)
         room = np.maximum(self.limit - total[self.limited], 0.1 * self.limit)
         excess = 0.1 / np.maximum(room, 1.0) + self.of_share * self.cut[self.limited]
-        return Point(self.first, slack, price, idle, total, pay, room, excess, float(theta))
+        return Point(self.first, slack, price, idle, total, pay, room, excess, units)
+
+    def first_pay(self, total: Array) -> tuple[Array, Array]:
+        """What tasks are worth at the start, users spending 1 on average, and the units that make it so."""
+        log_pay = self.gain - self.of_share / self.of_price * (np.log(total) + self.cut)
+        log_pay = np.where(self.held, -np.inf, log_pay)
+        pay = np.exp(log_pay - log_pay.max())
+        scale = int((~self.held).sum()) / float((pay * total).sum())
+        return pay * scale, np.array([self.of_price * (np.log(scale) - log_pay.max())])
 
     def fits(self, start: Start) -> bool:
         """Is it a start for the same cluster?"""
@@ -230,9 +262,8 @@ class Welfare:
             pay=at.pay / scale,
             room=at.room * scale[own],
             excess=at.excess / scale[own],
-            theta=0.0,
         )
-        point = replace(point, theta=float(np.median(self.rho(point))))
+        point = replace(point, units=self.fitting(point))
         # Products far below the average would take many steps to grow.
         low = _CENTRED * float((at.tasks * at.slack).mean())
         lift = np.sqrt(np.maximum(low / (at.tasks * at.slack), 1.0))
@@ -240,6 +271,10 @@ class Welfare:
         raised = np.sqrt(np.maximum(low / np.where(self.row, at.price * at.idle, low), 1.0))
         point = replace(point, tasks=point.tasks * lift, slack=point.slack * lift)
         return replace(point, total=self.summed(point.tasks), price=at.price * raised, idle=at.idle * raised)
+
+    def fitting(self, point: Point) -> Array:
+        """The units that fit most users of a point, (units,)."""
+        return np.array([float(np.median(self.worth(replace(point, units=np.zeros(1))).wrong))])
 
     def moved(self, at: Point, step: Point, t: float) -> Point:
         """The point after a part t of a step; users who hardly count may be stopped short."""
@@ -260,6 +295,15 @@ class Welfare:
             pay=np.where(self.held, at.pay + t * step.pay, at.pay * np.where(grown > -0.5, 1 + grown, fall)),
             room=at.room + t * step.room,
             excess=at.excess + t * step.excess,
-            theta=at.theta + t * step.theta,
+            units=at.units + t * step.units,
             rest=rest,
         )
+
+
+def bend(change: Array) -> Array:
+    """What a logarithm deviates from its tangent by, at the point where the logarithm has changed by `change`.
+
+    For what grows, at the point that itself has changed by so much: less far.
+    """
+    down, up = np.minimum(change, 0.0), np.maximum(change, 0.0)
+    return np.asarray(down - np.expm1(down) + np.log1p(up) - up)

@@ -14,79 +14,10 @@ from ..cluster import Cluster
 from ..criteria import Criterion, criterion
 from ..engines.program import Formulation, Program, alpha_fair, power_mean
 from ..errors import DataError
+from ..fairness_efficiency import FairnessEfficiency
 from ._base import Mechanism, pooled
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class FairnessEfficiency(Criterion):
-    """`log |f|` as a concave function: `fair log M(sigma) + efficient log T(sigma)`, both factors >= 0.
-
-    `T = sum_n sigma_n`, `S = sum_n phi_n^beta sigma_n^(1-beta)` and `M = S^(1/(1-beta))`, beta = `alpha`.
-    """
-
-    fair: float = 1.0
-    efficient: float = 0.0
-
-    def log_marginal(self, user_tasks: Array) -> Array:
-        """`log dF/dx_n = log u_n (fair phi_n^beta sigma_n^(-beta) / S + efficient / T)`."""
-        share = self.share * user_tasks
-        return np.asarray(np.log(self.share * self._slopes(share, *self._totals(share))))
-
-    def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
-        """Per user, terms whose sum bounds `F(x') - p x' - (F(x) - p x)` over all x' <= high.
-
-        A tangent at the point y that would be bought at these prices; F is homogeneous, so its slope times y is
-        `fair + efficient`, and what its slope exceeds the price by can be collected on at most `high`.
-        """
-        scale = float(np.exp(np.median(self.log_marginal(tasks) - log_marginal)))
-        price = price * scale
-        bought = self._bought(price, tasks, high)
-        share = self.share * bought
-        slope = self.share * self._slopes(share, *self._totals(share))
-        value = self._value(share) - self._value(self.share * tasks) - float(slope @ bought)
-        terms = np.maximum(slope - price, 0.0) * high + price * tasks
-        terms[0] += value
-        return np.asarray(terms / scale)
-
-    def _totals(self, share: Array) -> tuple[float, float]:
-        return float((self.weight**self.alpha * share ** (1 - self.alpha)).sum()), float(share.sum())
-
-    def _slopes(self, share: Array, power_sum: float, total: float) -> Array:
-        fair = self.fair * self.weight**self.alpha * share**-self.alpha / power_sum
-        return np.asarray(fair + self.efficient / total)
-
-    def _value(self, share: Array) -> float:
-        power_sum, total = self._totals(share)
-        return self.fair / (1 - self.alpha) * math.log(power_sum) + self.efficient * math.log(total)
-
-    def _bought(self, price: Array, start: Array, high: Array) -> Array:
-        """The x whose slopes are the prices, or `high` for users who would buy more; from `start`."""
-        hungry = (start < high * (1 - 1e-6)) & (price > 0)
-        while True:
-            bought = self._demand(price, np.where(hungry, start, high), hungry)
-            if not (over := hungry & (bought > high)).any():
-                return bought
-            hungry &= ~over
-
-    def _demand(self, price: Array, start: Array, hungry: NDArray[np.bool_]) -> Array:
-        """Tasks of the hungry at which their slopes are their prices, the others fixed: Newton on logarithms."""
-        log_share = np.log(self.share * start)
-        free = np.flatnonzero(hungry)
-        for _ in range(30 if len(free) else 0):
-            share = np.exp(log_share)
-            power_sum, total = self._totals(share)
-            slope = self._slopes(share, power_sum, total)[free]
-            efficient = self.efficient / total / slope
-            part = (self.weight**self.alpha * share ** (1 - self.alpha) / power_sum)[free]
-            jacobian = np.diag(-self.alpha * (1 - efficient))
-            jacobian -= np.outer(1 - efficient, (1 - self.alpha) * part) + np.outer(efficient, share[free] / total)
-            step = np.linalg.lstsq(jacobian, np.log(price[free] / self.share[free] / slope), rcond=None)[0]
-            log_share[free] += np.clip(step, -0.5, 0.5)
-            if np.abs(step).max() < 1e-13:
-                break
-        return np.asarray(np.exp(log_share) / self.share)
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def test_utilitarian_is_a_linear_program() -> None:
 
 def test_what_it_does_not_handle_is_left_to_the_declarative_engine() -> None:
     shared = plain(3, 5, 3)
-    for mechanism in (fo.FDS(0.5, lam=3.0), fo.BottleneckFairness()):
+    for mechanism in (fo.BottleneckFairness(),):
         criterion = mechanism.criterion(mechanism.prepare(shared)[0])
         assert mechanism.engines(criterion) == ("declarative",)
         assert mechanism.solve(shared).stats.engine == "declarative"

@@ -1,0 +1,115 @@
+"""FDS away from the alpha-fair line on its native engine: agreement, equations, certificates that bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.engines import concave
+from fairopt.fairness_efficiency import FairnessEfficiency
+from fairopt.mechanisms.fds import FDS
+from fairopt.polytope import Polytope
+from tests import drawn
+
+
+def mechanism(seed: int, betas: tuple[float, ...]) -> FDS:
+    """FDS or GFJ where it is convex, efficiency counting a hundredth to a hundred times as much."""
+    rng = np.random.default_rng(seed)
+    beta = float(rng.choice(betas))
+    line = (1 - beta) / beta
+    return (fo.FDS, fo.GFJ)[seed % 2](beta, line + np.sign(line) * abs(line) * 10 ** rng.uniform(-2, 2))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_agrees_with_the_declared_problem(seed: int) -> None:
+    cluster, chosen = drawn.cluster(seed, ("nice", "plain")[seed % 2]), mechanism(seed, (0.3, 0.5, 0.9, 1.5, 2.0, 5.0))
+    found = chosen.solve(cluster, 1e-9, engine="native")
+    assert found.stats.engine == "native"
+    declared = chosen.solve(cluster, 1e-9, engine="declarative")
+    value = [_value(found.criterion, each.user_tasks) for each in (found, declared)]
+    assert value[0] == pytest.approx(value[1], abs=1e-7)
+    assert found.certify().passes(1e-9)
+
+
+def _value(criterion: fo.Criterion, tasks: np.ndarray) -> float:
+    """`fair log M + efficient log T`, of those who can run anything."""
+    assert isinstance(criterion, FairnessEfficiency)
+    share, weight, beta = (criterion.share * tasks)[tasks > 0], criterion.weight[tasks > 0], criterion.alpha
+    mean = np.log((weight**beta * share ** (1 - beta)).sum()) / (1 - beta)
+    return float(criterion.fair * mean + criterion.efficient * np.log(share.sum()))
+
+
+@pytest.mark.parametrize(("beta", "lam"), [(0.2, 40.0), (2.0, -2.0), (16.0, -3.0), (64.0, -20.0)])
+def test_many_users(beta: float, lam: float) -> None:
+    rng = np.random.default_rng(3)
+    demand = rng.lognormal(0, 1, (300, 4))
+    cluster = fo.Cluster([demand.sum(axis=0) * rng.uniform(0.5, 2, 4)], demand, rng.lognormal(0, 0.5, 300))
+    found = fo.GFJ(beta, lam).solve(cluster, engine="native")
+    assert found.certify().passes(1e-6)
+
+
+def test_nearly_no_efficiency_is_alpha_fair() -> None:
+    cluster = drawn.cluster(5, "plain")
+    found = fo.FDS(2.0, -0.5 - 1e-9).solve(cluster, 1e-9, engine="native")
+    other = fo.FDS(2.0).solve(cluster, 1e-9)
+    np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_change_of_the_conditions_is_their_derivative(seed: int) -> None:
+    """Along a step of tasks, pay and units, f following as it must, to first order."""
+    chosen, rng = mechanism(seed, (0.3, 0.9, 2.0, 16.0)), np.random.default_rng(seed)
+    cluster = drawn.cluster(seed + 50, "plain").pool()
+    criterion = chosen.criterion(cluster)
+    q = concave.conditions(Polytope(cluster, criterion.limits(cluster)), criterion)
+    at, size = q.begin(), 1e-6
+    at = replace(at, fair=at.fair + rng.normal(0, 0.1, len(at.fair)))
+    total, pay, units = (rng.normal(0, 0.1, each.shape) for each in (at.total, at.pay, at.units))
+    worth, step = q.worth(at), replace(at, total=total, pay=pay, units=units)
+    fairer = q._fairer(at, step)  # type: ignore[attr-defined]
+
+    def after(part: float) -> tuple[np.ndarray, np.ndarray]:
+        point = replace(
+            at,
+            total=at.total + part * total,
+            pay=at.pay + part * pay,
+            units=at.units + part * units,
+            fair=at.fair + part * fairer,
+        )
+        log_worth = np.logaddexp(point.fair, point.units[1] + q.log_share)  # type: ignore[attr-defined]
+        return q.of_price * np.log(point.pay) - q.of_price * log_worth, q.wrong_units(point)
+
+    (rho, unit), (before, _) = after(size), after(-size)
+    linear = worth.of_share * total / at.total + q.of_price * pay / at.pay
+    linear -= sum(each * change for each, change in zip(worth.of_units, units, strict=True))
+    # rho has in it what f is wrong by, which the step puts right.
+    part = worth.of_units[0]
+    assert (rho - before) / (2 * size) == pytest.approx(linear + part * q._unfair(at), abs=1e-5)  # type: ignore[attr-defined]
+    change = q.change_units(at, total, pay, units)
+    assert (unit - after(-size)[1])[0] / (2 * size) == pytest.approx(change[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_gap_bounds_what_is_missing(seed: int) -> None:
+    """The certificate of a worse allocation is at least what the best has more."""
+    cluster, chosen = drawn.cluster(seed, "plain").pool(), mechanism(seed, (0.3, 0.9, 2.0, 16.0))
+    found = chosen.solve(cluster, 1e-9)
+    worse = found.tasks * np.random.default_rng(seed).uniform(0.5, 1, (len(cluster.users), 1))
+    gap = chosen.certify(cluster, worse)[0].optimality
+    if not found.user_tasks.any():
+        assert gap == 0
+        return
+    missing = _value(found.criterion, found.user_tasks) - _value(found.criterion, worse.sum(axis=1))
+    whole = found.criterion.fair + found.criterion.efficient  # type: ignore[attr-defined]
+    assert gap >= missing / whole - 1e-9
+    assert gap > 1e-6
+
+
+def test_everybody_served_is_the_answer() -> None:
+    cluster = fo.Cluster([[10, 10]], [[1, 2], [2, 1]], max_tasks=[1, 2])
+    for chosen in (fo.FDS(0.5, 3.0), fo.AlphaFair(0.05, scope="pool"), fo.CEEI()):
+        found = chosen.solve(cluster, 1e-12, engine="native")
+        assert found.user_tasks.tolist() == [1, 2]
