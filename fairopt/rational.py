@@ -59,17 +59,19 @@ class _Row(NamedTuple):
     scale: int
 
 
-def leximin(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact | None:
-    """The optimum over the servers of a cluster, `None` where it would take more than `WORK`.
+def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
+    """The optimum over the servers of a cluster, `None` where it would take more than a part of `WORK`.
 
     The last ones are remembered, as a judge asks for what an engine has just found.
     """
     usable = cluster.usable & (limits > 0)[:, None]
+    if cluster.shape[1] == 1:
+        return _filled(cluster, criterion, limits) if len(usable) ** 3 <= _AHEAD * part * WORK else None
     rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
-    if rows**3 * np.count_nonzero(usable) > _AHEAD * WORK:
+    if rows**3 * np.count_nonzero(usable) > _AHEAD * part * WORK:
         return None
     data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits)
-    return _leximin(cluster.shape, tuple(np.asarray(part, dtype=float).tobytes() for part in data), WORK)
+    return _leximin(cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * WORK)
 
 
 @lru_cache(maxsize=8)
@@ -117,6 +119,32 @@ def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) 
     for part in found:
         part.setflags(write=False)
     return found
+
+
+def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact:
+    """One server: all levels rise together until a limit is met or a resource is full, whose price is then a proof."""
+    users, _, resources = cluster.shape
+    demand, left = numbers(cluster.demand), numbers(cluster.capacity[0])
+    rising = np.flatnonzero(cluster.usable[:, 0] & (limits > 0))
+    rate, stop = np.full(users, Fraction(0), dtype=object), np.full(users, np.inf, dtype=object)
+    rate[rising] = numbers(criterion.weight[rising]) / numbers(criterion.share[rising])
+    limited = rising[np.isfinite(limits[rising])]
+    stop[limited] = numbers(limits[limited]) / rate[limited]
+    tasks, full = np.full((users, 1), Fraction(0), dtype=object), []
+    while len(rising):
+        asked = rate[rising] @ demand[rising]
+        meets = {r: left[r] / asked[r] for r in range(resources) if asked[r]}
+        level = min([*meets.values(), stop[rising].min()])
+        done = stop[rising] == level
+        if not done.any():
+            full.append(min(meets, key=meets.__getitem__))
+            done = demand[rising, full[-1]] > 0
+        tasks[rising[done], 0] = level * rate[rising[done]]
+        left = left - tasks[rising[done], 0] @ demand[rising[done]]
+        rising = rising[~done]
+    prices = np.full((len(full), 1, resources), Fraction(0), dtype=object)
+    prices[range(len(full)), 0, full] = Fraction(1)
+    return Exact(tasks, prices, np.full((len(full), users), Fraction(0), dtype=object))
 
 
 def _rows(

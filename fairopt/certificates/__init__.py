@@ -19,10 +19,12 @@ from .concave import duality_gap
 from .exactly import distances
 from .game import exploitability
 from .leximin import ENOUGH, lexicographic_rise
+from .uneven import SEEN, advice, unevenness
 
 __all__ = [
     "Blocking",
     "Certificate",
+    "advice",
     "blocking",
     "duality_gap",
     "exploitability",
@@ -33,6 +35,9 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+
+#: The part of the work on an exact optimum that is done only to make sure.
+_CAUTION = 0.05
 
 _MEASURE = {"pool": "duality gap", "servers": "duality gap", "each": "lexicographic rise", "game": "exploitability"}
 
@@ -97,17 +102,27 @@ def _settled(
     prices: Array | None,
     servers: Sequence[str],
 ) -> tuple[float, str, Array | None, str]:
-    """As `_judge` finds it, or its distance from the optimum where doubles do not prove a small cluster's."""
+    """As `_judge` finds it, or from its distance to the optimum of a small cluster that is too uneven for doubles."""
     gaps, proof, found = _judge(cluster, tasks, criterion, limits, prices, servers)
-    measure = _measure(criterion)
-    if _is_maxmin(criterion) and gaps.max() > ENOUGH:
-        apart, where = distances(cluster, tasks, criterion, limits, gaps > ENOUGH)
-        if apart.max() <= ENOUGH:
-            i = int(apart.argmax())
-            found = f"largest for user {cluster.users[where[i]]!r}"
-            found += f" on server {servers[i]!r}" if criterion.scope == "each" else ""
-            return float(apart[i]), "distance from the optimum", None, found
-    return float(gaps.max()), measure, proof, found
+    gap, measure = float(gaps.max()), _measure(criterion)
+    if not _is_maxmin(criterion):
+        return gap, measure, proof, found
+    # Prices may seem to prove what is not so where users are lost in the rounding of others.
+    proved = gap <= ENOUGH
+    if proved and (criterion.scope == "each" or len(servers) == 1 or not _uneven(cluster, criterion, limits)):
+        return gap, measure, proof, found
+    asked = np.ones(1, dtype=bool) if proved else gaps > ENOUGH
+    apart, where = distances(cluster, tasks, criterion, limits, asked, _CAUTION if proved else 1.0)
+    i = int(apart.argmax())
+    if apart[i] == np.inf or (apart[i] > ENOUGH and not proved):
+        return gap, measure, proof, found
+    found = f"largest for user {cluster.users[where[i]]!r}"
+    found += f" on server {servers[i]!r}" if criterion.scope == "each" else ""
+    return float(apart[i]), "distance from the optimum", proof if proved else None, found
+
+
+def _uneven(cluster: Cluster, criterion: Criterion, limits: Array) -> bool:
+    return unevenness(Polytope(cluster, limits), criterion)[0] < SEEN
 
 
 def _judge(

@@ -21,26 +21,27 @@ Array = NDArray[np.float64]
 
 
 def distances(
-    cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, asked: NDArray[np.bool_]
+    cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, asked: NDArray[np.bool_], work: float = 1.0
 ) -> tuple[Array, NDArray[np.intp]]:
     """Largest relative difference of a user's tasks from the optimum's, and whose; infinite where that is unknown.
 
     `tasks` (users, servers). Of the servers that are `asked` about where each is on its own (others give 0), else one.
+    `work` is the part of `rational.WORK` that it may take.
     """
     apart, who = np.zeros(len(asked)), np.zeros(len(asked), dtype=np.intp)
     for i in np.flatnonzero(asked).tolist():
         apart[i], who[i] = (
-            _distance(*on_one(cluster, criterion, i), limits, tasks[:, i])
+            _distance(*on_one(cluster, criterion, i), limits, tasks[:, i], work)
             if criterion.scope == "each"
-            else _distance(cluster, criterion, limits, tasks.sum(axis=1))
+            else _distance(cluster, criterion, limits, tasks.sum(axis=1), work)
         )
         if apart[i] > ENOUGH:
             break
     return apart, who
 
 
-def _distance(cluster: Cluster, criterion: Criterion, limits: Array, tasks: Array) -> tuple[float, int]:
-    found = leximin(cluster, criterion, limits)
+def _distance(cluster: Cluster, criterion: Criterion, limits: Array, tasks: Array, work: float) -> tuple[float, int]:
+    found = leximin(cluster, criterion, limits, work)
     if found is None or proofs(found, cluster, criterion, limits) is None:
         return np.inf, 0
     best = found.tasks.sum(axis=1)
