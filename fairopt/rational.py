@@ -59,17 +59,24 @@ class _Row(NamedTuple):
     scale: int
 
 
+def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
+    """Is it worth trying with a part of `WORK`? No more than a first guess."""
+    usable = cluster.usable & (limits > 0)[:, None]
+    rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
+    guess = len(usable) ** 3 if cluster.shape[1] == 1 else rows**3 * np.count_nonzero(usable)
+    return bool(guess <= _AHEAD * part * WORK)
+
+
 def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
     """The optimum over the servers of a cluster, `None` where it would take more than a part of `WORK`.
 
     The last ones are remembered, as a judge asks for what an engine has just found.
     """
-    usable = cluster.usable & (limits > 0)[:, None]
-    if cluster.shape[1] == 1:
-        return _filled(cluster, criterion, limits) if len(usable) ** 3 <= _AHEAD * part * WORK else None
-    rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
-    if rows**3 * np.count_nonzero(usable) > _AHEAD * part * WORK:
+    if not tried(cluster, limits, part):
         return None
+    if cluster.shape[1] == 1:
+        return _filled(cluster, criterion, limits)
+    usable = cluster.usable & (limits > 0)[:, None]
     data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits)
     return _leximin(cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * WORK)
 

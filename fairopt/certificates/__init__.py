@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..cluster import Cluster
 from ..criteria import Criterion, virtual_share_per_task
 from ..polytope import Polytope
+from ..rational import tried
 from ..split import Split
 from ._certificate import Certificate, feasibility
 from .blocking import Blocking, blocking
@@ -36,6 +37,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+#: What is proved to this in doubles is, unless users are uneven.
+_CLEAR = 1e-9
 #: The part of the work on an exact optimum that is done only to make sure.
 _CAUTION = 0.05
 
@@ -109,7 +112,7 @@ def _settled(
         return gap, measure, proof, found
     # Prices may seem to prove what is not so where users are lost in the rounding of others.
     proved = gap <= ENOUGH
-    if proved and (criterion.scope == "each" or len(servers) == 1 or not _uneven(cluster, criterion, limits)):
+    if proved and (criterion.scope == "each" or not _doubtful(cluster, criterion, limits, gap)):
         return gap, measure, proof, found
     asked = np.ones(1, dtype=bool) if proved else gaps > ENOUGH
     apart, where = distances(cluster, tasks, criterion, limits, asked, _CAUTION if proved else 1.0)
@@ -118,11 +121,15 @@ def _settled(
         return gap, measure, proof, found
     found = f"largest for user {cluster.users[where[i]]!r}"
     found += f" on server {servers[i]!r}" if criterion.scope == "each" else ""
-    return float(apart[i]), "distance from the optimum", proof if proved else None, found
+    rest = float(gaps[~asked].max(initial=0.0))  # servers where doubles do
+    return max(float(apart[i]), rest), "distance from the optimum", proof if proved else None, found
 
 
-def _uneven(cluster: Cluster, criterion: Criterion, limits: Array) -> bool:
-    return unevenness(Polytope(cluster, limits), criterion)[0] < SEEN
+def _doubtful(cluster: Cluster, criterion: Criterion, limits: Array, gap: float) -> bool:
+    """Is more to be known for little work?"""
+    if not tried(cluster, limits, _CAUTION):
+        return False
+    return gap > _CLEAR or unevenness(Polytope(cluster, limits), criterion)[0] < SEEN
 
 
 def _judge(
