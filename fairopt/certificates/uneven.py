@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ..cluster import Cluster
 from ..criteria import Criterion
 from ..polytope import Polytope
+from ..rational import tried
 
 #: Below this part of what another needs a user's rise is a matter of the last digits of the other's tasks.
 SEEN = 1e-7
@@ -48,8 +49,12 @@ def advice(cluster: Cluster, criterion: Criterion) -> str:
     if where is None or least >= SEEN:
         return ""
     n, m, i, r = where
+    alone = cluster if criterion.scope != "each" else cluster.select(servers=[cluster.servers[i]])
+    remedy = "The native engine does without rounding on so small a cluster; or leave"
+    if not tried(alone, criterion.limits(cluster)):
+        remedy = "The cluster is too large to do without: leave"
     return (
         f". At equal levels user {cluster.users[n]!r} needs {least:.0e} of what user {cluster.users[m]!r} needs of "
-        f"{cluster.resources[r]!r} of server {cluster.servers[i]!r}, which rounding hides in a cluster too large for "
-        "rational arithmetic: leave one of them out, or bring their demands or weights closer together"
+        f"{cluster.resources[r]!r} of server {cluster.servers[i]!r}, which rounding hides. {remedy} "
+        "one of them out, or bring their demands or weights closer together"
     )
