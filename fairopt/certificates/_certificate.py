@@ -24,7 +24,8 @@ class Certificate:
     optimality : float
         Relative; `measure` says of what.
     measure : str
-        `duality gap`, `lexicographic rise`, `exploitability` or `complaint`.
+        `duality gap`, `lexicographic rise`, `distance from the optimum` (exact, of a user's tasks), `exploitability` or
+        `complaint`.
     worst : str
         What the larger of the two is largest for, such as "largest for user 'b' on server 's'". It says nothing about
         how large that is: also of an exact answer something is the worst, by a rounding error.

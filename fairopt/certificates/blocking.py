@@ -19,8 +19,10 @@ from ..cluster import Cluster
 from ..criteria import Criterion
 from ..errors import DataError, SolverError
 from ..polytope import Polytope
+from ..rational import leximin
 from ..split import Split
 from .bottleneck import rises
+from .exactly import distances, proofs
 from .leximin import SAME_LEVEL, by_level, proved, rise_and_prices
 
 Array = NDArray[np.float64]
@@ -91,6 +93,8 @@ def blocking(
         else:
             hint = None if prices is None else prices.reshape(-1, *cluster.capacity.shape)[:, first]
             rise, at, what = _by_prices(polytope, split.merged, level[users], to_limit > SAME_LEVEL, hint, tol)
+        if (np.minimum(rise, to_limit) > tol).any():
+            rise, at, what = _without_rounding(polytope, split.merged, criterion, rise, at, what, tol)
         limited = (to_limit <= SAME_LEVEL) | ((to_limit <= tol) & (to_limit < rise))
         by_capacity = ~limited & (rise <= tol)
         bound[users] = np.minimum(rise, to_limit)
@@ -143,6 +147,24 @@ def _by_prices(
         dearest = _dearest(polytope, tasks, polytope.row_prices(np.maximum(sets[s], 0.0)))
         mine = np.flatnonzero(which == s)
         server[mine], resource[mine] = dearest[0][mine], dearest[1][mine]
+    return rise, server, resource
+
+
+def _without_rounding(
+    polytope: Polytope, tasks: Array, criterion: Criterion, rise: Array, server: Index, resource: Index, tol: float
+) -> tuple[Array, Index, Index]:
+    """The same with exact prices for users that doubles do not hold: their bound is the distance from the optimum."""
+    limits = criterion.limits(polytope.cluster)
+    found = leximin(polytope.cluster, criterion, limits)
+    by = None if found is None else proofs(found, polytope.cluster, criterion, limits)
+    apart = float(distances(polytope.cluster, tasks, criterion, limits, np.array([True]))[0][0])
+    if found is None or by is None or apart > tol:
+        return rise, server, resource
+    for k in np.unique(by[by >= 0]):
+        prices = found.prices[k] / found.prices[k].max()
+        dearest = _dearest(polytope, tasks, polytope.row_prices(prices.astype(float)))
+        mine = (by[polytope.users] == k) & (rise > tol)
+        server[mine], resource[mine], rise[mine] = dearest[0][mine], dearest[1][mine], apart
     return rise, server, resource
 
 

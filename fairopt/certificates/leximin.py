@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 #: Levels closer than this are one level; the width of such a group counts as a violation.
 SAME_LEVEL = 1e-7
 #: Users whom a hint holds to this are not asked about again in a linear program.
-_ENOUGH = 1e-6
+ENOUGH = 1e-6
 
 
 def lexicographic_rise(
@@ -50,7 +50,7 @@ def lexicographic_rise(
     worst, where = 0.0, "nobody can rise"
     for group in groups:
         width = float(level[group].max() / level[group].min()) - 1
-        hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > _ENOUGH)]
+        hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > ENOUGH)]
         if len(hungry) and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
             alone = False
             keep = np.flatnonzero(level <= level[group].max())

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import structured
+from .point import Point, Residuals
 from .refinement import reduced
-from .welfare import COUNTS, Point, Residuals, Welfare
+from .welfare import COUNTS, Welfare
 
 Array = NDArray[np.float64]
 

@@ -31,7 +31,8 @@ from .central import Newton
 from .declarative import Solution
 from .efficiency import WelfareAndEfficiency
 from .mehrotra import advance, mean, products
-from .welfare import Point, Start, Welfare
+from .point import Point, Start
+from .welfare import Welfare
 
 Array = NDArray[np.float64]
 

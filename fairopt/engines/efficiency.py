@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ..fairness_efficiency import FairnessEfficiency, log_sum
 from ..polytope import Polytope
-from .welfare import Point, Start, Welfare, Worth, bend
+from .point import Point, Start, Worth, bend
+from .welfare import Welfare
 
 Array = NDArray[np.float64]
 

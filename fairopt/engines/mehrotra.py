@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from . import _pairs, sifting
 from .central import Newton, Products
-from .welfare import COUNTS, Point, Welfare
+from .point import Point
+from .welfare import COUNTS, Welfare
 
 Array = NDArray[np.float64]
 

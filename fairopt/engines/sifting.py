@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .welfare import Point, Rest, Welfare
+from .point import Point, Rest
+from .welfare import Welfare
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

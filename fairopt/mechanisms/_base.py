@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .. import _validate, polytope
 from .._deferred import deferred
 from ..allocation import Allocation, Stats, idle
-from ..certificates import Certificate, judge
+from ..certificates import Certificate, advice, judge
 from ..cluster import Cluster
 from ..criteria import Criterion
 from ..engines import convex, declarative, native
@@ -194,7 +194,8 @@ class Mechanism(ABC):
         if best is not None and answered != engines[0]:
             notes += (f"the {engines[0]} engine did not reach the tolerance: this is the {answered} one's answer",)
         if best is None:
-            raise failure or SolverError(f"{self}: the engine {engines[0]!r} returned no answer")
+            text = failure or f"{self}: the engine {engines[0]!r} returned no answer"
+            raise SolverError(f"{text}{advice(seen, criterion)}") from failure
         begun = time.perf_counter()
         tasks = best.tasks
         tasks.setflags(write=False)
@@ -226,9 +227,10 @@ class Mechanism(ABC):
     def complaint(self, best: Allocation, tol: float) -> FairoptError:
         """The error for a best answer whose certificate misses `tol`."""
         text = f"{self}: {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r})"
-        if best.stats.status == "optimal" and best.certificate.residual > _GROSS * tol:
+        why = advice(best.cluster, best.criterion)
+        if not why and best.stats.status == "optimal" and best.certificate.residual > _GROSS * tol:
             return CertificateError(f"{text}. This is a bug: please report it with the cluster (cluster.save(...))")
-        return SolverError(f"{text}. Relax tol, try another solver or engine, or take it flagged with throw=False")
+        return SolverError(f"{text}{why}. Relax tol, try another solver or engine, or take it flagged with throw=False")
 
     def __str__(self) -> str:
         shown = [

@@ -11,7 +11,8 @@ from drawn import cluster as drawn
 
 import fairopt as fo
 from fairopt.engines import central, concave, mehrotra, sifting
-from fairopt.engines.welfare import Point, Welfare
+from fairopt.engines.point import Point
+from fairopt.engines.welfare import Welfare
 from fairopt.polytope import Polytope
 
 
@@ -93,7 +94,8 @@ def test_leaving_changes_nothing(alpha: float) -> None:
         came = len(np.setdiff1d(inside(other), inside(welfare)))
         if other is not welfare and not came:
             left += 1
-            before, after = welfare.residuals(at), other.residuals(there)
+            before = welfare.residuals(at, welfare.worth(at))
+            after = other.residuals(there, other.worth(there))
             assert after.user == pytest.approx(before.user, abs=1e-12)
             assert after.capacity == pytest.approx(before.capacity, abs=1e-12)
             assert there.tasks == pytest.approx(at.tasks[np.isin(inside(welfare), inside(other))])

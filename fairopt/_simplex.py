@@ -1,0 +1,108 @@
+"""The simplex method in integers: small linear programs without rounding.
+
+A dictionary `den x_B + T x_N = b` keeps all entries subdeterminants of the integers it began with, so that every
+division in a pivot is exact and no fraction is ever reduced (Edmonds 1967, Bareiss 1968).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+Row = list[int]
+
+
+class TooMuch(Exception):
+    """More arithmetic than was allowed."""
+
+
+class Dictionary:
+    """`rows y <= bounds, y >= 0` with all bounds >= 0, at the vertex y = 0.
+
+    The last entry of a row is its bound. Variables are numbered: columns first, then one slack per row. `work` is how
+    many words all entries computed may have.
+    """
+
+    def __init__(self, rows: list[Row], bounds: Row, work: float) -> None:
+        self.table = [[*row, bound] for row, bound in zip(rows, bounds, strict=True)]
+        width = len(rows[0]) if rows else 0
+        self.den, self.unit, self.work = 1, 1, work  # bounds are in parts of `den * unit`
+        self.free = list(range(width))
+        self.basic = [width + i for i in range(len(rows))]
+        self.goal: Row = [0] * (width + 1)
+
+    def maximise(self, variable: int) -> None:
+        """To a vertex where a variable that is zero is largest: steepest entry first, then Bland's rule."""
+        self.goal = [0] * len(self.goal)
+        self.goal[self.free.index(variable)] = -self.den
+        still = 0
+        while True:
+            enter = [j for j, price in enumerate(self.goal[:-1]) if price < 0]
+            if not enter:
+                return
+            if still > len(self.goal):
+                j = min(enter, key=lambda j: self.free[j])
+            else:
+                j = min(enter, key=lambda j: self.goal[j])
+            i = self._leaving(j)
+            still = still + 1 if self.table[i][-1] == 0 else 0
+            self.pivot(i, j)
+
+    def _leaving(self, j: int) -> int:
+        """The row that stops a column first; of several the variable of the smallest number."""
+        best = -1
+        for i, row in enumerate(self.table):
+            if row[j] > 0:
+                now = self.table[best]
+                longer = row[-1] * now[j] - now[-1] * row[j] if best >= 0 else -1
+                if longer < 0 or (longer == 0 and self.basic[i] < self.basic[best]):
+                    best = i
+        if best < 0:
+            raise ValueError("nothing bounds this linear program")
+        return best
+
+    def values(self) -> dict[int, Fraction]:
+        """The basic variables at this vertex; all others are zero."""
+        whole = self.den * self.unit
+        return {name: Fraction(row[-1], whole) for name, row in zip(self.basic, self.table, strict=True)}
+
+    def prices(self) -> dict[int, Fraction]:
+        """What the variables that are zero cost here; of slacks these are the prices of rows."""
+        return {name: Fraction(price, self.den) for name, price in zip(self.free, self.goal[:-1], strict=True) if price}
+
+    def hold(self, variable: int, slack: int, column: dict[int, int]) -> None:
+        """Keep the maximised variable at its value: it moves to the bounds, and another stands in its column.
+
+        `slack`, one that has a price, enters for it; `column` are entries of the new variable by the slack of the row.
+        """
+        value = self.values()[variable]
+        j = self.free.index(slack)
+        self.pivot(self.basic.index(variable), j)
+        part, whole = (value * self.unit).as_integer_ratio()
+        self.unit *= whole
+        place = {name: k for k, name in enumerate(self.free)}
+        nonbasic = [(place[name], by) for name, by in column.items() if name in place]
+        for i, row in enumerate(self.table):
+            row[-1] = row[-1] * whole - row[j] * part
+            row[j] = sum(by * row[k] for k, by in nonbasic) + column.get(self.basic[i], 0) * self.den
+
+    def pivot(self, i: int, j: int) -> None:
+        """Exchange the variables of row i and column j, whose entry is positive."""
+        own, den = self.table[i], self.den
+        at = own[j]
+        self.work -= len(own) * len(self.table) * (1 + at.bit_length() // 64)
+        if self.work < 0:
+            raise TooMuch
+
+        def less(row: Row) -> Row:
+            by = row[j]
+            if by == 0:
+                return [at * a // den for a in row] if at != den else row
+            row = [(at * a - by * b) // den for a, b in zip(row, own, strict=True)]
+            row[j] = -by
+            return row
+
+        self.table = [row if k == i else less(row) for k, row in enumerate(self.table)]
+        self.goal = less(self.goal)
+        own[j] = den
+        self.den = at
+        self.basic[i], self.free[j] = self.free[j], self.basic[i]

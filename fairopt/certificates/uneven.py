@@ -1,0 +1,60 @@
+"""Who needs so much less than others of the same capacity that rounding hides it: where max-min is hard in doubles."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from ..criteria import Criterion
+from ..polytope import Polytope
+from ..rational import tried
+
+#: Below this part of what another needs a user's rise is a matter of the last digits of the other's tasks.
+SEEN = 1e-7
+
+
+def unevenness(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[int, int, int, int] | None]:
+    """The least `use_nr / use_mr` of two users of a server at equal levels, and n, m, the server and r.
+
+    `use_nr = d_nr phi_n/u_n`.
+    """
+    share = criterion.share
+    users, server = polytope.users[polytope.pair_user], polytope.pair_server
+    if not len(users):
+        return 1.0, None
+    rate = criterion.weight[users] / (share[users] if share.ndim == 1 else share[users, server])
+    use: NDArray[np.float64] = polytope.pair_use * (rate / polytope.gamma)[:, None]
+    least, where = 1.0, None
+    for r in range(use.shape[1]):
+        mine = np.flatnonzero(use[:, r] > 0)
+        order = mine[np.lexsort((use[mine, r], server[mine]))]
+        ends = np.flatnonzero(np.diff(server[order], append=-1))
+        starts = np.append(0, ends[:-1] + 1)
+        if not len(order):
+            continue
+        part = use[order[starts], r] / use[order[ends], r]
+        k = int(part.argmin())
+        if part[k] < least:
+            least, few, many = float(part[k]), order[starts[k]], order[ends[k]]
+            where = int(users[few]), int(users[many]), int(server[few]), r
+    return least, where
+
+
+def advice(cluster: Cluster, criterion: Criterion) -> str:
+    """What to do about it, as a sentence; empty where it is not the matter, as in all but max-min."""
+    if np.isfinite(criterion.alpha) or criterion.scope == "game":
+        return ""
+    least, where = unevenness(Polytope(cluster, criterion.limits(cluster)), criterion)
+    if where is None or least >= SEEN:
+        return ""
+    n, m, i, r = where
+    alone = cluster if criterion.scope != "each" else cluster.select(servers=[cluster.servers[i]])
+    remedy = "The native engine does without rounding on so small a cluster; or leave"
+    if not tried(alone, criterion.limits(cluster)):
+        remedy = "The cluster is too large to do without: leave"
+    return (
+        f". At equal levels user {cluster.users[n]!r} needs {least:.0e} of what user {cluster.users[m]!r} needs of "
+        f"{cluster.resources[r]!r} of server {cluster.servers[i]!r}, which rounding hides. {remedy} "
+        "one of them out, or bring their demands or weights closer together"
+    )

@@ -1,0 +1,164 @@
+"""Max-min without rounding: against the independent exact reference, its proofs, and clusters over eight decades."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import drawn
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import clusters, integer_clusters
+
+from fairopt import rational
+from fairopt.certificates import judge
+from fairopt.certificates.exactly import proofs
+from fairopt.cluster import Cluster
+from fairopt.criteria import Criterion
+from fairopt.errors import SolverError
+from fairopt.mechanisms import Mechanism, get
+from fairopt.rational import Exact
+
+from .exact import leximin
+
+Array = NDArray[np.float64]
+
+MECHANISMS = [get("drf"), get("drfh"), get("tsf"), get("asset-fairness", scope="servers"), get("task-maxmin")]
+#: Seeds of `drawn.cluster(seed, "wide")` at which doubles did not do for one of DRF, DRFH and TSF.
+HARD = [0, 7, 13, 26, 28, 33, 50, 55, 66, 67, 70, 72, 82, 88, 110, 118, 119]
+
+
+def solved(cluster: Cluster, criterion: Criterion) -> Exact:
+    found = rational.leximin(cluster, criterion, criterion.limits(cluster))
+    assert found is not None
+    return found
+
+
+def reference(cluster: Cluster, criterion: Criterion) -> list[Fraction]:
+    """Tasks of every user by `exact.leximin`, whose levels are `share x`."""
+    rate = [
+        Fraction(u) / Fraction(w) if u < np.inf else Fraction(0)
+        for u, w in zip(criterion.share.tolist(), criterion.weight.tolist(), strict=True)
+    ]
+    capacity, demand = ([[Fraction(v) for v in row] for row in t.tolist()] for t in (cluster.capacity, cluster.demand))
+    limit = [None if np.isinf(q) else Fraction(q) for q in criterion.limits(cluster).tolist()]
+    levels = leximin(capacity, demand, cluster.eligible.tolist(), rate, limit)  # type: ignore[arg-type]
+    return [level / u if level else level for level, u in zip(levels, rate, strict=True)]
+
+
+@settings(max_examples=60)
+@given(
+    st.one_of(integer_clusters(), clusters(styles=("wide",), max_users=4, max_servers=3)), st.sampled_from(MECHANISMS)
+)
+def test_equal_to_the_reference(cluster: Cluster, mechanism: Mechanism) -> None:
+    """Not nearly: the very fractions, proofs included; integers that tie, and doubles of eight decades."""
+    seen = mechanism.prepare(cluster)[0]
+    criterion = mechanism.criterion(seen)
+    found = solved(seen, criterion)
+    assert found.tasks.sum(axis=1).tolist() == reference(seen, criterion)
+    assert proofs(found, seen, criterion, criterion.limits(seen)) is not None
+
+
+@pytest.mark.parametrize("style", ["nice", "plain", "wide"])
+def test_proofs_are_of_the_optimum_alone(style: str) -> None:
+    """Change any user's tasks, a price or a limit's price in the thirtieth digit, and nothing is proved."""
+    rng, checked = np.random.default_rng(0), 0
+    much, little = 1 + Fraction(1, 10**30), 1 - Fraction(1, 10**30)
+    for seed in range(25):
+        cluster = drawn.cluster(seed, style, 6, 4, 3)
+        criterion = get("drfh").criterion(cluster)
+        limits, found = criterion.limits(cluster), solved(cluster, criterion)
+        assert proofs(found, cluster, criterion, limits) is not None
+        running = np.argwhere(found.tasks > 0)
+        for factor in (much, little):
+            if len(running):
+                tasks = found.tasks.copy()
+                tasks[tuple(rng.choice(running))] *= factor
+                assert proofs(found._replace(tasks=tasks), cluster, criterion, limits) is None
+        held = np.unique(proofs(found, cluster, criterion, limits))
+        for k in held[held >= 0]:
+            prices = np.zeros_like(found.prices) + found.prices
+            prices[k] = -prices[k]
+            others = [j for j in range(len(prices)) if j != k]
+            assert proofs(found._replace(prices=prices), cluster, criterion, limits) is None
+            rest = Exact(found.tasks, found.prices[others], found.limits[others])
+            assert proofs(rest, cluster, criterion, limits) is None
+            checked += 1
+    assert checked > 20
+
+
+def test_a_price_of_a_limit_that_is_none_proves_nothing() -> None:
+    """Two users have half of what there is, at prices of tasks that would make up for the rest if they had limits."""
+    cluster = Cluster([[4.0]], [[1.0], [1.0]])
+    criterion = get("drf").criterion(cluster)
+    one = Fraction(1)
+    half = Exact(*(np.full(shape, one, dtype=object) for shape in ((2, 1), (1, 1, 1), (1, 2))))
+    assert proofs(half, cluster, criterion, criterion.limits(cluster)) is None
+
+
+@pytest.mark.parametrize("name", ["drf", "drfh", "tsf", "asset-fairness", "alpha-fair", "per-server-drf"])
+def test_none_is_given_up(name: str) -> None:
+    """Demands, capacities and weights over eight decades: native, certified, and each user's tasks the optimum's."""
+    mechanism = get(name, alpha=np.inf) if name == "alpha-fair" else get(name)
+    for seed in HARD:
+        cluster = drawn.cluster(seed, "wide")
+        if name == "per-server-drf":
+            cluster = cluster.replace(max_tasks=None)
+        found = mechanism.solve(cluster)
+        assert found.stats.engine == "native"
+        if name != "per-server-drf":
+            merged = found.cluster.merge(users=False).cluster
+            best = solved(merged, found.criterion).tasks.sum(axis=1).astype(float)
+            np.testing.assert_allclose(found.user_tasks, best, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("name", ["drfh", "tsf"])
+def test_nothing_wrong_is_certified(name: str) -> None:
+    """Any user with a part of 1e-5 less or more than in the answer, over eight decades."""
+    rng, mechanism = np.random.default_rng(1), get(name)
+    for seed in HARD:
+        found = mechanism.solve(drawn.cluster(seed, "wide"))
+        wrong = np.array(found.tasks)
+        running = np.flatnonzero(found.user_tasks > 0)
+        if len(running):
+            wrong[rng.choice(running)] *= 1 + rng.choice([-1e-5, 1e-5])
+            hint = found.prices if rng.random() < 0.5 else None
+            with np.errstate(all="ignore"):
+                assert judge(found.cluster, wrong, found.criterion, hint)[0].residual > 1e-6
+
+
+def test_per_server_drf_of_eight_decades() -> None:
+    """Water filling is exact to rounding, of which one server's certificate may prove little."""
+    for seed in range(150):
+        cluster = drawn.cluster(seed, "wide").replace(max_tasks=None)
+        assert get("per-server-drf").solve(cluster).stats.engine == "native"
+
+
+def test_what_is_too_large_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rational, "WORK", 0)
+    for name, seed in (("drf", 13), ("drfh", 13), ("tsf", 67)):
+        with pytest.raises(SolverError, match=r"user '\w+' needs \S+ of what user '\w+' needs of '\w+' of server") as e:
+            get(name).solve(drawn.cluster(seed, "wide"))
+        assert "bug" not in str(e.value)
+        assert "too large" in str(e.value)
+
+
+def test_the_declarative_engine_alone_points_to_the_native_one() -> None:
+    for seed in (13, 67):
+        with pytest.raises(SolverError, match=r"which rounding hides\. The native engine does without") as e:
+            get("tsf").solve(drawn.cluster(seed, "wide"), engine="declarative")
+        assert "bug" not in str(e.value)
+
+
+def test_work_is_bounded() -> None:
+    """No attempt at what would take minutes, and an end to what turns out to."""
+    rng = np.random.default_rng(0)
+    large = Cluster(rng.uniform(1, 2, (40, 4)), rng.uniform(1, 2, (80, 4)))
+    criterion = get("drfh").criterion(large)
+    assert rational.leximin(large, criterion, criterion.limits(large)) is None
+    small = large.select(users=list(large.users[:6]), servers=list(large.servers[:3]))
+    criterion = get("drfh").criterion(small)
+    assert rational.leximin(small, criterion, criterion.limits(small), 3e-4) is None
+    assert rational.leximin(small, criterion, criterion.limits(small)) is not None
