@@ -12,7 +12,8 @@ from fairopt.engines import concave
 from fairopt.fairness_efficiency import FairnessEfficiency
 from fairopt.mechanisms.fds import FDS
 from fairopt.polytope import Polytope
-from tests import drawn
+
+from .. import drawn
 
 
 def mechanism(seed: int, betas: tuple[float, ...]) -> FDS:
