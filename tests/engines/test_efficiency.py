@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import drawn
 import numpy as np
 import pytest
 
@@ -12,8 +13,6 @@ from fairopt.engines import concave
 from fairopt.fairness_efficiency import FairnessEfficiency
 from fairopt.mechanisms.fds import FDS
 from fairopt.polytope import Polytope
-
-from .. import drawn
 
 
 def mechanism(seed: int, betas: tuple[float, ...]) -> FDS:
