@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from .criteria import Criterion
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: Most Newton steps for what is bought, how exact that is (an error counts squared) and how exact before users are left
 #: out, how much a step may change the log of a share, and the most of a price that is left for fairness at the start.
@@ -26,6 +25,8 @@ class FairnessEfficiency(Criterion):
     task is worth has a part for fairness and one for efficiency, which is the same for every share:
 
         dF/dx_n = u_n (fair phi_n^beta sigma_n^(-beta) / S + efficient / T)
+
+    Source: Joe-Wong, Sen, Lan, Chiang, IEEE/ACM ToN 21(6), 2013; the logarithm, weights and bound are ours.
     """
 
     fair: float = 1.0

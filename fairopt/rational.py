@@ -93,10 +93,8 @@ def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) 
     )
     share, weight, most = (np.frombuffer(part).tolist() for part in data[3:])
     pairs = [(n, i) for n in range(users) for i in range(servers) if usable[n][i]]
-    rows, level = (
-        _rows(capacity, demand, share, weight, most, pairs),
-        len(pairs),
-    )  # the column of the common level; slacks follow
+    rows = _rows(capacity, demand, share, weight, most, pairs)
+    level = len(pairs)  # the column of the common level; slacks follow
     rising = {row.about[0]: level + 1 + k for k, row in enumerate(rows) if row.kind == "level"}
     step = {level + 1 + k: row.entries.get(level, 0) for k, row in enumerate(rows)}
     rounds: list[tuple[Numbers, Numbers]] = []

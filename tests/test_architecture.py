@@ -20,7 +20,18 @@ from fairopt.mechanisms import get, names
 ROOT = Path(fairopt.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 #: The core; presentation and studies have tests of their own.
-CORE = ["cluster", "cluster_file", "merging", "criteria", "polytope", "rational", "allocation", "metrics", "errors"]
+CORE = [
+    "cluster",
+    "cluster_file",
+    "merging",
+    "criteria",
+    "fairness_efficiency",
+    "polytope",
+    "rational",
+    "allocation",
+    "metrics",
+    "errors",
+]
 CORE += ["certificates", "engines", "game", "mechanisms"]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.engines import concave
+from fairopt.engines.efficiency import WelfareAndEfficiency
 from fairopt.fairness_efficiency import FairnessEfficiency
 from fairopt.mechanisms.fds import FDS
 from fairopt.polytope import Polytope
@@ -65,13 +66,14 @@ def test_the_change_of_the_conditions_is_their_derivative(seed: int) -> None:
     cluster = drawn.cluster(seed + 50, "plain").pool()
     criterion = chosen.criterion(cluster)
     q = concave.conditions(Polytope(cluster, criterion.limits(cluster)), criterion)
+    assert isinstance(q, WelfareAndEfficiency)
     at, size = q.begin(), 1e-6
     at = replace(at, fair=at.fair + rng.normal(0, 0.1, len(at.fair)))
     total, pay, units = (rng.normal(0, 0.1, each.shape) for each in (at.total, at.pay, at.units))
     worth, step = q.worth(at), replace(at, total=total, pay=pay, units=units)
-    fairer = q._fairer(at, step)  # type: ignore[attr-defined]
+    fairer, unfair, fair = q._fairer(at, step), q._unfair(at), q._parts(at)[1]
 
-    def after(part: float) -> tuple[np.ndarray, np.ndarray]:
+    def after(part: float) -> tuple[np.ndarray, float, float]:
         point = replace(
             at,
             total=at.total + part * total,
@@ -79,17 +81,31 @@ def test_the_change_of_the_conditions_is_their_derivative(seed: int) -> None:
             units=at.units + part * units,
             fair=at.fair + part * fairer,
         )
-        log_worth = np.logaddexp(point.fair, point.units[1] + q.log_share)  # type: ignore[attr-defined]
-        return q.of_price * np.log(point.pay) - q.of_price * log_worth, q.wrong_units(point)
+        log_worth = np.logaddexp(point.fair, point.units[1] + q.log_share)
+        return q.of_price * (np.log(point.pay) - log_worth), float(q.wrong_units(point)[0]), q._parts(point)[2]
 
-    (rho, unit), (before, _) = after(size), after(-size)
+    rho, unit, ratio = ((x - y) / (2 * size) for x, y in zip(after(size), after(-size), strict=True))
     linear = worth.of_share * total / at.total + q.of_price * pay / at.pay
     linear -= sum(each * change for each, change in zip(worth.of_units, units, strict=True))
-    # rho has in it what f is wrong by, which the step puts right.
-    part = worth.of_units[0]
-    assert (rho - before) / (2 * size) == pytest.approx(linear + part * q._unfair(at), abs=1e-5)  # type: ignore[attr-defined]
+    # What f is wrong by, which the step puts right, counts as wrong before it and not as a change.
+    assert rho == pytest.approx(linear + worth.of_units[0] * unfair, abs=1e-5)
     change = q.change_units(at, total, pay, units)
-    assert (unit - after(-size)[1])[0] / (2 * size) == pytest.approx(change[0], abs=1e-5)
+    assert unit == pytest.approx(change[0], abs=1e-5)
+    assert ratio == pytest.approx(change[1] + fair @ unfair / q.of_price, abs=1e-5)
+    assert q.wrong_units(at)[1] == pytest.approx(q._parts(at)[2] - q.ratio + fair @ unfair / q.of_price)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_start_from_another_welfare_is_used_or_refused(seed: int) -> None:
+    cluster = drawn.cluster(seed, "plain")
+    for first, then in (
+        (fo.FDS(2.0, -2.0), fo.FDS(2.0, -3.0)),
+        (fo.FDS(2.0, -2.0), fo.FDS(2.0)),
+        (fo.FDS(3.0), fo.FDS(3.0, -2.0)),
+    ):
+        start = first.solve(cluster)
+        found = then.solve(cluster, 1e-9, start=start, engine="native")
+        np.testing.assert_allclose(found.user_tasks, then.solve(cluster, 1e-9).user_tasks, rtol=1e-3, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -103,7 +119,8 @@ def test_the_gap_bounds_what_is_missing(seed: int) -> None:
         assert gap == 0
         return
     missing = _value(found.criterion, found.user_tasks) - _value(found.criterion, worse.sum(axis=1))
-    whole = found.criterion.fair + found.criterion.efficient  # type: ignore[attr-defined]
+    assert isinstance(found.criterion, FairnessEfficiency)
+    whole = found.criterion.fair + found.criterion.efficient
     assert gap >= missing / whole - 1e-9
     assert gap > 1e-6
 
