@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .game.trace import Trace
 
 Array = NDArray[np.float64]
-Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]
+Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,9 @@ class Allocation:
         Feasibility and optimality, computed without the solver.
     criterion : Criterion
         What was optimised.
-    prices : (servers, resources) or None; for max-min (levels, servers, resources)
-        `lambda[i,r]` per resource unit, on the scale where users' budgets sum to the sum of weights
-        (for the game, each server on its own scale, for max-min any); the witness of the certificate. At large
-        alpha some are below what doubles hold, and 0: the judge then finds those anew.
+    log_prices : (servers, resources) or None; for max-min (levels, servers, resources)
+        `log lambda[i,r]` per resource unit, -inf for none: the witness of the certificate. On the scale of marginal
+        welfare `dF/dx_n`, for max-min on any. Logarithms, as at large alpha prices are beyond what doubles hold.
     stats : Stats
     notes : tuple of str
         What the reader should know: that servers were pooled, who cannot run anything.
@@ -93,7 +92,7 @@ class Allocation:
     tasks: Array
     certificate: Certificate
     criterion: Criterion
-    prices: Array | None
+    log_prices: Array | None
     stats: Stats
     notes: tuple[str, ...]
     tol: float
@@ -106,6 +105,27 @@ class Allocation:
         """The tasks as those of merged servers, if that is how they came."""
         made_by = given(self, "tasks")
         return made_by if isinstance(made_by, Split) else None
+
+    @property
+    def prices(self) -> Array | None:
+        """`lambda[i,r]` per resource unit, shaped like `log_prices`: scaled so that users' budgets sum to the weights.
+
+        In the game each server's own prices are scaled so that the largest price of a capacity is 1.
+        """
+        if self.log_prices is None:
+            return None
+        log_prices, rule = self.log_prices, self.criterion
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if np.isfinite(rule.alpha) and rule.scope == "game":
+                top = (log_prices + np.log(self.cluster.capacity)).max(axis=1, keepdims=True)
+                log_prices = log_prices - np.where(np.isfinite(top), top, 0.0)
+            elif np.isfinite(rule.alpha):
+                tasks = self.user_tasks
+                spent = (rule.log_marginal(tasks) + np.log(tasks))[tasks > 0]
+                top = spent.max(initial=-np.inf)
+                whole = top + np.log(np.exp(spent - top).sum()) - np.log(rule.weight[tasks > 0].sum())
+                log_prices = log_prices - (whole if np.isfinite(whole) else 0.0)
+        return np.asarray(np.exp(log_prices))
 
     @property
     def flagged(self) -> bool:
@@ -147,7 +167,7 @@ class Allocation:
 
     def certify(self) -> Certificate:
         """The certificate computed again from cluster, tasks, criterion and prices."""
-        return self.judge(self.cluster, self.tasks, self.prices)[0]
+        return self.judge(self.cluster, self.tasks, self.log_prices)[0]
 
     def to_frame(self) -> pd.DataFrame:
         """One row per user: tasks in all and per server, dominant share, weighted level."""

@@ -49,6 +49,11 @@ class Criterion:
     weight: Array
     cap: Array
 
+    @property
+    def stiffness(self) -> float:
+        """`max(alpha, 1)`: by so much the log of a marginal utility changes with that of the weight (or demands)."""
+        return max(self.alpha, 1.0)
+
     def limits(self, cluster: Cluster) -> Array:
         """The most tasks that n may run, (users,): its own task count or the mechanism's cap."""
         return np.minimum(cluster.max_tasks, self.cap)

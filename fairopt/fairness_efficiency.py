@@ -32,6 +32,11 @@ class FairnessEfficiency(Criterion):
     fair: float = 1.0
     efficient: float = 0.0
 
+    @property
+    def stiffness(self) -> float:
+        """1: weights are in S as well, so that errors of marginal utilities are made up for by demands."""
+        return 1.0
+
     def log_marginal(self, user_tasks: Array) -> Array:
         """`log dF/dx_n` at user tasks (users,)."""
         with np.errstate(divide="ignore", over="ignore"):

@@ -43,6 +43,11 @@ class Merging:
         """Nothing was merged."""
         return len(self.server_of) == len(self.cluster.servers) and len(self.user_of) == len(self.cluster.users)
 
+    @property
+    def first_server(self) -> Index:
+        """(merged servers,): the first original server of each."""
+        return _first(self.server_of)
+
     def merged_tasks(self, tasks: Array) -> Array:
         """Tasks (users, servers) of the original, summed over merged servers and users, in merged tasks."""
         n, i, _ = self.cluster.shape

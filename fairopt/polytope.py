@@ -143,3 +143,15 @@ class Polytope:
         at = self.row_server, self.row_resource
         result[at] = row_prices / self.cluster.capacity[at]
         return result
+
+    def log_row_prices(self, log_prices: Array) -> Array:
+        """Log prices per resource unit (servers, resources) to those of whole capacities (rows,)."""
+        at = self.row_server, self.row_resource
+        return np.asarray(log_prices[at] + np.log(self.cluster.capacity[at]))
+
+    def log_unit_prices(self, log_rows: Array) -> Array:
+        """Log prices of whole capacities (rows,) to those per resource unit, (servers, resources); -inf for none."""
+        result = np.full(self.cluster.capacity.shape, -np.inf)
+        at = self.row_server, self.row_resource
+        result[at] = log_rows - np.log(self.cluster.capacity[at])
+        return result

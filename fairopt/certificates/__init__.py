@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._deferred import deferred
 from ..cluster import Cluster
 from ..criteria import Criterion, virtual_share_per_task
 from ..polytope import Polytope
@@ -16,17 +18,24 @@ from ..split import Split
 from ._certificate import Certificate, feasibility
 from .blocking import Blocking, blocking
 from .bottleneck import rises
+from ._prices import searched
+from .backward import BackwardError, backward_error, by_server
 from .concave import duality_gap
+from .condition import conditions
 from .exactly import distances
 from .game import exploitability
 from .leximin import ENOUGH, lexicographic_rise
 from .uneven import SEEN, advice, unevenness
 
 __all__ = [
+    "BackwardError",
     "Blocking",
     "Certificate",
     "advice",
+    "backward_error",
     "blocking",
+    "by_server",
+    "conditions",
     "duality_gap",
     "exploitability",
     "feasibility",
@@ -42,30 +51,67 @@ _CLEAR = 1e-9
 #: The part of the work on an exact optimum that is done only to make sure.
 _CAUTION = 0.05
 
-_MEASURE = {"pool": "duality gap", "servers": "duality gap", "each": "lexicographic rise", "game": "exploitability"}
 
 
 def judge(
-    cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None = None
+    cluster: Cluster, tasks: Array | Split, criterion: Criterion, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
     """The certificate of `tasks` (users, servers), a table or split, under `criterion`, and the prices that prove it.
 
-    `prices` (servers, resources) are a hint from whoever made the tasks: better ones make the bound sharper, wrong
-    ones cannot make it pass. For max-min they may be one set per level, (levels, servers, resources). The prices
-    returned are `None` where others, or none, prove it. Max-min of small clusters that doubles do not settle is
+    `log_prices` (servers, resources) are logarithms of prices per resource unit, -inf for none, from whoever made the
+    tasks: better ones make the bound sharper, wrong ones cannot make it pass. For max-min they may be one set per
+    level, (levels, servers, resources). For finite alpha they are looked for by linear programs if none are given. The
+    prices returned are `None` where others, or none, prove it. Max-min of small clusters that doubles do not settle is
     measured from its exact optimum (`exactly`).
     """
     tasks = tasks if isinstance(tasks, Split) else np.asarray(tasks, dtype=float)
-    if prices is not None and prices.ndim > 2 and not _is_maxmin(criterion):
-        prices = None  # made for max-min: no hint here
+    if log_prices is not None and log_prices.ndim > 2 and not _is_maxmin(criterion):
+        log_prices = None  # made for max-min: no hint here
     limits = criterion.limits(cluster)
     if criterion.scope == "each":
         limits = np.where(limits > 0, np.inf, 0.0)  # servers that do not coordinate keep no limit but zero
     feasible, where = feasibility(cluster, tasks, limits)
     if not np.isfinite(feasible):
         return Certificate(feasible, np.inf, _measure(criterion), where), None
+    if np.isfinite(criterion.alpha):
+        return _finite(cluster, tasks, criterion, limits, log_prices, (feasible, where))
+    prices = None if log_prices is None else np.exp(log_prices)
     optimal, measure, proof, found = _optimality(cluster, tasks, criterion, limits, prices)
-    return Certificate(feasible, optimal, measure, where if feasible > optimal else found), proof
+    with np.errstate(divide="ignore"):
+        kept = None if proof is None else np.log(proof)
+    return Certificate(feasible, optimal, measure, where if feasible > optimal else found), kept
+
+
+def _finite(
+    cluster: Cluster,
+    tasks: Array | Split,
+    criterion: Criterion,
+    limits: Array,
+    log_prices: Array | None,
+    feasible: tuple[float, str],
+) -> tuple[Certificate, Array | None]:
+    """Backward error, welfare gap and conditions, on the merged servers where tasks are split like them."""
+    split = tasks if isinstance(tasks, Split) else Split.from_table(cluster.merge(users=False), tasks)
+    merging, table, merged = split.merging, split.merged, split.merging.cluster
+    if not merging.trivial:
+        if not isinstance(tasks, Split) and not split.matches(tasks):
+            merging, table, merged = None, tasks, cluster
+        elif criterion.scope == "game":
+            criterion = replace(criterion, share=virtual_share_per_task(merged))
+    polytope = Polytope(merged, limits)
+    if log_prices is None:
+        found = searched(polytope, criterion, table)
+    else:
+        hint = log_prices if merging is None else log_prices[merging.first_server]
+        found = backward_error(polytope, criterion, table, polytope.log_row_prices(hint))
+    gap = None if criterion.scope == "game" else duality_gap(polytope, table, criterion, found.log_rows)
+    where = feasible[1] if feasible[0] > found.error else f"largest for {found.where}" if found.error > 0 else found.where
+    proof = polytope.log_unit_prices(found.log_rows)
+    certificate = Certificate(
+        feasible[0], found.error, "backward error", where, gap,
+        deferred(partial(conditions, polytope, criterion, table, found)),
+    )  # fmt: skip
+    return certificate, proof if merging is None else proof[merging.server_of]
 
 
 def _is_maxmin(criterion: Criterion) -> bool:
@@ -73,7 +119,9 @@ def _is_maxmin(criterion: Criterion) -> bool:
 
 
 def _measure(criterion: Criterion) -> str:
-    return "lexicographic rise" if _is_maxmin(criterion) else _MEASURE[criterion.scope]
+    if np.isfinite(criterion.alpha):
+        return "backward error"
+    return "exploitability" if criterion.scope == "game" else "lexicographic rise"
 
 
 def _optimality(
@@ -144,13 +192,10 @@ def _judge(
     polytope = Polytope(cluster, limits)
     proof: Array | None
     if criterion.scope in ("game", "each"):
-        gaps, proof, whom = exploitability(polytope, tasks, criterion, prices)
+        gaps, whom = exploitability(polytope, tasks, criterion)
         i = int(np.argmax(gaps))
         found = f"largest for {whom[i]} on server {servers[i]!r}" if gaps[i] > 0 else "no server would deviate"
-        return np.asarray(gaps), None if np.isinf(criterion.alpha) else proof, found
-    if not np.isinf(criterion.alpha):
-        gap, proof, where = duality_gap(polytope, tasks, criterion, prices)
-        return np.array([gap]), proof, where
+        return np.asarray(gaps), None, found
     if cluster.shape[1] > 1:
         most, proof, where = lexicographic_rise(polytope, tasks, criterion, prices)
         return np.array([most]), proof, where

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._deferred import deferrable
 from ..cluster import Cluster
 from ..split import Split
 
 Array = NDArray[np.float64]
 
 
+@deferrable("conditions")
 @dataclass(frozen=True)
 class Certificate:
-    """Two numbers that vouch for an allocation; both are 0 for an exact answer.
+    """Two numbers that vouch for an allocation, both 0 for an exact answer; and what they mean for each user's tasks.
 
     Attributes
     ----------
@@ -24,23 +26,38 @@ class Certificate:
     optimality : float
         Relative; `measure` says of what.
     measure : str
-        `duality gap`, `lexicographic rise`, `distance from the optimum` (exact, of a user's tasks), `exploitability` or
-        `complaint`.
+        `backward error` (finite alpha: by how much data must change for the tasks to be exact), `lexicographic rise`,
+        `distance from the optimum` (exact, of a user's tasks), `exploitability` (PS-DSF: the relative rise in tasks
+        that a server owes a user) or `complaint`.
     worst : str
         What the larger of the two is largest for, such as "largest for user 'b' on server 's'". It says nothing about
         how large that is: also of an exact answer something is the worst, by a rounding error.
+    gap : float or None
+        Welfare gap of a global program with finite alpha: nobody can have more welfare by more than this part of
+        `sum_n x_n dF/dx_n`. It vouches for welfare, not for tasks.
+    conditions : (users,) or None
+        By what factor, at most and to first order, a relative change of the data moves each user's tasks; infinite
+        where that cannot be told, `None` where it is not known. Estimated when it is first read.
     """
 
     feasibility: float
     optimality: float
     measure: str
     worst: str
+    gap: float | None = None
+    conditions: Array | None = field(default=None, compare=False)
 
     @property
     def residual(self) -> float:
         """The larger of the two; infinite when either is not a number."""
         values = (self.feasibility, self.optimality)
         return float(max(values)) if all(value == value for value in values) else float("inf")
+
+    @property
+    def condition(self) -> float:
+        """The largest of `conditions`: errors in tasks are about this times `optimality`, at most; NaN if unknown."""
+        known = self.conditions
+        return float("nan") if known is None else float(np.max(known, initial=1.0))
 
     def passes(self, tol: float = 1e-6) -> bool:
         """Are both within `tol`?"""

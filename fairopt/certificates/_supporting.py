@@ -1,4 +1,4 @@
-"""Prices that support a per-server allocation as nearly as can be, for a judge who was given none."""
+"""Prices that support an allocation as nearly as can be, by one linear program (see `_prices`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def supporting(
     leeway: float,
     free: NDArray[np.bool_],
 ) -> Array | None:
-    """Log prices of whole capacities (rows,) at which every server's exploitability is least, to the first order.
+    """Log prices of whole capacities (rows,) at which every server's error in tasks is least, to the first order.
 
     A linear program: minimise `sum_i t_i` over prices and t, where the price of a task in units of what it is worth is
     at least `1 - alpha t` for users with room, and at most `1 + alpha t X/x` times `(1 - leeway X/x)^-alpha`, what a

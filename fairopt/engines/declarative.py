@@ -35,7 +35,10 @@ _RESCALINGS = 3
 
 @dataclass(frozen=True)
 class Solution:
-    """What an engine returns: tasks (users, servers), prices (servers, resources) or None, and what it took."""
+    """What an engine returns: tasks (users, servers), prices (servers, resources) or None, and what it took.
+
+    Prices per resource unit, as they are or as logarithms where doubles would not hold them.
+    """
 
     tasks: Array
     prices: Array | None
@@ -46,6 +49,15 @@ class Solution:
     status: str = ""
     notes: tuple[str, ...] = ()  # what the reader should know of how it was found
     warm: object = None  # where to start for a similar problem; only the engine that made it knows what it is
+    log: Array | None = None  # prices as logarithms
+
+    @property
+    def log_prices(self) -> Array | None:
+        """Logarithms of prices, -inf for none; `None` if there are no prices."""
+        if self.log is not None or self.prices is None:
+            return self.log
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.log(self.prices))
 
 
 def solutions(

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates import exploitability
+from ..certificates import backward_error, by_server, exploitability
 from ..cluster import Cluster
 from ..criteria import Criterion
 from ..engines import convex, declarative
@@ -58,7 +58,19 @@ def solutions(
 
 
 def _worst(polytope: Polytope, criterion: Criterion, solution: Solution) -> float:
-    return float(exploitability(polytope, solution.tasks, criterion, solution.prices)[0].max(initial=0.0))
+    if solution.prices is None or np.isinf(criterion.alpha):
+        rows = np.zeros(polytope.use.shape[0])
+    else:
+        rows = polytope.row_prices(solution.prices)
+    return float(_gains(polytope, criterion, solution.tasks, rows).max(initial=0.0))
+
+
+def _gains(polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array) -> Array:
+    """What is wrong on each server, (servers,), at prices of whole capacities (rows,)."""
+    if np.isinf(criterion.alpha):
+        return exploitability(polytope, tasks, criterion)[0]
+    with np.errstate(divide="ignore"):
+        return by_server(polytope, backward_error(polytope, criterion, tasks, np.log(np.maximum(prices, 0.0))))
 
 
 def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> Iterator[Solution]:
@@ -105,7 +117,7 @@ def _best_responses(
 
     def gains(at: Array) -> Array:
         tasks = polytope.allocation(polytope.inside(at))
-        return exploitability(polytope, tasks, criterion, polytope.unit_prices(prices))[0]
+        return _gains(polytope, criterion, tasks, prices)
 
     gaps = gains(fractions)
     best, since = float(gaps.max()), 0

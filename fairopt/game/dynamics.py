@@ -22,7 +22,7 @@ from ..polytope import Polytope
 from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of
 from .cvxpy_sweeps import CvxpySweeps
 from .equations import Equations
-from .equilibrium import unit_prices
+from .equilibrium import log_unit_prices
 from .network import Network, network_of
 from .orders import ORDERS
 from .starts import continued, fair, given, of_pairs
@@ -196,7 +196,7 @@ def _judge(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
     """The state before the judge, who is told the prices that servers last announced."""
     method, polytope, alpha = sweeps.method, sweeps.method.polytope, rule.alpha
     tasks = polytope.allocation(polytope.inside(state.tasks / method.gamma))
-    prices = None if math.isinf(alpha) else unit_prices(polytope, method, state.tasks, state.log_price, alpha)
+    prices = None if math.isinf(alpha) else log_unit_prices(method, state.log_price)
     return _judged(polytope.cluster, rule, tasks, prices)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..criteria import Criterion
 from ..polytope import Polytope
 
 Array = NDArray[np.float64]
@@ -60,6 +61,20 @@ class Equations:
         servers, resources = polytope.cluster.capacity.shape
         self.row = np.zeros((servers, resources), dtype=bool)
         self.row[polytope.row_server, polytope.row_resource] = True
+
+    @classmethod
+    def of(cls, polytope: Polytope, criterion: Criterion) -> Equations:
+        """Those of a criterion: the game's, or of a global program, where a task is worth the same on every server.
+
+        Levels are then those of a game with `phi gamma` in place of `(phi^alpha u^(1-alpha) gamma)^(1/alpha)`: its
+        equilibria are the optima of the program, which no unit of welfare tells apart.
+        """
+        found = cls(polytope, criterion.weight[polytope.users], criterion.alpha)
+        if criterion.scope != "game":
+            worth = criterion.log_marginal(np.ones(len(criterion.weight)))[polytope.users]
+            gain = (worth[polytope.pair_user] + np.log(polytope.gamma)) / criterion.alpha
+            found.log_gain = gain - np.log(found.largest)[polytope.pair_user]
+        return found
 
     def taking(self, pairs: Index) -> Equations:
         """The same game, in which only some pairs take part."""

@@ -65,14 +65,16 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
         return
     build = time.perf_counter() - begun
     if method is None:
-        method = Equations(polytope, criterion.weight[polytope.users], criterion.alpha)
+        method = Equations.of(polytope, criterion)
     point = start.point if start is not None and start.fits(method) else None
-    if criterion.alpha == 1 and point is None:
+    if criterion.alpha == 1 and point is None and criterion.scope == "game":
         yield from _program(cluster, criterion, tol)
     for _, answer in equilibria(method, tol, point):
         seconds = time.perf_counter() - begun - build
         found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
-        yield found if answer.warm is None else replace(found, warm=Start(answer.warm, method, limits))
+        yield found if answer.warm is None or criterion.scope != "game" else replace(
+            found, warm=Start(answer.warm, method, limits)
+        )
 
 
 def _psdsf(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
@@ -180,7 +182,7 @@ def _attempt(
     assert best is not None
     point = best.point if best.inside is None else method.whole(best.point, best.inside)
     best = replace(best, point=point, steps=answer.steps, warm=answer.warm, midway=answer.midway, inside=None)
-    yield polish(method, best) if aim < best.error < 1e-2 else best
+    yield best
 
 
 @quiet
@@ -232,22 +234,15 @@ def solution(
     tasks = polytope.allocation(polytope.inside(fractions))
     prices = None
     if np.isfinite(alpha):
-        prices = unit_prices(polytope, method, answer.point.tasks, answer.point.log_price, alpha)
+        prices = log_unit_prices(method, answer.point.log_price)
     status = "converged" if answer.error <= tol else "not converged"
     if np.isnan(answer.error):
         status = "not measured"  # PS-DSF: the judge alone says
     run = convex.Run(answer.by, status, 0.0, seconds, answer.error)
-    return Solution(tasks, prices, "equilibrium", (run,), build, answer.steps, status, answer.notes)
+    return Solution(tasks, None, "equilibrium", (run,), build, answer.steps, status, answer.notes, log=prices)
 
 
-def unit_prices(polytope: Polytope, method: Equations, tasks: Array, log_price: Array, alpha: float) -> Array:
-    """Level prices, log v, as prices per resource unit (servers, resources).
-
-    In units of what each server's best task is worth, or large alpha would leave the range of numbers.
-    """
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # users who lost all their tasks on the way
-        log_total = np.log(np.add.reduceat(tasks, method.start[:-1]))
-        worth = np.full(len(method.row), -np.inf)
-        np.maximum.at(worth, method.server, alpha * (method.log_gain - log_total[polytope.pair_user]))
-        shown = np.where(method.row, alpha * log_price - worth[:, None], -np.inf)
-        return np.where(method.row, np.exp(shown) / polytope.cluster.capacity, 0.0)
+def log_unit_prices(method: Equations, log_price: Array) -> Array:
+    """Level prices, log v, as log prices per resource unit (servers, resources): `alpha log v - log c`."""
+    capacity = method.polytope.cluster.capacity
+    return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

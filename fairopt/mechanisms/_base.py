@@ -18,10 +18,11 @@ from ..allocation import Allocation, Stats, idle
 from ..certificates import Certificate, advice, judge
 from ..cluster import Cluster
 from ..criteria import Criterion
-from ..engines import convex, declarative, native
+from ..engines import augmented, convex, declarative, native
 from ..engines.declarative import Solution
 from ..engines.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
+from ..game import equilibrium
 from ..merging import Merging
 from ..split import Split
 from ._earlier import Earlier
@@ -101,18 +102,35 @@ class Mechanism(ABC):
         `warm` is what an earlier solution of the same engine offered to start from.
         """
         if engine == "native":
-            return native.solutions(cluster, criterion, tol, warm)
+            return self._native(cluster, criterion, tol, warm)
         return declarative.solutions(cluster, criterion, self.formulate, solver)
 
-    def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, Array | None]:
-        """The certificate of `tasks` on the cluster that the mechanism sees, and the prices that prove it."""
-        return judge(cluster, tasks, self.criterion(cluster), prices)
+    def _native(self, cluster: Cluster, criterion: Criterion, tol: float, warm: object) -> Iterator[Solution]:
+        """The native engines; where one unit of welfare does not fit all users, the game's, which has none."""
+        yield from native.solutions(cluster, criterion, tol, warm)
+        if 0 < criterion.alpha < np.inf and type(criterion) is Criterion:
+            for found in equilibrium.solutions(cluster, criterion, tol):
+                yield dataclasses.replace(found, engine="native", warm=None)
 
-    def _certified(self, cluster: Cluster, tasks: Split, prices: Array | None) -> tuple[Certificate, Array | None]:
+    def _refined(self, cluster: Cluster, rule: Criterion, solution: Solution, tol: float) -> Iterator[Solution]:
+        """A candidate, and if it is not good enough the same with its last digits found (`augmented`)."""
+        yield solution
+        if np.isfinite(rule.alpha) and type(self).certify is Mechanism.certify:
+            better = augmented.of_solution(cluster, rule, solution, tol)
+            if better is not None:
+                yield better
+
+    def certify(
+        self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
+    ) -> tuple[Certificate, Array | None]:
+        """The certificate of `tasks` on the cluster that the mechanism sees, and the log prices that prove it."""
+        return judge(cluster, tasks, self.criterion(cluster), log_prices)
+
+    def _certified(self, cluster: Cluster, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
         """The certificate of split tasks; mechanisms with their own `certify` are given the whole table."""
         if type(self).certify is not Mechanism.certify:
-            return self.certify(cluster, tasks(), prices)
-        return judge(cluster, tasks, self.criterion(cluster), prices)
+            return self.certify(cluster, tasks(), log_prices)
+        return judge(cluster, tasks, self.criterion(cluster), log_prices)
 
     def solve(
         self,
@@ -178,11 +196,14 @@ class Mechanism(ABC):
                 for solution in self.solutions(merging.cluster, rule, name, tol, solver, warm):
                     # Candidates are compared on the merged cluster, which may be a thousand times smaller.
                     begun = time.perf_counter()
-                    judged = self.certify(merging.cluster, solution.tasks, solution.prices)
+                    for candidate in self._refined(merging.cluster, rule, solution, tol):
+                        judged = self.certify(merging.cluster, candidate.tasks, candidate.log_prices)
+                        if best is None or judged[0].residual < residual:
+                            best, verdict, residual, answered = candidate, judged, judged[0].residual, name
+                        if judged[0].residual <= tol:
+                            break
                     certifying += time.perf_counter() - begun
-                    if best is None or judged[0].residual < residual:
-                        best, verdict, residual, answered = solution, judged, judged[0].residual, name
-                    if judged[0].residual <= tol:
+                    if residual <= tol:
                         break
             except SolverError as error:
                 failure = error
@@ -201,7 +222,7 @@ class Mechanism(ABC):
         tasks.setflags(write=False)
         if not merging.trivial:
             split = Split.of(merging, tasks)
-            verdict = self._certified(seen, split, merging.split_prices(best.prices))
+            verdict = self._certified(seen, split, merging.split_prices(best.log_prices))
             tasks = deferred(split)
         certificate, prices = verdict
         stats = _stats(best, certifying + time.perf_counter() - begun)

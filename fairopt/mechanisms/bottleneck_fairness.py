@@ -46,7 +46,7 @@ class BottleneckFairness(Mechanism):
     def formulate(self, program: Program) -> Formulation:
         return alpha_fair(program, alpha=1.0)
 
-    def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, Array | None]:
+    def certify(self, cluster: Cluster, tasks: Array, log_prices: Array | None = None) -> tuple[Certificate, Array | None]:
         """The largest complaint: how far, relatively, a user is from each way of having none."""
         feasible, where = feasibility(cluster, tasks)
         if not np.isfinite(feasible):
@@ -61,4 +61,4 @@ class BottleneckFairness(Mechanism):
         complaint = np.where(cluster.runnable, np.maximum(np.minimum(blocked, hungry), 0.0), 0.0)
         worst = int(complaint.argmax())
         text = where if feasible > complaint[worst] else f"largest for user {cluster.users[worst]!r}"
-        return Certificate(feasible, float(complaint[worst]), "complaint", text), prices
+        return Certificate(feasible, float(complaint[worst]), "complaint", text), log_prices

@@ -1,0 +1,47 @@
+"""Prices for a judge who was given none: those at which an allocation comes nearest to optimal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..criteria import Criterion
+from ..polytope import Polytope
+from .backward import BackwardError, backward_error
+from ._supporting import supporting
+
+Array = NDArray[np.float64]
+
+#: Better prices are not looked for once those found prove so much.
+_ENOUGH = 1e-9
+#: By how much every user may be misplaced for nothing, in turn.
+_LEEWAY = (1e-10, 1e-8, 1e-7, 1e-6, 1e-4)
+#: Rows that idle more than this have no price in the second half of what is tried.
+_IDLE = 1e-6
+
+
+def searched(polytope: Polytope, criterion: Criterion, tasks: Array) -> BackwardError:
+    """The least backward error at prices that linear programs propose; infinite where none was solved."""
+    best = backward_error(polytope, criterion, tasks, np.full(len(polytope.row_server), -np.inf))
+    for log_rows in _proposals(polytope, criterion, tasks):
+        if best.error <= _ENOUGH:
+            break
+        best = min(best, backward_error(polytope, criterion, tasks, log_rows), key=lambda found: found.error)
+    return best
+
+
+def _proposals(polytope: Polytope, criterion: Criterion, tasks: Array) -> Iterator[Array]:
+    totals = tasks.sum(axis=1)
+    who = polytope.users[polytope.pair_user]
+    if not len(who) or (criterion.alpha > 0 and not (totals[polytope.users] > 0).all()):
+        return
+    log_marginal = criterion.log_marginal(totals)
+    worth = log_marginal[who, polytope.pair_server] if log_marginal.ndim == 2 else log_marginal[who]
+    idle = np.maximum(1 - polytope.used(tasks), 0.0)
+    for free in (np.inf, _IDLE):
+        for leeway in _LEEWAY:
+            found = supporting(polytope, criterion, tasks, idle, worth, leeway, idle > free)
+            if found is not None:
+                yield found

@@ -1,0 +1,217 @@
+"""Componentwise backward error: by how much data must change for an allocation to be exactly optimal, in tasks.
+
+Finite alpha, global programs and the per-server game. With log prices `L[i,r]` of whole capacities, what a task of n is
+worth (`m_n`; in the game `m_ni`) and what it costs on server i (`p_ni = sum_r lambda_ir d_nr`, `p_n = min_i p_ni`), x is
+optimal (an equilibrium) if and only if m and p agree wherever there are tasks, nobody would buy more, and what has a
+price is used up. What these conditions are missed by is measured in changes of the data that would make up for it.
+
+Given a level tau, rows that idle by more than tau lose their price, and pairs that are dearer than they need be by more
+than tau lose their tasks. With `A = max(alpha, 1)` the error is the largest of
+
+    |log p_n - log m_n| / A         of users (game: of pairs with tasks): their weights change by it; where m > p, of
+                                    all pairs, and at most the room 1 - x_n/q_n: then the limit q_n does
+    log p_ni - log p_n              of pairs that keep tasks (global): demands of the pair change by it
+    sum of what was dropped         per user, as a part of x_n, and per priced row, as a part of its capacity
+    1 - use                         of rows that keep a price, and what any row or limit is overused by: capacities
+
+so that x without what was dropped is the exact answer of data that differ by at most about four times as much; the
+proof is in docs/certificates.md. Any prices and any tau give a valid bound; the best of a few levels is returned.
+It is linear in what is wrong, and knows users of tiny welfare as well as others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..criteria import Criterion
+from ..polytope import Polytope
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+#: Levels tau that are tried in turn, until the error is below the next: any gives a bound.
+_LEVELS = (1e-6, 1e-9, 1e-12)
+#: Where the first does not do, larger ones: how wrong a bad answer is.
+_COARSE = (1e-4, 1e-2)
+#: Exponents so far below their sum's largest are computed on their own.
+_FAR = 500.0
+
+
+@dataclass(frozen=True)
+class BackwardError:
+    """The error, what it is largest for, and what proves it.
+
+    Attributes
+    ----------
+    error : relative change of the data, to a factor of about four
+    where : in words
+    log_rows : (rows,), log prices of whole capacities in the criterion's scale, -inf for those dropped
+    pairs : (pairs,), which keep tasks
+    every_row : (rows,), the same with those dropped
+    of_pairs, of_rows : (pairs,), (rows,), what is wrong with each
+    """
+
+    error: float
+    where: str
+    log_rows: Array
+    every_row: Array
+    pairs: Mask
+    of_pairs: Array
+    of_rows: Array
+
+
+def backward_error(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array) -> BackwardError:
+    """The backward error of tasks (users, servers) at log prices of whole capacities (rows,), in any scale.
+
+    The scale (in the game: of each server) that fits best is found; -inf stands for no price, and so does NaN.
+    """
+    problem = _Conditions(polytope, criterion, tasks)
+    if problem.impossible:
+        none = np.zeros(len(polytope.gamma), dtype=bool)
+        wrong = np.full(len(none), np.inf)
+        return BackwardError(np.inf, problem.impossible, log_rows, log_rows, none, wrong, np.zeros(len(log_rows)))
+    log_rows = np.where(np.isnan(log_rows) | np.isposinf(log_rows), -np.inf, log_rows)
+    best = problem.at(log_rows, _LEVELS[0])
+    for tau in _LEVELS[1:] if best.error <= _COARSE[0] else ():
+        if best.error <= tau:
+            break
+        best = min(best, problem.at(log_rows, tau), key=lambda found: found.error)
+    for tau in _COARSE:
+        if best.error <= tau:
+            break
+        best = min(best, problem.at(log_rows, tau), key=lambda found: found.error)
+    return best
+
+
+class _Conditions:
+    """What does not depend on prices."""
+
+    def __init__(self, polytope: Polytope, criterion: Criterion, tasks: Array) -> None:
+        self.polytope, self.criterion = polytope, criterion
+        self.game = criterion.scope == "game"
+        self.user, self.server = polytope.pair_user, polytope.pair_server
+        who = polytope.users
+        self.tasks = tasks[who[self.user], self.server]
+        self.first = np.searchsorted(self.user, np.arange(len(who)))
+        self.total = np.add.reduceat(self.tasks, self.first) if len(who) else np.zeros(0)
+        self.idle = 1 - polytope.used(tasks)
+        self.scale = criterion.stiffness
+        self.impossible = ""
+        if not len(who):
+            return
+        # At alpha = 0 a user may get nothing: its tasks are measured in what it could run.
+        self.unit = polytope.reach if criterion.alpha == 0 else self.total
+        if not (self.unit > 0).all():
+            n = who[int(np.argmin(self.unit))]
+            self.impossible = f"user {polytope.cluster.users[n]!r}, who runs nothing, although it could"
+            return
+        log_marginal = criterion.log_marginal(tasks.sum(axis=1))[who]
+        self.worth = log_marginal[self.user, self.server] if self.game else log_marginal
+        self.room = np.where(np.isfinite(polytope.limit), np.maximum(1 - self.total / polytope.limit, 0.0), np.inf)
+        self.part = self.tasks / self.unit[self.user]
+        if not np.isfinite(self.worth).all():
+            self.impossible = "tasks beyond the range of numbers"
+
+    def at(self, log_rows: Array, tau: float) -> BackwardError:
+        """The error at one level."""
+        polytope, user = self.polytope, self.user
+        if not len(polytope.users):
+            over = np.maximum(-self.idle, 0.0).max(initial=0.0)
+            none = np.zeros(0)
+            return BackwardError(float(over), "no user can run anything", log_rows, log_rows, none > 0, none, none)
+        live, every = (self.idle <= tau) & (log_rows > -np.inf), log_rows
+        log_rows = np.where(live, log_rows, -np.inf)
+        price = log_price_per_task(polytope, log_rows)
+        with np.errstate(invalid="ignore"):
+            off = self._of_pairs(price, tau) if self.game else self._of_users(price, tau)
+        short, dear, dropped, shift = off
+        kept = ~dropped & (self.tasks > 0)
+        of_rows = np.abs(np.where(live, self.idle, np.minimum(self.idle, 0.0)))
+        errors = [
+            (short, lambda k: self._user(user[k] if self.game else k)),
+            (np.where(kept, dear, 0.0), lambda k: self._user(user[k])),
+            (of_rows, self._row),
+        ]
+        if dropped.any():
+            lost = np.where(dropped, self.part, 0.0)
+            errors.append((np.add.reduceat(lost, self.first), self._user))
+            unused = np.where(dropped, self.tasks / polytope.gamma, 0.0)
+            errors.append((np.where(live, polytope.use @ unused, 0.0), self._row))
+        worst = [float(each.max(initial=0.0)) for each, _ in errors]
+        k = int(np.argmax(worst))
+        where = errors[k][1](int(errors[k][0].argmax())) if worst[k] > 0 else "nothing is wrong"
+        of_pairs = np.maximum(short if self.game else short[user], np.where(dropped, self.part, dear))
+        largest = worst[k] if not np.isnan(worst).any() else np.inf
+        return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, of_rows)
+
+    def _of_users(self, price: Array, tau: float) -> tuple[Array, Array, Mask, float]:
+        """Global: errors (users,), dearness (pairs,), the pairs dropped, and the shift of log prices."""
+        least = np.minimum.reduceat(price, self.first)
+        dear = np.where((self.tasks > 0) & (price > least[self.user]), price - least[self.user], 0.0)
+        off = self.worth - least
+        active = self.total > tau * self.unit
+        shift = _middle(off[(self.room > tau) & np.isfinite(off)], off[active & np.isfinite(off)])
+        off = (off - shift) / self.scale
+        error = np.where(off > 0, np.minimum(off, self.room), np.where(active, -off, 0.0))
+        dropped = (self.tasks > 0) & ((dear > tau) | ~active[self.user])
+        return error, dear, dropped, shift
+
+    def _of_pairs(self, price: Array, tau: float) -> tuple[Array, Array, Mask, Array]:
+        """The game: errors (pairs,), dearness (pairs,), the pairs dropped, and the shift of log prices (rows,)."""
+        servers = self.polytope.cluster.shape[1]
+        room, off = self.room[self.user], self.worth - price
+        known = np.isfinite(off)
+        high, low = np.full(servers, -np.inf), np.full(servers, np.inf)
+        hungry, there = known & (room > tau), known & (self.part > tau)
+        np.maximum.at(high, self.server[hungry], off[hungry])
+        np.minimum.at(low, self.server[there], off[there])
+        high, low = np.where(np.isfinite(high), high, low), np.where(np.isfinite(low), low, high)
+        shift = np.where(np.isfinite(high), (high + low) / 2, 0.0)
+        off = (off - shift[self.server]) / self.scale
+        dear = np.where(self.tasks > 0, -off, 0.0)
+        short = np.where(off > 0, np.minimum(off, room), 0.0)
+        return short, np.maximum(dear, 0.0), dear > tau, shift[self.polytope.row_server]
+
+    def _user(self, n: int) -> str:
+        return f"user {self.polytope.cluster.users[self.polytope.users[n]]!r}"
+
+    def _row(self, k: int) -> str:
+        cluster, server = self.polytope.cluster, self.polytope.row_server[k]
+        how = "overused" if self.idle[k] < 0 else "idle or misused at a price"
+        return f"{cluster.resources[self.polytope.row_resource[k]]!r} of {cluster.servers[server]!r}, {how}"
+
+
+def _middle(upper: Array, lower: Array) -> float:
+    """The shift that makes the largest of `upper` and of minus `lower` least."""
+    if not len(upper) and not len(lower):
+        return 0.0
+    high = float(upper.max()) if len(upper) else float(lower.min())
+    low = float(lower.min()) if len(lower) else high
+    return (high + low) / 2
+
+
+def by_server(polytope: Polytope, found: BackwardError) -> Array:
+    """What is wrong on each server, (servers,): the largest of its pairs and rows."""
+    result = np.zeros(polytope.cluster.shape[1])
+    np.maximum.at(result, polytope.pair_server, found.of_pairs)
+    np.maximum.at(result, polytope.row_server, found.of_rows)
+    return result
+
+
+def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
+    """`log sum_r lambda[i,r] d[n,r]` of every pair, (pairs,), from log prices of whole capacities (rows,)."""
+    log_price = polytope.by_server(log_rows, unused=-np.inf)
+    top = log_price.max(axis=1)
+    top = np.where(np.isfinite(top), top, 0.0)
+    server = polytope.pair_server
+    with np.errstate(divide="ignore"):
+        log_gamma = np.log(polytope.gamma)
+        whole = np.log(polytope.price_per_task(np.exp(log_rows - top[polytope.row_server]))) + log_gamma
+        far = np.flatnonzero(whole < -_FAR)  # who needs only what is next to free beside other resources
+        whole += top[server]
+        if len(far):
+            whole[far] = np.logaddexp.reduce(np.log(polytope.pair_use[far]) + log_price[server[far]], axis=1)
+    return np.asarray(whole - log_gamma)
