@@ -74,15 +74,15 @@ def backward_error(polytope: Polytope, criterion: Criterion, tasks: Array, log_r
         wrong = np.full(len(none), np.inf)
         return BackwardError(np.inf, problem.impossible, log_rows, log_rows, none, wrong, np.zeros(len(log_rows)))
     log_rows = np.where(np.isnan(log_rows) | np.isposinf(log_rows), -np.inf, log_rows)
-    best = problem.at(log_rows, _LEVELS[0])
+    best = problem.best(log_rows, _LEVELS[0])
     for tau in _LEVELS[1:] if best.error <= _COARSE[0] else ():
         if best.error <= tau:
             break
-        best = min(best, problem.at(log_rows, tau), key=lambda found: found.error)
+        best = min(best, problem.best(log_rows, tau), key=lambda found: found.error)
     for tau in _COARSE:
         if best.error <= tau:
             break
-        best = min(best, problem.at(log_rows, tau), key=lambda found: found.error)
+        best = min(best, problem.best(log_rows, tau), key=lambda found: found.error)
     return best
 
 
@@ -115,8 +115,13 @@ class _Conditions:
         if not np.isfinite(self.worth).all():
             self.impossible = "tasks beyond the range of numbers"
 
-    def at(self, log_rows: Array, tau: float) -> BackwardError:
-        """The error at one level."""
+    def best(self, log_rows: Array, tau: float) -> BackwardError:
+        """The error at one level, in the scale that prices come in or the one that fits best."""
+        found = self.at(log_rows, tau, False)
+        return found if found.error <= tau else min(found, self.at(log_rows, tau, True), key=lambda one: one.error)
+
+    def at(self, log_rows: Array, tau: float, fitted: bool) -> BackwardError:
+        """The error at one level, prices in the scale that fits best or as they are."""
         polytope, user = self.polytope, self.user
         if not len(polytope.users):
             over = np.maximum(-self.idle, 0.0).max(initial=0.0)
@@ -126,7 +131,7 @@ class _Conditions:
         log_rows = np.where(live, log_rows, -np.inf)
         price = log_price_per_task(polytope, log_rows)
         with np.errstate(invalid="ignore"):
-            off = self._of_pairs(price, tau) if self.game else self._of_users(price, tau)
+            off = self._of_pairs(price, tau, fitted) if self.game else self._of_users(price, tau, fitted)
         short, dear, dropped, shift = off
         kept = ~dropped & (self.tasks > 0)
         of_rows = np.abs(np.where(live, self.idle, np.minimum(self.idle, 0.0)))
@@ -147,33 +152,39 @@ class _Conditions:
         largest = worst[k] if not np.isnan(worst).any() else np.inf
         return BackwardError(largest, where, log_rows + shift, every + shift, kept, of_pairs, of_rows)
 
-    def _of_users(self, price: Array, tau: float) -> tuple[Array, Array, Mask, float]:
+    def _of_users(self, price: Array, tau: float, fitted: bool) -> tuple[Array, Array, Mask, float]:
         """Global: errors (users,), dearness (pairs,), the pairs dropped, and the shift of log prices."""
         least = np.minimum.reduceat(price, self.first)
         dear = np.where((self.tasks > 0) & (price > least[self.user]), price - least[self.user], 0.0)
         off = self.worth - least
         active = self.total > tau * self.unit
-        shift = _middle(off[(self.room > tau) & np.isfinite(off)], off[active & np.isfinite(off)])
+        shift = 0.0
+        if fitted:
+            shift = _middle(off[(self.room > tau) & np.isfinite(off)], off[active & np.isfinite(off)])
         off = (off - shift) / self.scale
         error = np.where(off > 0, np.minimum(off, self.room), np.where(active, -off, 0.0))
         dropped = (self.tasks > 0) & ((dear > tau) | ~active[self.user])
         return error, dear, dropped, shift
 
-    def _of_pairs(self, price: Array, tau: float) -> tuple[Array, Array, Mask, Array]:
+    def _of_pairs(self, price: Array, tau: float, fitted: bool) -> tuple[Array, Array, Mask, Array]:
         """The game: errors (pairs,), dearness (pairs,), the pairs dropped, and the shift of log prices (rows,)."""
         servers = self.polytope.cluster.shape[1]
         room, off = self.room[self.user], self.worth - price
-        known = np.isfinite(off)
-        high, low = np.full(servers, -np.inf), np.full(servers, np.inf)
-        hungry, there = known & (room > tau), known & (self.part > tau)
-        np.maximum.at(high, self.server[hungry], off[hungry])
-        np.minimum.at(low, self.server[there], off[there])
-        high, low = np.where(np.isfinite(high), high, low), np.where(np.isfinite(low), low, high)
-        shift = np.where(np.isfinite(high), (high + low) / 2, 0.0)
+        shift = self._middles(off, room > tau, tau) if fitted else np.zeros(servers)
         off = (off - shift[self.server]) / self.scale
         dear = np.where(self.tasks > 0, -off, 0.0)
         short = np.where(off > 0, np.minimum(off, room), 0.0)
         return short, np.maximum(dear, 0.0), dear > tau, shift[self.polytope.row_server]
+
+    def _middles(self, off: Array, hungry: Mask, tau: float) -> Array:
+        """(servers,): the shifts that make the largest errors least, of pairs with tasks or that want some."""
+        servers, known = self.polytope.cluster.shape[1], np.isfinite(off)
+        high, low = np.full(servers, -np.inf), np.full(servers, np.inf)
+        hungry, there = known & hungry, known & (self.part > tau)
+        np.maximum.at(high, self.server[hungry], off[hungry])
+        np.minimum.at(low, self.server[there], off[there])
+        high, low = np.where(np.isfinite(high), high, low), np.where(np.isfinite(low), low, high)
+        return np.where(np.isfinite(high), (high + low) / 2, 0.0)
 
     def _user(self, n: int) -> str:
         return f"user {self.polytope.cluster.users[self.polytope.users[n]]!r}"

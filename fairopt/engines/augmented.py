@@ -36,8 +36,8 @@ from .declarative import Solution
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-#: What is asked for, as a part of the tolerance: a judge measures a little otherwise, and steps are few.
-_AIM = 1e-3
+#: What is asked for whatever the tolerance: a judge measures a little otherwise, and the last steps square the error.
+_AIM = 1e-12
 
 Solve = Callable[[Array], Array]
 
@@ -46,17 +46,29 @@ Solve = Callable[[Array], Array]
 class Options:
     """How the last digits are found."""
 
-    #: Pairs with a slack below this (relative, in tasks) take part, and so does every pair with more tasks than slack.
+    #: Pairs take part with a slack (relative, in tasks) below a hundred times the root of mu, between these, and with
+    #: more tasks than slack.
     near: float = 3e-3
+    nearest: float = 1e-5
+    #: They leave with less than this part of their slack in tasks, where fewer than that part of all would stay.
+    leave: float = 1e-3
+    worth_leaving: float = 0.8
+    #: Of those without tasks at most so many times users and rows, the least slacks first.
+    most_pairs: float = 2.0
     #: Rows whose part in what their users pay is above this take part, and so does every row that idles less.
     priced: float = 1e-9
     full: float = 1e-2
     #: mu begins between these, and ends at the last.
-    most_mu: float = 1e-4
+    most_mu: float = 1e-2
     least_start: float = 1e-14
+    #: and at this part of the tasks of pairs that do not take part.
+    start_of_lost: float = 1e-3
     least_mu: float = 1e-26
-    #: Most steps; steps without progress; times that pairs or rows come back.
+    #: Most steps, in systems of more unknowns than `large` fewer; steps without progress; times that pairs or rows come
+    #: back.
     steps: int = 40
+    large: int = 600
+    large_steps: int = 30
     patience: int = 8
     returns: int = 5
     #: Multiple of the identity that makes up for splits and prices that are not unique.
@@ -65,7 +77,11 @@ class Options:
     dense: int = 150
     #: How much of the way to the boundary, and the most that a log price changes, in a step.
     part: float = 0.99
+    nearly: float = 0.9
+    short_part: float = 0.8
     longest: float = 3.0
+    #: Where the step to mu = 0 is shorter than this, products are brought to their average first.
+    blocked: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -109,19 +125,19 @@ def refined(
         if not problem.possible:
             return None
         best: Refined | None = None
-        steps = 0
+        steps, most = 0, options.steps if problem.size <= options.large else options.large_steps
         for _ in range(options.returns):
-            found = problem.run(aim, options.steps - steps)
+            found = problem.run(aim, most - steps)
             steps = found.steps + steps
             if best is None or found.error <= best.error:
                 best = replace(found, steps=steps)
-            if steps >= options.steps or not problem.recall(found):
+            if steps >= most or not problem.recall(found):
                 break
         assert best is not None
         return best
 
 
-def of_solution(cluster: Cluster, criterion: Criterion, solution: Solution, tol: float) -> Solution | None:
+def of_solution(cluster: Cluster, criterion: Criterion, solution: Solution) -> Solution | None:
     """A candidate answer with its last digits found, or `None` where that is not for this method."""
     log_prices = solution.log_prices
     if log_prices is None or type(criterion) is not Criterion:
@@ -133,9 +149,11 @@ def of_solution(cluster: Cluster, criterion: Criterion, solution: Solution, tol:
     who = polytope.users[polytope.pair_user]
     log_worth = worth[who, polytope.pair_server] if worth.ndim == 2 else worth[who]
     begun = time.perf_counter()
-    rows = backward_error(polytope, criterion, solution.tasks, polytope.log_row_prices(log_prices)).every_row
+    rows = polytope.log_row_prices(log_prices)
+    if solution.log is None:  # in a solver's own scale
+        rows = backward_error(polytope, criterion, solution.tasks, rows).every_row
     tasks = solution.tasks[who, polytope.pair_server]
-    found = refined(polytope, log_worth, criterion.alpha, tasks, rows, _AIM * tol)
+    found = refined(polytope, log_worth, criterion.alpha, tasks, rows, _AIM)
     if found is None:
         return None
     run = convex.Run("augmented Newton", solution.status, 0.0, time.perf_counter() - begun, found.error)
@@ -174,6 +192,11 @@ class _Problem:
         self.start = tasks / self.unit[self.user], np.where(np.isfinite(log_rows), log_rows, -np.inf)
         self._choose()
 
+    @property
+    def size(self) -> int:
+        """Unknowns."""
+        return len(self.pairs) + len(self.rows) + len(self.limits)
+
     # -- who takes part --------------------------------------------------------------------------
 
     def _choose(self) -> None:
@@ -193,18 +216,28 @@ class _Problem:
             slack = slack + excess[self.user]
         idle = 1 - self._use(part)
         weight = self._largest_share(log_rows, cost)
-        self.pairs: Index = np.flatnonzero((part > np.maximum(slack, 0)) | (slack < options.near))
+        with_tasks = part > np.maximum(slack, 0)
+        product = np.concatenate([(part * np.abs(slack))[with_tasks], np.abs(idle) * np.minimum(weight, 1.0)])
+        mean = float(np.nan_to_num(product.mean(), posinf=1.0)) if len(product) else 0.0
+        self.mu = min(max(mean, options.least_start), options.most_mu)
+        self.pairs: Index = np.flatnonzero(with_tasks | (slack < self._near(slack)))
         taking = (weight > options.priced) | (weight > idle) | (idle < options.full)
         self.rows: Index = np.flatnonzero(taking | self._fullest(idle, taking))
-        product = np.concatenate(
-            [(part * np.abs(slack))[self.pairs], (np.abs(idle) * np.minimum(weight, 1.0))[self.rows]]
-        )
-        product = product[np.isfinite(product)]
-        mean = float(product.mean()) if len(product) else 0.0
-        self.mu = min(max(mean, options.least_start), options.most_mu)
+        lost = part.copy()
+        lost[self.pairs] = 0.0
+        left = max(float(np.add.reduceat(lost, self.first).max()), float(self._use(lost).max(initial=0.0)))
+        self.mu = min(max(self.mu, options.start_of_lost * left), options.most_mu)
         self.slack, self.idle, self.weight, self.excess = slack, idle, weight, excess
         self._assemble()
         self.state = self._begin(part, log_rows)
+
+    def _near(self, slack: Array) -> float:
+        """Below this slack pairs take part."""
+        near = min(self.options.near, max(self.options.nearest, 100 * float(np.sqrt(self.mu))))
+        most = int(self.options.most_pairs * (len(self.unit) + len(self.polytope.row_server)))
+        if most >= len(slack):
+            return near
+        return min(near, float(np.partition(slack, most)[most]))
 
     def _fullest(self, idle: Array, taking: Mask) -> Mask:
         """(rows,): for every pair whose rows do not take part, the fullest one."""
@@ -236,6 +269,8 @@ class _Problem:
         assert (order == np.arange(len(order))).all()
         counts = np.bincount(self.who, minlength=len(self.unit))
         ends = np.cumsum(counts)
+        self._starts: Index = (ends - counts)[counts > 0]
+        self._rank: Index = (np.cumsum(counts > 0) - 1)[self.who]
         # Every two pairs of one user.
         size = counts[self.who]
         self.left = np.repeat(np.arange(len(pairs)), size)
@@ -320,7 +355,7 @@ class _Problem:
         self.slack, self.idle, self.excess = slack, idle, excess
         self.weight = self._largest_share(found.log_rows, cost)
         worst = max(float(-slack[back].min(initial=0.0)), float(-idle[rows].min(initial=0.0)))
-        self.mu = min(max(1e-3 * worst, self.options.least_start), self.options.most_mu)
+        self.mu = min(max(worst**2, self.options.least_start), self.options.most_mu)
         self.pairs = np.union1d(self.pairs, back)
         self.rows = np.union1d(self.rows, rows)
         self._assemble()
@@ -372,8 +407,19 @@ class _Problem:
                 break
             if not self._step(wrong):
                 break
+            self._prune()
         assert best is not None
         return replace(best, steps=number)
+
+    def _prune(self) -> None:
+        """Pairs whose tasks have become small beside their slack leave, if they are many."""
+        at = self.state
+        stay = at.part > self.options.leave * at.slack
+        stay |= at.part >= np.maximum.reduceat(at.part, self._starts)[self._rank]  # nobody loses all
+        if stay.mean() < self.options.worth_leaving:
+            self.pairs = self.pairs[stay]
+            self._assemble()
+            self.state = replace(at, part=at.part[stay], slack=at.slack[stay])
 
     def _answer(self) -> tuple[Array, Array]:
         tasks = np.zeros(len(self.user))
@@ -428,10 +474,13 @@ class _Problem:
             return False
         t = self._longest(aim)
         after = self._mean_after(aim, t, count)
-        centre = min(max((after / mu) ** 3, 1e-6), 1.0) if t > 0.1 else 0.5
+        blocked = t < options.blocked
+        centre = 1.0 if blocked else min(max((after / mu) ** 3, 1e-6), 1.0)
         largest = max(float(np.abs(each).max(initial=0.0)) for each in wrong)
         target = max(centre * mu, options.least_mu, min(1e-4 * largest**2, mu))
-        second = aim[0] / total * aim[1], at.weight * aim[2] * aim[3], aim[4] * aim[5]
+        # What products change by to second order, unless that is of a step which is not there to take.
+        bent = 0.0 if blocked else 1.0
+        second = bent * aim[0] / total * aim[1], bent * at.weight * aim[2] * aim[3], bent * aim[4] * aim[5]
         wanted = tuple(
             np.clip(target - each, -np.inf, 10 * target) - product for each, product in zip(second, products, strict=True)
         )
@@ -439,7 +488,7 @@ class _Problem:
         if step is None:
             return False
         t = self._longest(step)
-        t = min(1.0, t * max(options.part, 1 - target))
+        t = min(1.0, t * (max(options.part, 1 - target) if t > options.nearly else options.short_part))
         d_part, d_slack, d_row, d_idle, d_room, d_excess = step
         grown = 1 + t * d_row
         moved = _State(
@@ -458,7 +507,7 @@ class _Problem:
         """The matrix over (parts, log prices, excess), factorised; rows of pairs are divided by the stiffness."""
         at, options = self.state, self.options
         p, r, k = len(self.pairs), len(self.rows), len(self.limits)
-        size = p + r + k
+        size = self.size
         total = self.total
         same = np.full(len(self.left), self.alpha / self.scale)
         diagonal = at.slack / at.part * total[self.who]  # unknowns are dy / Y

@@ -36,10 +36,8 @@ Array = NDArray[np.float64]
 _AIM = 0.5
 #: The judge is asked from this multiple of the tolerance on.
 _NEAR = 10.0
-#: Up to so many pairs a run ends where all products come to this part of what users spend.
-_SMALL, _HANDED_OVER = 20_000, 5e-8
-#: Elsewhere it ends here, whatever the judge says.
-_LEAST = 1e-13
+#: Where all products come to this part of what users spend a run ends, whatever the judge says.
+_LEAST = 1e-11
 #: A run that got no closer in so many steps (once near, and before), or has so small products, is over.
 _PATIENCE, _LEAST_MU = (5, 25), 1e-25
 #: Most steps of a run from a cold and from a warm start.
@@ -76,11 +74,11 @@ def conditions(polytope: Polytope, criterion: Criterion) -> Welfare:
 
 
 def run(
-    welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: Start | None = None, last: float = _LEAST
+    welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: Start | None = None
 ) -> Iterator[Found]:
     """Newton steps; yields before each. `free`: the unit of welfare adapts; `judge` gives the error of fractions.
 
-    It ends where the error is below `tol`, or products come to less than the part `last` of what users spend.
+    It ends where the error is below `tol`, or products come to next to nothing beside what users spend.
     """
     at = welfare.begin() if start is None else welfare.begin_from(start)
     now = products(welfare, at)
@@ -99,12 +97,12 @@ def run(
         newton = Newton(welfare, at, mean(now, weight, limit), free, single)
         fractions, error, wrong = welfare.fractions(at), np.inf, newton.wrong_worth
         size = max(estimate, wrong)
-        if size < _NEAR * tol or size < _NEAR * last:
+        if size < _NEAR * tol or size < _NEAR * _LEAST:
             fractions = welfare.polytope.inside(fractions)
             error = judge(fractions, at)
         found = Found(at, fractions, error, size, number, warm)
         yield found
-        if error <= tol or size <= last or not _LEAST_MU < newton.mu < np.inf:
+        if error <= tol or size <= _LEAST or not _LEAST_MU < newton.mu < np.inf:
             return
         rank = found.rank
         since = 0 if rank[0] < 0.9 * best[0] or rank[1] < 0.9 * best[1] else since + 1
@@ -128,11 +126,10 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
         return
     welfare, judge = conditions(polytope, criterion), _judge(polytope, criterion)
     build = time.perf_counter() - begun
-    last = _HANDED_OVER if len(polytope.gamma) <= _SMALL else _LEAST
     steps = 0
     for free, start in _attempts(welfare, warm):
         with np.errstate(all="ignore"):
-            found, more = _best(run(welfare, _AIM * tol, judge, free, start, last))
+            found, more = _best(run(welfare, _AIM * tol, judge, free, start))
         steps += more
         yield _solution(welfare, found, tol, steps, build, time.perf_counter() - begun - build)
 

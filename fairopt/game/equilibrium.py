@@ -26,14 +26,16 @@ from .following import Start, followed
 from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
 from .limit import limit
 from .path import BY, PATHS, follow
-from .polish import polish
 from .sweeps import Sweeps
 
 Array = NDArray[np.float64]
 
-#: The engine aims at this part of the tolerance, as its own measure is not quite the judge's. The end of a run may do
-#: with this one, other than a path, which goes on.
-_AIM, _ENOUGH = 0.3, 0.9
+#: Interior points aim at this part of the tolerance, and at no less than this: their measure is a product, of which the
+#: judge sees the larger factor, and steps are cheaper here than those that find the last digits. The path aims at that.
+_AIM, _LEAST_AIM, _PATH_AIM = 1e-3, 1e-11, 3e-4
+#: Below this error last digits may be found (`augmented`), with more pairs than that below this, as each step costs more
+#: than those here.
+_NEAR, _MANY, _NEAR_MANY = 1e-2, 2000, 1e-7
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
 #: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one
@@ -98,29 +100,30 @@ def _psdsf(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solut
 def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
     """alpha = 1: the equilibria are the optima of one convex program (PF section 4), in which shares cancel."""
     welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
-    for found in concave.solutions(cluster, welfare, _AIM * tol):
+    for found in concave.solutions(cluster, welfare, tol):
         yield replace(found, engine="equilibrium", warm=None)
 
 
 @quiet
 def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:
-    """Points of one game, each better than those before."""
-    aim, best = _AIM * tol, None
-    for answer in _candidates(method, aim, start):
+    """Points of one game, each better than those before, from where last digits may be found."""
+    near = _NEAR if len(method.gamma) <= _MANY else min(_NEAR_MANY, tol)
+    aims, best = (max(_AIM * tol, _LEAST_AIM), max(_PATH_AIM * tol, _LEAST_AIM)), None
+    for answer in _candidates(method, *aims, start):
         if best is None or answer.error < best.error:
             best = answer
-            if best.error <= (aim if best.by == BY else _ENOUGH * tol):
+            if best.error <= (aims[1] if best.by == BY else near):
                 yield method, best
     assert best is not None
-    for answer in _responses(method, best, aim):
+    for answer in _responses(method, best, aims[1]):
         if answer.error < best.error:
             best = answer
-            if best.error <= aim:
+            if best.error <= near:
                 yield method, best
     yield method, best
 
 
-def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[Found]:
+def _candidates(method: Equations, aim: float, path_aim: float, start: Point | None) -> Iterator[Found]:
     """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
     if start is not None:
         yield from _following(method, aim, start)
@@ -128,16 +131,16 @@ def _candidates(method: Equations, aim: float, start: Point | None) -> Iterator[
     early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
     patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
     if early:
-        yield from _and_path(method, replace(ATTEMPTS[0], patience=patience), aim)
+        yield from _and_path(method, replace(ATTEMPTS[0], patience=patience), aim, path_aim)
     for attempt in ATTEMPTS if lacking or not early else ATTEMPTS[1:]:
         yield from _attempt(method, attempt, aim)
     starts = alone.follow(method)
     yield from _from_alone(method, aim, starts, _FEW)
     if not early:
-        yield from follow(method, aim, *PATHS[0])
+        yield from follow(method, path_aim, *PATHS[0])
     yield from _from_alone(method, aim, starts, np.inf)
     for mu, near in () if early else PATHS[1:]:
-        yield from follow(method, aim, mu, near)
+        yield from follow(method, path_aim, mu, near)
 
 
 def _following(method: Equations, aim: float, start: Point) -> Iterator[Found]:
@@ -148,15 +151,15 @@ def _following(method: Equations, aim: float, start: Point) -> Iterator[Found]:
             yield replace(answer, steps=steps + answer.steps, warm=near)
 
 
-def _and_path(method: Equations, attempt: Attempt, aim: float) -> Iterator[Found]:
+def _and_path(method: Equations, attempt: Attempt, aim: float, path_aim: float) -> Iterator[Found]:
     """The interior point, and the path from a point of it, or from its own beginnings."""
     answer: Found | None = None
     for answer in _attempt(method, attempt, aim):
         yield answer
     if answer is not None and answer.midway is not None:
-        yield from follow(method, aim, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
+        yield from follow(method, path_aim, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
     for mu, near in PATHS:
-        yield from follow(method, aim, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
+        yield from follow(method, path_aim, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
 
 
 def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Place], most: float) -> Iterator[Found]:
@@ -200,7 +203,7 @@ def responses(cluster: Cluster, criterion: Criterion, tol: float, most: int = 50
     while rounds < most:
         for _ in range(wait):
             rounds += 1
-            if sweeps.gauss_seidel(state) <= _AIM * tol:
+            if sweeps.gauss_seidel(state) <= _PATH_AIM * tol:
                 break
         wait = min(2 * wait, 256)
         answer = replace(sweeps.found(state, rounds), steps=rounds)
@@ -222,8 +225,6 @@ def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:
                 break
         answer = sweeps.found(state, best.steps)
         yield answer
-        if answer.error < 1e-2:
-            yield polish(method, answer)
 
 
 def solution(

@@ -112,11 +112,11 @@ class Mechanism(ABC):
             for found in equilibrium.solutions(cluster, criterion, tol):
                 yield dataclasses.replace(found, engine="native", warm=None)
 
-    def _refined(self, cluster: Cluster, rule: Criterion, solution: Solution, tol: float) -> Iterator[Solution]:
+    def _refined(self, cluster: Cluster, rule: Criterion, solution: Solution) -> Iterator[Solution]:
         """A candidate, and if it is not good enough the same with its last digits found (`augmented`)."""
         yield solution
         if np.isfinite(rule.alpha) and type(self).certify is Mechanism.certify:
-            better = augmented.of_solution(cluster, rule, solution, tol)
+            better = augmented.of_solution(cluster, rule, solution)
             if better is not None:
                 yield better
 
@@ -196,7 +196,7 @@ class Mechanism(ABC):
                 for solution in self.solutions(merging.cluster, rule, name, tol, solver, warm):
                     # Candidates are compared on the merged cluster, which may be a thousand times smaller.
                     begun = time.perf_counter()
-                    for candidate in self._refined(merging.cluster, rule, solution, tol):
+                    for candidate in self._refined(merging.cluster, rule, solution):
                         judged = self.certify(merging.cluster, candidate.tasks, candidate.log_prices)
                         if best is None or judged[0].residual < residual:
                             best, verdict, residual, answered = candidate, judged, judged[0].residual, name
