@@ -80,8 +80,13 @@ class Mechanism(ABC):
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         """Engines that can run this mechanism (on a cluster: with its criterion there), the default first."""
-        told = type(self).certify is Mechanism.certify  # the criterion says it all
-        return ("native", "declarative") if told and criterion and native.handles(criterion) else ("declarative",)
+        native_too = self.met_by_criterion and criterion is not None and native.handles(criterion)
+        return ("native", "declarative") if native_too else ("declarative",)
+
+    @property
+    def met_by_criterion(self) -> bool:
+        """Does every optimum of `criterion` pass `certify`? One of the mechanism's own says so, if that is so."""
+        return type(self).certify is Mechanism.certify
 
     def tolerance(self, engine: str) -> float:
         """What `solve` asks of the certificate unless told otherwise."""

@@ -37,6 +37,11 @@ class BottleneckFairness(Mechanism):
     source = "Dolev et al., ITCS 2012; Gutman, Nisan 2012"
     properties = "no justified complaint, SI, PO; not SP"
 
+    @property
+    def met_by_criterion(self) -> bool:
+        """Yes: the selection is an optimum of the criterion with `x_n <= q_n`; `certify` checks the property itself."""
+        return True
+
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster)
 

@@ -10,7 +10,7 @@ from drawn import cluster
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.certificates import judge
+from fairopt.certificates import Certificate, judge
 from fairopt.criteria import Criterion
 from fairopt.engines import concave, declarative, native, welfare
 from fairopt.errors import DataError, SolverError
@@ -106,10 +106,16 @@ def test_utilitarian_is_a_linear_program() -> None:
 
 
 def test_what_it_does_not_handle_is_left_to_the_declarative_engine() -> None:
-    shared = plain(3, 5, 3)
-    mechanism = fo.BottleneckFairness()
-    criterion = mechanism.criterion(mechanism.prepare(shared)[0])
-    assert mechanism.engines(criterion) == ("declarative",)
+    class Cautious(fo.CEEI):
+        """One whose own judge may want more than the criterion says: no registered mechanism does."""
+
+        name = ""
+
+        def certify(self, cluster: fo.Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, None]:
+            return judge(cluster, tasks, self.criterion(cluster), prices)[0], None
+
+    shared, mechanism = plain(3, 5, 3), Cautious()
+    assert mechanism.engines(mechanism.criterion(mechanism.prepare(shared)[0])) == ("declarative",)
     assert mechanism.solve(shared).stats.engine == "declarative"
     with pytest.raises(DataError, match="has no engine 'native'; it has declarative"):
         mechanism.solve(shared, engine="native")
