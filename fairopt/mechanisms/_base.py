@@ -25,6 +25,7 @@ from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..merging import Merging
 from ..split import Split
 from ._earlier import Earlier
+from ._label import differs, plain
 
 Array = NDArray[np.float64]
 
@@ -109,6 +110,12 @@ class Mechanism(ABC):
             return native.solutions(cluster, criterion, tol, warm)
         return declarative.solutions(cluster, criterion, self.formulate, solver)
 
+    def stand_in(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float) -> Iterator[Solution] | None:
+        """As `solutions`, of an engine tried as those before it failed; `None` where nobody would wait unasked."""
+        if np.count_nonzero(cluster.eligible) > polytope.LARGE:
+            return None
+        return self.solutions(cluster, criterion, engine, tol, None)
+
     def certify(self, cluster: Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, Array | None]:
         """The certificate of `tasks` on the cluster that the mechanism sees, and the prices that prove it."""
         return judge(cluster, tasks, self.criterion(cluster), prices)
@@ -139,8 +146,8 @@ class Mechanism(ABC):
         throw : bool
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
         engine, solver : str, optional
-            One of `engines()`, by default the first, and for the global mechanisms the next if that fails; one of
-            CLARABEL, HIGHS, SCS for the declarative engine, which is then the default.
+            One of `engines()`, by default the first, and the next ones where that misses `tol` and they are affordable
+            (`stand_in`); one of CLARABEL, HIGHS, SCS for the declarative engine, which is then the default.
         start : Allocation, optional
             An answer to a similar problem (the same cluster, another alpha): an engine that can will start from there.
 
@@ -157,7 +164,7 @@ class Mechanism(ABC):
         known = self.engines(criterion)
         if engine is not None and engine not in known:
             raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(known)}")
-        engines = (engine,) if engine is not None else known if known[0] == "native" else known[:1]
+        engines = known if engine is None else (engine,)
         if solver is not None:
             solver = convex.known(solver)
             if engine not in (None, "declarative"):
@@ -176,11 +183,21 @@ class Mechanism(ABC):
         notes += _idle(merging)
         best, residual, certifying, answered = None, math.inf, 0.0, engines[0]
         failure: SolverError | None = None
+        tried: tuple[str, ...] = ()
         rule = self.criterion(merging.cluster)
+        warm = None if given is None else given.engine
         for name in engines:
             try:
-                warm = None if given is None else given.engine
-                for solution in self.solutions(merging.cluster, rule, name, tol, solver, warm):
+                offers = (
+                    self.solutions(merging.cluster, rule, name, tol, solver, warm)
+                    if name == engines[0]
+                    else self.stand_in(merging.cluster, rule, name, tol)
+                )
+                if offers is None:
+                    notes += (f"on so large a cluster {name} is not tried unasked; engine={name!r} does",)
+                    continue
+                tried += (name,)
+                for solution in offers:
                     # Candidates are compared on the merged cluster, which may be a thousand times smaller.
                     begun = time.perf_counter()
                     judged = self.certify(merging.cluster, solution.tasks, solution.prices)
@@ -193,14 +210,11 @@ class Mechanism(ABC):
                 failure = error
             if residual <= tol:
                 break
-            if best is not None and name != engines[-1] and np.count_nonzero(merging.cluster.eligible) > polytope.LARGE:
-                notes += (f"no other engine was tried on so large a cluster; engine={engines[-1]!r} does",)
-                break
         if best is not None and answered != engines[0]:
             notes += (f"the {engines[0]} engine did not reach the tolerance: this is the {answered} one's answer",)
         if best is None:
-            text = failure or f"{self}: the engine {engines[0]!r} returned no answer"
-            raise SolverError(f"{text}{advice(seen, criterion)}") from failure
+            text = failure or f"{self}: no answer"
+            raise SolverError(f"{text} (engines tried: {', '.join(tried)}){advice(seen, criterion)}") from failure
         begun = time.perf_counter()
         tasks = best.tasks
         tasks.setflags(write=False)
@@ -226,12 +240,13 @@ class Mechanism(ABC):
             warm=None if best.warm is None else Earlier(merging, users, best.warm),
         )
         if found.flagged and throw:
-            raise self.complaint(found, tol)
+            raise self.complaint(found, tol, tried)
         return found
 
-    def complaint(self, best: Allocation, tol: float) -> FairoptError:
-        """The error for a best answer whose certificate misses `tol`."""
-        text = f"{self}: {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r})"
+    def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
+        """The error for a best answer whose certificate misses `tol`, after some engines were tried."""
+        text = f"{self}: {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r}; "
+        text += f"engines tried: {', '.join(tried)})"
         why = advice(best.cluster, best.criterion)
         if not why and best.stats.status == "optimal" and best.certificate.residual > _GROSS * tol:
             return CertificateError(f"{text}. This is a bug: please report it with the cluster (cluster.save(...))")
@@ -239,10 +254,10 @@ class Mechanism(ABC):
 
     def __str__(self) -> str:
         shown = [
-            f"{field.name}={_plain(value)}"
+            f"{field.name}={plain(value)}"
             for field in dataclasses.fields(self)
             if (value := getattr(self, field.name)) is not None
-            and (field.name in _SHOWN or _differs(value, field.default))
+            and (field.name in _SHOWN or differs(value, field.default))
         ]
         return (
             f"{self.title or type(self).__name__}({', '.join(shown)})" if shown else self.title or type(self).__name__
@@ -262,20 +277,6 @@ def pooled(cluster: Cluster, scope: str = "pool") -> tuple[Cluster, tuple[str, .
     if cluster.constrained:
         note += "; placement constraints ignored"
     return cluster.pool(), (note,)
-
-
-def _differs(value: object, default: object) -> bool:
-    return bool(np.any(np.asarray(value != default)))
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, np.ndarray):
-        return "custom"
-    if callable(value):
-        return getattr(value, "__name__", "custom")
-    return str(value)
 
 
 def _idle(merging: Merging) -> tuple[str, ...]:
