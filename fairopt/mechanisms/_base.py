@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .. import _validate, polytope
 from .._deferred import deferred
+from .._same import unfit_start
 from ..allocation import Allocation, Stats, idle
 from ..certificates import Certificate, advice, judge
 from ..cluster import Cluster
@@ -149,7 +150,7 @@ class Mechanism(ABC):
             One of `engines()`, by default the first, and the next ones where that misses `tol` and they are affordable
             (`stand_in`); one of CLARABEL, HIGHS, SCS for the declarative engine, which is then the default.
         start : Allocation, optional
-            An answer to a similar problem (the same cluster, another alpha): an engine that can will start from there.
+            An answer to a similar problem (the same users, servers and resources): an engine that can starts there.
 
         Raises
         ------
@@ -174,9 +175,10 @@ class Mechanism(ABC):
             engines = ("declarative",)
         tol = self.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
         if start is not None and not isinstance(start, Allocation):
-            raise DataError(
-                f"start is of type {type(start).__name__}; it must be an allocation that solve returned, or None"
-            )
+            kind = type(start).__name__
+            raise DataError(f"start is of type {kind}; it must be an allocation that solve returned, or None")
+        if start is not None and (unfit := unfit_start(start.cluster, cluster)):
+            raise DataError(f"start is of another cluster: {unfit}; solve without it")
         given = start.warm if start is not None and isinstance(start.warm, Earlier) else None
         users = self.merges_users
         merging = seen.merge(users=users) if given is None else given.merged(seen, users)

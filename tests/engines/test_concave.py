@@ -267,8 +267,10 @@ def test_alpha_path_of_the_global_family() -> None:
 
 
 def test_a_start_that_does_not_fit_is_not_used() -> None:
-    first = fo.AlphaFair(2.0).solve(plain(14, 10, 4))
-    other = plain(15, 12, 4)
+    """A user who could run tasks no longer can: there are fewer pairs."""
+    shared = plain(14, 10, 4)
+    first = fo.AlphaFair(2.0).solve(shared)
+    other = shared.with_eligible("user3", [False] * 4)
     found = fo.AlphaFair(2.0).solve(other, start=first)
     np.testing.assert_allclose(found.user_tasks, fo.AlphaFair(2.0).solve(other).user_tasks, rtol=1e-12)
 
