@@ -175,8 +175,7 @@ class Mechanism(ABC):
             engines = ("declarative",)
         tol = self.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
         if start is not None and not isinstance(start, Allocation):
-            kind = type(start).__name__
-            raise DataError(f"start is of type {kind}; it must be an allocation that solve returned, or None")
+            raise DataError(f"start is of type {type(start).__name__}; it must be an allocation of solve, or None")
         if start is not None and (unfit := unfit_start(start.cluster, cluster)):
             raise DataError(f"start is of another cluster: {unfit}; solve without it")
         given = start.warm if start is not None and isinstance(start.warm, Earlier) else None
