@@ -83,8 +83,8 @@ def on_the_rest(seed: int) -> fo.Cluster:
 def test_errors_in_tasks_are_below_e_times_the_condition(style: str) -> None:
     """Exact optima of weights that differ by 1e-9 to 3e-8 against that of these, user by user.
 
-    Then nothing idles: levels are apart by what the weights are, and who lives on the rest has more or less of it, which
-    no rise shows. Levels further apart are no longer one to the judge, who lets the lower take all from the higher.
+    Then nothing idles: levels are apart by what the weights are, and who lives on the rest has more or less of it,
+    which no rise shows. Levels further apart are no longer one to the judge, who lets the lower take all of the higher.
     """
     count, far, largest = 0, 0, 0.0
     for seed in range(250 if style == "rest" else 70):
