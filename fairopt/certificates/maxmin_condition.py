@@ -17,7 +17,7 @@ A user whose level is alone at what others have left over by rounding has few P_
 e is what the certificate shows, the larger of rise and infeasibility; tasks are known to about e times the condition
 (measured on 451 small clusters against exact optima: never more than 10 times that). It is of first order, and leaves
 out that lower levels may be off by more than e themselves. Where a certificate measures the distance from an exact
-optimum there is nothing to add. Levels closer than `SAME_LEVEL` are one, and so close to its limit a user is held by it.
+optimum there is nothing to add. Levels closer than `SAME_LEVEL` are one; so close to its limit a user is held by it.
 """
 
 from __future__ import annotations
