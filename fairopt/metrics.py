@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from ._same import different_clusters
 from .errors import DataError
 
 if TYPE_CHECKING:
@@ -55,7 +56,15 @@ def price_of_fairness(allocation: Allocation, efficient: Allocation) -> float:
 
     `1 - W(x)/W(x*)`, W = `social_welfare`; `efficient` is usually `Utilitarian().solve(cluster)`.
     Source: Bertsimas, Farias, Trichakis 2011.
+
+    Raises
+    ------
+    DataError
+        The clusters differ (one may be the pool of the other), or the efficient allocation has no welfare.
     """
+    different = different_clusters(allocation.cluster, efficient.cluster)
+    if different:
+        raise DataError(f"the two allocations are of different clusters: {different}; solve both on the same one")
     best = social_welfare(efficient)
     if not best > 0:
         raise DataError("the efficient allocation has no welfare; is anybody able to run a task?")

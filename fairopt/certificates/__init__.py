@@ -16,10 +16,10 @@ from ..polytope import Polytope
 from ..rational import tried
 from ..split import Split
 from ._certificate import Certificate, feasibility
-from .blocking import Blocking, blocking
-from .bottleneck import rises
 from ._prices import searched
 from .backward import BackwardError, backward_error, by_server
+from .blocking import Blocking, blocking
+from .bottleneck import rises
 from .concave import duality_gap
 from .condition import conditions
 from .exactly import distances
@@ -50,7 +50,6 @@ Array = NDArray[np.float64]
 _CLEAR = 1e-9
 #: The part of the work on an exact optimum that is done only to make sure.
 _CAUTION = 0.05
-
 
 
 def judge(
@@ -105,7 +104,9 @@ def _finite(
         hint = log_prices if merging is None else log_prices[merging.first_server]
         found = backward_error(polytope, criterion, table, polytope.log_row_prices(hint))
     gap = None if criterion.scope == "game" else duality_gap(polytope, table, criterion, found.log_rows)
-    where = feasible[1] if feasible[0] > found.error else f"largest for {found.where}" if found.error > 0 else found.where
+    where = (
+        feasible[1] if feasible[0] > found.error else f"largest for {found.where}" if found.error > 0 else found.where
+    )
     proof = polytope.log_unit_prices(found.log_rows)
     certificate = Certificate(
         feasible[0], found.error, "backward error", where, gap,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..criteria import Criterion
 from ..polytope import Polytope
-from .backward import BackwardError, backward_error
 from ._supporting import supporting
+from .backward import BackwardError, backward_error
 
 Array = NDArray[np.float64]
 

@@ -128,7 +128,7 @@ def _by_prices(
     """
     groups = by_level(level)
     sets = [] if prices is None else list(prices)
-    rise, which = proved(polytope, tasks, groups, np.array(sets)) if sets else _nothing(len(level))
+    rise, which = proved(polytope, tasks, groups, np.array(sets))[:2] if sets else _nothing(len(level))
     if len(polytope.gamma) > polytopes.LARGE and not sets:
         raise SolverError(
             "no prices came with this allocation, and it is too large to look for some: engine='native' gives them"

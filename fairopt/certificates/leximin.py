@@ -10,6 +10,8 @@ With one server no program is needed: see `bottleneck`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -44,7 +46,7 @@ def lexicographic_rise(
     level = own.levels(x)
     to_limit = polytope.limit / x - 1
     groups = by_level(level)
-    rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices)[0]
+    rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices).rise
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
     worst, where = 0.0, "nobody can rise"
@@ -63,12 +65,23 @@ def lexicographic_rise(
     return worst, prices if alone else None, where
 
 
-def proved(
-    polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], prices: Array
-) -> tuple[Array, NDArray[np.intp]]:
-    """What prices prove of the relative rise of each user, (users,); infinite where they prove nothing.
+class Proof(NamedTuple):
+    """What prices prove, all (users,).
 
-    And which set of prices proves it, (users,), -1 for none.
+    Attributes
+    ----------
+    rise : bound on the relative rise in tasks; infinite where nothing is proved
+    which : the set of prices that proves it, -1 for none
+    condition : what capacities are worth at these prices over what the tasks of n's level cost, `maxmin_condition`
+    """
+
+    rise: Array
+    which: NDArray[np.intp]
+    condition: Array
+
+
+def proved(polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], prices: Array) -> Proof:
+    """What prices prove of the relative rise of each user, by which set of them, and how that depends on the data.
 
     With prices of whole capacities `lambda >= 0`, `P_n` what the tasks of n cost where they cost least, and x' any
     allocation that leaves `keep`, everyone at or below a level, their tasks:
@@ -87,7 +100,7 @@ def proved(
     rank = np.empty(len(x), dtype=np.intp)
     for g, group in enumerate(groups):
         rank[group] = g
-    best, which = np.full(len(x), np.inf), np.full(len(x), -1)
+    best, which, condition = np.full(len(x), np.inf), np.full(len(x), -1), np.full(len(x), np.inf)
     part = fractions * polytope.gamma / x[polytope.pair_user]
     for s, unit in enumerate(np.nan_to_num(prices.reshape(-1, *capacity.shape), posinf=0.0)):
         whole = np.maximum(unit, 0.0) * capacity
@@ -105,7 +118,9 @@ def proved(
             bound = np.where(least > 0, gap / least, np.inf)
         better = bound < best
         best[better], which[better] = bound[better], s
-    return best, which
+        spent = np.bincount(rank, least, len(groups))[rank]
+        condition[better] = rows.sum() / spent[better]
+    return Proof(best, which, condition)
 
 
 def by_level(level: Array) -> list[NDArray[np.intp]]:

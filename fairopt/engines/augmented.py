@@ -71,6 +71,8 @@ class Options:
     large_steps: int = 30
     patience: int = 8
     returns: int = 5
+    #: Pairs and rows come back where the run without them ended below this error.
+    settled: float = 1e-6
     #: Multiple of the identity that makes up for splits and prices that are not unique.
     regular: float = 1e-9
     #: Up to so many unknowns the matrix is dense.
@@ -131,7 +133,7 @@ def refined(
             steps = found.steps + steps
             if best is None or found.error <= best.error:
                 best = replace(found, steps=steps)
-            if steps >= most or not problem.recall(found):
+            if steps >= most or found.error > options.settled or not problem.recall(found):
                 break
         assert best is not None
         return best
@@ -395,14 +397,15 @@ class _Problem:
         """Steps until the error is below `aim` or nothing helps."""
         options = self.options
         best: Refined | None = None
-        since = 0
+        since, least = 0, np.inf
         for number in range(most + 1):
             error, wrong = self._residuals()
             if best is None or error < best.error:
-                since = 0 if best is None or error < 0.5 * best.error else since + 1
                 best = Refined(*self._answer(), error, number)
-            else:
-                since += 1
+            # Where products still fall there is progress, though the error does not show it yet.
+            reached = min(error, float((self.state.part * self.state.slack).sum()))
+            since = 0 if reached < 0.5 * least else since + 1
+            least = min(least, reached)
             if error <= aim or since > options.patience or not np.isfinite(error):
                 break
             if not self._step(wrong):
@@ -482,7 +485,8 @@ class _Problem:
         bent = 0.0 if blocked else 1.0
         second = bent * aim[0] / total * aim[1], bent * at.weight * aim[2] * aim[3], bent * aim[4] * aim[5]
         wanted = tuple(
-            np.clip(target - each, -np.inf, 10 * target) - product for each, product in zip(second, products, strict=True)
+            np.clip(target - each, -np.inf, 10 * target) - product
+            for each, product in zip(second, products, strict=True)
         )
         step = self._direction(solve, wrong, wanted)
         if step is None:
@@ -522,8 +526,30 @@ class _Problem:
         idle_scale = 1 / np.maximum(1.0, at.idle)
         softness = at.room / at.excess
         limit_scale = 1 / np.maximum(1.0, softness)
-        rows = np.concatenate([self.left, np.arange(p), self.at, p + self.to, p + np.arange(r), has, p + r + own[has], p + r + np.arange(k)])
-        columns = np.concatenate([self.right, np.arange(p), p + self.to, self.at, p + np.arange(r), p + r + own[has], has, p + r + np.arange(k)])
+        rows = np.concatenate(
+            [
+                self.left,
+                np.arange(p),
+                self.at,
+                p + self.to,
+                p + np.arange(r),
+                has,
+                p + r + own[has],
+                p + r + np.arange(k),
+            ]
+        )
+        columns = np.concatenate(
+            [
+                self.right,
+                np.arange(p),
+                p + self.to,
+                self.at,
+                p + np.arange(r),
+                p + r + own[has],
+                has,
+                p + r + np.arange(k),
+            ]
+        )
         values = np.concatenate(
             [
                 same * row_scale[self.left],

@@ -73,9 +73,7 @@ def conditions(polytope: Polytope, criterion: Criterion) -> Welfare:
     return Welfare(polytope, criterion)
 
 
-def run(
-    welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: Start | None = None
-) -> Iterator[Found]:
+def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: Start | None = None) -> Iterator[Found]:
     """Newton steps; yields before each. `free`: the unit of welfare adapts; `judge` gives the error of fractions.
 
     It ends where the error is below `tol`, or products come to next to nothing beside what users spend.

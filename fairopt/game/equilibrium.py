@@ -74,8 +74,10 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
     for _, answer in equilibria(method, tol, point):
         seconds = time.perf_counter() - begun - build
         found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
-        yield found if answer.warm is None or criterion.scope != "game" else replace(
-            found, warm=Start(answer.warm, method, limits)
+        yield (
+            found
+            if answer.warm is None or criterion.scope != "game"
+            else replace(found, warm=Start(answer.warm, method, limits))
         )
 
 

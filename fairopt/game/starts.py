@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._same import other_names
 from ..allocation import Allocation
 from ..cluster import Cluster
 from ..errors import DataError
@@ -30,6 +31,8 @@ def given(cluster: Cluster, start: Any) -> Array:
     """The tasks (users, servers) of an allocation or a table to start from."""
     shape = cluster.shape[:2]
     rule = f"an allocation or tasks >= 0 of shape {shape} (users, servers)"
+    if isinstance(start, Allocation) and (different := other_names(start.cluster, cluster)):
+        raise DataError(f"start is of another cluster: {different}; it must be {rule}")
     try:
         tasks = np.asarray(start.tasks if isinstance(start, Allocation) else start, dtype=float)
     except (TypeError, ValueError):

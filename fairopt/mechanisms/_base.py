@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -14,18 +13,21 @@ from numpy.typing import NDArray
 
 from .. import _validate, polytope
 from .._deferred import deferred
+from .._same import unfit_start
 from ..allocation import Allocation, Stats, idle
 from ..certificates import Certificate, advice, judge
 from ..cluster import Cluster
 from ..criteria import Criterion
-from ..engines import augmented, convex, declarative, native
+from ..engines import convex, declarative, native
 from ..engines.declarative import Solution
 from ..engines.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..game import equilibrium
 from ..merging import Merging
 from ..split import Split
+from ._candidates import Candidates
 from ._earlier import Earlier
+from ._label import differs, plain
 
 Array = NDArray[np.float64]
 
@@ -81,8 +83,13 @@ class Mechanism(ABC):
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         """Engines that can run this mechanism (on a cluster: with its criterion there), the default first."""
-        told = type(self).certify is Mechanism.certify  # the criterion says it all
-        return ("native", "declarative") if told and criterion and native.handles(criterion) else ("declarative",)
+        native_too = self.met_by_criterion and criterion is not None and native.handles(criterion)
+        return ("native", "declarative") if native_too else ("declarative",)
+
+    @property
+    def met_by_criterion(self) -> bool:
+        """Does every optimum of `criterion` pass `certify`? One of the mechanism's own says so, if that is so."""
+        return type(self).certify is Mechanism.certify
 
     def tolerance(self, engine: str) -> float:
         """What `solve` asks of the certificate unless told otherwise."""
@@ -112,13 +119,11 @@ class Mechanism(ABC):
             for found in equilibrium.solutions(cluster, criterion, tol):
                 yield dataclasses.replace(found, engine="native", warm=None)
 
-    def _refined(self, cluster: Cluster, rule: Criterion, solution: Solution) -> Iterator[Solution]:
-        """A candidate, and if it is not good enough the same with its last digits found (`augmented`)."""
-        yield solution
-        if np.isfinite(rule.alpha) and type(self).certify is Mechanism.certify:
-            better = augmented.of_solution(cluster, rule, solution)
-            if better is not None:
-                yield better
+    def stand_in(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float) -> Iterator[Solution] | None:
+        """As `solutions`, of an engine tried as those before it failed; `None` where nobody would wait unasked."""
+        if np.count_nonzero(cluster.eligible) > polytope.LARGE:
+            return None
+        return self.solutions(cluster, criterion, engine, tol, None)
 
     def certify(
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
@@ -152,10 +157,10 @@ class Mechanism(ABC):
         throw : bool
             False: return a flagged allocation instead of raising when the certificate misses `tol`.
         engine, solver : str, optional
-            One of `engines()`, by default the first, and for the global mechanisms the next if that fails; one of
-            CLARABEL, HIGHS, SCS for the declarative engine, which is then the default.
+            One of `engines()`, by default the first, and the next ones where that misses `tol` and they are affordable
+            (`stand_in`); one of CLARABEL, HIGHS, SCS for the declarative engine, which is then the default.
         start : Allocation, optional
-            An answer to a similar problem (the same cluster, another alpha): an engine that can will start from there.
+            An answer to a similar problem (the same users, servers and resources): an engine that can starts there.
 
         Raises
         ------
@@ -170,7 +175,7 @@ class Mechanism(ABC):
         known = self.engines(criterion)
         if engine is not None and engine not in known:
             raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(known)}")
-        engines = (engine,) if engine is not None else known if known[0] == "native" else known[:1]
+        engines = known if engine is None else (engine,)
         if solver is not None:
             solver = convex.known(solver)
             if engine not in (None, "declarative"):
@@ -180,43 +185,20 @@ class Mechanism(ABC):
             engines = ("declarative",)
         tol = self.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
         if start is not None and not isinstance(start, Allocation):
-            raise DataError(
-                f"start is of type {type(start).__name__}; it must be an allocation that solve returned, or None"
-            )
+            raise DataError(f"start is of type {type(start).__name__}; it must be an allocation of solve, or None")
+        if start is not None and (unfit := unfit_start(start.cluster, cluster)):
+            raise DataError(f"start is of another cluster: {unfit}; solve without it")
         given = start.warm if start is not None and isinstance(start.warm, Earlier) else None
         users = self.merges_users
         merging = seen.merge(users=users) if given is None else given.merged(seen, users)
         notes += _idle(merging)
-        best, residual, certifying, answered = None, math.inf, 0.0, engines[0]
-        failure: SolverError | None = None
-        rule = self.criterion(merging.cluster)
-        for name in engines:
-            try:
-                warm = None if given is None else given.engine
-                for solution in self.solutions(merging.cluster, rule, name, tol, solver, warm):
-                    # Candidates are compared on the merged cluster, which may be a thousand times smaller.
-                    begun = time.perf_counter()
-                    for candidate in self._refined(merging.cluster, rule, solution):
-                        judged = self.certify(merging.cluster, candidate.tasks, candidate.log_prices)
-                        if best is None or judged[0].residual < residual:
-                            best, verdict, residual, answered = candidate, judged, judged[0].residual, name
-                        if judged[0].residual <= tol:
-                            break
-                    certifying += time.perf_counter() - begun
-                    if residual <= tol:
-                        break
-            except SolverError as error:
-                failure = error
-            if residual <= tol:
-                break
-            if best is not None and name != engines[-1] and np.count_nonzero(merging.cluster.eligible) > polytope.LARGE:
-                notes += (f"no other engine was tried on so large a cluster; engine={engines[-1]!r} does",)
-                break
-        if best is not None and answered != engines[0]:
-            notes += (f"the {engines[0]} engine did not reach the tolerance: this is the {answered} one's answer",)
-        if best is None:
-            text = failure or f"{self}: the engine {engines[0]!r} returned no answer"
-            raise SolverError(f"{text}{advice(seen, criterion)}") from failure
+        # Candidates are compared on the merged cluster, which may be a thousand times smaller.
+        found = Candidates(self, merging.cluster, self.criterion(merging.cluster), tol)
+        best = found.search(engines, solver, None if given is None else given.engine)
+        if best is None or found.verdict is None:
+            text = f"{found.failure or f'{self}: no answer'} (engines tried: {', '.join(found.tried)})"
+            raise SolverError(f"{text}{advice(seen, criterion)}") from found.failure
+        verdict = found.verdict
         begun = time.perf_counter()
         tasks = best.tasks
         tasks.setflags(write=False)
@@ -225,10 +207,10 @@ class Mechanism(ABC):
             verdict = self._certified(seen, split, merging.split_prices(best.log_prices))
             tasks = deferred(split)
         certificate, prices = verdict
-        stats = _stats(best, certifying + time.perf_counter() - begun)
+        stats = _stats(best, found.seconds + time.perf_counter() - begun)
         if prices is not None:
             prices.setflags(write=False)
-        found = Allocation(
+        allocation = Allocation(
             str(self),
             seen,
             tasks,
@@ -236,18 +218,19 @@ class Mechanism(ABC):
             criterion,
             prices,
             stats,
-            notes + best.notes,
+            notes + found.notes + best.notes,
             tol,
             self.certify,
             warm=None if best.warm is None else Earlier(merging, users, best.warm),
         )
-        if found.flagged and throw:
-            raise self.complaint(found, tol)
-        return found
+        if allocation.flagged and throw:
+            raise self.complaint(allocation, tol, found.tried)
+        return allocation
 
-    def complaint(self, best: Allocation, tol: float) -> FairoptError:
-        """The error for a best answer whose certificate misses `tol`."""
-        text = f"{self}: {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r})"
+    def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
+        """The error for a best answer whose certificate misses `tol`, after some engines were tried."""
+        text = f"{self}: {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r}; "
+        text += f"engines tried: {', '.join(tried)})"
         why = advice(best.cluster, best.criterion)
         if not why and best.stats.status == "optimal" and best.certificate.residual > _GROSS * tol:
             return CertificateError(f"{text}. This is a bug: please report it with the cluster (cluster.save(...))")
@@ -255,10 +238,10 @@ class Mechanism(ABC):
 
     def __str__(self) -> str:
         shown = [
-            f"{field.name}={_plain(value)}"
+            f"{field.name}={plain(value)}"
             for field in dataclasses.fields(self)
             if (value := getattr(self, field.name)) is not None
-            and (field.name in _SHOWN or _differs(value, field.default))
+            and (field.name in _SHOWN or differs(value, field.default))
         ]
         return (
             f"{self.title or type(self).__name__}({', '.join(shown)})" if shown else self.title or type(self).__name__
@@ -278,20 +261,6 @@ def pooled(cluster: Cluster, scope: str = "pool") -> tuple[Cluster, tuple[str, .
     if cluster.constrained:
         note += "; placement constraints ignored"
     return cluster.pool(), (note,)
-
-
-def _differs(value: object, default: object) -> bool:
-    return bool(np.any(np.asarray(value != default)))
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, np.ndarray):
-        return "custom"
-    if callable(value):
-        return getattr(value, "__name__", "custom")
-    return str(value)
 
 
 def _idle(merging: Merging) -> tuple[str, ...]:

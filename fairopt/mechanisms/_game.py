@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import ClassVar
+
+import numpy as np
 
 from ..allocation import Allocation
 from ..cluster import Cluster
@@ -14,9 +17,16 @@ from ..engines.declarative import Solution
 from ..errors import FairoptError, NotConverged
 from ..game import declarative, equilibrium, linear
 from ._base import Mechanism
+from ._patience import within
 
 #: Below this alpha tasks may span more than numbers hold.
 _SMALL = 1e-2
+#: Engines stand in for the equilibrium engine for so many seconds each: best responses up to so many pairs (user,
+#: server), for so many responses of a pair (0.1 to 40 microseconds each) and looks of the judge; CVXPY up to so many
+#: pairs.
+_PATIENCE = 5.0
+_RESPONDING, _RESPONSES, _LOOKS = 5000, 2e6, 24
+_DECLARED = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +68,22 @@ class GameMechanism(Mechanism):
             return linear.solutions(cluster, criterion)
         return equilibrium.solutions(cluster, criterion, tol, warm)
 
-    def complaint(self, best: Allocation, tol: float) -> FairoptError:
-        text = f"{self}: after {best.stats.rounds} steps {best.certificate} misses tol={tol:g}. "
+    def stand_in(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float) -> Iterator[Solution] | None:
+        """Best responses and CVXPY for a few seconds, as an error after one must not become one after minutes.
+
+        `None` on clusters on which they would not come far in these.
+        """
+        pairs = int(np.count_nonzero(cluster.eligible))
+        if engine == "best-response" and pairs <= _RESPONDING:
+            offers = equilibrium.responses(cluster, criterion, tol, int(_RESPONSES / max(pairs, 1)))
+            return within(_PATIENCE, islice(offers, _LOOKS))
+        if engine == "declarative" and pairs <= _DECLARED:
+            return within(_PATIENCE, self.solutions(cluster, criterion, engine, tol, None))
+        return None
+
+    def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
+        text = f"{self}: after {best.stats.rounds} steps {best.certificate} misses tol={tol:g} "
+        text += f"(engines tried: {', '.join(tried)}). "
         if 0 < best.criterion.alpha < _SMALL:
             text += (
                 "At so small an alpha tasks may span more than numbers hold (they go like prices to the power "

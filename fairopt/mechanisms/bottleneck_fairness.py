@@ -37,6 +37,11 @@ class BottleneckFairness(Mechanism):
     source = "Dolev et al., ITCS 2012; Gutman, Nisan 2012"
     properties = "no justified complaint, SI, PO; not SP"
 
+    @property
+    def met_by_criterion(self) -> bool:
+        """Yes: the selection is an optimum of the criterion with `x_n <= q_n`; `certify` checks the property itself."""
+        return True
+
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster)
 
@@ -46,7 +51,9 @@ class BottleneckFairness(Mechanism):
     def formulate(self, program: Program) -> Formulation:
         return alpha_fair(program, alpha=1.0)
 
-    def certify(self, cluster: Cluster, tasks: Array, log_prices: Array | None = None) -> tuple[Certificate, Array | None]:
+    def certify(
+        self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
+    ) -> tuple[Certificate, Array | None]:
         """The largest complaint: how far, relatively, a user is from each way of having none."""
         feasible, where = feasibility(cluster, tasks)
         if not np.isfinite(feasible):

@@ -10,7 +10,7 @@ from drawn import cluster
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.certificates import judge
+from fairopt.certificates import Certificate, judge
 from fairopt.criteria import Criterion
 from fairopt.engines import concave, declarative, native, welfare
 from fairopt.errors import DataError, SolverError
@@ -106,10 +106,16 @@ def test_utilitarian_is_a_linear_program() -> None:
 
 
 def test_what_it_does_not_handle_is_left_to_the_declarative_engine() -> None:
-    shared = plain(3, 5, 3)
-    mechanism = fo.BottleneckFairness()
-    criterion = mechanism.criterion(mechanism.prepare(shared)[0])
-    assert mechanism.engines(criterion) == ("declarative",)
+    class Cautious(fo.CEEI):
+        """One whose own judge may want more than the criterion says: no registered mechanism does."""
+
+        name = ""
+
+        def certify(self, cluster: fo.Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, None]:
+            return judge(cluster, tasks, self.criterion(cluster), prices)[0], None
+
+    shared, mechanism = plain(3, 5, 3), Cautious()
+    assert mechanism.engines(mechanism.criterion(mechanism.prepare(shared)[0])) == ("declarative",)
     assert mechanism.solve(shared).stats.engine == "declarative"
     with pytest.raises(DataError, match="has no engine 'native'; it has declarative"):
         mechanism.solve(shared, engine="native")
@@ -261,8 +267,10 @@ def test_alpha_path_of_the_global_family() -> None:
 
 
 def test_a_start_that_does_not_fit_is_not_used() -> None:
-    first = fo.AlphaFair(2.0).solve(plain(14, 10, 4))
-    other = plain(15, 12, 4)
+    """A user who could run tasks no longer can: there are fewer pairs."""
+    shared = plain(14, 10, 4)
+    first = fo.AlphaFair(2.0).solve(shared)
+    other = shared.with_eligible("user3", [False] * 4)
     found = fo.AlphaFair(2.0).solve(other, start=first)
     np.testing.assert_allclose(found.user_tasks, fo.AlphaFair(2.0).solve(other).user_tasks, rtol=1e-12)
 

@@ -203,8 +203,10 @@ def test_only_the_same_game_continues_a_trace() -> None:
         assert other.trace.frame["messages"].iloc[0] == 6
     fresh = best_response(shared, 8.0, start=start.tasks, max_rounds=1, throw=False)
     np.testing.assert_array_equal(others[0].tasks, fresh.tasks)
-    with pytest.raises(DataError, match=r"shape \(5, 3\); it must be .* shape \(4, 3\)"):
+    with pytest.raises(DataError, match=r"one has 5 users, the other 4; it must be .* shape \(4, 3\)"):
         best_response(cluster(0, 4), 2.0, start=start)
+    with pytest.raises(DataError, match=r"shape \(5, 3\); it must be .* shape \(4, 3\)"):
+        best_response(cluster(0, 4), 2.0, start=start.tasks)
 
 
 def test_a_start_of_another_shape_where_nobody_can_run_anything() -> None:

@@ -44,7 +44,7 @@ def test_bad_parameters() -> None:
             get("drf").solve(EXAMPLE, tol=tol)
     with pytest.raises(DataError, match="no engine 'warp'; it has native, declarative"):
         get("drf").solve(EXAMPLE, engine="warp")
-    with pytest.raises(DataError, match="start is of type int; it must be an allocation that solve returned, or None"):
+    with pytest.raises(DataError, match="start is of type int; it must be an allocation of solve, or None"):
         get("drf").solve(EXAMPLE, start=3)  # type: ignore[arg-type]
 
 

@@ -1,0 +1,63 @@
+"""Are two clusters the same, or do they at least have the same users, servers and resources? If not, what differs.
+
+Arrays are compared by position, so names have to be in the same order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+#: The servers of the pool of several.
+_POOL = ("pool",)
+_NAMES = ("users", "servers", "resources")
+_DATA = {"capacity": "servers", "demand": "users", "weight": "users", "eligible": "users", "max_tasks": "users"}
+
+
+def other_names(one: Cluster, other: Cluster, axes: tuple[str, ...] = _NAMES) -> str:
+    """What `other` has under another name than `one`, as a sentence without its end; empty if nothing."""
+    for axis in axes:
+        mine, theirs = getattr(one, axis), getattr(other, axis)
+        if len(mine) != len(theirs):
+            return f"one has {len(mine)} {axis}, the other {len(theirs)}"
+        if mine != theirs:
+            k = next(k for k, (a, b) in enumerate(zip(mine, theirs, strict=True)) if a != b)
+            order = " (the same ones in another order)" if sorted(mine) == sorted(theirs) else ""
+            return f"their {axis} differ{order}, first {mine[k]!r} and {theirs[k]!r}"
+    return ""
+
+
+def other_data(one: Cluster, other: Cluster) -> str:
+    """What `other` differs by from `one`, names or numbers, as a sentence without its end; empty if nothing."""
+    if one is other:
+        return ""
+    names = other_names(one, other)
+    if names:
+        return names
+    for name, axis in _DATA.items():
+        mine, theirs = getattr(one, name), getattr(other, name)
+        apart = np.flatnonzero((mine != theirs).reshape(len(mine), -1).any(axis=1))
+        if apart.size:
+            return f"their {name} differs, first of {axis[:-1]} {getattr(one, axis)[apart[0]]!r}"
+    return ""
+
+
+def different_clusters(one: Cluster, other: Cluster) -> str:
+    """As `other_data`, but the pool of a cluster counts as that cluster."""
+    found = other_data(one, other)
+    if not found or not other_data(one.pool(), other) or not other_data(one, other.pool()):
+        return ""
+    return found
+
+
+def unfit_start(start: Cluster, cluster: Cluster) -> str:
+    """Why an answer on the cluster `start` is no start for `cluster`; empty if it may be one, for some engine.
+
+    Users, resources and servers must have the same names, or one of the two be a pool. Other data may have changed.
+    """
+    pooled = _POOL in (start.servers, cluster.servers)
+    return other_names(start, cluster, ("users", "resources") if pooled else _NAMES)

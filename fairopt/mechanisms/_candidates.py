@@ -1,0 +1,89 @@
+"""From engines to one answer: candidates in turn, each judged, the best kept, until one reaches the tolerance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificates import Certificate
+from ..cluster import Cluster
+from ..criteria import Criterion
+from ..engines import augmented
+from ..engines.declarative import Solution
+from ..errors import SolverError
+
+if TYPE_CHECKING:
+    from ._base import Mechanism
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Candidates:
+    """What the engines of a mechanism came up with on one (merged) cluster.
+
+    The smallest residual over all candidates is kept, so that a tighter tolerance is never worse.
+    """
+
+    mechanism: Mechanism
+    cluster: Cluster
+    rule: Criterion
+    tol: float
+    best: Solution | None = None
+    verdict: tuple[Certificate, Array | None] | None = None
+    answered: str = ""
+    tried: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    failure: SolverError | None = None
+    seconds: float = 0.0  # of judging
+
+    @property
+    def residual(self) -> float:
+        """That of the best candidate."""
+        return np.inf if self.verdict is None else self.verdict[0].residual
+
+    def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
+        """The first candidate that reaches the tolerance, or the best one."""
+        for name in engines:
+            if name == engines[0]:
+                offers: Iterator[Solution] | None = self.mechanism.solutions(
+                    self.cluster, self.rule, name, self.tol, solver, warm
+                )
+            else:
+                offers = self.mechanism.stand_in(self.cluster, self.rule, name, self.tol)
+            if offers is None:
+                self.notes += (f"on so large a cluster {name} is not tried unasked; engine={name!r} does",)
+                continue
+            self.tried += (name,)
+            try:
+                if any(self._reaches(offer, name) for offer in offers):
+                    break
+            except SolverError as error:
+                self.failure = error
+        if self.best is not None and self.answered != engines[0]:
+            note = f"the {engines[0]} engine did not reach the tolerance: this is the {self.answered} one's answer"
+            self.notes += (note,)
+        return self.best
+
+    def _reaches(self, offer: Solution, name: str) -> bool:
+        """Does an offer, or the same with its last digits found, reach the tolerance?"""
+        return self._judged(offer, name) or any(self._judged(better, name) for better in self._refined(offer))
+
+    def _refined(self, offer: Solution) -> Iterator[Solution]:
+        if np.isfinite(self.rule.alpha) and self.mechanism.met_by_criterion:
+            better = augmented.of_solution(self.cluster, self.rule, offer)
+            if better is not None:
+                yield better
+
+    def _judged(self, candidate: Solution, name: str) -> bool:
+        begun = time.perf_counter()
+        found = self.mechanism.certify(self.cluster, candidate.tasks, candidate.log_prices)
+        self.seconds += time.perf_counter() - begun
+        if self.best is None or found[0].residual < self.residual:
+            self.best, self.verdict, self.answered = candidate, found, name
+        return found[0].residual <= self.tol

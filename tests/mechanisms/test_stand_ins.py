@@ -1,0 +1,126 @@
+"""Where the default engine misses the tolerance the others of a mechanism are tried, for as long as one would wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from drawn import numbers
+
+import fairopt as fo
+from fairopt import polytope
+from fairopt.engines import native
+from fairopt.engines.declarative import Solution
+from fairopt.errors import FairoptError, NotConverged, SolverError
+from fairopt.game import declarative, equilibrium
+from fairopt.mechanisms import _game, _patience
+
+EXAMPLE = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
+
+
+def wide(seed: int, users: int = 5, servers: int = 6, resources: int = 3) -> fo.Cluster:
+    """Eight decades, some zero demands, weights and placement, and finite tasks."""
+    rng = np.random.default_rng(seed)
+    demand, capacity = numbers(rng, "wide", users, resources), numbers(rng, "wide", servers, resources)
+    if rng.random() < 0.6:
+        demand *= rng.random(demand.shape) < 0.7
+    demand[~demand.any(axis=1), 0] = 1.0
+    weight = numbers(rng, "wide", users) if rng.random() < 0.5 else np.ones(users)
+    eligible = rng.random((users, servers)) < 0.7 if rng.random() < 0.5 else np.ones((users, servers), bool)
+    found = fo.Cluster(capacity, demand, weight, eligible)
+    part = rng.uniform(0.02, 0.6, users) if rng.random() < 0.5 else rng.choice([0.1, 0.2, 0.3, 0.5], users)
+    tasks = found.gamma.sum(axis=1) * part
+    tasks[rng.random(users) < 0.3] = np.inf
+    return found.replace(max_tasks=tasks)
+
+
+def broken(*_: object, **__: object) -> Iterator[Solution]:
+    raise SolverError("no luck")
+    yield
+
+
+@pytest.mark.parametrize("seed", [604, 741, 1294])
+def test_psdsf_with_finite_tasks_over_eight_decades(seed: int) -> None:
+    """Exploitability 1.5e-6, 1.7e-5 and 6e-5 are what the equilibrium engine leaves."""
+    found = fo.PSDSF().solve(wide(seed))
+    assert found.certify().passes(1e-6)
+    assert found.tol == 1e-6
+    if found.stats.engine != "equilibrium":
+        answered = f"the equilibrium engine did not reach the tolerance: this is the {found.stats.engine} one's answer"
+        assert answered in found.notes
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0, np.inf])
+def test_the_engines_of_the_game_in_their_order(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    game = fo.AlphaPFVDS(alpha)
+    wanted = game.solve(EXAMPLE).user_tasks
+    monkeypatch.setattr(_game.equilibrium, "solutions", broken)
+    monkeypatch.setattr(_game.linear, "solutions", broken)
+    for engine in game.engines(game.criterion(EXAMPLE))[1:]:
+        found = game.solve(EXAMPLE)
+        assert found.stats.engine == engine
+        assert found.certify().passes(1e-6)
+        np.testing.assert_allclose(found.user_tasks, wanted, rtol=1e-4)
+        monkeypatch.setattr(_game.equilibrium, "responses", broken)
+
+
+def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(equilibrium, "solutions", broken)
+    monkeypatch.setattr(equilibrium, "responses", broken)
+    monkeypatch.setattr(declarative, "solutions", broken)
+    with pytest.raises(SolverError, match=r"no luck \(engines tried: equilibrium, best-response, declarative\)"):
+        fo.PSDSF().solve(EXAMPLE)
+    with pytest.raises(SolverError, match=r"no luck \(engines tried: best-response\)"):
+        fo.PSDSF().solve(EXAMPLE, engine="best-response")
+
+    def nothing(cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
+        yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
+
+    monkeypatch.setattr(equilibrium, "solutions", nothing)
+    with pytest.raises(NotConverged, match=r"engines tried: equilibrium, best-response, declarative"):
+        fo.PSDSF().solve(EXAMPLE)
+    monkeypatch.setattr(native, "solutions", nothing)
+    monkeypatch.setattr("fairopt.engines.declarative.solutions", nothing)
+    with pytest.raises(FairoptError, match=r"engines tried: native, declarative"):
+        fo.DRFH().solve(EXAMPLE)
+
+
+def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
+        yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
+
+    monkeypatch.setattr(equilibrium, "solutions", nothing)
+    monkeypatch.setattr(native, "solutions", nothing)
+    monkeypatch.setattr(_game, "_RESPONDING", 3)
+    assert fo.PSDSF().solve(EXAMPLE).stats.engine == "declarative"  # four pairs
+    monkeypatch.setattr(_game, "_DECLARED", 3)
+    monkeypatch.setattr(polytope, "LARGE", 3)
+    for mechanism, first, others in (
+        (fo.PSDSF(), "equilibrium", ("best-response", "declarative")),
+        (fo.DRFH(), "native", ("declarative",)),
+    ):
+        with pytest.raises(FairoptError, match=rf"engines tried: {first}\)"):
+            mechanism.solve(EXAMPLE)
+        flagged = mechanism.solve(EXAMPLE, throw=False)
+        for name in others:
+            assert f"on so large a cluster {name} is not tried unasked; engine='{name}' does" in flagged.notes
+            assert mechanism.solve(EXAMPLE, engine=name).stats.engine == name
+
+
+def test_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock advances by a second per answer: at least one, and none once the seconds are over."""
+    answers = [Solution(np.zeros((1, 1)), None, str(k)) for k in range(9)]
+    now = [0.0]
+    monkeypatch.setattr(_patience.time, "process_time", lambda: now[0])
+
+    def taken(seconds: float) -> int:
+        count = 0
+        for _ in _patience.within(seconds, iter(answers)):
+            now[0] += 1
+            count += 1
+        return count
+
+    assert taken(0) == 1
+    assert taken(3.5) == 4
+    assert taken(100) == len(answers)

@@ -1,0 +1,98 @@
+"""Two allocations, or an allocation and a cluster, that do not belong together are an error that says what differs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt import metrics
+from fairopt.errors import DataError
+
+CLUSTER = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1], [2, 2]], users=["a", "b", "c"], servers=["s", "t"])
+
+#: What has other names than CLUSTER, and what is said of it.
+NAMED = {
+    "fewer users": (CLUSTER.drop_user("b"), "one has 3 users, the other 2"),
+    "other users": (CLUSTER.replace(users=["a", "b", "d"]), "their users differ, first 'c' and 'd'"),
+    "order": (
+        CLUSTER.select(users=["b", "a", "c"]),
+        r"their users differ \(the same ones in another order\), first 'a'",
+    ),
+    "fewer servers": (CLUSTER.select(servers=["t"]), "one has 2 servers, the other 1"),
+    "other servers": (CLUSTER.replace(servers=["s", "u"]), "their servers differ, first 't' and 'u'"),
+    "resources": (CLUSTER.replace(resources=["x", "resource2"]), "their resources differ, first 'resource1' and 'x'"),
+}
+#: What has other numbers.
+CHANGED = {
+    "capacity": (CLUSTER.with_capacity("t", [4, 3]), "their capacity differs, first of server 't'"),
+    "demand": (CLUSTER.with_demand("b", [3, 2]), "their demand differs, first of user 'b'"),
+    "weight": (CLUSTER.with_weight("c", 2), "their weight differs, first of user 'c'"),
+    "eligible": (CLUSTER.with_eligible("a", [True, False]), "their eligible differs, first of user 'a'"),
+    "max_tasks": (CLUSTER.with_max_tasks("b", 1), "their max_tasks differs, first of user 'b'"),
+}
+
+
+@pytest.mark.parametrize(("other", "what"), (NAMED | CHANGED).values(), ids=(NAMED | CHANGED).keys())
+def test_price_of_fairness_is_of_one_cluster(other: fo.Cluster, what: str) -> None:
+    fair, efficient = fo.DRFH().solve(CLUSTER), fo.Utilitarian().solve(other)
+    with pytest.raises(DataError, match=f"different clusters: {what}.*solve both on the same"):
+        metrics.price_of_fairness(fair, efficient)
+
+
+def test_a_pool_is_the_cluster_that_was_pooled() -> None:
+    pooled, spread = fo.DRF().solve(CLUSTER), fo.DRFH().solve(CLUSTER)
+    best, best_in_pool = fo.Utilitarian().solve(CLUSTER), fo.Utilitarian(scope="pool").solve(CLUSTER)
+    for fair in (pooled, spread):
+        for efficient in (best, best_in_pool):
+            wanted = 1 - metrics.social_welfare(fair) / metrics.social_welfare(efficient)
+            assert metrics.price_of_fairness(fair, efficient) == wanted
+    again = fo.Utilitarian().solve(CLUSTER.replace())  # equal, not identical
+    assert metrics.price_of_fairness(spread, again) == metrics.price_of_fairness(spread, best)
+    other = fo.Utilitarian().solve(CLUSTER.with_capacity("t", [4, 3]))
+    with pytest.raises(DataError, match="one has 1 servers, the other 2"):
+        metrics.price_of_fairness(pooled, other)
+    with pytest.raises(DataError, match="one has 2 servers, the other 1"):
+        metrics.price_of_fairness(spread, fo.Utilitarian(scope="pool").solve(CLUSTER.with_capacity("t", [4, 3])))
+
+
+@pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(2), fo.AlphaFair(2), fo.CEEI(), fo.DRF(), fo.PSDSF()])
+@pytest.mark.parametrize(("other", "what"), NAMED.values(), ids=NAMED.keys())
+def test_a_start_is_of_the_same_users_servers_and_resources(
+    mechanism: fo.mechanisms.Mechanism, other: fo.Cluster, what: str
+) -> None:
+    pool = mechanism.prepare(other)[0].servers == ("pool",)
+    start = mechanism.solve(other)
+    if pool and other.users == CLUSTER.users and other.resources == CLUSTER.resources:
+        np.testing.assert_allclose(mechanism.solve(CLUSTER, start=start).tasks, mechanism.solve(CLUSTER).tasks, 1e-5)
+        return  # which servers were pooled does not matter
+    turned = what.split(", first")[0] if "differ" in what else "one has"
+    with pytest.raises(DataError, match=f"start is of another cluster: {turned}"):
+        mechanism.solve(CLUSTER, start=start)
+
+
+@pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(2), fo.AlphaFair(2), fo.CEEI(), fo.DRFH(), fo.PSDSF()])
+@pytest.mark.parametrize("other", [pair[0] for pair in CHANGED.values()], ids=CHANGED.keys())
+def test_a_start_from_other_numbers_changes_nothing(mechanism: fo.mechanisms.Mechanism, other: fo.Cluster) -> None:
+    found = mechanism.solve(CLUSTER, start=mechanism.solve(other))
+    np.testing.assert_allclose(found.user_tasks, mechanism.solve(CLUSTER).user_tasks, rtol=1e-4)
+
+
+def test_starts_between_pools_and_servers_are_left_aside() -> None:
+    for first, then in ((fo.CEEI(), fo.AlphaFair(2)), (fo.AlphaFair(2), fo.CEEI()), (fo.CEEI(), fo.AlphaPFVDS(2))):
+        found = then.solve(CLUSTER, start=first.solve(CLUSTER))
+        np.testing.assert_allclose(found.user_tasks, then.solve(CLUSTER).user_tasks, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("other", "what"), NAMED.values(), ids=NAMED.keys())
+def test_best_response_starts_with_the_same_names(other: fo.Cluster, what: str) -> None:
+    start = fo.best_response(other, 2)
+    turned = what.split(", first")[0] if "differ" in what else "one has"
+    with pytest.raises(DataError, match=f"start is of another cluster: {turned}"):
+        fo.best_response(CLUSTER, 2, start=start)
+
+
+@pytest.mark.parametrize("other", [pair[0] for pair in CHANGED.values()], ids=CHANGED.keys())
+def test_best_response_goes_on_after_a_change(other: fo.Cluster) -> None:
+    found = fo.best_response(CLUSTER, 2, start=fo.best_response(other, 2))
+    np.testing.assert_allclose(found.user_tasks, fo.AlphaPFVDS(2).solve(CLUSTER).user_tasks, rtol=1e-4)
