@@ -27,6 +27,10 @@ Array = NDArray[np.float64]
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
 
 
+#: Users whose tasks may be off by more have fewer than three digits that are certain; rounding is no better than this.
+_FEW_DIGITS, _ROUNDING = 1e-3, 1e-15
+
+
 @dataclass(frozen=True)
 class Stats:
     """How an answer was found: engine, solver and its status (reported, not believed), seconds, versions."""
@@ -233,25 +237,61 @@ class Allocation:
 
         return _plot.stacked_use(self)
 
+    def uncertain(self) -> pd.Series:
+        """Users of whose tasks fewer than three digits are certain, and by how much theirs may be off, relatively.
+
+        To first order that is `certificate.residual` times the user's condition, see `certificate.conditions`: so much
+        the tasks of these users would move if the data changed in their last digits. Empty where conditions are unknown.
+        """
+        off = self._off()
+        far = np.flatnonzero(off > _FEW_DIGITS)
+        users = pd.Index([self.cluster.users[n] for n in far], name="user")
+        return pd.Series(off[far], index=users, name="may be off by", dtype=float)
+
+    def _off(self) -> Array:
+        """By how much tasks may be off, (users,): 0 where that is unknown."""
+        known = self.certificate.conditions
+        if known is None:
+            return np.zeros(len(self.cluster.users))
+        return np.asarray(max(self.certificate.residual, _ROUNDING) * known)
+
+    def _shown(self) -> pd.DataFrame:
+        """The frame as text, with the digits that are certain, at most six."""
+        frame, off = self.to_frame(), self._off()
+        digits = np.clip(np.floor(-np.log10(np.maximum(off, 1e-300))), 0, 6).astype(int)
+        text = frame.map("{:.6g}".format)
+        for name in frame.columns.difference(["weight"]):
+            column = zip(frame[name], digits, strict=True)
+            text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?" for value, k in column]
+        return text
+
+    def _doubts(self) -> tuple[str, ...]:
+        doubtful = self.uncertain()
+        if doubtful.empty:
+            return ()
+        named = ", ".join(doubtful.index[:5]) + (f" and {len(doubtful) - 5} more" if len(doubtful) > 5 else "")
+        return (f"not certain to three digits, as a small change of the data moves their tasks: {named}",)
+
     def _headline(self) -> str:
         flag = "  ** misses the tolerance **" if self.flagged else ""
         return f"{self.mechanism}: {len(self.cluster.users)} users, {len(self.cluster.servers)} servers{flag}"
 
     def _verdict(self) -> str:
         certificate = self.certificate
-        return f"feasibility {_size(certificate.feasibility)}, {certificate.measure} {_size(certificate.optimality)}"
+        text = f"feasibility {_size(certificate.feasibility)}, {certificate.measure} {_size(certificate.optimality)}"
+        return text if certificate.gap is None else f"{text}, welfare gap {_size(certificate.gap)}"
 
     def __repr__(self) -> str:
-        lines = [self._headline(), self.to_frame().to_string(float_format="{:.6g}".format, max_rows=20)]
+        lines = [self._headline(), self._shown().to_string(max_rows=20)]
         use = ", ".join(f"{name} {value:.1%}" for name, value in metrics.utilization(self).items())
         lines.append(f"utilization: {use}")
         lines.append(f"certificate: {self._verdict()}")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        return "\n".join([*lines, *(f"note: {note}" for note in (*self.notes, *self._doubts()))])
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        notes = "".join(f"<li>{escape(note)}</li>" for note in (*self.notes, *self._doubts()))
         return (
-            f"<p><b>{escape(self._headline())}</b></p>{self.to_frame().to_html(max_rows=20)}"
+            f"<p><b>{escape(self._headline())}</b></p>{self._shown().to_html(max_rows=20)}"
             f"{self.utilization.tail(6).to_html(float_format='{:.1%}'.format)}"
             f"<p>{escape(self._verdict())}</p><ul>{notes}</ul>"
         )

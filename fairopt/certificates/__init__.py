@@ -25,6 +25,7 @@ from .condition import conditions
 from .exactly import distances
 from .game import exploitability
 from .leximin import ENOUGH, lexicographic_rise
+from .maxmin_condition import condition as maxmin_conditions
 from .uneven import SEEN, advice, unevenness
 
 __all__ = [
@@ -78,7 +79,10 @@ def judge(
     optimal, measure, proof, found = _optimality(cluster, tasks, criterion, limits, prices)
     with np.errstate(divide="ignore"):
         kept = None if proof is None else np.log(proof)
-    return Certificate(feasible, optimal, measure, where if feasible > optimal else found), kept
+    known = None
+    if criterion.scope in ("pool", "servers"):
+        known = deferred(partial(maxmin_conditions, cluster, tasks, criterion, proof))
+    return Certificate(feasible, optimal, measure, where if feasible > optimal else found, None, known), kept
 
 
 def _finite(
@@ -92,27 +96,28 @@ def _finite(
     """Backward error, welfare gap and conditions, on the merged servers where tasks are split like them."""
     split = tasks if isinstance(tasks, Split) else Split.from_table(cluster.merge(users=False), tasks)
     merging, table, merged = split.merging, split.merged, split.merging.cluster
-    if not merging.trivial:
-        if not isinstance(tasks, Split) and not split.matches(tasks):
-            merging, table, merged = None, tasks, cluster
-        elif criterion.scope == "game":
-            criterion = replace(criterion, share=virtual_share_per_task(merged))
+    if not isinstance(tasks, Split) and not split.matches(tasks):
+        merging, table, merged = cluster.merge(servers=False, users=False), tasks, cluster
+    elif not merging.trivial and criterion.scope == "game":
+        criterion = replace(criterion, share=virtual_share_per_task(merged))
     polytope = Polytope(merged, limits)
     if log_prices is None:
         found = searched(polytope, criterion, table)
     else:
-        hint = log_prices if merging is None else log_prices[merging.first_server]
-        found = backward_error(polytope, criterion, table, polytope.log_row_prices(hint))
+        hint = polytope.log_row_prices(log_prices[merging.first_server])
+        found = backward_error(polytope, criterion, table, hint)
     gap = None if criterion.scope == "game" else duality_gap(polytope, table, criterion, found.log_rows)
-    where = (
-        feasible[1] if feasible[0] > found.error else f"largest for {found.where}" if found.error > 0 else found.where
-    )
-    proof = polytope.log_unit_prices(found.log_rows)
+    where = f"largest for {found.where}" if found.error > 0 else found.where
+    where = feasible[1] if feasible[0] > found.error else where
     certificate = Certificate(
-        feasible[0], found.error, "backward error", where, gap,
+        feasible[0],
+        found.error,
+        "backward error",
+        where,
+        gap,
         deferred(partial(conditions, polytope, criterion, table, found)),
-    )  # fmt: skip
-    return certificate, proof if merging is None else proof[merging.server_of]
+    )
+    return certificate, merging.split_prices(polytope.log_unit_prices(found.log_rows))
 
 
 def _is_maxmin(criterion: Criterion) -> bool:

@@ -63,6 +63,11 @@ class Certificate:
         """Are both within `tol`?"""
         return self.residual <= tol
 
+    def to_dict(self) -> dict[str, float | str | None]:
+        """All but the conditions of single users, for tables and files."""
+        names = ("feasibility", "optimality", "measure", "worst", "gap", "condition")
+        return {name: getattr(self, name) for name in names}
+
     def __repr__(self) -> str:
         return f"Certificate(feasibility={self.feasibility:.1e}, {self.measure}={self.optimality:.1e}; {self.worst})"
 

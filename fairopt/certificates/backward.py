@@ -1,9 +1,9 @@
 """Componentwise backward error: by how much data must change for an allocation to be exactly optimal, in tasks.
 
-Finite alpha, global programs and the per-server game. With log prices `L[i,r]` of whole capacities, what a task of n is
-worth (`m_n`; in the game `m_ni`) and what it costs on server i (`p_ni = sum_r lambda_ir d_nr`, `p_n = min_i p_ni`), x is
-optimal (an equilibrium) if and only if m and p agree wherever there are tasks, nobody would buy more, and what has a
-price is used up. What these conditions are missed by is measured in changes of the data that would make up for it.
+Finite alpha, global programs and the per-server game. With log prices `L[i,r]` of whole capacities, what a task of n
+is worth (`m_n`; in the game `m_ni`) and what it costs on server i (`p_ni = sum_r lambda_ir d_nr`, `p_n = min_i p_ni`),
+x is optimal (an equilibrium) if and only if m and p agree wherever there are tasks, nobody would buy more, and what has
+a price is used up. What these conditions are missed by is measured in changes of the data that would make up for it.
 
 Given a level tau, rows that idle by more than tau lose their price, and pairs that are dearer than they need be by more
 than tau lose their tasks. With `A = max(alpha, 1)` the error is the largest of
@@ -21,6 +21,7 @@ It is linear in what is wrong, and knows users of tiny welfare as well as others
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,9 +136,9 @@ class _Conditions:
         short, dear, dropped, shift = off
         kept = ~dropped & (self.tasks > 0)
         of_rows = np.abs(np.where(live, self.idle, np.minimum(self.idle, 0.0)))
-        errors = [
-            (short, lambda k: self._user(user[k] if self.game else k)),
-            (np.where(kept, dear, 0.0), lambda k: self._user(user[k])),
+        errors: list[tuple[Array, Callable[[int], str]]] = [
+            (short, lambda k: self._user(int(user[k]) if self.game else k)),
+            (np.where(kept, dear, 0.0), lambda k: self._user(int(user[k]))),
             (of_rows, self._row),
         ]
         if dropped.any():

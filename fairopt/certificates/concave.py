@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:
-    """The relative gap of tasks (users, servers) at log prices of whole capacities (rows,), in the criterion's scale."""
+    """The relative gap of tasks (users, servers) at log prices of whole capacities (rows,), in the scale of `dF/dx`."""
     if not len(polytope.users):
         return 0.0
     own, user = criterion.restrict(polytope.users), polytope.pair_user

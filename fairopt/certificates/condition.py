@@ -59,7 +59,7 @@ def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, found: Ba
 
 @dataclass(frozen=True)
 class _Active:
-    """The derivative of the conditions that hold with equality; unknowns and equations: pairs, then rows, then limits."""
+    """The derivative of the conditions that hold with equality, of and in pairs, then rows, then limits."""
 
     matrix: sp.csc_matrix
     user: Index  # (pairs,)
@@ -81,11 +81,10 @@ class _Active:
 
 
 def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError) -> _Active:
-    pairs, rows = np.flatnonzero(found.pairs), np.flatnonzero(found.log_rows > -np.inf)
+    total = tasks.sum(axis=1)[polytope.users]
+    part = tasks[polytope.users[polytope.pair_user], polytope.pair_server] / total[polytope.pair_user]
+    pairs, rows = np.flatnonzero(found.pairs & (part > found.error)), np.flatnonzero(found.log_rows > -np.inf)
     user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
-    who = polytope.users[user]
-    here = tasks[who, server]
-    total = np.bincount(user, here, len(polytope.users))
     row_of = np.full(polytope.cluster.capacity.shape, -1)
     row_of[polytope.row_server[rows], polytope.row_resource[rows]] = np.arange(len(rows))
     to = row_of[server]
@@ -115,7 +114,7 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     signs = np.concatenate([np.ones(p), -np.ones(r + k)])
     matrix = sp.csc_matrix((joined[0], (joined[1], joined[2])), shape=(size, size)) + sp.diags(_REGULAR * signs)
     together = criterion.scope != "game"
-    return _Active(matrix.tocsc(), user, here / total[user], r, len(total), 1 / scale, together)
+    return _Active(matrix.tocsc(), user, part[pairs], r, len(total), 1 / scale, together)
 
 
 def _exact(active: _Active, error: float) -> Array:

@@ -36,7 +36,7 @@ def solve(options: argparse.Namespace) -> int:
             "tasks": allocation.tasks.tolist(),
             "prices": None if allocation.prices is None else allocation.prices.tolist(),
             "summary": allocation.summary(),
-            "certificate": vars(allocation.certificate),
+            "certificate": allocation.certificate.to_dict(),
             "stats": vars(allocation.stats),
             "notes": list(allocation.notes),
         }

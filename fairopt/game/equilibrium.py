@@ -33,8 +33,8 @@ Array = NDArray[np.float64]
 #: Interior points aim at this part of the tolerance, and at no less than this: their measure is a product, of which the
 #: judge sees the larger factor, and steps are cheaper here than those that find the last digits. The path aims at that.
 _AIM, _LEAST_AIM, _PATH_AIM = 1e-3, 1e-11, 3e-4
-#: Below this error last digits may be found (`augmented`), with more pairs than that below this, as each step costs more
-#: than those here.
+#: Below this error last digits may be found (`augmented`), with more pairs than that below this, as each step costs
+#: more than those here.
 _NEAR, _MANY, _NEAR_MANY = 1e-2, 2000, 1e-7
 #: Best responses in a row, between two polishes.
 _SWEEPS, _TURNS = 40, 8
