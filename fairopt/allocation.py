@@ -241,7 +241,7 @@ class Allocation:
         """Users of whose tasks fewer than three digits are certain, and by how much theirs may be off, relatively.
 
         To first order that is `certificate.residual` times the user's condition, see `certificate.conditions`: so much
-        the tasks of these users would move if the data changed in their last digits. Empty where conditions are unknown.
+        the tasks of these users would move if data changed in their last digits. Empty where conditions are unknown.
         """
         off = self._off()
         far = np.flatnonzero(off > _FEW_DIGITS)

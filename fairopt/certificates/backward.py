@@ -14,7 +14,7 @@ than tau lose their tasks. With `A = max(alpha, 1)` the error is the largest of
     sum of what was dropped         per user, as a part of x_n, and per priced row, as a part of its capacity
     1 - use                         of rows that keep a price, and what any row or limit is overused by: capacities
 
-so that x without what was dropped is the exact answer of data that differ by at most about four times as much; the
+so that x without what was dropped is the exact answer of data that differ by three (alpha < 1: five) times as much; the
 proof is in docs/certificates.md. Any prices and any tau give a valid bound; the best of a few levels is returned.
 It is linear in what is wrong, and knows users of tiny welfare as well as others.
 """
@@ -47,7 +47,7 @@ class BackwardError:
 
     Attributes
     ----------
-    error : relative change of the data, to a factor of about four
+    error : relative change of the data, to a factor of three (alpha < 1: five)
     where : in words
     log_rows : (rows,), log prices of whole capacities in the criterion's scale, -inf for those dropped
     pairs : (pairs,), which keep tasks

@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 #: What an answer may be wrong by before its last digits are looked for unasked, up to so many pairs.
 _FINE, _SMALL = 1e-10, 500
+#: A tolerance that engines reach by other ways than tighter ones, tried on up to so many pairs.
+_MODEST, _FEW = 1e-4, 20_000
 
 
 @dataclass
@@ -55,9 +57,7 @@ class Candidates:
         """The first candidate that reaches the tolerance, or the best one."""
         for name in engines:
             if name == engines[0]:
-                offers: Iterator[Solution] | None = self.mechanism.solutions(
-                    self.cluster, self.rule, name, self.tol, solver, warm
-                )
+                offers: Iterator[Solution] | None = self._first(name, solver, warm)
             else:
                 offers = self.mechanism.stand_in(self.cluster, self.rule, name, self.tol)
             if offers is None:
@@ -74,14 +74,27 @@ class Candidates:
             self.notes += (note,)
         return self.best
 
+    def _first(self, name: str, solver: str | None, warm: object) -> Iterator[Solution]:
+        """What the first engine offers; where that is not enough, what it would have offered a modest caller.
+
+        Engines stop elsewhere when less is asked, and last digits may be found from there.
+        """
+        yield from self.mechanism.solutions(self.cluster, self.rule, name, self.tol, solver, warm)
+        if self.tol < _MODEST and np.isfinite(self.rule.alpha) and self.eligible <= _FEW:
+            yield from self.mechanism.solutions(self.cluster, self.rule, name, _MODEST, solver, warm)
+
+    @property
+    def eligible(self) -> int:
+        """Pairs of users and servers."""
+        return int(np.count_nonzero(self.cluster.eligible))
+
     def _reaches(self, offer: Solution, name: str) -> bool:
         """Does an offer, or the same with its last digits found, reach the tolerance?
 
         On small clusters last digits are found where they are not asked for, too: that takes a millisecond.
         """
         passes = self._judged(offer, name)
-        small = np.count_nonzero(self.cluster.eligible) <= _SMALL
-        if not passes or (self.residual > _FINE and small):
+        if not passes or (self.residual > _FINE and self.eligible <= _SMALL):
             passes |= any(self._judged(better, name) for better in self._refined(offer))
         return passes
 

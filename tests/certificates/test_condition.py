@@ -1,0 +1,97 @@
+"""Conditions: tasks of changed data stay within them, and come near; digits are shown as far as they are certain."""
+
+from __future__ import annotations
+
+import drawn
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.certificates import condition
+from fairopt.mechanisms import Mechanism
+
+MECHANISMS = [fo.AlphaFair(0.5), fo.CEEI(), fo.AlphaFair(3.0), fo.AlphaPFVDS(0.5), fo.AlphaPFVDS(2.0), fo.DRFH()]
+SIZE = 1e-7
+
+
+def changed(cluster: fo.Cluster, rng: np.random.Generator) -> fo.Cluster:
+    """Capacities, demands and weights by factors within exp(+-SIZE)."""
+
+    def factor(shape: tuple[int, ...]) -> np.ndarray:
+        return np.exp(SIZE * rng.choice([-1.0, 1.0], shape))
+
+    return cluster.replace(
+        capacity=cluster.capacity * factor(cluster.capacity.shape),
+        demand=cluster.demand * factor(cluster.demand.shape),
+        weight=cluster.weight * factor(cluster.weight.shape),
+    )
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_tasks_of_changed_data_are_within_the_condition_and_near_it(mechanism: Mechanism) -> None:
+    parts = []
+    for seed in range(25):
+        cluster = drawn.cluster(seed, "plain").replace(max_tasks=None)
+        best = mechanism.solve(cluster, 1e-11, throw=False)
+        x, known = best.user_tasks, best.certificate.conditions
+        assert known is not None
+        runs = np.flatnonzero(x > 0)
+        rng, moved = np.random.default_rng(seed), np.zeros(len(x))
+        for _ in range(6):
+            other = mechanism.solve(changed(cluster, rng), 1e-11, throw=False).user_tasks
+            moved[runs] = np.maximum(moved[runs], np.abs(np.log(other[runs] / x[runs])))
+        # Shares move with the data too: u, and gamma in the game.
+        assert (moved[runs] <= 8 * SIZE * known[runs] + 1e-10).all(), seed
+        parts.append((moved[runs] / (SIZE * known[runs])).max(initial=1.0))
+    assert np.median(parts) > 0.2  # and not so large as to say nothing
+
+
+def test_at_scale_row_sums_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(20):
+        cluster = drawn.cluster(seed, "plain", users=12, servers=6)
+        best = fo.AlphaPFVDS(2.0).solve(cluster, 1e-9)
+        exact = best.certificate.conditions
+        with monkeypatch.context() as patch:
+            patch.setattr(condition, "_DENSE", 0)
+            rough = best.certify().conditions
+        assert exact is not None
+        assert rough is not None
+        assert 0.2 * exact.max() <= rough.max() <= 1.5 * exact.max()
+        assert (rough >= 0.05 * exact).all()
+
+
+def test_near_a_tie_of_prices_the_condition_is_large() -> None:
+    """Two users who differ by 1e-6 in what they need of two rows: who has what hangs on that."""
+    tilt = 1e-6
+    cluster = fo.Cluster([[1, 1, 1]], [[1, 1 + tilt, 0], [1 + tilt, 1, 0], [0, 0, 1]])
+    found = fo.CEEI().solve(cluster, 1e-9)
+    known = found.certificate.conditions
+    assert known is not None
+    assert known[0] > 1e4
+    assert known[1] > 1e4
+    assert known[2] == pytest.approx(1, abs=0.5)
+
+
+def test_only_digits_that_are_certain_are_shown() -> None:
+    cluster = fo.Cluster([[1, 1, 1]], [[1, 1 + 1e-6, 0], [1 + 1e-6, 1, 0], [0, 0, 3]])
+    tasks = np.array([[0.4999998], [0.4999998], [1 / 3]])
+    prices = np.log(np.array([[1.0, 1.0, 1.0]]))
+    rule = fo.CEEI().criterion(cluster)
+    best = fo.CEEI().solve(cluster)
+    certificate, proof = fo.certificates.judge(cluster, tasks, rule, prices)
+    shown = fo.Allocation(
+        "by hand", cluster, tasks, certificate, rule, proof, best.stats, (), 1e-5, fo.CEEI().certify
+    )  # fmt: skip
+    assert list(shown.uncertain().index) == ["user1", "user2"]
+    rows = {line.split()[0]: line.split() for line in repr(shown).splitlines() if line.startswith("user")}
+    assert rows["user1"][1] in ("?", "0.5")
+    assert rows["user3"][1].startswith("0.3333")
+    assert "not certain to three digits" in repr(shown)
+    assert "not certain to three digits" in shown._repr_html_()
+    assert best.uncertain().empty or best.certificate.residual * best.certificate.condition > 1e-3
+
+
+def test_nobody_is_certain_of_a_linear_program() -> None:
+    found = fo.Utilitarian().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))
+    assert np.isinf(found.certificate.condition)
+    assert fo.PSDSF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).certificate.conditions is None
