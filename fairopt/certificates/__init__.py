@@ -101,12 +101,13 @@ def _finite(
     elif not merging.trivial and criterion.scope == "game":
         criterion = replace(criterion, share=virtual_share_per_task(merged))
     polytope = Polytope(merged, limits)
+    names = [cluster.servers[i] for i in merging.first_server]  # merged servers by a name that the cluster has
     if log_prices is None:
-        found = searched(polytope, criterion, table)
+        found = searched(polytope, criterion, table, names)
     else:
         hint = polytope.log_row_prices(log_prices[merging.first_server])
-        found = backward_error(polytope, criterion, table, hint)
-    gap = None if criterion.scope == "game" else duality_gap(polytope, table, criterion, found.log_rows)
+        found = backward_error(polytope, criterion, table, hint, names)
+    gap = None if criterion.scope == "game" else duality_gap(polytope, table, criterion, found.every_row)
     where = f"largest for {found.where}" if found.error > 0 else found.where
     where = feasible[1] if feasible[0] > found.error else where
     certificate = Certificate(

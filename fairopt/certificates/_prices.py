@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,16 @@ _LEEWAY = (1e-10, 1e-8, 1e-7, 1e-6, 1e-4)
 _IDLE = 1e-6
 
 
-def searched(polytope: Polytope, criterion: Criterion, tasks: Array) -> BackwardError:
+def searched(
+    polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
+) -> BackwardError:
     """The least backward error at prices that linear programs propose; infinite where none was solved."""
-    best = backward_error(polytope, criterion, tasks, np.full(len(polytope.row_server), -np.inf))
+    best = backward_error(polytope, criterion, tasks, np.full(len(polytope.row_server), -np.inf), servers)
     for log_rows in _proposals(polytope, criterion, tasks):
         if best.error <= _ENOUGH:
             break
-        best = min(best, backward_error(polytope, criterion, tasks, log_rows), key=lambda found: found.error)
+        found = backward_error(polytope, criterion, tasks, log_rows, servers)
+        best = min(best, found, key=lambda one: one.error)
     return best
 
 

@@ -38,9 +38,7 @@ def supporting(
     mine = tasks.sum(axis=1)
     totals = mine[user]
     part = np.divide(tasks[user, server], totals, out=np.zeros_like(totals), where=totals > 0)
-    high = np.minimum(
-        totals * (1 - part) + polytope.gamma, np.maximum(criterion.limits(polytope.cluster)[user], totals)
-    )
+    high = np.maximum(criterion.limits(polytope.cluster)[user], totals)
     entries = (sp.diags((~free).astype(float)) @ polytope.use).tocoo()
     entries.eliminate_zeros()
     # log of marginal utility per unit of the row: what the price of the row alone could be for this user.

@@ -21,7 +21,7 @@ It is linear in what is wrong, and knows users of tiny welfare as well as others
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +36,7 @@ Mask = NDArray[np.bool_]
 #: Levels tau that are tried in turn, until the error is below the next: any gives a bound.
 _LEVELS = (1e-6, 1e-9, 1e-12)
 #: Where the first does not do, larger ones: how wrong a bad answer is.
-_COARSE = (1e-4, 1e-2)
+_COARSE = (1e-4, 1e-2, 1.0)
 #: Exponents so far below their sum's largest are computed on their own.
 _FAR = 500.0
 
@@ -64,12 +64,15 @@ class BackwardError:
     of_rows: Array
 
 
-def backward_error(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array) -> BackwardError:
+def backward_error(
+    polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, servers: Sequence[str] | None = None
+) -> BackwardError:
     """The backward error of tasks (users, servers) at log prices of whole capacities (rows,), in any scale.
 
     The scale (in the game: of each server) that fits best is found; -inf stands for no price, and so does NaN.
+    `servers` are other names for them, in words.
     """
-    problem = _Conditions(polytope, criterion, tasks)
+    problem = _Conditions(polytope, criterion, tasks, servers)
     if problem.impossible:
         none = np.zeros(len(polytope.gamma), dtype=bool)
         wrong = np.full(len(none), np.inf)
@@ -90,8 +93,11 @@ def backward_error(polytope: Polytope, criterion: Criterion, tasks: Array, log_r
 class _Conditions:
     """What does not depend on prices."""
 
-    def __init__(self, polytope: Polytope, criterion: Criterion, tasks: Array) -> None:
+    def __init__(
+        self, polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
+    ) -> None:
         self.polytope, self.criterion = polytope, criterion
+        self.names = polytope.cluster.servers if servers is None else servers
         self.game = criterion.scope == "game"
         self.user, self.server = polytope.pair_user, polytope.pair_server
         who = polytope.users
@@ -137,8 +143,8 @@ class _Conditions:
         kept = ~dropped & (self.tasks > 0)
         of_rows = np.abs(np.where(live, self.idle, np.minimum(self.idle, 0.0)))
         errors: list[tuple[Array, Callable[[int], str]]] = [
-            (short, lambda k: self._user(int(user[k]) if self.game else k)),
-            (np.where(kept, dear, 0.0), lambda k: self._user(int(user[k]))),
+            (short, self._pair if self.game else self._user),
+            (np.where(kept, dear, 0.0), self._pair),
             (of_rows, self._row),
         ]
         if dropped.any():
@@ -190,10 +196,13 @@ class _Conditions:
     def _user(self, n: int) -> str:
         return f"user {self.polytope.cluster.users[self.polytope.users[n]]!r}"
 
+    def _pair(self, k: int) -> str:
+        return f"{self._user(int(self.user[k]))} on server {self.names[self.server[k]]!r}"
+
     def _row(self, k: int) -> str:
         cluster, server = self.polytope.cluster, self.polytope.row_server[k]
-        how = "overused" if self.idle[k] < 0 else "idle or misused at a price"
-        return f"{cluster.resources[self.polytope.row_resource[k]]!r} of {cluster.servers[server]!r}, {how}"
+        how = "overused" if self.idle[k] < 0 else "unused or misused at a price"
+        return f"{cluster.resources[self.polytope.row_resource[k]]!r} of server {self.names[server]!r}, {how}"
 
 
 def _middle(upper: Array, lower: Array) -> float:
