@@ -1,4 +1,4 @@
-"""The exact answer of a global program or of the game near a given one, proved in a hundred digits or not given.
+"""The exact answer of a global program or of the game near a given one, proved in eighty digits or not given.
 
 Who uses it need not trust the search: `refuted` checks what it returns against the conditions.
 """
@@ -12,21 +12,20 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
+from engines.exact import maximise
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from engines.exact import maximise
 from fairopt.cluster import Cluster
 
-from .conditions import NOTHING, Conditions, Decimals, conditions, decimals, many_digits, refuted
+from .conditions import Conditions, Decimals, conditions, decimals, many_digits, refuted
 from .interior import MANNERS, Manner, State, System, descend, log
 
 Array = NDArray[np.float64]
 Kind = Literal["global", "game"]
 
 #: To how much relative all conditions hold, and how much the next Newton step may still change anybody's tasks.
-WITHIN = Decimal("1e-18")
-_LAST = "1e-45"
+WITHIN = Decimal("1e-16")
 
 
 @dataclass(frozen=True)
@@ -86,11 +85,11 @@ def reference(
 
 def _descended(of: Conditions, unit: Decimals, start: State, manner: Manner) -> Reference | None:
     with np.errstate(all="ignore"):
-        rough = descend(System(of, unit, exact=False), start, 1e-9, manner)
+        rough = descend(System(of, unit, exact=False), start, "1e-9", "1e-9", manner)
     if rough is None:
         return None
     system = System(of, unit, exact=True)
-    at = descend(system, rough.decimal(), _LAST, most=80)
+    at = descend(system, rough.decimal(), "1e-38", "1e-18", most=120)
     if at is None:
         return None
     tasks, prices = at.x * unit[of.user], system.log_prices(at)
@@ -103,9 +102,7 @@ def _descended(of: Conditions, unit: Decimals, start: State, manner: Manner) -> 
     return Reference(table, of.tasks_of(tasks).astype(float), prices.astype(float), float(step))
 
 
-def _starts(
-    of: Conditions, near: Array | None, log_prices: Array | None
-) -> Iterator[tuple[Decimals, State, Manner]]:
+def _starts(of: Conditions, near: Array | None, log_prices: Array | None) -> Iterator[tuple[Decimals, State, Manner]]:
     if near is not None:
         x = decimals(np.maximum(near[of.user, of.server], 0.0))
         unit = of.tasks_of(x)

@@ -1,4 +1,4 @@
-"""The conditions of an exact answer at finite alpha > 0, in decimal numbers of any length.
+"""The conditions of an exact answer at finite alpha > 0, in decimal numbers of many digits.
 
 Nothing of fairopt but the numbers of a cluster. With `p_ni = sum_r lambda_ir d_nr` and the marginals
 `m_ni = phi_n^alpha gamma_ni^(alpha-1) x_n^-alpha` (game) or `phi_n^alpha u_n^(1-alpha) x_n^-alpha` (global), x is an
@@ -26,7 +26,7 @@ Index = NDArray[np.intp]
 Decimals = NDArray[np.object_]
 
 #: Digits that are computed with.
-DIGITS = 100
+DIGITS = 80
 NOTHING = Decimal("-Infinity")
 
 
@@ -121,11 +121,7 @@ def refuted(of: Conditions, tasks: Decimals, log_prices: Decimals, within: Decim
     for j, (n, i) in enumerate(zip(of.user, of.server, strict=True)):
         if total[n] <= 0 or total[n] > of.limit[n] * (1 + within):
             return f"user {n} has no tasks, or more than its limit"
-        cost = [
-            log_prices[i, r] + of.use[j, r].ln()
-            for r in range(of.shape[2])
-            if of.use[j, r] > 0 and priced[i, r]
-        ]
+        cost = [log_prices[i, r] + of.use[j, r].ln() for r in range(of.shape[2]) if of.use[j, r] > 0 and priced[i, r]]
         top = max(cost, default=NOTHING)
         price = top + sum((c - top).exp() for c in cost).ln() if cost else NOTHING
         dearness[j] = price - log_marginal[j]

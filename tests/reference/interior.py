@@ -14,7 +14,8 @@ decides which equilibrium it finds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -131,13 +132,14 @@ class System:
         dw = (mu - at.w * dv) / at.v - at.w
         return State(dx, ds, dv, dw)
 
-    def moves(self, at: State, by: State, step: Any) -> list[State]:
-        """Steps along a straight line, and where only numbers that are not small change much, along an exponential."""
+    def moves(self, at: State, by: State, step: Any) -> Iterator[State]:
+        """A step along a straight line; prices, tasks and prices along an exponential, where logarithms count."""
         exp, most = _exp if self.exact else np.exp, self.number(3)
         straight = at.moved(by, step)
+        yield straight
         v = at.v * exp(np.clip(step * by.v / at.v, -most, most))
-        x = at.x * exp(np.clip(step * by.x / at.x, -most, most))
-        return [straight, State(straight.x, straight.s, v, straight.w), State(x, straight.s, v, straight.w)]
+        yield replace(straight, v=v)
+        yield replace(straight, v=v, x=at.x * exp(np.clip(step * by.x / at.x, -most, most)))
 
     def log_prices(self, at: State) -> Decimals:
         """log lambda_ir c_ir of a state in decimals, (servers, resources)."""
@@ -166,18 +168,29 @@ MANNERS = (
 )
 
 
-def descend(of: System, at: State, until: float | str, manner: Manner = MANNERS[0], most: int = 200) -> State | None:
-    """Newton steps until products and residuals are at most `until`; `None` if they do not get there."""
-    goal, one = of.number(until), of.number(1)
+def descend(
+    of: System, at: State, until: str, enough: str, manner: Manner = MANNERS[0], most: int = 200
+) -> State | None:
+    """Newton steps until products are at most `until` and residuals at most `enough`; `None` if they do not get there.
+
+    Where splits are far from unique the path bends much even at the end: residuals below `enough` do not hold it up.
+    """
+    goal, slip, one = of.number(until), of.number(enough), of.number(1)
     residual, last = of.residual(at), of.number(0)
     for _ in range(most):
         products = of.products(at)
         mu = products.sum() / len(products)
-        if mu <= goal and residual <= goal:
+        if mu <= goal and residual <= slip:
             return at
         # The better the last step went, the more is asked of this one.
-        sigma = of.number("0.5") if last < 0.3 else of.number(manner.cut) if last < 0.9 else max(mu, of.number(manner.cut)**4)
-        if residual > mu * 1000:
+        sigma = (
+            of.number("0.5")
+            if last < 0.3
+            else of.number(manner.cut)
+            if last < 0.9
+            else max(mu, of.number(manner.cut) ** 4)
+        )
+        if residual > max(mu * 1000, slip):
             sigma = one
         by = of.direction(at, sigma * mu)
         if by is None:
@@ -187,12 +200,14 @@ def descend(of: System, at: State, until: float | str, manner: Manner = MANNERS[
             falling = np.asarray(b < 0, dtype=bool)
             if falling.any():
                 step = min(step, (a[falling] / -b[falling]).min() * of.number(manner.way))
-        for _ in range(12):
-            left, new = min(((of.residual(new), new) for new in of.moves(at, by, step)), key=lambda pair: pair[0])
-            if left <= max(residual * (1 - step / 10), of.number(manner.residual) * mu):
+        while step > of.number("1e-4"):
+            allowed = max(residual * (1 - step / 10), of.number(manner.residual) * mu, slip)
+            moves = ((of.residual(new), new) for new in of.moves(at, by, step))
+            taken = next(((left, new) for left, new in moves if left <= allowed), None)
+            if taken is not None:
                 break
             step = step / 2
         else:
             return None
-        at, residual, last = new, left, step
+        residual, at, last = *taken, step
     return None
