@@ -101,9 +101,9 @@ def conditions(cluster: Cluster, alpha: float, share: Decimals | None, weight: A
 def refuted(of: Conditions, tasks: Decimals, log_prices: Decimals, within: Decimal) -> str | None:
     """Why tasks (pairs,) and log prices of whole capacities (servers, resources) are no proof; `None` if they are.
 
-    A proof shows that without tasks that make less than a part `within` of any user and of any row with a price, and
-    without prices of rows that idle by more than it or are less than a part `within` of all marginals there, all conditions hold to a relative `within`: they do so exactly
-    after changing the data by a few times that.
+    A proof shows that all conditions hold to a relative `within`, and so exactly after changing the data by a few times
+    that, once left out: tasks that make less than a part `within` of any user and of any row with a price; prices of rows
+    that idle by more than it, or that are less than such a part of all marginals there.
     """
     total, use = of.tasks_of(tasks), of.used(tasks)
     if any(tasks < 0) or (use > 1 + within).any():

@@ -1,6 +1,6 @@
 """A primal-dual interior point for the conditions of an exact answer, in doubles first and in decimals at last.
 
-Level form, for every alpha > 0, with prices of whole capacities `lambda_ir c_ir = exp(base_i) v_ir^a`, a = max(alpha, 1):
+Level form, for every alpha > 0; prices of whole capacities: `lambda_ir c_ir = exp(base_i) v_ir^a`, a = max(alpha, 1):
 
     s_ni = log x_n + (1/alpha) log (sum_r lambda_ir d_nr + eta_n) - (1/alpha) worth_ni >= 0,    x_ni s_ni = mu theta_ni,
     w_ir = 1 - sum_n x_ni d_nr / c_ir >= 0,    w_ir v_ir = mu.
@@ -60,7 +60,7 @@ class System:
 
         self.exact, self.of, self.unit = exact, of, unit
         self.user, self.alpha = of.user, of.alpha if exact else float(of.alpha)
-        pairs, resources = of.use.shape
+        pairs = len(of.user)
         level = of.worth - (of.alpha - 1) * log(unit)[of.user]
         self.base = np.full(of.shape[1], NOTHING, dtype=object)
         np.maximum.at(self.base, of.server, level)

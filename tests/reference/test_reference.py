@@ -1,4 +1,4 @@
-"""The reference itself: answers known by hand, ties, stray servers, users of small welfare; a wrong answer is no proof."""
+"""The reference itself: cases by hand, ties, stray servers, users of small welfare; a wrong answer is no proof."""
 
 from __future__ import annotations
 
