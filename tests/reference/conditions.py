@@ -102,8 +102,8 @@ def refuted(of: Conditions, tasks: Decimals, log_prices: Decimals, within: Decim
     """Why tasks (pairs,) and log prices of whole capacities (servers, resources) are no proof; `None` if they are.
 
     A proof shows that all conditions hold to a relative `within`, and so exactly after changing the data by a few times
-    that, once left out: tasks that make less than a part `within` of any user and of any row with a price; prices of rows
-    that idle by more than it, or that are less than such a part of all marginals there.
+    that, once left out: tasks that make less than a part `within` of any user and of any row with a price; prices of
+    rows that idle by more than it, or that are less than such a part of all marginals there.
     """
     total, use = of.tasks_of(tasks), of.used(tasks)
     if any(tasks < 0) or (use > 1 + within).any():
