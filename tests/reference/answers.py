@@ -26,6 +26,8 @@ Kind = Literal["global", "game"]
 
 #: To how much relative all conditions hold, and how much the next Newton step may still change anybody's tasks.
 WITHIN = Decimal("1e-16")
+#: How many rough answers are followed to the end: each that leads nowhere takes seconds.
+ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,17 @@ def reference(
         if not len(of.user):
             nothing = np.zeros(cluster.shape[:2])
             return Reference(nothing, nothing.sum(axis=1), np.full(cluster.capacity.shape, -np.inf), 0.0)
-        best, least = None, np.inf
+        best, least, tried = None, np.inf, 0
         for unit, start, manner in _starts(of, near, log_prices):
-            found = _descended(of, unit, start, manner)
+            with np.errstate(all="ignore"):
+                rough = descend(System(of, unit, exact=False), start, "1e-9", "1e-9", manner, central=True)
+            if rough is None:
+                continue
+            tried += 1
+            found = _proved(of, unit, rough)
             if found is None:
+                if tried == ATTEMPTS:
+                    break
                 continue
             if near is None or kind == "global":
                 return found
@@ -83,17 +92,16 @@ def reference(
         return best
 
 
-def _descended(of: Conditions, unit: Decimals, start: State, manner: Manner) -> Reference | None:
-    with np.errstate(all="ignore"):
-        rough = descend(System(of, unit, exact=False), start, "1e-9", "1e-9", manner)
-    if rough is None:
-        return None
+def _proved(of: Conditions, unit: Decimals, rough: State) -> Reference | None:
     system = System(of, unit, exact=True)
-    at = descend(system, rough.decimal(), "1e-38", "1e-18", most=120)
-    if at is None:
+    for central in (False, True):
+        at = descend(system, rough.decimal(), "1e-38", "1e-18", MANNERS[0], central, most=100)
+        if at is not None:
+            break
+    else:
         return None
     tasks, prices = at.x * unit[of.user], system.log_prices(at)
-    last = system.direction(at, Decimal(0))
+    last = system.direction(at, Decimal(0), central=False)
     step = max(abs(system.total(last.x) / system.total(at.x))) if last is not None else Decimal("Infinity")
     if step > Decimal("1e-16") or refuted(of, tasks, prices, WITHIN) is not None:
         return None

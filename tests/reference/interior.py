@@ -111,8 +111,8 @@ class System:
     def products(self, at: State) -> Numbers:
         return np.concatenate([at.x * at.s / self.theta, at.v * at.w])
 
-    def direction(self, at: State, mu: Any) -> State | None:
-        """The Newton step to products mu and residuals 0, in the unknowns dx_ni / x_n and dv / v."""
+    def direction(self, at: State, sigma: Any, central: bool) -> State | None:
+        """The Newton step to residuals 0 and products sigma mu, or sigma times their own, in dx_ni / x_n and dv / v."""
         pairs, rows = self.taken.shape
         s, part = self.slack(at.x, at.v)
         total = self.total(at.x)
@@ -123,13 +123,17 @@ class System:
         matrix[:pairs, pairs:] = max(self.alpha, self.number(1)) / self.alpha * part
         matrix[pairs:, :pairs] = (self.taken * total[:, None]).T
         matrix[row, row] = -at.w
-        right = np.concatenate([mu * self.theta / at.x - s, 1 - at.x @ self.taken - mu / at.v])
+        products = self.products(at)
+        if central:
+            products = products * self.number(0) + products.sum() / len(products)
+        tasks, prices = sigma * products[:pairs] * self.theta, sigma * products[pairs:]
+        right = np.concatenate([tasks / at.x - s, 1 - at.x @ self.taken - prices / at.v])
         found = solve(matrix, right)
         if found is None:
             return None
         dx, dv = found[:pairs] * total, found[pairs:] * at.v
-        ds = (mu * self.theta - at.s * dx) / at.x - at.s
-        dw = (mu - at.w * dv) / at.v - at.w
+        ds = (tasks - at.s * dx) / at.x - at.s
+        dw = (prices - at.w * dv) / at.v - at.w
         return State(dx, ds, dv, dw)
 
     def moves(self, at: State, by: State, step: Any) -> Iterator[State]:
@@ -169,14 +173,15 @@ MANNERS = (
 
 
 def descend(
-    of: System, at: State, until: str, enough: str, manner: Manner = MANNERS[0], most: int = 200
+    of: System, at: State, until: str, enough: str, manner: Manner, central: bool, most: int = 200
 ) -> State | None:
     """Newton steps until products are at most `until` and residuals at most `enough`; `None` if they do not get there.
 
-    Where splits are far from unique the path bends much even at the end: residuals below `enough` do not hold it up.
+    Not `central`, products fall in proportion: the way to the middle of all splits and prices of an answer, which are
+    seldom unique, may bend much. Residuals below `enough` do not hold it up.
     """
     goal, slip, one = of.number(until), of.number(enough), of.number(1)
-    residual, last = of.residual(at), of.number(0)
+    residual, last, slow = of.residual(at), of.number(0), -1
     for _ in range(most):
         products = of.products(at)
         mu = products.sum() / len(products)
@@ -192,7 +197,10 @@ def descend(
         )
         if residual > max(mu * 1000, slip):
             sigma = one
-        by = of.direction(at, sigma * mu)
+        slow = slow + 1 if last < 0.01 else 0
+        if slow > 20:
+            return None
+        by = of.direction(at, sigma, central)
         if by is None:
             return None
         step = one
