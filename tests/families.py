@@ -31,13 +31,19 @@ def _placement(rng: Rng, n: int, k: int, chance: float = 0.6) -> NDArray[np.bool
 
 
 def identical(rng: Rng, most: tuple[int, int]) -> Cluster:
-    """Equal servers, users stuck on one of them and users who may run on all."""
+    """Equal servers, users stuck on one of them and users who may run on all.
+
+    Half of the time as many equal users as servers, no two stuck on the same: each has exactly what one server gives,
+    and nothing is gained or lost elsewhere.
+    """
     n, k, m = _size(rng, most)
+    even = rng.random() < 0.5
+    n = k if even else n
     capacity, demand = _plain(rng, n, 1, m)
-    eligible = np.ones((n, k), dtype=bool)
-    for user in np.flatnonzero(rng.random(n) < 0.6):
-        eligible[user] = np.arange(k) == rng.integers(k)
-    return Cluster(np.repeat(capacity, k, axis=0), demand, eligible=eligible)
+    if even:
+        demand[:] = demand[0]
+    stuck, place = rng.random(n) < 0.6, rng.permutation(n) if even else rng.integers(k, size=n)
+    return Cluster(np.repeat(capacity, k, axis=0), demand, eligible=~stuck[:, None] | (np.arange(k) == place[:, None]))
 
 
 def near_ties(rng: Rng, most: tuple[int, int]) -> Cluster:
