@@ -1,0 +1,188 @@
+"""A search for allocations that a judge passes although somebody's tasks are far off the exact answer.
+
+It starts at proved answers, of the cluster itself and of the cluster with weights changed by as much as the judge may
+pass, and goes on with random and coordinate steps in tasks and prices: the largest `|x_n - x*_n| / x*_n` of anybody,
+subject to `e <= bound`. What it does not find may exist all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from reference import Kind, Reference, reference
+
+from fairopt.cluster import Cluster
+from fairopt.criteria import Criterion
+
+from .plain_backward_error import TAUS, backward_error, log_marginal, log_price
+
+Array = NDArray[np.float64]
+Rng = np.random.Generator
+#: e of tasks (users, servers) and log prices of whole capacities (servers, resources) by a criterion.
+Judge = Callable[[Cluster, Array, Criterion, Array], float]
+
+
+class Find(NamedTuple):
+    """The worst that was passed: how far off, relative, whose tasks, and its e."""
+
+    off: float
+    user: int
+    e: float
+    tasks: Array
+    log_prices: Array
+
+
+def plain(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: Array) -> float:
+    """The judge of `plain_backward_error`."""
+    share = None if criterion.scope == "game" else criterion.share
+    return backward_error(cluster, tasks, criterion.alpha, share, log_prices, (1e-5, *TAUS))
+
+
+def attack(
+    cluster: Cluster,
+    criterion: Criterion,
+    judge: Judge,
+    rng: Rng,
+    bound: float = 1e-6,
+    tries: int = 2000,
+    starts: int = 4,
+) -> Find:
+    """The allocation with `judge <= bound` that is farthest from the proved answer, of those it meets.
+
+    `starts` answers of changed weights, and `tries` steps in all. The exact answer itself must pass.
+    """
+    kind: Kind = "game" if criterion.scope == "game" else "global"
+    share = None if kind == "game" else criterion.share
+    exact = reference(cluster, criterion.alpha, kind, share)
+    assert exact is not None, "nothing to compare with"
+    best = _judged(cluster, criterion, judge, exact, exact.tasks, exact.log_prices)
+    assert best.e <= bound, f"the exact answer has e = {best.e}"
+    for _ in range(starts):
+        other = cluster.replace(weight=cluster.weight * np.exp(bound * rng.choice([-0.9, 0.9], len(cluster.weight))))
+        moved = reference(other, criterion.alpha, kind, share, near=exact.tasks)
+        if moved is not None:
+            best = _passed(cluster, criterion, judge, exact, moved.tasks, moved.log_prices, bound, best)
+    sizes = dict.fromkeys(STEPS, 10 * bound)
+    for _ in range(tries):
+        step = STEPS[rng.integers(len(STEPS))]
+        tasks, prices = best.tasks.copy(), best.log_prices.copy()
+        step(cluster, tasks, prices, sizes[step] * rng.lognormal(0, 2), rng)
+        tasks = _fitted(cluster, tasks)
+        if rng.random() < 0.5:
+            _follow(cluster, criterion, tasks, prices, rng)
+        found = _passed(cluster, criterion, judge, exact, tasks, prices, bound, best)
+        # Longer steps after one that led farther, shorter ones after others.
+        sizes[step] = float(np.clip(sizes[step] * (1.5 if found.off > best.off else 0.95), 1e-12, 1.0))
+        best = found
+    return best
+
+
+def _judged(
+    cluster: Cluster, criterion: Criterion, judge: Judge, exact: Reference, tasks: Array, log_prices: Array
+) -> Find:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = np.where(exact.user_tasks > 0, abs(tasks.sum(axis=1) / exact.user_tasks - 1), 0.0)
+    user = int(away.argmax())
+    return Find(float(away[user]), user, judge(cluster, tasks, criterion, log_prices), tasks, log_prices)
+
+
+def _passed(
+    cluster: Cluster,
+    criterion: Criterion,
+    judge: Judge,
+    exact: Reference,
+    tasks: Array,
+    log_prices: Array,
+    bound: float,
+    best: Find,
+) -> Find:
+    """What was tried, if it passes and is not nearer than the best, else the best."""
+    found = _judged(cluster, criterion, judge, exact, tasks, log_prices)
+    return found if found.e <= bound and found.off >= best.off else best
+
+
+def _fitted(cluster: Cluster, tasks: Array) -> Array:
+    """Tasks cut down, server by server and user by user, to what is feasible."""
+    for i in range(cluster.shape[1]):
+        use = tasks[:, i] @ cluster.demand
+        over = np.divide(use, cluster.capacity[i], out=np.zeros_like(use), where=use > 0).max()
+        tasks[:, i] /= max(over, 1.0)
+    total = tasks.sum(axis=1)
+    return (
+        tasks * np.minimum(1.0, np.divide(cluster.max_tasks, total, out=np.ones_like(total), where=total > 0))[:, None]
+    )
+
+
+def _follow(cluster: Cluster, criterion: Criterion, tasks: Array, prices: Array, rng: Rng) -> None:
+    """Prices of every server rise or fall in proportion until those of a user there equal its marginal."""
+    total = tasks.sum(axis=1)
+    share = None if criterion.scope == "game" else criterion.share
+    for i in range(cluster.shape[1]):
+        there = np.flatnonzero(tasks[:, i] > 1e-9 * total)
+        if len(there):
+            n = int(rng.choice(there))
+            off = log_marginal(cluster, n, i, total[n], criterion.alpha, share) - log_price(cluster, n, i, prices)
+            prices[i] += off if np.isfinite(off) else 0.0
+
+
+# -- steps: each changes tasks and log prices in place by about a relative `size` ------------------
+
+
+def _pair(cluster: Cluster, rng: Rng) -> tuple[int, int]:
+    pairs = np.argwhere(cluster.usable)
+    n, i = pairs[rng.integers(len(pairs))]
+    return int(n), int(i)
+
+
+def _between_servers(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
+    n, i = _pair(cluster, rng)
+    j = int(rng.choice(np.flatnonzero(cluster.usable[n])))
+    amount = min(size * tasks[n].sum(), tasks[n, i])
+    tasks[n, i] -= amount
+    tasks[n, j] += amount
+
+
+def _between_users(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
+    n, i = _pair(cluster, rng)
+    m = int(rng.choice(np.flatnonzero(cluster.usable[:, i])))
+    amount = min(size * tasks[n].sum(), tasks[n, i])
+    needed = cluster.demand[m] > 0
+    tasks[n, i] -= amount
+    tasks[m, i] += amount * (cluster.demand[n, needed] / cluster.demand[m, needed]).min()
+
+
+def _instead(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
+    """n leaves i for j, where m gives way to it."""
+    n, i = _pair(cluster, rng)
+    j = int(rng.choice(np.flatnonzero(cluster.usable[n])))
+    m = int(rng.choice(np.flatnonzero(cluster.usable[:, j])))
+    amount, needed = min(size * tasks[n].sum(), tasks[n, i]), cluster.demand[m] > 0
+    tasks[n, i] -= amount
+    tasks[n, j] += amount
+    tasks[m, j] = max(tasks[m, j] - amount * (cluster.demand[n, needed] / cluster.demand[m, needed]).max(), 0.0)
+
+
+def _scaled(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
+    tasks[rng.integers(len(tasks))] *= np.exp(rng.choice([-1, 1]) * size)
+
+
+def _price(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
+    i, r = rng.integers(prices.shape[0]), rng.integers(prices.shape[1])
+    prices[i, r] += rng.choice([-1, 1]) * size
+
+
+def _prices_of_server(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
+    prices[rng.integers(len(prices))] += rng.choice([-1, 1]) * size
+
+
+def _without_price(cluster: Cluster, tasks: Array, prices: Array, size: float, rng: Rng) -> None:
+    """A price is dropped, and a user there takes less."""
+    n, i = _pair(cluster, rng)
+    prices[i, rng.integers(prices.shape[1])] = -np.inf
+    tasks[n, i] *= max(1 - size, 0.0)
+
+
+STEPS = (_between_servers, _between_users, _instead, _scaled, _price, _prices_of_server, _without_price)

@@ -1,0 +1,51 @@
+"""The adversary finds what a weak judge lets through, and nothing far off where e is judged and the answer is firm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from families import draw
+from numpy.typing import NDArray
+
+from fairopt.cluster import Cluster
+from fairopt.criteria import Criterion
+from fairopt.mechanisms import get
+
+from .adversary import attack, plain
+from .plain_backward_error import log_marginal, log_price
+
+Array = NDArray[np.float64]
+TIE = Cluster([[1, 1], [1, 1]], [[1, 0.5], [1, 0.5]], eligible=[[0, 1], [1, 1]])
+
+
+def products(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: Array) -> float:
+    """A weak judge: the part of a user's tasks on a pair *times* how much dearer it is there; 1 where it is owed."""
+    total, found = tasks.sum(axis=1), [0.0]
+    if not (total > 0).all() or (tasks.T @ cluster.demand > cluster.capacity * (1 + 1e-9)).any():
+        return 1.0
+    for n, i in np.argwhere(cluster.usable):
+        worth = log_marginal(cluster, n, i, total[n], criterion.alpha, None)
+        dearer = (log_price(cluster, n, i, log_prices) - worth) / criterion.alpha
+        found.append(-dearer if dearer < 0 else tasks[n, i] / total[n] * dearer)
+    return max(found)
+
+
+def test_it_finds_what_products_hide() -> None:
+    """Part and dearness may both be 1e-3 where their product is 1e-6."""
+    criterion = get("alphapf-vds", alpha=3.0).criterion(TIE)
+    weak = attack(TIE, criterion, products, np.random.default_rng(0))
+    firm = attack(TIE, criterion, plain, np.random.default_rng(0))
+    assert weak.off > 1e-4
+    assert 1e-7 < firm.off < 1e-5
+
+
+@pytest.mark.parametrize("name", ["alphapf-vds", "alpha-fair"])
+@pytest.mark.parametrize("family", ["nested", "weights", "limits"])
+def test_what_it_finds_passes_and_is_off(name: str, family: str) -> None:
+    """Answers of changed weights are passed, so that it finds something; and no more than the bound."""
+    cluster = draw(family, 1, (3, 3))
+    criterion = get(name, alpha=3.0).criterion(cluster)
+    found = attack(cluster, criterion, plain, np.random.default_rng(0), tries=200, starts=2)
+    assert found.e == plain(cluster, found.tasks, criterion, found.log_prices)
+    assert found.e <= 1e-6
+    assert found.off > 0

@@ -1,0 +1,157 @@
+"""Clusters by family, drawn from a generator: what engines and judges of finite alpha meet, and what misled them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairopt.cluster import Cluster
+
+Array = NDArray[np.float64]
+Rng = np.random.Generator
+
+
+def _size(rng: Rng, most: tuple[int, int]) -> tuple[int, int, int]:
+    """(users, servers, resources), two or more users and servers."""
+    return int(rng.integers(2, most[0] + 1)), int(rng.integers(2, most[1] + 1)), int(rng.integers(1, 5))
+
+
+def _plain(rng: Rng, n: int, k: int, m: int) -> tuple[Array, Array]:
+    """Capacities (k, m) and demands (n, m) of one magnitude."""
+    return rng.uniform(1, 5, (k, m)) * n, rng.uniform(0.25, 5, (n, m))
+
+
+def _placement(rng: Rng, n: int, k: int, chance: float = 0.6) -> NDArray[np.bool_]:
+    """Everybody may run somewhere."""
+    eligible = rng.random((n, k)) < chance
+    eligible[np.arange(n), rng.integers(k, size=n)] = True
+    return eligible
+
+
+def identical(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """Equal servers, users stuck on one of them and users who may run on all.
+
+    Half of the time as many equal users as servers, no two stuck on the same: each has exactly what one server gives,
+    and nothing is gained or lost elsewhere.
+    """
+    n, k, m = _size(rng, most)
+    even = rng.random() < 0.5
+    n = k if even else n
+    capacity, demand = _plain(rng, n, 1, m)
+    if even:
+        demand[:] = demand[0]
+    stuck, place = rng.random(n) < 0.6, rng.permutation(n) if even else rng.integers(k, size=n)
+    return Cluster(np.repeat(capacity, k, axis=0), demand, eligible=~stuck[:, None] | (np.arange(k) == place[:, None]))
+
+
+def near_ties(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """As `identical`, all numbers off by a relative 1e-3 to 1e-9."""
+    found, off = identical(rng, most), 10 ** rng.uniform(-9, -3)
+    shaken = {name: getattr(found, name) for name in ("capacity", "demand")}
+    return found.replace(**{name: a * (1 + off * rng.uniform(-1, 1, a.shape)) for name, a in shaken.items()})
+
+
+def types(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """A few types of servers, which users may run on or not."""
+    n, k, m = _size(rng, most)
+    capacity, demand = _plain(rng, n, int(rng.integers(1, 4)), m)
+    kind = rng.integers(len(capacity), size=k)
+    kind[: min(k, len(capacity))] = np.arange(min(k, len(capacity)))
+    return Cluster(capacity[kind], demand, eligible=_placement(rng, n, len(capacity))[:, kind] | (k < len(capacity)))
+
+
+def nested(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """User n may run on the first servers only, as many as it can."""
+    n, k, m = _size(rng, most)
+    return Cluster(*_plain(rng, n, k, m), eligible=np.arange(k) < rng.integers(1, k + 1, size=(n, 1)))
+
+
+def weights(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """Weights over 1e-3 to 1e3, now and then with placement."""
+    n, k, m = _size(rng, most)
+    chance = 1.0 if rng.random() < 0.5 else 0.6
+    return Cluster(*_plain(rng, n, k, m), 10 ** rng.uniform(-3, 3, n), _placement(rng, n, k, chance))
+
+
+def limits(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """Finite tasks; half of the time some that bind exactly: what a user has alone, or its fair part of that."""
+    n, k, m = _size(rng, most)
+    found = Cluster(*_plain(rng, n, k, m), eligible=_placement(rng, n, k, 0.7))
+    exactly = rng.random() < 0.5
+    part = rng.choice([1.0, 1.0 / n], n) if exactly else 10 ** rng.uniform(-2, 0.3, n)
+    tasks = np.where(rng.random(n) < 0.6, part * found.gamma.sum(axis=1), np.inf)
+    return found.replace(max_tasks=tasks)
+
+
+def zeros(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """Demands and capacities of zero; somebody may run nowhere."""
+    n, k, m = _size(rng, most)
+    capacity, demand = _plain(rng, n, k, m)
+    demand *= rng.random(demand.shape) < 0.6
+    demand[~demand.any(axis=1), rng.integers(m)] = 1.0
+    return Cluster(capacity * (rng.random(capacity.shape) < 0.85), demand)
+
+
+def integers(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """Small integers, which tie."""
+    n, k, m = _size(rng, most)
+    return Cluster(
+        rng.choice([2.0, 4.0, 6.0, 12.0], (k, m)),
+        rng.choice([1.0, 1.0, 2.0, 3.0], (n, m)),
+        rng.choice([1.0, 1.0, 2.0], n),
+        _placement(rng, n, k, 0.8),
+    )
+
+
+def traces(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """As merged machines of Google's: 1 to 7,000 of a kind of few sizes, demands lognormal over many decades."""
+    n, k, m = _size(rng, most)
+    size = rng.choice([0.25, 0.5, 0.75, 1.0], (k, m)) * 10 ** rng.uniform(0, 3.85, (k, 1)).round()
+    return Cluster(size, rng.lognormal(-3, 2, (n, m)), eligible=_placement(rng, n, k, 0.8))
+
+
+def proportional(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """Several users with demands in proportion, with placement of their own."""
+    n, k, m = _size(rng, most)
+    capacity, demand = _plain(rng, n, k, m)
+    kinds = int(rng.integers(1, max(n // 2, 1) + 1))
+    demand = demand[rng.integers(kinds, size=n)] * rng.choice([0.5, 1.0, 2.0, 3.0], (n, 1))
+    return Cluster(capacity, demand, eligible=_placement(rng, n, k, 0.7))
+
+
+def many_users(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """N >> K."""
+    n, m = most[0] * 2, int(rng.integers(1, 4))
+    k = int(rng.integers(1, 3))
+    return Cluster(*_plain(rng, n, k, m), eligible=_placement(rng, n, k, 0.8))
+
+
+def many_servers(rng: Rng, most: tuple[int, int]) -> Cluster:
+    """K >> N."""
+    k, m = most[1] * 2, int(rng.integers(1, 4))
+    n = int(rng.integers(2, 4))
+    return Cluster(*_plain(rng, n, k, m), eligible=_placement(rng, n, k, 0.8))
+
+
+FAMILIES: dict[str, Callable[[Rng, tuple[int, int]], Cluster]] = {
+    "identical": identical,
+    "near-ties": near_ties,
+    "types": types,
+    "nested": nested,
+    "weights": weights,
+    "limits": limits,
+    "zeros": zeros,
+    "integers": integers,
+    "traces": traces,
+    "proportional": proportional,
+    "many-users": many_users,
+    "many-servers": many_servers,
+}
+
+
+def draw(family: str, seed: int, most: tuple[int, int] = (8, 8)) -> Cluster:
+    """Number `seed` of a family, of at most so many users and servers (`N >> K`, `K >> N`: twice as many)."""
+    rng = np.random.default_rng([seed, *family.encode()])
+    return FAMILIES[family](rng, most)

@@ -1,0 +1,234 @@
+"""The exact answer of a global program or of the game near a given one, proved in eighty digits or not given.
+
+Who uses it need not trust the search: `refuted` checks what it returns against the conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from engines.exact import maximise
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from fairopt.cluster import Cluster
+
+from .conditions import Conditions, Decimals, conditions, decimals, many_digits, refuted
+from .interior import MANNERS, Manner, State, System, descend, log
+
+Array = NDArray[np.float64]
+Kind = Literal["global", "game"]
+
+#: To how much relative all conditions hold, and how much the next Newton step may still change anybody's tasks.
+WITHIN = Decimal("1e-16")
+#: How many rough answers are followed to the end: each that leads nowhere takes seconds.
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A proved answer, and by how much a last Newton step to mu = 0 would change anybody's tasks, relative."""
+
+    tasks: Array  # (users, servers), rounded
+    user_tasks: Array  # (users,), rounded
+    log_prices: Array  # (servers, resources), of whole capacities, -inf for none; on the scale of the marginals
+    step: float
+
+
+def dominant_shares(cluster: Cluster) -> Decimals:
+    """`u_n = max_r d_nr / sum_i c_ir`, (users,), not rounded to doubles; 1 for who needs what nobody has."""
+    with many_digits():
+        pool = decimals(cluster.capacity).sum(axis=0)
+        need = decimals(cluster.demand)
+        shares = [max((d / c for d, c in zip(row, pool, strict=True) if d > 0 and c > 0), default=1) for row in need]
+        return np.array([Decimal(share) for share in shares], dtype=object)
+
+
+def reference(
+    cluster: Cluster,
+    alpha: float,
+    kind: Kind,
+    share: Decimals | None = None,
+    near: Array | None = None,
+    log_prices: Array | None = None,
+) -> Reference | None:
+    """The exact answer for 0 < alpha < infinity, `None` where none was found or proved.
+
+    `global`: tasks are those of the program with shares per task u_n (default: dominant shares), which are unique by
+    user. `game`: an equilibrium, reached from `near` (users, servers) as closely as it gets; others may exist.
+    `log_prices` (servers, resources), of whole capacities: a hint.
+    """
+    with many_digits():
+        u = dominant_shares(cluster) if share is None else np.array([Decimal(s) for s in share], dtype=object)
+        of = conditions(cluster, alpha, None if kind == "game" else u)
+        if not len(of.user):
+            nothing = np.zeros(cluster.shape[:2])
+            return Reference(nothing, nothing.sum(axis=1), np.full(cluster.capacity.shape, -np.inf), 0.0)
+        best, least, tried = None, np.inf, 0
+        for unit, start, manner in _starts(of, near, log_prices):
+            with np.errstate(all="ignore"):
+                rough = descend(System(of, unit, exact=False), start, "1e-9", "1e-9", manner, central=True)
+            if rough is None:
+                continue
+            tried += 1
+            found = _proved(of, unit, rough)
+            if found is None:
+                if tried == ATTEMPTS:
+                    break
+                continue
+            if near is None or kind == "global":
+                return found
+            with np.errstate(divide="ignore", invalid="ignore"):
+                away = np.nanmax(abs(np.log(found.user_tasks) - np.log(near.sum(axis=1))))
+            if away < least:
+                best, least = found, away
+            if least < 1e-3:
+                break
+        return best
+
+
+def _proved(of: Conditions, unit: Decimals, rough: State) -> Reference | None:
+    system = System(of, unit, exact=True)
+    for central in (False, True):
+        at = descend(system, rough.decimal(), "1e-38", "1e-18", MANNERS[0], central, most=100)
+        if at is not None:
+            break
+    else:
+        return None
+    tasks, prices = at.x * unit[of.user], system.log_prices(at)
+    last = system.direction(at, Decimal(0), central=False)
+    step = max(abs(system.total(last.x) / system.total(at.x))) if last is not None else Decimal("Infinity")
+    if step > Decimal("1e-16") or refuted(of, tasks, prices, WITHIN) is not None:
+        return None
+    table = np.zeros(of.shape[:2])
+    table[of.user, of.server] = tasks.astype(float)
+    return Reference(table, of.tasks_of(tasks).astype(float), prices.astype(float), float(step))
+
+
+def _starts(of: Conditions, near: Array | None, log_prices: Array | None) -> Iterator[tuple[Decimals, State, Manner]]:
+    if near is not None:
+        x = decimals(np.maximum(near[of.user, of.server], 0.0))
+        unit = of.tasks_of(x)
+        if all(unit[of.user] > 0):
+            unit = np.array([max(value, Decimal("1e-300")) for value in unit], dtype=object)
+            system = System(of, unit, exact=False)
+            prices = _supporting(of, x) if log_prices is None else log_prices
+            for mu in (1e-9, 1e-6, 1e-4, 1e-2):
+                yield unit, _warm(system, (x / unit[of.user]).astype(float), prices, mu), MANNERS[0]
+    unit, x = _filled(of)
+    system = System(of, unit, exact=False)
+    parts = (x / unit[of.user]).astype(float)
+    start = State(parts, system.theta / parts, np.ones(system.taken.shape[1]), 1 - parts @ system.taken)
+    for manner in MANNERS:
+        yield unit, start, manner
+
+
+def _warm(system: System, x: Array, log_prices: Array, mu: float) -> State:
+    """On the path at mu, as near to given tasks and prices as that allows."""
+    root = float(np.sqrt(mu))
+    v = np.full(system.taken.shape[1], root)
+    capacities = len(system.server)
+    given = log_prices[system.server, system.resource] - system.base[system.server].astype(float)
+    v[:capacities] = np.exp(np.clip(np.where(np.isnan(given), -np.inf, given) / max(system.alpha, 1.0), -60, 3))
+    limits = system.priced[:, capacities:]
+    v[capacities:] = 1e-60
+    with np.errstate(all="ignore"):
+        slack = system.slack(x, np.maximum(v, 1e-60))[0]
+        missing = np.maximum(-np.expm1(system.alpha * np.minimum(slack, 0)), 0) ** (1 / max(system.alpha, 1.0))
+    for k in range(limits.shape[1]):
+        v[capacities + k] = missing[limits[:, k]].max()
+    w = np.maximum(1 - x @ system.taken, 0.0)
+    priced = v >= w
+    v, w = np.where(priced, np.maximum(v, root), 0.0), np.where(priced, 0.0, np.maximum(w, root))
+    v, w = np.where(priced, v, mu / np.where(priced, 1.0, w)), np.where(priced, mu / np.where(priced, v, 1.0), w)
+    slack = np.maximum(system.slack(x, v)[0], 0.0)
+    used = x / system.theta >= slack
+    x = np.where(used, np.maximum(x, root * system.theta), mu * system.theta / np.maximum(slack, root))
+    return State(x, mu * system.theta / x, v, w)
+
+
+def _filled(of: Conditions) -> tuple[Decimals, Decimals]:
+    """Half of what every server would give if it had one resource: users' tasks, (users,), and tasks (pairs,).
+
+    Where `lambda / gamma_ni = m_ni` for all, `x_ni` is as `exp(kappa_ni)`, `kappa = (worth + log gamma) / alpha`.
+    """
+    gamma = 1 / of.use.max(axis=1)
+    level = (of.worth + log(gamma)) / of.alpha
+    x = np.full(len(gamma), Decimal(0), dtype=object)
+    for i in set(of.server.tolist()):
+        own = np.flatnonzero(of.server == i)
+        part = np.array([(value - max(level[own])).exp() for value in level[own]], dtype=object)
+        x[own] = part / sum(part / gamma[own]) / 2
+    total = of.tasks_of(x)
+    some = total > 0
+    unit = np.where(some, np.minimum(total, of.limit / 2), Decimal(1))
+    return unit, x * (unit / np.where(some, total, Decimal(1)))[of.user]
+
+
+def _supporting(of: Conditions, x: Decimals) -> Array:
+    """Log prices that come close to the marginals of what is used, server by server: nonnegative least squares."""
+    total, found = of.tasks_of(x), np.full(of.shape[1:], -np.inf)
+    log_marginal = of.worth - of.alpha * log(total)[of.user]
+    for i in set(of.server.tolist()):
+        own = np.flatnonzero(of.server == i)
+        part = (x[own] / total[of.user[own]]).astype(float)
+        top = max(log_marginal[own] - log(of.use[own].max(axis=1)))
+        with np.errstate(all="ignore"):
+            rows = np.exp((log(of.use[own]) + top - log_marginal[own][:, None]).astype(float))
+        weight = np.sqrt(np.maximum(part, 1e-12)) / np.maximum(rows.max(axis=1), 1.0)
+        if np.isfinite(rows).all():
+            price, _ = nnls(rows * weight[:, None], weight)
+            with np.errstate(divide="ignore"):
+                found[i] = np.log(price) + float(top)
+    return found
+
+
+def best_welfare(cluster: Cluster, kind: Kind, share: Decimals | None = None) -> Fraction | list[Fraction]:
+    """alpha = 0, where tasks need not be unique: the largest `sum_n u_n x_n` in fractions.
+
+    `game`: of every server alone, the largest `sum_n x_ni / gamma_ni`; without task limits only, which couple servers.
+    """
+    capacity = [[Fraction(value) for value in row] for row in cluster.capacity.tolist()]
+    demand = [[Fraction(value) for value in row] for row in cluster.demand.tolist()]
+    limit = cluster.max_tasks.tolist()
+    pairs = [
+        (n, i)
+        for n, needs in enumerate(demand)
+        for i, whole in enumerate(capacity)
+        if cluster.eligible[n, i] and limit[n] > 0 and all(c > 0 for c, d in zip(whole, needs, strict=True) if d > 0)
+    ]
+    if kind == "game":
+        assert not np.isfinite(cluster.max_tasks).any(), "limits couple the servers"
+        return [_program(capacity, demand, limit, [p for p in pairs if p[1] == i], None) for i in range(len(capacity))]
+    u = [Fraction(s) for s in (dominant_shares(cluster) if share is None else share)]
+    return _program(capacity, demand, limit, pairs, u)
+
+
+def _program(
+    capacity: list[list[Fraction]],
+    demand: list[list[Fraction]],
+    limit: list[float],
+    pairs: list[tuple[int, int]],
+    share: list[Fraction] | None,
+) -> Fraction:
+    if not pairs:
+        return Fraction(0)
+    value = [
+        share[n] if share else max(d / c for d, c in zip(demand[n], capacity[i], strict=True) if d > 0)
+        for n, i in pairs
+    ]
+    rows, bounds = [], []
+    for i, whole in enumerate(capacity):
+        for r, most in enumerate(whole):
+            rows.append([demand[n][r] if k == i else Fraction(0) for n, k in pairs])
+            bounds.append(most)
+    for n in sorted({n for n, _ in pairs}):
+        if limit[n] < float("inf"):
+            rows.append([Fraction(int(n == m)) for m, _ in pairs])
+            bounds.append(Fraction(limit[n]))
+    return maximise(value, rows, bounds)[0]

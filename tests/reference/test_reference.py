@@ -1,0 +1,92 @@
+"""The reference itself: cases by hand, ties, stray servers, users of small welfare; a wrong answer is no proof."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from certificates.test_judges import OPTIMA
+from drawn import cluster as drawn
+from numpy.typing import NDArray
+
+from fairopt.cluster import Cluster
+from fairopt.mechanisms import GameMechanism, Mechanism
+
+from . import best_welfare, reference
+from .conditions import NOTHING, conditions, decimals, many_digits, refuted
+
+Array = NDArray[np.float64]
+TIE = Cluster([[1, 1], [1, 1]], [[1, 0.5], [1, 0.5]], eligible=[[0, 1], [1, 1]])
+STRAY = Cluster([[1e8, 1e8], [1, 2]], [[1, 1], [1, 1]], eligible=[[1, 1], [0, 1]])
+SMALL = Cluster(
+    [[10, 20], [0.7, 0.4]], [[3, 4], [5, 2]], weight=[0.5, 0.5], eligible=[[1, 0], [1, 1]], max_tasks=[0.2, 1]
+)
+FINITE = [
+    case for case in OPTIMA if case.values[0].name in ("ceei", "alpha-fair") or case.values[0].name == "alphapf-vds"
+]
+
+
+@pytest.mark.parametrize(("mechanism", "cluster", "tasks"), FINITE)
+def test_optima_by_hand(mechanism: Mechanism, cluster: Cluster, tasks: Array) -> None:
+    judged = mechanism.prepare(cluster)[0]
+    kind = "game" if isinstance(mechanism, GameMechanism) else "global"
+    found = reference(judged, mechanism.criterion(judged).alpha, kind)
+    assert found is not None
+    np.testing.assert_allclose(found.user_tasks, tasks.sum(axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 1, 2, 20, 500])
+def test_exact_ties(alpha: float) -> None:
+    found = reference(TIE, alpha, "game")
+    assert found is not None
+    np.testing.assert_allclose(found.user_tasks, 1, rtol=1e-15)
+
+
+def test_nobody_strays_to_a_small_server() -> None:
+    found = reference(STRAY, 0.3, "game")
+    assert found is not None
+    assert found.user_tasks[1] == pytest.approx(1, rel=1e-15)
+
+
+def test_a_user_whose_part_of_welfare_is_next_to_nothing() -> None:
+    found = reference(SMALL, 50, "global")
+    assert found is not None
+    np.testing.assert_allclose(found.user_tasks, [0.2, 1], rtol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("kind", ["global", "game"])
+def test_where_it_starts_does_not_matter_near_the_answer(seed: int, kind: str) -> None:
+    """alpha = 1, where the game is a global program: the same tasks from the cold, from the answer, by both kinds."""
+    cluster = drawn(seed, "plain", 4, 3, 3).replace(max_tasks=None)
+    cold, other = reference(cluster, 1, kind), reference(cluster, 1, "game" if kind == "global" else "global")
+    assert cold is not None
+    assert other is not None
+    warm = reference(cluster, 1, kind, near=cold.tasks * (1 - 1e-3))
+    assert warm is not None
+    np.testing.assert_allclose(warm.user_tasks, cold.user_tasks, rtol=1e-14)
+    np.testing.assert_allclose(other.user_tasks, cold.user_tasks, rtol=1e-14)
+
+
+@pytest.mark.parametrize("change", [1e-12, 1e-3])
+def test_what_is_off_is_refuted(change: float) -> None:
+    """The answer of `SMALL` by hand: user 2 at its limit, user 1 at its own; then somebody a little below."""
+    with many_digits():
+        of = conditions(SMALL, 50, decimals(np.ones(2)))
+        none = np.full((2, 2), NOTHING, dtype=object)
+        right = np.array(
+            [Decimal(0) if (n, i) == (1, 1) else of.limit[n] for n, i in zip(of.user, of.server, strict=True)]
+        )
+        assert refuted(of, right, none, Decimal("1e-18")) is None
+        for j in np.flatnonzero(right > 0):
+            less = right.copy()
+            less[j] *= 1 - Decimal(change)
+            assert refuted(of, less, none, Decimal("1e-18")) == f"user {of.user[j]} would buy more"
+
+
+def test_welfare_at_alpha_0() -> None:
+    """One server, one resource: the smallest demand takes all, by `1 / gamma` every user is as good."""
+    cluster = Cluster([[6.0]], [[1.0], [2.0]], max_tasks=[3, 10])
+    assert best_welfare(cluster, "global", decimals(np.ones(2))) == 4.5  # 3 tasks, then 1.5
+    assert best_welfare(Cluster([[6.0], [3.0]], [[1.0], [2.0]]), "game") == [1, 1]

@@ -1,0 +1,150 @@
+"""How far certified answers are from proved ones: mechanism x family, at 1e-6 and 1e-9.
+
+    python tools/errors_table.py --count 300                      # up to 8 x 8; appends to results/errors-small.csv
+    python tools/errors_table.py --size large --count 30          # up to 60 x 25
+    python tools/errors_table.py --print                          # the table of what there is
+
+Every cluster is solved with `throw=True`. The error is the largest relative one in a user's tasks, against
+`tests/reference` (finite alpha; the game: the equilibrium that is reached from the answer) or against fractions (DRFH,
+TSF). It may be interrupted and goes on where it was. `unproved`: no reference was found, which says nothing of the
+answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # of this checkout, whatever is installed
+
+from families import FAMILIES, draw  # noqa: E402
+from reference import reference  # noqa: E402
+
+import fairopt as fo  # noqa: E402
+from fairopt import rational  # noqa: E402
+from fairopt.errors import FairoptError  # noqa: E402
+
+Array = NDArray[np.float64]
+SIZES = {"small": (8, 8), "large": (60, 25)}
+MECHANISMS: dict[str, fo.mechanisms.Mechanism] = {
+    **{f"alpha-fair({alpha:g})": fo.AlphaFair(alpha) for alpha in (0.5, 2.0, 7.0, 50.0)},
+    "CEEI": fo.CEEI(scope="servers"),
+    **{f"alphaPF-VDS({alpha:g})": fo.AlphaPFVDS(alpha) for alpha in (0.3, 0.5, 2.0, 5.0, 20.0)},
+    "DRFH": fo.DRFH(),
+    "TSF": fo.TSF(),
+}
+TOLERANCES = (1e-6, 1e-9)
+KEYS = ["mechanism", "family", "seed", "tol"]
+FIELDS = [*KEYS, "status", "error", "user", "e", "condition", "seconds", "seconds_reference"]
+#: No certificate is below rounding.
+FLOOR = 1e-15
+
+
+def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None) -> Array | None:
+    """Users' tasks (users,) of the exact answer, near `found` if there is one; None if there is no proof."""
+    mechanism = MECHANISMS[name]
+    criterion = mechanism.criterion(cluster)
+    if np.isinf(criterion.alpha):
+        exact = rational.leximin(cluster, criterion, criterion.limits(cluster), part=5.0)
+        return None if exact is None else exact.tasks.sum(axis=1).astype(float)
+    kind = "game" if criterion.scope == "game" else "global"
+    near = None if found is None else found.tasks
+    proved = reference(cluster, criterion.alpha, kind, near=near)
+    return None if proved is None else proved.user_tasks
+
+
+def off(tasks: Array, exact: Array) -> tuple[float, int]:
+    """The largest relative error in a user's tasks, and whose."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.where(tasks == exact, 0.0, abs(tasks - exact) / exact)
+    return float(error.max()), int(error.argmax())
+
+
+def rows(name: str, family: str, seed: int, size: str) -> list[dict[str, object]]:
+    """What is found at every tolerance; the reference is looked for once, near the first answer, again if it is off."""
+    cluster = draw(family, seed, SIZES[size])
+    found, exact, least, spent = [], None, np.inf, 0.0
+    for tol in TOLERANCES:
+        row: dict[str, object] = dict.fromkeys(FIELDS, float("nan"))
+        row |= {"mechanism": name, "family": family, "seed": seed, "tol": tol, "status": "unproved", "user": ""}
+        found.append(row)
+        began = time.perf_counter()
+        try:
+            answer = MECHANISMS[name].solve(cluster, tol=tol)
+        except FairoptError as error:
+            row |= {"status": type(error).__name__, "seconds": time.perf_counter() - began}
+            continue
+        row |= {"seconds": time.perf_counter() - began, "e": answer.certificate.residual}
+        row["condition"] = getattr(answer.certificate, "condition", float("nan"))
+        began = time.perf_counter()
+        if exact is None or (off(answer.user_tasks, exact)[0] > 1e-7 and "PF" in name):
+            exact = exact_tasks(name, cluster, answer)
+        spent = time.perf_counter() - began
+        row["seconds_reference"] = spent
+        if exact is not None:
+            least, user = off(answer.user_tasks, exact)
+            row |= {"status": "solved", "error": least, "user": cluster.users[user]}
+    return found
+
+
+def table(kept: pd.DataFrame) -> pd.DataFrame:
+    """One row per mechanism and family."""
+    solved = kept[kept.status == "solved"].copy()
+    scale = solved.e.clip(lower=FLOOR) * solved.condition.fillna(1.0).clip(lower=1.0)
+    solved["over"] = solved.error / scale
+    solved["wrong"] = (solved.error > 1e-5) & ~(solved.condition >= 100)
+    by = ["mechanism", "family"]
+    found = kept.groupby(by, sort=False).seed.nunique().to_frame("clusters")
+    for tol in TOLERANCES:
+        own = solved[solved.tol == tol].groupby(by, sort=False)
+        found[f"error {tol:g}"] = own.error.max()
+        found[f"error/(e cond) {tol:g}"] = own.over.max()
+        found[f"off > 1e-5 {tol:g}"] = own.wrong.sum()
+        refused = kept[(kept.tol == tol) & ~kept.status.isin(["solved", "unproved"])]
+        found[f"refused {tol:g}"] = refused.groupby(by, sort=False).size()
+    found["unproved"] = kept[kept.status == "unproved"].groupby(by, sort=False).size()
+    counts = [column for column in found if column.startswith(("off", "refused", "unproved"))]
+    return found.fillna(dict.fromkeys(counts, 0)).astype(dict.fromkeys(counts, int))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=300, help="clusters a cell")
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--mechanisms", nargs="*", default=list(MECHANISMS), choices=MECHANISMS)
+    parser.add_argument("--families", nargs="*", default=list(FAMILIES), choices=FAMILIES)
+    parser.add_argument("--out", type=Path, help="default: results/errors-<size>.csv")
+    parser.add_argument("--print", action="store_true", help="only print the table")
+    asked = parser.parse_args()
+    path = asked.out or ROOT / "results" / f"errors-{asked.size}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    there = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=FIELDS)
+    if not asked.print:
+        # A cluster is done when the row of its last tolerance was written.
+        last = there[there.tol == TOLERANCES[-1]]
+        done = set(zip(last.mechanism, last.family, last.seed, strict=True))
+        cells = [(m, f, s) for s in range(asked.count) for f in asked.families for m in asked.mechanisms]
+        with path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, FIELDS)
+            if there.empty:
+                writer.writeheader()
+            for name, family, seed in tqdm([cell for cell in cells if cell not in done]):
+                writer.writerows(rows(name, family, seed, asked.size))
+                file.flush()
+        there = pd.read_csv(path)
+    there = there.drop_duplicates(KEYS, keep="last")
+    text = table(there).reset_index()
+    sys.stdout.write(text.to_string(index=False, float_format=lambda value: f"{value:.1e}") + "\n")
+
+
+if __name__ == "__main__":
+    main()
