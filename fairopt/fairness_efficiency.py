@@ -39,7 +39,7 @@ class FairnessEfficiency(Criterion):
 
     def log_marginal(self, user_tasks: Array) -> Array:
         """`log dF/dx_n` at user tasks (users,)."""
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return np.asarray(np.log(self.share) + self._log_slopes(np.log(self.share * user_tasks)))
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._deferred import deferred
 from ..cluster import Cluster
 from ..criteria import Criterion, virtual_share_per_task
+from ..fairness_efficiency import FairnessEfficiency
 from ..polytope import Polytope
 from ..rational import tried
 from ..split import Split
@@ -75,7 +76,8 @@ def judge(
         return Certificate(feasible, np.inf, _measure(criterion), where), None
     if np.isfinite(criterion.alpha):
         return _finite(cluster, tasks, criterion, limits, log_prices, (feasible, where))
-    prices = None if log_prices is None else np.exp(log_prices)
+    with np.errstate(over="ignore"):
+        prices = None if log_prices is None else np.exp(log_prices)
     optimal, measure, proof, found = _optimality(cluster, tasks, criterion, limits, prices)
     with np.errstate(divide="ignore"):
         kept = None if proof is None else np.log(proof)
@@ -109,15 +111,13 @@ def _finite(
         found = backward_error(polytope, criterion, table, hint, names)
     gap = None if criterion.scope == "game" else duality_gap(polytope, table, criterion, found.every_row)
     where = f"largest for {found.where}" if found.error > 0 else found.where
-    where = feasible[1] if feasible[0] > found.error else where
-    certificate = Certificate(
-        feasible[0],
-        found.error,
-        "backward error",
-        where,
-        gap,
-        deferred(partial(conditions, polytope, criterion, table, found)),
-    )
+    error = found.error
+    known: Array | None = deferred(partial(conditions, polytope, criterion, table, found))
+    if isinstance(criterion, FairnessEfficiency) and gap is not None:
+        # Its weights are in more than one place, and its efficiency ties all users: welfare is what is vouched for.
+        error, known = gap, None
+    where = feasible[1] if feasible[0] > error else where
+    certificate = Certificate(feasible[0], error, _measure(criterion), where, gap, known)
     return certificate, merging.split_prices(polytope.log_unit_prices(found.log_rows))
 
 
@@ -126,6 +126,8 @@ def _is_maxmin(criterion: Criterion) -> bool:
 
 
 def _measure(criterion: Criterion) -> str:
+    if isinstance(criterion, FairnessEfficiency):
+        return "welfare gap"
     if np.isfinite(criterion.alpha):
         return "backward error"
     return "exploitability" if criterion.scope == "game" else "lexicographic rise"

@@ -35,6 +35,8 @@ from .declarative import Solution
 
 Array = NDArray[np.float64]
 
+#: What its runs are called beside those of the solver that they go on from.
+NAME = "augmented Newton"
 #: What is asked for whatever the tolerance: a judge measures a little otherwise, and the last steps square the error.
 _AIM = 1e-12
 
@@ -68,7 +70,7 @@ def of_solution(cluster: Cluster, criterion: Criterion, solution: Solution) -> S
     found = refined(polytope, log_worth, criterion.alpha, tasks, rows, _AIM)
     if found is None:
         return None
-    run = convex.Run("augmented Newton", solution.status, 0.0, time.perf_counter() - begun, found.error)
+    run = convex.Run(NAME, solution.status, 0.0, time.perf_counter() - begun, found.error)
     return replace(
         solution,
         tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),

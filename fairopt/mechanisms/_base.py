@@ -18,7 +18,7 @@ from ..allocation import Allocation, Stats, idle
 from ..certificates import Certificate, advice, judge
 from ..cluster import Cluster
 from ..criteria import Criterion
-from ..engines import convex, declarative, native
+from ..engines import augmented, convex, declarative, native
 from ..engines.declarative import Solution
 from ..engines.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
@@ -271,7 +271,7 @@ def _idle(merging: Merging) -> tuple[str, ...]:
 def _stats(solution: Solution, certify: float) -> Stats:
     return Stats(
         engine=solution.engine,
-        solver=solution.runs[-1].solver if solution.runs else "none",
+        solver=next((run.solver for run in reversed(solution.runs) if run.solver != augmented.NAME), "none"),
         status=solution.status,
         rounds=solution.rounds,
         build=solution.build,

@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 #: What an answer may be wrong by before its last digits are looked for unasked, up to so many pairs.
 _FINE, _SMALL = 1e-10, 500
+#: So near is what a solver makes of the right formulation.
+_FORMULATED = 1e-3
 #: A tolerance that engines reach by other ways than tighter ones, tried on up to so many pairs.
 _MODEST, _FEW = 1e-4, 20_000
 
@@ -93,21 +95,27 @@ class Candidates:
 
         On small clusters last digits are found where they are not asked for, too: that takes a millisecond.
         """
-        passes = self._judged(offer, name)
-        if not passes or (self.residual > _FINE and self.eligible <= _SMALL):
-            passes |= any(self._judged(better, name) for better in self._refined(offer))
-        return passes
+        residual = self._judged(offer, name)
+        if residual > self.tol or (residual > _FINE and self.eligible <= _SMALL):
+            better = self._refined(offer, name, residual)
+            residual = residual if better is None else min(residual, self._judged(better, name))
+        return residual <= self.tol
 
-    def _refined(self, offer: Solution) -> Iterator[Solution]:
-        if np.isfinite(self.rule.alpha) and self.mechanism.met_by_criterion:
-            better = augmented.of_solution(self.cluster, self.rule, offer)
-            if better is not None:
-                yield better
+    def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
+        """An offer with its last digits found.
 
-    def _judged(self, candidate: Solution, name: str) -> bool:
+        That of a formulation only where it is near: the criterion must not answer for a formulation that is another.
+        """
+        far = name == "declarative" and residual > _FORMULATED
+        if far or np.isinf(self.rule.alpha) or not self.mechanism.met_by_criterion:
+            return None
+        return augmented.of_solution(self.cluster, self.rule, offer)
+
+    def _judged(self, candidate: Solution, name: str) -> float:
+        """The residual of a candidate, which is kept if it is the best."""
         begun = time.perf_counter()
         found = self.mechanism.certify(self.cluster, candidate.tasks, candidate.log_prices)
         self.seconds += time.perf_counter() - begun
         if self.best is None or found[0].residual < self.residual:
             self.best, self.verdict, self.answered = candidate, found, name
-        return found[0].residual <= self.tol
+        return found[0].residual
