@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from . import metrics
+from . import allocation_file, metrics
 from ._deferred import deferrable, given
-from .certificates import Certificate, blocking
+from .allocation_file import Claim
+from .certificates import Certificate, blocking, judge
 from .cluster import Cluster
 from .criteria import Criterion
 from .split import Split
@@ -172,6 +175,38 @@ class Allocation:
     def certify(self) -> Certificate:
         """The certificate computed again from cluster, tasks, criterion and prices."""
         return self.judge(self.cluster, self.tasks, self.log_prices)[0]
+
+    def save(self, path: str | Path) -> None:
+        """Write an allocation file (JSON, `docs/allocation-file.md`) that `load`, and `tools/check.py`, can check."""
+        claim = Claim(self.mechanism, self.cluster, self.criterion, self.tasks, self.log_prices, float(self.tol))
+        allocation_file.write(path, claim)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an allocation file; the certificate is computed anew from its cluster, criterion, tasks and log prices.
+
+        It is the criterion's certificate, also where the mechanism had one of its own (bottleneck fairness). An
+        allocation that misses the file's tolerance is returned all the same, flagged. Wrong files are a `DataError`.
+        """
+        claim = allocation_file.read(path)
+
+        def by_criterion(cluster: Cluster, tasks: Array, log_prices: Array | None) -> tuple[Certificate, Array | None]:
+            with np.errstate(over="ignore", invalid="ignore"):  # files may hold any finite number
+                return judge(cluster, tasks, claim.criterion, log_prices)
+
+        begun = time.perf_counter()
+        certificate, proof = by_criterion(claim.cluster, claim.tasks, claim.log_prices)
+        stats = Stats("file", "none", "loaded", 0, 0.0, 0.0, 0.0, time.perf_counter() - begun)
+        log_prices = proof if claim.log_prices is None else claim.log_prices
+        for array in (claim.tasks, log_prices):
+            if array is not None:
+                array.setflags(write=False)
+        notes = (
+            f"loaded from {path}",
+            *idle([claim.cluster.users[n] for n in np.flatnonzero(~claim.cluster.runnable)]),
+        )
+        made = claim.mechanism, claim.cluster, claim.tasks, certificate, claim.criterion, log_prices
+        return cls(*made, stats, notes, claim.tol, by_criterion)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per user: tasks in all and per server, dominant share, weighted level."""

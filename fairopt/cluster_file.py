@@ -110,6 +110,8 @@ def _arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
     resources = document.get("resources")
     if resources is None:
         first = servers[0]["capacity"]
+        if not isinstance(first, dict | list):
+            raise DataError("capacity must be a table by resource or a list of numbers", ("servers", 0, "capacity"))
         resources = list(first) if isinstance(first, dict) else [f"resource{r + 1}" for r in range(len(first))]
     if not isinstance(resources, list) or not all(isinstance(name, str) for name in resources):
         raise DataError('resources must be a list of names, such as ["cpu", "memory"]', ("resources",))
@@ -130,7 +132,7 @@ def _arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
         if "eligible" in user:
             eligible[row] = False
             for label in user["eligible"] if isinstance(user["eligible"], list) else [user["eligible"]]:
-                if label not in known:
+                if not isinstance(label, str) or label not in known:
                     raise DataError(
                         f"user {names[row]!r} is eligible on {label!r}, but no server is called so",
                         ("users", row, "eligible"),
@@ -178,7 +180,10 @@ def _amounts(value: Any, resources: Sequence[str], where: tuple[str | int, ...])
 def _number(value: Any, where: tuple[str | int, ...]) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError(f"{where[-1]} is {value!r}; it must be a number", where)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        raise DataError(f"{where[-1]} is beyond the range of numbers", where) from None
 
 
 def _toml(document: dict[str, Any]) -> str:

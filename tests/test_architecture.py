@@ -29,6 +29,7 @@ CORE = [
     "polytope",
     "rational",
     "allocation",
+    "allocation_file",
     "metrics",
     "errors",
 ]

@@ -149,6 +149,8 @@ def test_toml_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int
 
 
 JSON_ERRORS = [
+    ('"weight": 2', '"eligible": [["s"]]', 13, "eligible on \\['s'\\]"),
+    ('"cpu": 3', f'"cpu": 1{"0" * 400}', 12, "beyond the range of numbers"),
     ('"cpu": 1,', '"cpu": -1,', 10, "user 'A' .* has demand -1"),
     ('"cpu": 3', '"gpu": 3', 12, "unknown resource 'gpu'"),
     ('"weight": 2', '"weight": -2', 13, "user 'B' .* has weight -2"),
@@ -180,6 +182,12 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         Cluster.load(written(tmp_path, "[]", "json"))
     with pytest.raises(DataError, match=r"users must be a list"):
         Cluster.load(written(tmp_path, "[[servers]]\ncapacity = [1]\n"))
+
+
+def test_a_capacity_that_is_no_table(tmp_path: Path) -> None:
+    text = '{"servers": [{"capacity": 3}], "users": [{"demand": [1]}]}'
+    with pytest.raises(DataError, match="capacity must be a table by resource or a list"):
+        Cluster.load(written(tmp_path, text, "json"))
 
 
 def test_json_numbers_that_are_not_finite(tmp_path: Path) -> None:

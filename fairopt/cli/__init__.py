@@ -35,6 +35,13 @@ def parser() -> argparse.ArgumentParser:
     solve = _command(commands, "solve", "share one cluster with one mechanism", file=True)
     solve.add_argument("--mechanism", "-m", default="drfh", help="default: %(default)s")
     _solving(solve)
+    solve.add_argument(
+        "--save", metavar="FILE", help="write the allocation there, to be checked (docs/allocation-file.md)"
+    )
+
+    check = _command(commands, "check", "check a saved allocation, whoever made it; exit 1 if it misses the tolerance")
+    check.add_argument("file", metavar="FILE", help="an allocation file (docs/allocation-file.md)")
+    check.add_argument("--tol", type=float, help="what feasibility and error must reach; default: the file's")
 
     compare = _command(commands, "compare", "share one cluster with several mechanisms, one row each", file=True)
     compare.add_argument("--mechanisms", "-m", nargs="+", metavar="NAME", help="default: all of them")

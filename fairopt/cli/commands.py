@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .. import harness, mechanisms, papers, report
+from .. import _validate, harness, mechanisms, papers, report
+from ..allocation import Allocation
 from ..cluster import Cluster
 from ..errors import DataError
 from ..workloads import open_source
@@ -13,7 +14,7 @@ from ._json import print_json
 from .figures import figures, tables
 from .sweeps import results, sweep
 
-__all__ = ["claims", "compare", "figures", "results", "solve", "sweep", "tables"]
+__all__ = ["check", "claims", "compare", "figures", "results", "solve", "sweep", "tables"]
 
 
 def solve(options: argparse.Namespace) -> int:
@@ -24,6 +25,8 @@ def solve(options: argparse.Namespace) -> int:
         names = ", ".join(f"'{one}'" for one in (mechanism, *more))
         raise DataError(f"{options.mechanism} stands for several mechanisms ({names}); give its parameters")
     allocation = mechanism.solve(cluster, options.tol, solver=options.solver)
+    if options.save:
+        allocation.save(options.save)
     if not options.json:
         print(allocation if source is None else f"{source}\n{allocation}")
         return 0
@@ -42,6 +45,24 @@ def solve(options: argparse.Namespace) -> int:
         }
     )
     return 0
+
+
+def check(options: argparse.Namespace) -> int:
+    """`fairopt check FILE`; exit 1 if the allocation misses the tolerance."""
+    allocation = Allocation.load(options.file)
+    tol = allocation.tol if options.tol is None else _validate.tolerance(options.tol)
+    certificate = allocation.certificate
+    passes = certificate.passes(tol)
+    numbers = {"feasibility": certificate.feasibility, "optimality": certificate.optimality}
+    if options.json:
+        about = {"mechanism": allocation.mechanism, "measure": certificate.measure, "worst": certificate.worst}
+        print_json(about | numbers | {"tol": tol, "passes": passes})
+    else:
+        print(f"{allocation.mechanism}: {'passes' if passes else 'fails'} at {tol:g}")
+        print(f"feasibility: {certificate.feasibility:.1e}")
+        print(f"{certificate.measure}: {certificate.optimality:.1e}")
+        print(certificate.worst)
+    return 0 if passes else 1
 
 
 def compare(options: argparse.Namespace) -> int:

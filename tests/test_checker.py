@@ -1,0 +1,319 @@
+"""`tools/check.py` knows nothing of fairopt, and finds what fairopt's certificates find, on hundreds of clusters."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import drawn
+import numpy as np
+import pytest
+from test_allocation_file import DAMAGE, TEXTS, at, document
+
+import fairopt as fo
+from fairopt.certificates import backward_error
+from fairopt.certificates.game import exploitability
+from fairopt.certificates.leximin import SAME_LEVEL, by_level, lexicographic_rise, proved
+from fairopt.errors import FairoptError
+from fairopt.mechanisms import Mechanism
+from fairopt.polytope import Polytope
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOL = ROOT / "tools" / "check.py"
+#: Clusters by seed, in three styles each; every allocation is checked as it is and moved, a little and much.
+SEEDS = range(100, 108)
+FINITE = [
+    fo.AlphaFair(0.5),
+    *(fo.AlphaFair(alpha, scope="servers") for alpha in (0.5, 2, 7, 50)),
+    fo.CEEI(),
+    fo.CEEI(scope="servers"),
+    fo.Utilitarian(),
+    fo.FDS(2, -2),
+    *(fo.AlphaPFVDS(alpha) for alpha in (0, 0.3, 1, 2, 20)),
+]
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    spec = util.spec_from_file_location("check_tool", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_it_is_short_and_alone() -> None:
+    source = TOOL.read_text(encoding="utf-8")
+    assert len(source.splitlines()) <= 200
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse(source))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [str(node.module)]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported == {"json", "sys", "types", "numpy"}
+    assert "import_module" not in source
+    assert "__import__" not in source
+
+
+def checked(tool: ModuleType, allocation: fo.Allocation, path: Path) -> tuple[float, float]:
+    """Feasibility and error as the checker finds them."""
+    allocation.save(path)
+    with np.errstate(all="ignore"):
+        problem = tool.read(path)
+        feasible = tool.feasibility(problem)
+        return float(feasible[0]), float((feasible if feasible[0] == np.inf else tool.error(problem))[0])
+
+
+def allocations(mechanism: Mechanism, moved: bool = True) -> list[fo.Allocation]:
+    """Answers on random clusters, and the same with tasks moved by up to 10% and by up to 1e-3 of some."""
+    found = []
+    for seed, style in [(seed, style) for seed in SEEDS for style in ("nice", "plain", "wide")]:
+        cluster, rng = drawn.cluster(seed, style), np.random.default_rng(seed)
+        if isinstance(mechanism, fo.FDS) and not cluster.pool().runnable.all():
+            continue  # refused, with warnings
+        try:
+            allocation = mechanism.solve(cluster, throw=False)
+        except FairoptError:  # not defined there
+            continue
+        found.append(allocation)
+        for size, part in ((0.1, 1.0), (1e-3, 0.2)) if moved else ():
+            there = rng.random(allocation.tasks.shape) < part
+            change = 1 + size * there * rng.uniform(-1, 1, allocation.tasks.shape)
+            found.append(dataclasses.replace(allocation, tasks=allocation.tasks * change))
+    assert len(found) >= 10
+    return found
+
+
+def polytope(allocation: fo.Allocation) -> Polytope:
+    return Polytope(allocation.cluster, allocation.criterion.limits(allocation.cluster))
+
+
+@pytest.mark.parametrize("mechanism", FINITE, ids=str)
+def test_backward_error(mechanism: Mechanism, tool: ModuleType, tmp_path: Path) -> None:
+    """The same number as `certify`; in the game with servers that it merges, as on the servers as they are."""
+    large = 0
+    for allocation in allocations(mechanism):
+        feasible, error = checked(tool, allocation, tmp_path / "a.json")
+        certificate = allocation.certify()
+        wanted, log_prices = certificate.optimality, allocation.log_prices
+        assert log_prices is not None
+        if allocation.criterion.scope == "game" and not allocation.cluster.merge(users=False).trivial:
+            all_pairs = polytope(allocation)
+            wanted = backward_error(
+                all_pairs, allocation.criterion, allocation.tasks, all_pairs.log_row_prices(log_prices)
+            ).error
+        # Logarithms of prices are as exact as their size allows, hundreds at alpha = 50.
+        size = np.abs(log_prices[np.isfinite(log_prices)]).max(initial=1.0)
+        assert feasible == pytest.approx(certificate.feasibility, rel=1e-9, abs=1e-14)
+        assert error == pytest.approx(wanted, rel=1e-6, abs=1e-14 + 2 * np.spacing(size))
+        large += 1e-4 < wanted < np.inf
+    assert large >= 5
+
+
+@pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.TSF(), fo.AlphaFair(np.inf, scope="servers")], ids=str)
+def test_max_min_over_servers(mechanism: Mechanism, tool: ModuleType, tmp_path: Path) -> None:
+    """The bound that prices prove: for good answers that of the certificate, for moved ones that of `proved`."""
+    certified = by_prices = large = 0
+    for allocation in allocations(mechanism):
+        if allocation.log_prices is None or len(allocation.cluster.merge(users=False).cluster.servers) == 1:
+            continue
+        error = checked(tool, allocation, tmp_path / "a.json")[1]
+        all_pairs, rule, prices = polytope(allocation), allocation.criterion, np.exp(allocation.log_prices)
+        x = allocation.user_tasks[all_pairs.users]
+        level = rule.restrict(all_pairs.users).levels(x)
+        groups, room = by_level(level), all_pairs.limit / x - 1
+        proof = proved(all_pairs, allocation.tasks, groups, prices)
+        # What is idle is rounded: 8 eps of what capacities are worth, as a part of what the user pays.
+        rows = [all_pairs.row_prices(table) for table in prices]
+        cost = [np.minimum.reduceat(all_pairs.price_per_task(row), all_pairs.tasks.indptr[:-1]) for row in rows]
+        paid = [(x[n] * cost[s][n] / rows[s].sum()) if s >= 0 else 1.0 for n, s in enumerate(proof.which)]
+        rounding = 8 * np.finfo(float).eps / min(paid)
+        most, alone, _ = lexicographic_rise(all_pairs, allocation.tasks, rule, prices)
+        if alone is not None:
+            assert error == pytest.approx(most, rel=1e-6, abs=1e-14 + rounding)
+            certificate = allocation.certify()
+            if certificate.measure == "lexicographic rise":
+                assert error == pytest.approx(certificate.optimality, rel=1e-6, abs=1e-14 + rounding)
+                certified += 1
+            by_prices += 1
+        else:  # where a linear program knows better, prices prove less
+            rise = np.minimum(proof.rise, room)[room > SAME_LEVEL]
+            width = max(float(level[group].max() / level[group].min()) - 1 for group in groups)
+            assert error == pytest.approx(max(rise.max(initial=0.0), width), rel=1e-6, abs=1e-14)
+            large += 1
+    assert certified >= 3
+    assert by_prices >= 5
+    assert large >= 5
+
+
+def rounding_here(allocation: fo.Allocation) -> float:
+    """What is idle is rounded: 8 eps of a capacity, as a part of the tasks of the user that needs least of it."""
+    cluster, own = allocation.cluster, allocation.criterion.scope == "each"
+    least = 1.0
+    for n, i in zip(*np.nonzero((allocation.tasks > 0) & cluster.usable), strict=True):
+        total = allocation.tasks[n, i] if own else allocation.user_tasks[n]
+        needed = cluster.demand[n] > 0
+        least = min(least, (cluster.demand[n][needed] * total / cluster.capacity[i][needed]).min())
+    return float(8 * np.finfo(float).eps / least)
+
+
+def test_max_min_of_a_pool(tool: ModuleType, tmp_path: Path) -> None:
+    seen = large = 0
+    for mechanism in (fo.DRF(), fo.AssetFairness(), fo.MQDRF()):
+        for allocation in allocations(mechanism):
+            feasible, error = checked(tool, allocation, tmp_path / "a.json")
+            certificate = allocation.certify()
+            assert feasible == pytest.approx(certificate.feasibility, rel=1e-9, abs=1e-14)
+            if certificate.measure == "lexicographic rise":  # and no distance from the exact optimum
+                rounding = rounding_here(allocation)
+                assert error == pytest.approx(certificate.optimality, rel=1e-6, abs=1e-14 + rounding)
+                seen, large = seen + 1, large + (certificate.optimality > 1e-4)
+    assert seen - large >= 10
+    assert large >= 10
+
+
+def test_proportional_servers_are_one(tool: ModuleType, tmp_path: Path) -> None:
+    allocation = fo.DRFH().solve(fo.Cluster([[9, 18], [3, 6]], [[1, 4], [3, 1]]))
+    assert checked(tool, allocation, tmp_path / "a.json")[1] == pytest.approx(0, abs=1e-12)
+    less = dataclasses.replace(allocation, tasks=allocation.tasks * [[1], [0.5]])
+    assert checked(tool, less, tmp_path / "a.json")[1] == pytest.approx(less.certify().optimality, rel=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", [fo.PSDSF(), fo.PerServerDRF()], ids=str)
+def test_servers_that_owe_their_users(mechanism: Mechanism, tool: ModuleType, tmp_path: Path) -> None:
+    """PS-DSF, and servers on their own, by definition: on the servers as they are, which `certify` may merge."""
+    large = 0
+    for allocation in allocations(mechanism):
+        error = checked(tool, allocation, tmp_path / "a.json")[1]
+        limits = allocation.criterion.limits(allocation.cluster)
+        if isinstance(mechanism, fo.PerServerDRF):
+            limits = np.where(limits > 0, np.inf, 0.0)
+        all_pairs = Polytope(allocation.cluster, limits)
+        wanted = float(exploitability(all_pairs, allocation.tasks, allocation.criterion)[0].max())
+        assert error == pytest.approx(wanted, rel=1e-6, abs=1e-14 + rounding_here(allocation))
+        large += wanted > 1e-4
+        certificate = allocation.certify()
+        if allocation.cluster.merge(users=False).trivial and certificate.measure != "distance from the optimum":
+            rounding = rounding_here(allocation)
+            assert error == pytest.approx(certificate.optimality, rel=1e-6, abs=1e-14 + rounding)
+    assert large >= 5
+
+
+def test_users_next_to_their_limit_are_at_it(tool: ModuleType, tmp_path: Path) -> None:
+    cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1], [1, 1]], max_tasks=[np.inf, np.inf, 1])
+    allocation = fo.DRFH().solve(cluster)
+    near = dataclasses.replace(allocation, tasks=allocation.tasks * [[1], [1], [1 - 5e-8]])
+    far = dataclasses.replace(allocation, tasks=allocation.tasks * [[1], [1], [1 - 5e-7]])
+    for moved, least, most in ((near, 0, 4e-8), (far, 4e-7, 6e-7)):
+        error = checked(tool, moved, tmp_path / "a.json")[1]
+        all_pairs = polytope(moved)
+        assert moved.log_prices is not None
+        found = lexicographic_rise(all_pairs, moved.tasks, moved.criterion, np.exp(moved.log_prices))[0]
+        assert error == pytest.approx(found, rel=1e-6, abs=1e-14)
+        assert least <= error <= most
+
+
+def test_tasks_where_none_can_run(tool: ModuleType, tmp_path: Path) -> None:
+    allocation = fo.AlphaFair(2, scope="servers").solve(fo.Cluster([[9, 18], [4, 0]], [[1, 4], [3, 1]]))
+    wrong = allocation.tasks.copy()
+    wrong[0, 1] = 1e-9
+    assert checked(tool, dataclasses.replace(allocation, tasks=wrong), tmp_path / "a.json") == (np.inf, np.inf)
+    wrong[0, 1] = -1e-9
+    assert checked(tool, dataclasses.replace(allocation, tasks=wrong), tmp_path / "a.json")[0] == np.inf
+
+
+def test_without_prices_nothing_is_proved(tool: ModuleType, tmp_path: Path) -> None:
+    allocation = fo.AlphaFair(2, scope="servers").solve(fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]]))
+    assert checked(tool, allocation, tmp_path / "a.json")[1] <= 1e-6
+    assert checked(tool, dataclasses.replace(allocation, log_prices=None), tmp_path / "a.json")[1] == np.inf
+
+
+def run(path: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(TOOL), str(path)], capture_output=True, text=True, check=False)
+
+
+def test_as_a_program(tmp_path: Path) -> None:
+    content = document(tmp_path)
+    passed = run(tmp_path / "good.json")
+    assert (passed.returncode, passed.stderr) == (0, "")
+    assert re.search(r"feasibility \d.*\nerror +\d.*\npass at 1e-06\n", passed.stdout)
+    content["tasks"][0][0] *= 0.99
+    (tmp_path / "moved.json").write_text(json.dumps(content))
+    failed = run(tmp_path / "moved.json")
+    assert (failed.returncode, failed.stderr) == (1, "")
+    assert "FAIL at 1e-06" in failed.stdout
+    content["tol"] = 0.5
+    (tmp_path / "moved.json").write_text(json.dumps(content))
+    assert run(tmp_path / "moved.json").returncode == 0
+    (tmp_path / "bad.json").write_text("{")
+    for path in (tmp_path / "bad.json", tmp_path / "none.json"):
+        wrong = run(path)
+        assert (wrong.returncode, wrong.stderr) == (2, "")
+        assert path.name in wrong.stdout
+
+
+@pytest.mark.parametrize(("where", "value", "message"), DAMAGE)
+def test_damage_is_named(
+    where: tuple[str | int, ...], value: Any, message: str, tool: ModuleType, tmp_path: Path
+) -> None:
+    content = copy.deepcopy(document(tmp_path))
+    at(*where)(content, value)
+    (tmp_path / "bad.json").write_text(json.dumps(content))
+    name = str(where[1] if len(where) > 1 and isinstance(where[1], str) else where[0])
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=f"{name}|{message}"):
+        tool.read(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_files_that_are_none(text: str, tool: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text(text)
+    with pytest.raises((ValueError, RecursionError)):  # which the program prints
+        tool.read(tmp_path / "bad.json")
+
+
+def test_huge_numbers_are_judged(tmp_path: Path) -> None:
+    for value in (1e308, -1e308):
+        content = document(tmp_path)
+        content["tasks"][0][0], content["tasks"][1][0] = value, 1e308
+        (tmp_path / "huge.json").write_text(json.dumps(content))
+        found = run(tmp_path / "huge.json")
+        assert (found.returncode, found.stderr) == (1, "")
+
+
+def test_the_example_of_cvxpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/allocation-file.md shows runs, and passes; with a task less it does not."""
+    text = (ROOT / "docs" / "allocation-file.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "docs/allocation-file.md", "exec"), {})
+    found = run(Path("answer.json"))
+    assert found.returncode == 0, found.stdout
+    assert not fo.Allocation.load("answer.json").flagged
+    content = json.loads(Path("answer.json").read_text())
+    content["tasks"][0][0] *= 0.99
+    Path("answer.json").write_text(json.dumps(content))
+    assert run(Path("answer.json")).returncode == 1
+
+
+def test_the_file_shown_passes(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "allocation-file.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "shown.json").write_text(shown)
+    assert run(tmp_path / "shown.json").returncode == 0
+    assert fo.Allocation.load(tmp_path / "shown.json").certificate.passes(1e-9)

@@ -1,0 +1,200 @@
+"""Check an allocation file (docs/allocation-file.md) with NumPy alone: python check.py FILE
+Prints how far the tasks x[n,i] are from feasible and from the optimum of the file's criterion, and where. Exit code 0:
+both are within the file's `tol`; 1: they are not; 2: the file is wrong. It shares no code with what made the answer.
+Users n, servers i, resources r; d[n,r] demand per task, c[i,r] capacity, phi[n] weight, q[n] most tasks, u[n] share per
+task, X[n] = sum_i x[n,i], gamma[n,i] = min_{r: d[n,r]>0} c[i,r]/d[n,r] tasks of n alone on i (0 if not eligible),
+L[i,r] = log lambda[i,r] the log price of a resource unit, -inf for none.
+"""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+
+INF, MAX, TINY = float("inf"), sys.float_info.max, 5e-324  # the largest number, the least > 0
+
+
+def need(condition, message):
+    if not condition:
+        raise ValueError(message)
+
+
+def number(value, name, shape=(), low=-INF, null=None):
+    """A finite number >= low, or lists of them of this shape as an array; null is read as `null` if that is given."""
+    if shape:
+        need(isinstance(value, list) and len(value) == shape[0], f"{name} must be a list of {shape[0]}")
+        return np.array([number(part, f"{name}[{k}]", shape[1:], low, null) for k, part in enumerate(value)])
+    known = type(value) in (int, float) and max(low, -MAX) <= value <= MAX
+    need(known or (value is None and null is not None), f"{name} must be a finite number" + f" >= {low}" * (low > -INF))
+    return null if value is None else float(value)
+
+
+def table(value, name, needed, optional):
+    """A JSON object with all keys that are needed and none that is unknown."""
+    need(isinstance(value, dict), f"{name} must be a table with {needed}")
+    wrong = {key for key in needed.split() if value.get(key) is None} | {*value} - {*(needed + optional).split()}
+    need(not wrong, f"{name}: missing or unknown {wrong}")
+    return value
+
+
+def read(path):
+    """The file as arrays; a ValueError names the entry that is wrong."""
+    with open(path, encoding="utf-8") as file:
+        f = table(json.load(file), "file", "fairopt_allocation cluster criterion tasks ", "mechanism log_prices tol")
+    need(f["fairopt_allocation"] == 1, "fairopt_allocation must be 1, the version of the format")
+    g = table(f["cluster"], "cluster", "resources servers users capacity demand ", "weight max_tasks eligible")
+    rule = table(f["criterion"], "criterion", "alpha scope ", "share weight cap fair efficient")
+    for key in ("resources", "servers", "users"):
+        good = isinstance(g[key], list) and {*map(type, g[key])} == {str} and len({*g[key]}) == len(g[key])
+        need(good, f"cluster.{key} must be a list of distinct names")
+    M, K, N = len(g["resources"]), len(g["servers"]), len(g["users"])
+    c, d = number(g["capacity"], "cluster.capacity", (K, M), 0), number(g["demand"], "cluster.demand", (N, M), 0)
+    need(d.any(axis=1).all(), f"cluster.demand[{d.any(axis=1).argmin()}] is nothing at all")
+    limit = number(g.get("max_tasks", [None] * N), "cluster.max_tasks", (N,), 0, INF)
+    q = np.minimum(limit, number(rule.get("cap", [None] * N), "criterion.cap", (N,), 0, INF))
+    eligible = number(g.get("eligible", [[1] * K] * N), "cluster.eligible", (N, K), 0)
+    need(eligible.max() <= 1, "cluster.eligible must be 0 or 1")
+    alpha, scope = INF if rule["alpha"] == "inf" else number(rule["alpha"], "criterion.alpha", (), 0), rule["scope"]
+    scopes = ["pool", "servers", "game"] + ["each"] * (alpha == INF)
+    need(scope in scopes, f"criterion.scope must be in {scopes} for this criterion.alpha")
+    own = scope in ("game", "each")  # shares are 1/gamma[n,i]
+    need(not own or rule.get("share") is None, "criterion.share must be left out in the scopes game and each")
+    u = np.ones(N) if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)
+    phi = number(rule.get("weight", g.get("weight", [1] * N)), "weight", (N,), TINY)
+    fair, efficient = (number(rule.get(key, 0), f"criterion.{key}", (), 0) for key in ("fair", "efficient"))
+    fds = fair > 0 < efficient and alpha not in (0, 1, INF) and not own
+    need(fds or fair == efficient == 0, "criterion.fair and criterion.efficient must be > 0, for alpha not 0, 1 or inf")
+    x, tol = number(f["tasks"], "tasks", (N, K)), number(f.get("tol", 1e-6), "tol", (), TINY)
+    L = [[None] * M] * K if f.get("log_prices") is None else f["log_prices"]
+    L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for every level
+    L = number(L, "log_prices", (len(L), K, M), -INF, -INF)
+    gamma = np.array([(c[:, d[n] > 0] / d[n, d[n] > 0]).min(axis=1) for n in range(N)]) * eligible
+    q[(q > 0) & (scope == "each")] = INF  # servers that do not coordinate keep no limit but zero
+    X, use, usable = x.sum(axis=1), x.T @ d, (gamma > 0) & (q > 0)[:, None]
+    who, used = np.flatnonzero(usable.any(axis=1)), usable.T @ (d > 0)  # (i, r) that somebody can use
+    pairs, rows = ([*zip(*np.nonzero(it), strict=True)] for it in (usable, used))
+    words = {(i, r): f"{g['resources'][r]!r} of {g['servers'][i]!r}" for i, r in np.ndindex(K, M)}
+    words |= {n: f"user {name!r}" for n, name in enumerate(g["users"])}
+    return SimpleNamespace(**locals())
+
+
+def worst(found):
+    """The largest number and where it is; what is no number is infinite."""
+    return max(((INF if np.isnan(e) else e, where) for e, where in [(0.0, "nobody"), *found]), key=lambda one: one[0])
+
+
+def feasibility(p):
+    """Overuse `use/c - 1` and `X/q - 1`, and negative tasks `-x/gamma`; infinite for tasks that cannot run there."""
+    found = [(p.use[k] / p.c[k] - 1, p.words[k]) for k in np.ndindex(p.c.shape) if p.use[k] != 0]
+    found += [(X / max(p.q[n], sys.float_info.min) - 1, p.words[n]) for n, X in enumerate(p.X) if X > 0]
+    wrong = [k for k, x in np.ndenumerate(p.x) if x < 0 or (x > 0 and p.gamma[k] == 0)]
+    return worst([*found, *((abs(p.x[k]) / p.gamma[k], p.words[k[0]]) for k in wrong)])
+
+
+def log_worth(p):
+    """log m_ni, what a task is worth, as a table: m = phi^alpha u^(1-alpha) X^-alpha, in the game u = 1/gamma[n,i].
+    FDS, F = fair log(S)/(1-alpha) + efficient log T: dF/dX = u (fair phi^alpha s^-alpha / S + efficient/T), s = u X."""
+    a, log_u = p.alpha, np.log(1 / p.gamma if p.own else np.repeat(p.u[:, None], p.K, axis=1))
+    log_phi, log_x, s = np.log(p.phi), np.log(p.X), np.log(p.u * p.X)
+    if not p.fair:
+        return (1 - a) * log_u + (a * (log_phi - log_x)[:, None] if a > 0 else 0.0)
+    fair = np.log(p.fair) + a * (log_phi - s) - np.logaddexp.reduce((a * log_phi + (1 - a) * s)[p.who])
+    return log_u + np.logaddexp(fair, np.log(p.efficient) - np.logaddexp.reduce(s[p.who]))[:, None]
+
+
+def error_at(p, m, tau, fitted):
+    """The backward error e at a level tau, in the scale that prices come in or the one that fits best."""
+    game, A, idle = p.own, 1.0 if p.fair else max(p.alpha, 1.0), 1 - p.use / p.c
+    unit = np.minimum(p.gamma.sum(axis=1), p.q) if p.alpha == 0 else p.X
+    room = np.where(p.q < INF, np.maximum(1 - p.X / p.q, 0.0), INF)
+    L = np.where(p.used & (idle <= tau), p.L[0], -INF)  # rows that idle by more than tau lose their price
+    found = [(abs(idle[k]) if L[k] > -INF else max(-idle[k], 0.0), p.words[k]) for k in p.rows]
+    cost = np.where(p.usable, np.logaddexp.reduce(L + np.log(p.d)[:, None], axis=2), INF)  # log p_ni = log sum lambda d
+    least = cost.min(axis=1)  # log p_n = min_i log p_ni
+    # Users buy where it is cheapest, in the game on every server: by off / A they would buy more, or pay too much.
+    off = m - (cost if game else least[:, None])
+    there = (p.x if game else p.X[:, None]) > tau * unit[:, None] + np.zeros(p.K)
+    for i in (range(p.K) if game else [slice(None)]) if fitted else ():  # one scale, in the game one per server
+        mine = [k for k in p.pairs if (k[1] == i or not game) and np.isfinite(off[k])]
+        high, low = [off[k] for k in mine if room[k[0]] > tau], [off[k] for k in mine if there[k]]
+        off[:, i] -= (max(high or [min(low)]) + min(low or [max(high)])) / 2 if high or low else 0.0
+    lost = dict.fromkeys([*p.who, *p.rows], 0.0)
+    for n, i in p.pairs:
+        o, x, bought = off[n, i] / A, p.x[n, i], there[n, i]
+        dear = max(-o, 0.0) if game else cost[n, i] - least[n] if cost[n, i] > least[n] else 0.0
+        found.append((min(o, room[n]) if o > 0 else -o if bought and not game else 0.0, p.words[n]))
+        if x > 0 and dear <= tau and (game or bought):
+            found.append((dear, p.words[n]))
+        elif x > 0:  # pairs that are dearer than they need be lose their tasks: sums of what is lost count
+            lost[n] += x / unit[n]
+            for r in np.flatnonzero((p.d[n] > 0) & (L[i] > -INF)):
+                lost[i, r] += x * p.d[n, r] / p.c[i, r]
+    return worst([*found, *((e, p.words[k]) for k, e in lost.items())])
+
+
+def level_error(p):
+    """Max-min over servers: by what part of its tasks could a user rise while all at or below its level keep theirs?
+    At prices lambda the tasks of n cost P_n where they cost least, and P_n + extra_n where they are. It can rise by at
+    most (sum lambda (c - use) + sum_all extra + sum_{above n's level} P) / P_n; the best table of prices counts."""
+    level, rise = p.X * p.u / p.phi, np.full(p.N, INF)
+    top, order = level.copy(), sorted(p.who, key=level.__getitem__)
+    for n, above in zip(order[-2::-1], order[:0:-1], strict=True):  # within 1e-7 of the next: on its level, up to top
+        top[n] = top[above] if level[above] <= level[n] * (1 + 1e-7) else level[n]
+    for L in p.L[p.L.max(axis=(1, 2)) > -INF]:
+        lam = np.where(p.used, np.exp(L - L.max()), 0.0)
+        cost = np.where(p.usable, p.d @ lam.T, INF)
+        least = cost.min(axis=1)
+        waste = (lam * np.maximum(p.c - p.use, 0)).sum() + sum(p.x[k] * (cost[k] - least[k[0]]) for k in p.pairs)
+        for n in p.who:
+            P_above = (p.X * least)[p.who[level[p.who] > top[n]]].sum()
+            rise[n] = min(rise[n], (waste + P_above) / (p.X[n] * least[n]))
+    room = p.q / p.X - 1
+    found = [(min(rise[n], room[n]), p.words[n]) for n in p.who if not room[n] <= 1e-7]
+    return worst([*found, *((top[n] / level[n] - 1, p.words[n]) for n in p.who)])
+
+
+def bottleneck(p, servers):
+    """alpha = inf, servers that are as one, or one that owes its users: by what part of its tasks could a user rise?
+    min over levels h >= n's: max(h / n's - 1, min_{r: d[n,r]>0} (idle_r + what users above h use of r here) / (d X))"""
+    here, users = p.x[:, servers].sum(axis=1), np.flatnonzero(p.usable[:, servers].any(axis=1))
+    X = here if p.scope == "each" else p.X
+    level = X / p.gamma[:, servers[0]] / p.phi if p.own else X * p.u / p.phi
+    idle, found = np.maximum((p.c - p.use)[servers].sum(axis=0), 0), []
+    free = {h: idle + here[users[level[users] > h]] @ p.d[users[level[users] > h]] for h in level[users]}
+    for n in users:
+        rise, needed = max(p.q[n] / X[n] - 1, 0.0) if X[n] > 0 else INF, p.d[n] > 0
+        for h in (h for h in free if h >= level[n] > 0):
+            rise = min(rise, max(h / level[n] - 1, (free[h][needed] / (p.d[n, needed] * X[n])).min()))
+        found.append((rise, p.words[n]))
+    return worst(found)
+
+
+def error(p):
+    """e: x is exactly optimal for data changed by about 4 e at most (every tau proves it); alpha inf: a user's rise."""
+    if p.alpha == INF:
+        shape, every = p.c / p.c.max(axis=1, keepdims=True), list(range(p.K))
+        as_one = (abs(shape - shape[0]) < 1e-11).all() and p.usable[p.who].all()  # proportional, for the same users
+        if not p.own and not as_one:
+            return level_error(p)
+        return worst(bottleneck(p, servers) for servers in ([[i] for i in every] if p.own else [every]))
+    m, best = log_worth(p), (INF, "a user without tasks, or beyond the range of numbers")
+    for tau in (1e-6, 1e-9, 1e-12, 1e-4, 1e-2) if np.isfinite(m[p.usable]).all() else ():
+        if best[0] <= tau:
+            break
+        if best[0] <= 1e-4 or tau >= 1e-6:
+            found = error_at(p, m, tau, False)
+            best = min(best, found, found if found[0] <= tau else error_at(p, m, tau, True), key=lambda one: one[0])
+    return best
+
+
+if __name__ == "__main__":
+    try:
+        with np.errstate(all="ignore"):
+            p = read(sys.argv[1])
+            feasible = feasibility(p)
+            e = feasible if feasible[0] == INF else error(p)
+    except (IndexError, OSError, ValueError, RecursionError) as wrong:
+        sys.exit(print(f"{sys.argv[1:]}: {wrong}") or 2)
+    print("feasibility {:.3e}  largest for {}\nerror       {:.3e}  largest for {}".format(*feasible, *e))
+    sys.exit(print(["pass", "FAIL"][fails := int(max(feasible[0], e[0]) > p.tol)], f"at {p.tol:g}") or fails)
