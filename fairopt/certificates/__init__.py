@@ -21,7 +21,7 @@ from ._prices import searched
 from .backward import BackwardError, backward_error, by_server
 from .blocking import Blocking, blocking
 from .bottleneck import rises
-from .concave import duality_gap
+from .concave import duality_gap, fitted_gap
 from .condition import conditions
 from .exactly import distances
 from .game import exploitability
@@ -115,6 +115,7 @@ def _finite(
     known: Array | None = deferred(partial(conditions, polytope, criterion, table, found))
     if isinstance(criterion, FairnessEfficiency) and gap is not None:
         # Its weights are in more than one place, and its efficiency ties all users: welfare is what is vouched for.
+        gap = fitted_gap(polytope, table, criterion, found.every_row)
         error, known = gap, None
     where = feasible[1] if feasible[0] > error else where
     certificate = Certificate(feasible[0], error, _measure(criterion), where, gap, known)

@@ -115,7 +115,7 @@ class _Conditions:
             n = who[int(np.argmin(self.unit))]
             self.impossible = f"user {polytope.cluster.users[n]!r}, who runs nothing, although it could"
             return
-        log_marginal = criterion.log_marginal(tasks.sum(axis=1))[who]
+        log_marginal = criterion.restrict(who).log_marginal(self.total)
         self.worth = log_marginal[self.user, self.server] if self.game else log_marginal
         self.room = np.where(np.isfinite(polytope.limit), np.maximum(1 - self.total / polytope.limit, 0.0), np.inf)
         self.part = self.tasks / self.unit[self.user]

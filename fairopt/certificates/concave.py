@@ -14,12 +14,31 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from ..criteria import Criterion
 from ..polytope import Polytope
 from .backward import log_price_per_task
 
 Array = NDArray[np.float64]
+
+
+def fitted_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:
+    """The least gap over multiples of the prices, for those in a solver's own scale."""
+
+    def gap(shift: float) -> float:
+        return min(duality_gap(polytope, tasks, criterion, log_rows + shift), 1e300)
+
+    if not len(polytope.users) or not (log_rows > -np.inf).any():
+        return gap(0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = tasks.sum(axis=1)[polytope.users]
+        worth = criterion.restrict(polytope.users).log_marginal(total) + np.log(total)
+    middle = np.logaddexp.reduce(worth) - np.logaddexp.reduce(log_rows)
+    if not np.isfinite(middle):
+        return gap(0.0)
+    found = minimize_scalar(gap, bounds=(middle - 40, middle + 40), method="bounded", options={"xatol": 1e-12})
+    return min(gap(0.0), gap(middle), gap(float(found.x)))
 
 
 def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:

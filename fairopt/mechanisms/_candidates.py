@@ -104,12 +104,23 @@ class Candidates:
     def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
         """An offer with its last digits found.
 
-        That of a formulation only where it is near: the criterion must not answer for a formulation that is another.
+        That of a formulation only where little changes: the criterion must not answer for one that states another.
         """
-        far = name == "declarative" and residual > _FORMULATED
-        if far or np.isinf(self.rule.alpha) or not self.mechanism.met_by_criterion:
+        if np.isinf(self.rule.alpha) or not self.mechanism.met_by_criterion:
             return None
-        return augmented.of_solution(self.cluster, self.rule, offer)
+        better = augmented.of_solution(self.cluster, self.rule, offer)
+        formulated = name == "declarative" and residual > _FORMULATED
+        return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better
+
+    def _apart(self, offer: Solution, better: Solution) -> float:
+        """The mean relative change of tasks, users counted by their part in welfare at the margin."""
+        before, after = offer.tasks.sum(axis=1), better.tasks.sum(axis=1)
+        runs = (before > 0) & (after > 0)
+        change = np.abs(np.log(after[runs] / before[runs]))
+        if self.rule.scope == "game":
+            return float(change.max(initial=0.0))
+        part = self.rule.restrict(np.flatnonzero(runs)).log_marginal(after[runs]) + np.log(after[runs])
+        return float(np.average(change, weights=np.exp(part - part.max()))) if len(change) else 0.0
 
     def _judged(self, candidate: Solution, name: str) -> float:
         """The residual of a candidate, which is kept if it is the best."""

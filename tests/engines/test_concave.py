@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.certificates import Certificate, judge
 from fairopt.criteria import Criterion
-from fairopt.engines import concave, declarative, native, welfare
+from fairopt.engines import augmented, concave, declarative, native, welfare
 from fairopt.errors import DataError, SolverError
+from fairopt.game import equilibrium
 from fairopt.polytope import Polytope
 
 Array = NDArray[np.float64]
@@ -73,7 +74,7 @@ def test_agreement_with_the_declarative_engine(block: int) -> None:
 def test_both_tolerances_from_prices_alone(alpha: float, tol: float) -> None:
     shared = plain(1)
     found = fo.AlphaFair(alpha).solve(shared, tol, engine="native")
-    certificate, _ = judge(shared, found.tasks, found.criterion, found.prices)
+    certificate, _ = judge(shared, found.tasks, found.criterion, found.log_prices)
     assert certificate.passes(tol)
     assert found.stats.engine == "native"
 
@@ -207,9 +208,16 @@ def test_order_does_not_matter(alpha: float) -> None:
 # -- honesty -------------------------------------------------------------------------------------
 
 
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interior point after one step, without the level engine and without last digits."""
+    monkeypatch.setattr(concave, "_STEPS", 1)
+    monkeypatch.setattr(equilibrium, "solutions", lambda *_: iter(()))
+    monkeypatch.setattr(augmented, "of_solution", lambda *_: None)
+
+
 def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """If no native answer is good enough; the statistics say who answered."""
-    monkeypatch.setattr(concave, "_STEPS", 1)
+    alone(monkeypatch)
     shared = plain(10, 6, 3)
     found = fo.CEEI(scope="servers").solve(shared)
     assert found.stats.engine == "declarative"
@@ -222,28 +230,38 @@ def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_wrong_answer_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine's own gap is not believed: here it calls the optimum what leaves a thousandth unused."""
+    """The engine's own error is not believed: here it calls the optimum what leaves a thousandth unused."""
     honest = welfare.Welfare.fractions
     monkeypatch.setattr(welfare.Welfare, "fractions", lambda self, point: 0.999 * honest(self, point))
-    monkeypatch.setattr(concave, "gap_at", lambda *_: (0.0, None, ""))
+    monkeypatch.setattr(concave, "_judge", lambda *_: lambda *_: 0.0)
+    monkeypatch.setattr(equilibrium, "solutions", lambda *_: iter(()))
+    honestly = augmented.of_solution
+    monkeypatch.setattr(augmented, "of_solution", lambda *_: None)
     with pytest.raises(SolverError, match="misses tol"):
         fo.AlphaFair(3.0).solve(plain(11), engine="native")
-    assert fo.AlphaFair(3.0).solve(plain(11)).stats.engine == "declarative"
+    monkeypatch.setattr(augmented, "of_solution", honestly)
+    assert fo.AlphaFair(3.0).solve(plain(11)).stats.engine == "native"  # the last digits put it right
 
 
-def test_the_gap_of_the_engine_is_the_certificate_s() -> None:
+def test_the_error_of_the_engine_is_the_certificate_s() -> None:
     shared = plain(12)
-    found = next(iter(concave.solutions(shared, fo.AlphaFair(2.0).criterion(shared), 1e-6)))
-    judged = judge(shared, found.tasks, fo.AlphaFair(2.0).criterion(shared), found.prices)[0]
-    assert found.runs[-1].value == pytest.approx(judged.optimality, rel=1e-3, abs=1e-14)
+    criterion = fo.AlphaFair(2.0).criterion(shared)
+    polytope = Polytope(shared, criterion.limits(shared))
+    q = welfare.Welfare(polytope, criterion)
+    for found in concave.run(q, 1e-8, concave._judge(polytope, criterion)):
+        pass
+    assert found.error <= 1e-8
+    tasks = polytope.allocation(found.fractions)
+    prices = polytope.log_unit_prices(np.log(found.point.price[q.row]))
+    assert judge(shared, tasks, criterion, prices)[0].optimality == pytest.approx(found.error, rel=1e-3, abs=1e-13)
 
 
-def test_a_point_without_tasks_for_somebody_has_no_gap() -> None:
-    """Scaled back until it fits, a point may leave a user with nothing: no welfare, and no number to minimise over."""
+def test_a_point_without_tasks_for_somebody_has_no_error() -> None:
+    """Scaled back until it fits, a point may leave a user with nothing: no marginal welfare."""
     shared = plain(12)
     criterion = fo.AlphaFair(2.0).criterion(shared)
     q = welfare.Welfare(Polytope(shared, criterion.limits(shared)), criterion)
-    at, judged = q.begin(), concave._gap_of(q)
+    at, judged = q.begin(), concave._judge(q.polytope, criterion)
     fractions = q.polytope.inside(q.fractions(at))
     assert 0 < judged(fractions, at) < np.inf
     assert judged(np.where(q.polytope.pair_user == 0, 0.0, fractions), at) == np.inf
@@ -281,5 +299,5 @@ def test_the_criterion_and_the_polytope_are_all_it_needs() -> None:
     mine = Criterion(np.ones(8), 2.0, "servers", shared.weight, np.full(8, np.inf))
     found = next(iter(native.solutions(shared, mine, 1e-6)))
     assert isinstance(found, declarative.Solution)
-    assert judge(shared, found.tasks, mine, found.prices)[0].passes(1e-6)
+    assert judge(shared, found.tasks, mine, found.log_prices)[0].passes(1e-6)
     assert Polytope(shared, mine.limits(shared)).allocation(np.zeros(24)).shape == found.tasks.shape
