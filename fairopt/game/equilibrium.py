@@ -1,4 +1,4 @@
-"""The equilibrium engine: interior point and polish, else along curves, else best responses. PS-DSF as a limit.
+"""The equilibrium engine: interior point, else along curves, else best responses. PS-DSF as a limit.
 
 Every candidate is handed to a judge who knows none of this. Deterministic: no random start, and the order of users and
 servers does not matter beyond rounding.
@@ -36,7 +36,7 @@ _AIM, _LEAST_AIM, _PATH_AIM = 1e-3, 1e-11, 3e-4
 #: Below this error last digits may be found (`augmented`), with more pairs than that below this, as each step costs
 #: more than those here.
 _NEAR, _MANY, _NEAR_MANY = 1e-2, 2000, 1e-7
-#: Best responses in a row, between two polishes.
+#: Best responses in a row, between two looks.
 _SWEEPS, _TURNS = 40, 8
 #: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one
 #: for so many prices, and the path is followed; likewise after a whole attempt up to so many prices. (In larger ones
@@ -179,7 +179,7 @@ def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Place], mo
 def _attempt(
     method: Equations, attempt: Attempt, aim: float, start: Point | None = None, most: int = 150
 ) -> Iterator[Found]:
-    """The best point of one run, polished if need be."""
+    """The best point of one run."""
     best: Found | None = None
     for answer in run(method, attempt, aim, start, most):
         if best is None or answer.error <= best.error:
@@ -218,7 +218,7 @@ def responses(cluster: Cluster, criterion: Criterion, tol: float, most: int = 50
 
 
 def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:
-    """Best responses in turn from the best point, polished now and then."""
+    """Best responses in turn from the best point."""
     sweeps = Sweeps.of(method)
     state = sweeps.start(best.point.tasks)
     for _ in range(_TURNS):

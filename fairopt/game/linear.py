@@ -44,7 +44,7 @@ def solutions(cluster: Cluster, criterion: Criterion) -> Iterator[Solution]:
         if not len(pairs):
             continue
         mine, gamma = polytope.pair_user[pairs], polytope.gamma[pairs]
-        most = np.minimum(room[mine] / gamma, 1.0)
+        most = room[mine] / gamma  # beside capacities, whose prices prove the answer
         use = polytope.pair_use[pairs].T
         answer = linprog(
             -np.ones(len(pairs)),

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 #: What an answer may be wrong by before its last digits are looked for unasked, up to so many pairs.
 _FINE, _SMALL = 1e-10, 500
 #: So near is what a solver makes of the right formulation.
-_FORMULATED = 1e-3
+_FORMULATED = 5e-3
 #: A tolerance that engines reach by other ways than tighter ones, tried on up to so many pairs.
 _MODEST, _FEW = 1e-4, 20_000
 

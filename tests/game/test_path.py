@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.engines import augmented
+from fairopt.engines.declarative import Solution
 from fairopt.game import interior, path
 from fairopt.game.equations import Equations
-from fairopt.game.equilibrium import unit_prices
+from fairopt.game.equilibrium import log_unit_prices
 from fairopt.polytope import Polytope
 
 
@@ -54,8 +56,10 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         assert best.error <= tol, f"seed {seed}"
         polytope = problem.polytope
         tasks = polytope.allocation(polytope.inside(best.point.tasks / problem.gamma))
-        prices = unit_prices(polytope, problem, best.point.tasks, best.point.log_price, alpha)
-        assert mechanism.certify(shared, tasks, prices)[0].residual <= 1e-6
+        found = Solution(tasks, None, "equilibrium", log=log_unit_prices(problem, best.point.log_price))
+        better = augmented.of_solution(shared, mechanism.criterion(shared), found)
+        assert better is not None
+        assert mechanism.certify(shared, better.tasks, better.log)[0].residual <= 1e-6
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
             solved = mechanism.solve(shared, 1e-8)
             np.testing.assert_allclose(tasks.sum(axis=1), solved.user_tasks, rtol=1e-4)

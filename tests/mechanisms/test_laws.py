@@ -174,9 +174,9 @@ def test_invariances(mechanism: Mechanism) -> None:
             cases.append((cut, everyone, 1 / size))
         for other, order, factor in cases:
             moved = servers if other is shuffled and not pooled else slice(None)
-            prices = found.prices
+            prices = found.log_prices
             if prices is not None:
-                prices = prices[..., moved, :] / (unit if other is measured else 1.0)
+                prices = prices[..., moved, :] - np.log(unit if other is measured else 1.0)
             certified_elsewhere(mechanism, other, (found.tasks[order] * factor[:, None])[:, moved], prices)
             if mechanism in UNIQUE:
                 after = mechanism.solve(other).user_tasks
@@ -232,7 +232,7 @@ def test_merged_equilibria_are_equilibria(mechanism: Mechanism) -> None:
         merging = twice.merge(users=False)
         found = mechanism.solve(merging.cluster)
         split = merging.split_tasks(found.tasks)
-        certificate = mechanism.certify(twice, split, merging.split_prices(found.prices))[0]
+        certificate = mechanism.certify(twice, split, merging.split_prices(found.log_prices))[0]
         assert certificate.passes(10 * mechanism.default_tol), certificate
 
     law()
