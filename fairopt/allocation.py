@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from . import allocation_file, metrics
+from . import _digits, _scale, allocation_file, metrics
 from ._deferred import deferrable, given
 from .allocation_file import Claim
 from .certificates import Certificate, blocking, judge
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
-
-
-#: Users whose tasks may be off by more have fewer than three digits that are certain; rounding is no better than this.
-_FEW_DIGITS, _ROUNDING = 1e-3, 1e-15
 
 
 @dataclass(frozen=True)
@@ -121,18 +117,8 @@ class Allocation:
         """
         if self.log_prices is None:
             return None
-        log_prices, rule = self.log_prices, self.criterion
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if np.isfinite(rule.alpha) and rule.scope == "game":
-                top = (log_prices + np.log(self.cluster.capacity)).max(axis=1, keepdims=True)
-                log_prices = log_prices - np.where(np.isfinite(top), top, 0.0)
-            elif np.isfinite(rule.alpha):
-                tasks = self.user_tasks
-                spent = (rule.log_marginal(tasks) + np.log(tasks))[tasks > 0]
-                top = spent.max(initial=-np.inf)
-                whole = top + np.log(np.exp(spent - top).sum()) - np.log(rule.weight[tasks > 0].sum())
-                log_prices = log_prices - (whole if np.isfinite(whole) else 0.0)
-        return np.asarray(np.exp(log_prices))
+        scaled = _scale.of_budgets(self.log_prices, self.criterion, self.cluster.capacity, self.user_tasks)
+        return np.asarray(np.exp(scaled))
 
     @property
     def flagged(self) -> bool:
@@ -278,34 +264,7 @@ class Allocation:
         To first order that is `certificate.residual` times the user's condition, see `certificate.conditions`: so much
         the tasks of these users would move if data changed in their last digits. Empty where conditions are unknown.
         """
-        off = self._off()
-        far = np.flatnonzero(off > _FEW_DIGITS)
-        users = pd.Index([self.cluster.users[n] for n in far], name="user")
-        return pd.Series(off[far], index=users, name="may be off by", dtype=float)
-
-    def _off(self) -> Array:
-        """By how much tasks may be off, (users,): 0 where that is unknown."""
-        known = self.certificate.conditions
-        if known is None:
-            return np.zeros(len(self.cluster.users))
-        return np.asarray(max(self.certificate.residual, _ROUNDING) * known)
-
-    def _shown(self) -> pd.DataFrame:
-        """The frame as text, with the digits that are certain, at most six."""
-        frame, off = self.to_frame(), self._off()
-        digits = np.clip(np.floor(-np.log10(np.maximum(off, 1e-300))), 0, 6).astype(int)
-        text = frame.map("{:.6g}".format)
-        for name in frame.columns.difference(["weight"]):
-            column = zip(frame[name], digits, strict=True)
-            text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?" for value, k in column]
-        return text
-
-    def _doubts(self) -> tuple[str, ...]:
-        doubtful = self.uncertain()
-        if doubtful.empty:
-            return ()
-        named = ", ".join(doubtful.index[:5]) + (f" and {len(doubtful) - 5} more" if len(doubtful) > 5 else "")
-        return (f"not certain to three digits, as a small change of the data moves their tasks: {named}",)
+        return _digits.uncertain(self.cluster.users, _digits.off(self.certificate))
 
     def _headline(self) -> str:
         flag = "  ** misses the tolerance **" if self.flagged else ""
@@ -317,16 +276,17 @@ class Allocation:
         return text if certificate.gap is None else f"{text}, welfare gap {_size(certificate.gap)}"
 
     def __repr__(self) -> str:
-        lines = [self._headline(), self._shown().to_string(max_rows=20)]
+        lines = [self._headline(), _digits.shown(self.to_frame(), self.certificate).to_string(max_rows=20)]
         use = ", ".join(f"{name} {value:.1%}" for name, value in metrics.utilization(self).items())
         lines.append(f"utilization: {use}")
         lines.append(f"certificate: {self._verdict()}")
-        return "\n".join([*lines, *(f"note: {note}" for note in (*self.notes, *self._doubts()))])
+        return "\n".join([*lines, *(f"note: {note}" for note in (*self.notes, *_digits.doubts(self.uncertain())))])
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{escape(note)}</li>" for note in (*self.notes, *self._doubts()))
+        notes = "".join(f"<li>{escape(note)}</li>" for note in (*self.notes, *_digits.doubts(self.uncertain())))
+        table = _digits.shown(self.to_frame(), self.certificate)
         return (
-            f"<p><b>{escape(self._headline())}</b></p>{self._shown().to_html(max_rows=20)}"
+            f"<p><b>{escape(self._headline())}</b></p>{table.to_html(max_rows=20)}"
             f"{self.utilization.tail(6).to_html(float_format='{:.1%}'.format)}"
             f"<p>{escape(self._verdict())}</p><ul>{notes}</ul>"
         )

@@ -166,7 +166,7 @@ def test_throw_and_flag_agree() -> None:
             assert found.trace is not None
             if found.flagged:
                 assert "allow more" in found.trace.reason
-                with pytest.raises(NotConverged, match="exploitability|backward error"):
+                with pytest.raises(NotConverged, match=r"exploitability|backward error"):
                     best_response(cluster(0), alpha, tol=1e-4, max_rounds=rounds)
             else:
                 assert "allow more" not in found.trace.reason
