@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates.backward import backward_error
+from ..certificates.backward import log_price_per_task
 from ..cluster import Cluster
 from ..criteria import Criterion
 from ..polytope import Polytope
@@ -37,6 +37,8 @@ Array = NDArray[np.float64]
 
 #: What its runs are called beside those of the solver that they go on from.
 NAME = "augmented Newton"
+#: Users with less room than this are served in full.
+_AT_LIMIT = 1e-6
 #: What is asked for whatever the tolerance: a judge measures a little otherwise, and the last steps square the error.
 _AIM = 1e-12
 
@@ -63,10 +65,9 @@ def of_solution(cluster: Cluster, criterion: Criterion, solution: Solution) -> S
     who = polytope.users[polytope.pair_user]
     log_worth = worth[who, polytope.pair_server] if worth.ndim == 2 else worth[who]
     begun = time.perf_counter()
-    rows = polytope.log_row_prices(log_prices)
-    if solution.log is None:  # in a solver's own scale
-        rows = backward_error(polytope, criterion, solution.tasks, rows).every_row
-    tasks = solution.tasks[who, polytope.pair_server]
+    rows, tasks = polytope.log_row_prices(log_prices), solution.tasks[who, polytope.pair_server]
+    if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
+        rows = rows + _shift(polytope, criterion, log_worth, tasks, rows)
     found = refined(polytope, log_worth, criterion.alpha, tasks, rows, _AIM)
     if found is None:
         return None
@@ -79,6 +80,29 @@ def of_solution(cluster: Cluster, criterion: Criterion, solution: Solution) -> S
         runs=(*solution.runs, run),
         rounds=solution.rounds + found.steps,
     )
+
+
+def _shift(polytope: Polytope, criterion: Criterion, log_worth: Array, tasks: Array, log_rows: Array) -> Array:
+    """(rows,): by how much log prices miss the scale of worth, by the median of tasks, in the game on each server.
+
+    Of users with room for more, if there are any: others may pay less than their tasks are worth.
+    """
+    first = np.searchsorted(polytope.pair_user, np.arange(len(polytope.users)))
+    total = np.add.reduceat(tasks, first)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = log_worth - criterion.alpha * np.log(total)[polytope.pair_user]
+        off = worth - log_price_per_task(polytope, log_rows)
+        part = np.where(np.isfinite(off), tasks / total[polytope.pair_user], 0.0)
+    room = (total < polytope.limit * (1 - _AT_LIMIT))[polytope.pair_user]
+    game = criterion.scope == "game"
+    where = polytope.pair_server if game else np.zeros(len(part), dtype=int)
+    shifts = np.zeros(polytope.cluster.shape[1] if game else 1)
+    for i in np.unique(where[part > 0]):
+        mine = np.flatnonzero((where == i) & (part > 0))
+        some = mine[room[mine]] if room[mine].any() else mine
+        order = some[np.argsort(off[some])]
+        shifts[i] = off[order[np.searchsorted(np.cumsum(part[order]), part[order].sum() / 2)]]
+    return shifts[polytope.row_server] if game else np.full(len(log_rows), shifts[0])
 
 
 def refined(

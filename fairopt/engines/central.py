@@ -58,8 +58,7 @@ class Newton:
         own = welfare.limited
         self.stiffness = np.maximum(self.worth.of_share / point.total, 1e-60)
         self.stiffness[own] += point.excess / point.room
-        self.stiffness[welfare.held] = 1e60
-        self.slope = np.where(welfare.held, 0.0, welfare.of_price / (point.pay * self.stiffness))
+        self.slope = welfare.of_price / (point.pay * self.stiffness)
         self.weight = point.tasks / point.slack
         self.among = welfare.summed(self.weight)  # the slope of tasks in pay, prices as they are
         self.whole = self.slope + self.among
@@ -176,7 +175,7 @@ class Newton:
             [
                 np.where(q.row, use + step.idle, 0.0).ravel(),
                 (sums - step.total) / at.total,
-                np.where(q.held, 0.0, worth.scale * linear),
+                worth.scale * linear,
                 units / len(sums),
             ]
         )

@@ -30,19 +30,19 @@ class WelfareAndEfficiency(Welfare):
 
     least = 0.1  # where f is nothing, tasks are bound by mu alone, and below this the prices' matrix is near singular
 
-    def __init__(self, polytope: Polytope, criterion: FairnessEfficiency, held: Array | None = None) -> None:
-        super().__init__(polytope, criterion, held)
+    def __init__(self, polytope: Polytope, criterion: FairnessEfficiency) -> None:
+        super().__init__(polytope, criterion)
         self.ratio = float(np.log(criterion.efficient) - np.log(criterion.fair))
         self.log_share: Array = np.log(self.own.share) + np.log(self.unit)
 
     def worth(self, point: Point) -> Worth:
-        """By how much the log of what a task is worth misses what is paid, (users,); 0 for those held."""
+        """By how much the log of what a task is worth misses what is paid, (users,)."""
         worth = np.logaddexp(point.fair, point.units[1] + self.log_share)
         part = np.exp(point.fair - worth)
         slopes = self.of_share * part, (part, self.of_price * (1 - part))
         wrong = self.of_price * (np.log(point.pay) - worth) + self.excess(point) + part * self._unfair(point)
         # Errors count in tasks, or where worth hardly depends on them in prices.
-        return Worth(np.where(self.held, 0.0, wrong), *slopes, 1 / np.maximum(self.of_price, slopes[0]))
+        return Worth(wrong, *slopes, 1 / np.maximum(self.of_price, slopes[0]))
 
     def _unfair(self, point: Point) -> Array:
         """By how much B log f misses what it should be, (users,)."""
@@ -85,9 +85,9 @@ class WelfareAndEfficiency(Welfare):
         fair = self.gain + (point.units[0] - self.of_share * np.log(point.total)) / self.of_price
         tau = self.ratio - self._parts(replace(point, fair=fair, units=np.zeros(2)))[2]
         spent = np.logaddexp(fair, tau + self.log_share)
-        scale = np.log((~self.held).sum()) - log_sum((spent + np.log(point.total))[~self.held])
+        scale = np.log(len(spent)) - log_sum(spent + np.log(point.total))
         units = np.array([point.units[0] + self.of_price * scale, tau + scale])
-        pay = np.where(self.held, 0.0, np.maximum(np.exp(spent + scale), 1e-12))
+        pay = np.maximum(np.exp(spent + scale), 1e-12)
         cost, pays = self.cost(point.price), np.repeat(pay, np.diff(self.start))
         slack = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
         return replace(point, pay=pay, slack=slack, units=units, fair=fair + scale)

@@ -53,7 +53,7 @@ def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> 
         np.where(q.row, target * weight - aim.price * aim.idle, 0.0),
         target * limit - aim.room * aim.excess,
     )
-    bent = np.where(q.held, 0.0, np.clip(q.bent(at, newton.worth, aim), -0.5, 0.5))
+    bent = np.clip(q.bent(at, newton.worth, aim), -0.5, 0.5)
     step = newton.corrected(aim, wanted, bent)
     t = longest(q, at, step)
     for _ in range(_CORRECTORS):

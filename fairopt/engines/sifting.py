@@ -61,7 +61,7 @@ def sifted(welfare: Welfare, at: Point, mu: float, gap: float) -> tuple[Welfare,
 
     pairs = welfare.polytope.pair_user
     user = pairs if welfare.rest is None else pairs[welfare.rest.inside]
-    far = np.where(welfare.held, np.inf, max(FAR * gap, LEAST_FAR) * at.pay)  # the held pay what they must
+    far = max(FAR * gap, LEAST_FAR) * at.pay
     cost = welfare.cost(at.price)
     # What is not a number stays, for who comes next to notice.
     kept = ~((np.minimum(cost - at.pay[user], at.slack) >= far[user]) & (at.tasks <= LITTLE * at.total[user]))

@@ -14,8 +14,6 @@ g is `log G` at s = 1, and (A, B) = (1, 1/alpha), below alpha = 1 (alpha, 1), wh
 logarithms because at alpha = 500 nothing else is of moderate size. The free number theta is the unit of welfare; it is
 paired with `sum s pi = users`. Users are in units of the starting s and capacities in units of themselves.
 Where efficiency counts besides fairness (`efficiency`) worth has a second part, and a second unit goes with it.
-
-Users may be held: s is given and there is no rho, while others are settled whose welfare is too small beside theirs.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ class Welfare:
     #: mu need not fall below so many times the tolerance.
     least = 0.0
 
-    def __init__(self, polytope: Polytope, criterion: Criterion, held: Array | None = None) -> None:
+    def __init__(self, polytope: Polytope, criterion: Criterion) -> None:
         own = criterion.restrict(polytope.users)
         users = len(polytope.users)
         self.polytope, self.own, self.alpha = polytope, own, own.alpha
@@ -71,13 +69,10 @@ class Welfare:
         split *= (own.weight * wanted / even)[polytope.pair_user]
         self.per_task = polytope.pair_use / polytope.gamma[:, None]
         scale = _USE / self.used(split)[self.row].mean()
-        self.held = np.zeros(users, dtype=bool) if held is None else held > 0
         wanted = np.maximum(scale * wanted, np.finfo(float).tiny)
         self.first: Array = scale * split
-        limited = polytope.limited[~self.held[polytope.limited]]
+        limited = polytope.limited
         part = np.minimum(1.0, 0.5 * polytope.limit / wanted)
-        if held is not None:
-            part = np.where(self.held, held / wanted, part)
         self.unit = wanted * part
         self.cut: Array = -np.log(part)  # by how much limits lower the log of the tasks at the start
         self.first *= (part / self.unit)[polytope.pair_user]
@@ -116,14 +111,14 @@ class Welfare:
         return result
 
     def worth(self, point: Point) -> Worth:
-        """By how much the log of what a task is worth misses what is paid, (users,); 0 for those held."""
+        """By how much the log of what a task is worth misses what is paid, (users,)."""
         worth = self.of_share * np.log(point.total) - self.of_price * self.gain
         wrong = worth + self.of_price * np.log(point.pay) + self.excess(point) - point.units[0]
-        return Worth(np.where(self.held, 0.0, wrong), self.of_share, (np.ones(len(wrong)),))
+        return Worth(wrong, self.of_share, (np.ones(len(wrong)),))
 
     def spent(self, point: Point) -> Array:
-        """What users spend, (users,), on average 1 once theta is right; 0 for those held."""
-        return np.where(self.held, 0.0, point.pay * point.total)
+        """What users spend, (users,), on average 1 once theta is right."""
+        return np.asarray(point.pay * point.total)
 
     def bent(self, at: Point, worth: Worth, step: Point) -> Array:
         """What rho deviates from its tangent by, after a step."""
@@ -131,12 +126,12 @@ class Welfare:
 
     def wrong_units(self, point: Point) -> Array:
         """What is wrong with the equations that go with units, (units,)."""
-        return np.array([float((~self.held).sum() - self.spent(point).sum())])
+        return np.array([float(len(self.gain) - self.spent(point).sum())])
 
     def change_units(self, point: Point, total: Array, pay: Array, units: Array) -> Array:
         """By how much a step changes those, to first order."""
         spent = point.pay * total + point.total * pay
-        return np.array([-float(spent[~self.held].sum())])
+        return np.array([-float(spent.sum())])
 
     def residuals(self, point: Point, worth: Worth) -> Residuals:
         """What is wrong at a point."""
@@ -165,9 +160,9 @@ class Welfare:
 
     def begin(self) -> Point:
         """Servers split evenly, about half in use; every unit of a resource has the same price everywhere."""
-        users, total = int((~self.held).sum()), self.summed(self.first)
+        users, total = len(self.gain), self.summed(self.first)
         pay, units = self.first_pay(total)
-        pay = np.where(self.held, 0.0, np.maximum(pay, 1e-12))
+        pay = np.maximum(pay, 1e-12)
         part = np.where(self.row, self.polytope.cluster.capacity, 0.0)
         part = part / np.maximum(part.sum(axis=0), np.finfo(float).tiny)
         price = np.where(self.row, users * np.maximum(part / max(part.sum(), 1e-300), 1e-12), 0.0)
@@ -181,9 +176,8 @@ class Welfare:
     def first_pay(self, total: Array) -> tuple[Array, Array]:
         """What tasks are worth at the start, users spending 1 on average, and the units that make it so."""
         log_pay = self.gain - self.of_share / self.of_price * (np.log(total) + self.cut)
-        log_pay = np.where(self.held, -np.inf, log_pay)
         pay = np.exp(log_pay - log_pay.max())
-        scale = int((~self.held).sum()) / float((pay * total).sum())
+        scale = len(total) / float((pay * total).sum())
         return pay * scale, np.array([self.of_price * (np.log(scale) - log_pay.max())])
 
     def fits(self, start: Start) -> bool:
@@ -234,8 +228,8 @@ class Welfare:
             slack=at.slack + t * step.slack,
             price=np.where(self.row, at.price + t * step.price, 0.0),
             idle=np.where(self.row, at.idle + t * step.idle, 1.0),
-            total=np.where(self.held, at.total, total),
-            pay=np.where(self.held, at.pay + t * step.pay, at.pay * np.where(grown > -0.5, 1 + grown, fall)),
+            total=total,
+            pay=at.pay * np.where(grown > -0.5, 1 + grown, fall),
             room=at.room + t * step.room,
             excess=at.excess + t * step.excess,
             units=at.units + t * step.units,
