@@ -36,7 +36,9 @@ Mask = NDArray[np.bool_]
 #: Levels tau that are tried in turn, until the error is below the next: any gives a bound.
 _LEVELS = (1e-6, 1e-9, 1e-12)
 #: Where the first does not do, larger ones: how wrong a bad answer is.
-_COARSE = (1e-4, 1e-2, 1.0)
+_COARSE = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
+#: Smaller levels are tried where the first comes to this at most.
+_NEAR = 1e-4
 #: Exponents so far below their sum's largest are computed on their own.
 _FAR = 500.0
 
@@ -79,7 +81,7 @@ def backward_error(
         return BackwardError(np.inf, problem.impossible, log_rows, log_rows, none, wrong, np.zeros(len(log_rows)))
     log_rows = np.where(np.isnan(log_rows) | np.isposinf(log_rows), -np.inf, log_rows)
     best = problem.best(log_rows, _LEVELS[0])
-    for tau in _LEVELS[1:] if best.error <= _COARSE[0] else ():
+    for tau in _LEVELS[1:] if best.error <= _NEAR else ():
         if best.error <= tau:
             break
         best = min(best, problem.best(log_rows, tau), key=lambda found: found.error)

@@ -7,6 +7,7 @@ import pytest
 from families import draw
 from numpy.typing import NDArray
 
+from fairopt.certificates import judge
 from fairopt.cluster import Cluster
 from fairopt.criteria import Criterion
 from fairopt.mechanisms import get
@@ -37,6 +38,30 @@ def test_it_finds_what_products_hide() -> None:
     firm = attack(TIE, criterion, plain, np.random.default_rng(0))
     assert weak.off > 1e-4
     assert 1e-7 < firm.off < 1e-5
+
+
+def fairopt_s(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: Array) -> float:
+    """fairopt's own judge."""
+    with np.errstate(divide="ignore"):
+        per_unit = log_prices - np.log(cluster.capacity)
+    return judge(cluster, tasks, criterion, np.where(np.isnan(per_unit), -np.inf, per_unit))[0].residual
+
+
+@pytest.mark.parametrize(
+    ("name", "alpha"), [("alphapf-vds", 0.5), ("alphapf-vds", 5.0), ("alpha-fair", 2.0), ("ceei", None)]
+)
+@pytest.mark.parametrize("family", ["identical", "near-ties", "nested", "weights", "limits", "traces"])
+def test_nobody_is_farther_off_than_ten_times_the_condition_says(name: str, alpha: float | None, family: str) -> None:
+    """The worst of a search for allocations that fairopt's judge passes at 1e-6."""
+    mechanism = get(name, scope="servers") if alpha is None else get(name, alpha=alpha)
+    cluster = draw(family, 2, (4, 4))
+    criterion = mechanism.criterion(cluster)
+    found = attack(cluster, criterion, fairopt_s, np.random.default_rng(0), tries=250, starts=2)
+    assert found.e <= 1e-6
+    with np.errstate(divide="ignore"):
+        certificate = judge(cluster, found.tasks, criterion, found.log_prices - np.log(cluster.capacity))[0]
+    assert certificate.conditions is not None
+    assert found.off <= 10 * found.e * certificate.conditions[found.user]
 
 
 @pytest.mark.parametrize("name", ["alphapf-vds", "alpha-fair"])

@@ -10,9 +10,16 @@ from families import FAMILIES, draw
 from numpy.typing import NDArray
 from reference import Kind, Reference, dominant_shares, reference
 
+from fairopt.certificates import backward
+from fairopt.certificates import backward_error as judged
 from fairopt.cluster import Cluster
+from fairopt.mechanisms import Mechanism
+from fairopt.mechanisms.alpha_fair import AlphaFair
+from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
+from fairopt.polytope import Polytope
 
 from .plain_backward_error import TAUS, backward_error
+from .plain_backward_error import backward_error as error
 
 Array = NDArray[np.float64]
 KINDS: tuple[Kind, ...] = ("global", "game")
@@ -52,3 +59,26 @@ def test_the_answer_of_other_weights(family: str, kind: Kind, alpha: float) -> N
     cluster, share, found = proved(family, kind, alpha, changed=True)
     taus = (1.01 * CHANGE, *TAUS)
     assert backward_error(cluster, found.tasks, alpha, share, found.log_prices, taus) <= 1.01 * CHANGE
+
+
+@pytest.mark.parametrize(TABLE, CASES)
+def test_fairopt_finds_the_same(family: str, kind: Kind, alpha: float) -> None:
+    """Of answers, of answers moved a little and much, at their prices in another scale and at wrong ones."""
+    mechanism: Mechanism = AlphaPFVDS(alpha) if kind == "game" else AlphaFair(alpha)
+    rng, compared = np.random.default_rng(0), 0
+    for seed in range(4):
+        cluster = draw(family, seed, (4, 4))
+        best = mechanism.solve(cluster, throw=False)
+        criterion = best.criterion
+        polytope = Polytope(cluster, criterion.limits(cluster))
+        share = None if kind == "game" else criterion.share
+        assert best.log_prices is not None
+        for size in (0.0, 1e-8, 1e-5, 1e-2):
+            tasks = best.tasks * (1 - size * rng.random(best.tasks.shape))
+            rows = polytope.log_row_prices(best.log_prices) + size * rng.normal(size=len(polytope.row_server)) + 3.0
+            found = judged(polytope, criterion, tasks, rows)
+            prices = polytope.by_server(found.every_row, unused=-np.inf)
+            wanted = error(cluster, tasks, alpha, share, prices, (*backward._LEVELS, *backward._COARSE))
+            assert found.error == pytest.approx(wanted, rel=1e-6, abs=2e-11), (seed, size)
+            compared += found.error > 1e-9
+    assert compared >= 8
