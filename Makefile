@@ -6,7 +6,7 @@ TRACES ?= $(FAIROPT_TRACES)
 WITH := $(if $(TRACES),--traces $(TRACES)) $(if $(STORE),--store $(STORE))
 JOBS ?= 1
 
-.PHONY: tables figures claims test lint types unit bench clean
+.PHONY: tables figures claims test test-long lint types unit bench clean
 
 # Seconds: what is not yet stored of the single clusters is computed; means come of what sweeps have stored.
 tables: $(VENV)/run-ready
@@ -36,6 +36,11 @@ types: $(VENV)/dev-ready
 # One thread per process: the tests run in parallel themselves.
 unit: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+
+# Hours: errors of all mechanisms on all families against exact answers; it may be interrupted, and goes on.
+COUNT ?= 300
+test-long: $(VENV)/dev-ready
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/errors_table.py --count $(COUNT)
 
 # One thread; results under .benchmarks, by machine.
 bench: $(VENV)/dev-ready

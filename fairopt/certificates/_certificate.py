@@ -37,7 +37,7 @@ class Certificate:
         `sum_n x_n dF/dx_n`. It vouches for welfare, not for tasks.
     conditions : (users,) or None
         By what factor, at most and to first order, a relative change of the data moves each user's tasks; infinite
-        where that cannot be told, `None` where it is not known. Estimated when it is first read.
+        where nothing is proved, `None` where it is not known. Estimated when it is first read.
     """
 
     feasibility: float

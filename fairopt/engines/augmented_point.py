@@ -1,4 +1,4 @@
-"""What `augmented` is told and where it is: options, points, and what is wrong at one."""
+"""Options and points of `augmented`, and the residuals at a point."""
 
 from __future__ import annotations
 
