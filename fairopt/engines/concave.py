@@ -36,8 +36,9 @@ Array = NDArray[np.float64]
 _AIM = 0.5
 #: The judge is asked from this multiple of the tolerance on.
 _NEAR = 10.0
-#: Where all products come to this part of what users spend a run ends, whatever the judge says.
-_LEAST = 1e-11
+#: Where all products come to this part of what users spend a run ends, whatever the judge says; with more pairs than
+#: that later, as a step here is then much cheaper than one on the augmented system.
+_LEAST, _MANY, _LEAST_OF_MANY = 1e-11, 10_000, 1e-16
 #: A run that got no closer in so many steps (once near, and before), or has so small products, is over.
 _PATIENCE, _LEAST_MU = (5, 25), 1e-25
 #: Most steps of a run from a cold and from a warm start.
@@ -83,6 +84,7 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
     weight = float(np.sqrt(max(now.capacity[welfare.row].mean() / now.pair.mean(), 1.0)))
     limit = np.maximum(now.limit / now.pair.mean(), 1.0)
     best, since, warm, single = (np.inf, np.inf), 0, start, True
+    least = _LEAST if len(welfare.polytope.gamma) <= _MANY else _LEAST_OF_MANY
     for number in range((_STEPS if start is None else _WARM_STEPS) + 1):
         now = products(welfare, at)
         estimate = float(now.pair.sum() + now.capacity.sum()) / max(float(welfare.spent(at).sum()), 1e-300)
@@ -95,12 +97,12 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
         newton = Newton(welfare, at, mean(now, weight, limit), free, single)
         fractions, error, wrong = welfare.fractions(at), np.inf, newton.wrong_worth
         size = max(estimate, wrong)
-        if size < _NEAR * tol or size < _NEAR * _LEAST:
+        if size < _NEAR * max(tol, least):
             fractions = welfare.polytope.inside(fractions)
             error = judge(fractions, at)
         found = Found(at, fractions, error, size, number, warm)
         yield found
-        if error <= tol or size <= _LEAST or not _LEAST_MU < newton.mu < np.inf:
+        if error <= tol or size <= least or not _LEAST_MU < newton.mu < np.inf:
             return
         rank = found.rank
         since = 0 if rank[0] < 0.9 * best[0] or rank[1] < 0.9 * best[1] else since + 1
