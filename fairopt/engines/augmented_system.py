@@ -53,12 +53,8 @@ class System:
         options = self.options
         cost = self._cost(log_rows)
         slack = (cost - self._worth(part)) / self.scale
-        at_limit = np.zeros(len(self.unit), dtype=bool)
-        total = np.add.reduceat(part, self.first) * self.unit
+        at_limit = np.add.reduceat(part, self.first) * self.unit > self.polytope.limit * (1 - 1e-3)
         excess = np.zeros(len(self.unit))
-        for n in self.limited:
-            if total[n] > self.polytope.limit[n] * (1 - 1e-3):
-                at_limit[n] = True
         if at_limit.any():  # who is served in full pays less than its tasks are worth
             least = np.minimum.reduceat(np.where(part > 1e-6, slack, np.inf), self.first)
             excess = np.where(at_limit & (least < 0), -least, 0.0)
@@ -114,8 +110,6 @@ class System:
         self.limits: Index = self.limited[np.isin(self.limited, np.unique(self.who))]
         self.limit_of = np.full(len(self.unit), -1)
         self.limit_of[self.limits] = np.arange(len(self.limits))
-        order = np.argsort(self.who, kind="stable")
-        assert (order == np.arange(len(order))).all()
         counts = np.bincount(self.who, minlength=len(self.unit))
         ends = np.cumsum(counts)
         self._starts: Index = (ends - counts)[counts > 0]

@@ -303,7 +303,8 @@ def liar(status: str, factor: float) -> Lie:
 @pytest.mark.parametrize("factor", [0.9, 0.99])
 def test_trap_5_optimal_and_wrong(name: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convex, "solve", liar("optimal", factor))
-    with pytest.raises((CertificateError, SolverError), match="misses tol"):
+    # A lie by a tenth is a bug; one by a hundredth may be a solver short of accuracy.
+    with pytest.raises(CertificateError if factor < 0.99 else (CertificateError, SolverError), match="misses tol"):
         get(name).solve(EXAMPLE, engine="declarative")
     flagged = get(name).solve(EXAMPLE, throw=False, engine="declarative")
     assert flagged.flagged
