@@ -92,6 +92,12 @@ def backward_error(
     return best
 
 
+def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, tau: float) -> float:
+    """The error at one level tau, in the scale that fits best: a bound like any other, for engines on their way."""
+    problem = _Conditions(polytope, criterion, tasks)
+    return np.inf if problem.impossible else problem.at(log_rows, tau, True).error
+
+
 class _Conditions:
     """What does not depend on prices."""
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates.backward import backward_error
+from ..certificates.backward import error_at
 from ..cluster import Cluster
 from ..criteria import Criterion
 from ..fairness_efficiency import FairnessEfficiency
@@ -124,7 +124,7 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
         tasks = polytope.allocation(polytope.limit[polytope.pair_user] / polytope.gamma)
         yield Solution(tasks, None, "native", log=nothing)
         return
-    welfare, judge = conditions(polytope, criterion), _judge(polytope, criterion)
+    welfare, judge = conditions(polytope, criterion), _judge(polytope, criterion, tol)
     build = time.perf_counter() - begun
     steps = 0
     for free, start in _attempts(welfare, warm):
@@ -152,12 +152,12 @@ def _attempts(welfare: Welfare, warm: object) -> Iterator[tuple[bool, Start | No
         yield free, None
 
 
-def _judge(polytope: Polytope, criterion: Criterion) -> Judge:
-    """The certificate's error of fractions at the prices of a point."""
+def _judge(polytope: Polytope, criterion: Criterion, tol: float) -> Judge:
+    """The certificate's error of fractions at the prices of a point, at the level `tol`."""
 
     def judge(fractions: Array, at: Point) -> float:
         rows = np.log(at.price[polytope.row_server, polytope.row_resource])
-        return backward_error(polytope, criterion, polytope.allocation(fractions), rows).error
+        return error_at(polytope, criterion, polytope.allocation(fractions), rows, tol)
 
     return judge
 

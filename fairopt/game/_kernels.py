@@ -141,6 +141,30 @@ def misplaced(start, tasks, total, true, power, above, room):  # type: ignore[no
 
 
 @_compile
+def backward(start, server, per_task, tasks, total, true, scale, above, room, tau, dropped):  # type: ignore[no-untyped-def]
+    """Largest relative error in tasks over users, as in `certificates.backward` at the level tau.
+
+    `scale` turns the logarithm of a slack into an error, `above` and `room` are as in `misplaced`; what dear pairs lose
+    is added to `dropped` (servers, resources), in parts of capacities.
+    """
+    worst = 0.0
+    for n in range(len(start) - 1):
+        lost = 0.0
+        for k in range(start[n], start[n + 1]):
+            level = np.log1p(max(true[k], -1 + 1e-20)) * scale - above[n]
+            if level < 0:
+                worst = max(worst, min(-level, room[n]))
+            elif level > tau:
+                lost += tasks[k]
+                for r in range(per_task.shape[1]):
+                    dropped[server[k], r] += per_task[k, r] * tasks[k]
+            elif tasks[k] > 0:
+                worst = max(worst, level)
+        worst = max(worst, lost / total[n])
+    return worst
+
+
+@_compile
 def largest_parts(start, server, share, result):  # type: ignore[no-untyped-def]
     """The largest price share of each resource over the pairs of its server, (servers, resources)."""
     for k in range(start[-1]):

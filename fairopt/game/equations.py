@@ -170,6 +170,21 @@ class Equations:
         misplaced = _kernels.misplaced(self.start, point.tasks, total, slack, self.power, above, room)
         return float(max(idle, wrong, (used - 1).max(initial=0.0), misplaced))
 
+    def backward(self, point: Point, slack: Array, parts: Array, total: Array, tau: float) -> float:
+        """What the judge will find, a backward error at the level tau, but for the choice of a scale."""
+        from . import _kernels
+
+        idle = (1 - self.used(point.tasks))[self.row]
+        sums = np.add.reduceat(point.tasks, self.start[:-1])
+        above, room = point.log_level - np.log(total), np.maximum(self.limit / total - 1, 0.0)
+        dropped = np.zeros(self.row.shape)
+        scale = min(self.alpha, 1.0) / self.power
+        of_users = _kernels.backward(
+            self.start, self.server, self.per_task, point.tasks, total, slack, scale, above, room, tau, dropped
+        )
+        of_rows = np.where(idle > tau, parts[self.row], np.maximum(np.abs(idle), dropped[self.row])).max(initial=0.0)
+        return float(max(of_users, of_rows, np.abs(sums / total - 1).max()))
+
     def parts(self, point: Point, share: Array, slack: Array, used: Array) -> Array:
         """The average part that a resource has in what its users would pay, (servers, resources)."""
         from . import _kernels

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,9 @@ from .sweeps import Sweeps
 
 Array = NDArray[np.float64]
 
-#: Interior points aim at this part of the tolerance, and at no less than this: their measure is a product, of which the
-#: judge sees the larger factor, and steps are cheaper here than those that find the last digits. The path aims at that.
-_AIM, _LEAST_AIM, _PATH_AIM = 1e-3, 1e-11, 3e-4
+#: Interior points aim at the first part of the tolerance in their products, and at no less than the second, or at the
+#: third in the backward error: the judge sees the larger factor of a product. The path aims at the last, in products.
+_AIM, _LEAST_AIM, _LEVEL, _PATH_AIM = 1e-3, 1e-11, 0.9, 3e-4
 #: Below this error last digits may be found (`augmented`), with more pairs than that below this, as each step costs
 #: more than those here.
 _NEAR, _MANY, _NEAR_MANY = 1e-2, 2000, 1e-7
@@ -50,6 +50,20 @@ _WHOLE = 1000, 5
 _FIRST_START, _SHORT = 0.1, 60
 #: Systems on the way there before another path is tried.
 _FEW = 120
+
+
+@dataclass(frozen=True)
+class Aims:
+    """Where runs end: products of the interior point, or its backward error, and products of the path."""
+
+    inside: float
+    backward: float
+    path: float
+
+    @classmethod
+    def of(cls, tol: float) -> Aims:
+        """What certifies at a tolerance."""
+        return cls(max(_AIM * tol, _LEAST_AIM), _LEVEL * tol, max(_PATH_AIM * tol, _LEAST_AIM))
 
 
 def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
@@ -110,14 +124,14 @@ def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Sol
 def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:
     """Points of one game, each better than those before, from where last digits may be found."""
     near = _NEAR if len(method.gamma) <= _MANY else min(_NEAR_MANY, tol)
-    aims, best = (max(_AIM * tol, _LEAST_AIM), max(_PATH_AIM * tol, _LEAST_AIM)), None
-    for answer in _candidates(method, *aims, start):
+    aims, best = Aims.of(tol), None
+    for answer in _candidates(method, aims, start):
         if best is None or answer.error < best.error:
             best = answer
-            if best.error <= (aims[1] if best.by == BY else near):
+            if best.error <= (aims.path if best.by == BY else near):
                 yield method, best
     assert best is not None
-    for answer in _responses(method, best, aims[1]):
+    for answer in _responses(method, best, aims.path):
         if answer.error < best.error:
             best = answer
             if best.error <= near:
@@ -125,64 +139,64 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
     yield method, best
 
 
-def _candidates(method: Equations, aim: float, path_aim: float, start: Point | None) -> Iterator[Found]:
+def _candidates(method: Equations, aims: Aims, start: Point | None) -> Iterator[Found]:
     """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
     if start is not None:
-        yield from _following(method, aim, start)
+        yield from _following(method, aims, start)
     lacking = not psdsf.applies(method)
     early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
     patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
     if early:
-        yield from _and_path(method, replace(ATTEMPTS[0], patience=patience), aim, path_aim)
+        yield from _and_path(method, replace(ATTEMPTS[0], patience=patience), aims)
     for attempt in ATTEMPTS if lacking or not early else ATTEMPTS[1:]:
-        yield from _attempt(method, attempt, aim)
+        yield from _attempt(method, attempt, aims)
     starts = alone.follow(method)
-    yield from _from_alone(method, aim, starts, _FEW)
+    yield from _from_alone(method, aims, starts, _FEW)
     if not early:
-        yield from follow(method, path_aim, *PATHS[0])
-    yield from _from_alone(method, aim, starts, np.inf)
+        yield from follow(method, aims.path, *PATHS[0])
+    yield from _from_alone(method, aims, starts, np.inf)
     for mu, near in () if early else PATHS[1:]:
-        yield from follow(method, path_aim, mu, near)
+        yield from follow(method, aims.path, mu, near)
 
 
-def _following(method: Equations, aim: float, start: Point) -> Iterator[Found]:
+def _following(method: Equations, aims: Aims, start: Point) -> Iterator[Found]:
     """The interior point from a point for another alpha."""
     near, steps = followed(method, start)
     if near is not None:
-        for answer in _attempt(method, FOLLOW, aim, near, _SHORT):
+        for answer in _attempt(method, FOLLOW, aims, near, _SHORT):
             yield replace(answer, steps=steps + answer.steps, warm=near)
 
 
-def _and_path(method: Equations, attempt: Attempt, aim: float, path_aim: float) -> Iterator[Found]:
+def _and_path(method: Equations, attempt: Attempt, aims: Aims) -> Iterator[Found]:
     """The interior point, and the path from a point of it, or from its own beginnings."""
     answer: Found | None = None
-    for answer in _attempt(method, attempt, aim):
+    for answer in _attempt(method, attempt, aims):
         yield answer
     if answer is not None and answer.midway is not None:
-        yield from follow(method, path_aim, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
+        yield from follow(method, aims.path, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
     for mu, near in PATHS:
-        yield from follow(method, path_aim, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
+        yield from follow(method, aims.path, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
 
 
-def _from_alone(method: Equations, aim: float, starts: Iterator[alone.Place], most: float) -> Iterator[Found]:
+def _from_alone(method: Equations, aims: Aims, starts: Iterator[alone.Place], most: float) -> Iterator[Found]:
     """The interior point from places where servers come to know each other, until `most` systems are solved."""
     wanted = _FIRST_START
     for place in starts:
         if place.tau <= wanted:
             wanted = place.tau / 4
-            for answer in _attempt(method, FOLLOW, aim, place.point, _SHORT):
+            for answer in _attempt(method, FOLLOW, aims, place.point, _SHORT):
                 yield replace(answer, steps=place.steps + answer.steps)
         if place.steps > most:
             return
 
 
 def _attempt(
-    method: Equations, attempt: Attempt, aim: float, start: Point | None = None, most: int = 150
+    method: Equations, attempt: Attempt, aims: Aims, start: Point | None = None, most: int = 150
 ) -> Iterator[Found]:
     """The best point of one run."""
     best: Found | None = None
-    for answer in run(method, attempt, aim, start, most):
-        if best is None or answer.error <= best.error:
+    for answer in run(method, attempt, aims.inside, start, most, aims.backward):
+        if best is None or answer.rank <= best.rank:
             best = answer
     assert best is not None
     point = best.point if best.inside is None else method.whole(best.point, best.inside)

@@ -30,6 +30,8 @@ from .sifting import Sifter
 _LEAST_MU = 1e-15
 #: In the first phase mu falls after longer steps only; after so many that are not, the second phase begins.
 _SHORT, _STUCK = 0.3, 5
+#: A run ends whose backward error, looked at once products are small, was not halved in so many steps.
+_PATIENCE = 4
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,12 @@ class Found:
     notes: tuple[str, ...] = ()
     by: str = "interior point"  # what found it
     inside: NDArray[np.intp] | None = None  # pairs that the point has, if not all
+    backward: float = np.inf  # its backward error, where that was looked at
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Smaller is better."""
+        return self.backward, self.error
 
 
 @dataclass(frozen=True)
@@ -65,15 +73,23 @@ ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))
 
 
 def run(
-    equations: Equations, attempt: Attempt, tol: float, point: Point | None = None, max_steps: int = 150
+    equations: Equations,
+    attempt: Attempt,
+    tol: float,
+    point: Point | None = None,
+    max_steps: int = 150,
+    level: float = 0.0,
 ) -> Iterator[Found]:
-    """Newton steps; yields before each. Ends when the error is below `tol` or nothing moves any more."""
+    """Newton steps; yields before each.
+
+    Ends when the error is below `tol` or the backward error below `level`, or when nothing moves any more.
+    """
     alpha, k = equations.alpha, equations.power
     point = equations.begin(attempt.mu) if point is None else point.measured(k)
     still, short, stuck, second, single = 0, 0, 0, False, True
     warm: Point | None = None
     midway: Point | None = None
-    sifter, gap = Sifter.of(equations), np.inf
+    sifter, gap, least, since = Sifter.of(equations), np.inf, np.inf, 0
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
@@ -82,14 +98,21 @@ def run(
             point = equations.lifted(point, a)
         equations, point = sifter.sifted(equations, point, a, gap)
         here = Linearised(equations, point, a, a if second else k, single)
-        error = here.error if a == alpha else np.inf
-        if error <= tol and len(sifter.outside):  # whoever stands aside may need what idles
-            error = Linearised(sifter.every, sifter.every.whole(point, sifter.inside), a, a, single).error
+        error, backward = here.error if a == alpha else np.inf, np.inf
+        if error <= level:
+            backward = here.backward(level)
+        if (error <= tol or backward <= level) and len(sifter.outside):
+            # Whoever stands aside may need what idles.
+            every = Linearised(sifter.every, sifter.every.whole(point, sifter.inside), a, a, single)
+            error, backward = every.error, every.backward(level)
         settled = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
         warm = sifter.whole(point, a, mu) if warm is None and settled else warm
         midway = sifter.whole(point, a, mu) if midway is None and mu <= _MIDWAY else midway
-        yield Found(point, error, step_number, warm, midway, inside=sifter.inside)
-        if error <= tol or still > 8 or short > attempt.patience or not np.isfinite(here.average):
+        yield Found(point, error, step_number, warm, midway, inside=sifter.inside, backward=backward)
+        since = 0 if backward < 0.5 * least or np.isinf(backward) else since + 1
+        least = min(least, backward)
+        reached = error <= tol or backward <= level
+        if reached or since >= _PATIENCE or still > 8 or short > attempt.patience or not np.isfinite(here.average):
             return
         aim = here.newton(0.0)
         t = here.longest(aim)

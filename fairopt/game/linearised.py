@@ -46,8 +46,16 @@ class Linearised:
     @property
     def error(self) -> float:
         """How far the point is from an equilibrium."""
-        largest = self.equations.largest_parts(self.equations.wanted(self.point, self.share, self.true))
-        return self.equations.error(self.point, self.true, largest, self.total)
+        return self.equations.error(self.point, self.true, self.largest, self.total)
+
+    def backward(self, tau: float) -> float:
+        """The backward error of the point, which knows the larger factor of a product."""
+        return self.equations.backward(self.point, self.true, self.largest, self.total, tau)
+
+    @cached_property
+    def largest(self) -> Array:
+        """The largest part of each resource in what somebody pays for a task, (servers, resources)."""
+        return self.equations.largest_parts(self.equations.wanted(self.point, self.share, self.true))
 
     def residual(self, sums: Array | float = 0.0, use: Array | float = 0.0) -> float:
         """What is wrong with the equations that do not involve mu, but for what went with pairs that left."""
