@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import lapack
-from scipy.sparse.linalg import splu
 
 from .augmented_point import Residuals, State
+from .augmented_solve import Solve, factors
 from .augmented_system import System
 
 Array = NDArray[np.float64]
-Solve = Callable[[Array], Array]
 #: Changes of a point, and what products should change by: of pairs, rows and limits.
 Step = tuple[Array, Array, Array, Array, Array, Array]  # of parts, slacks, log prices, idle, room and excess
 Products = tuple[Array, Array, Array]
@@ -23,7 +18,7 @@ Products = tuple[Array, Array, Array]
 def stepped(system: System, at: State, here: Residuals) -> State | None:
     """The point after one step; `None` if the matrix or the step is not finite."""
     options, total = system.options, here.total[system.who]
-    solve = _factors(system, at, here)
+    solve = factors(system, at, here)
     if solve is None:
         return None
     products = at.part / total * at.slack, at.weight * at.idle, at.room * at.excess
@@ -46,7 +41,7 @@ def stepped(system: System, at: State, here: Residuals) -> State | None:
     if step is None:
         return None
     t = _longest(system, at, here, step)
-    t = min(1.0, t * (max(options.part, 1 - target) if t > options.nearly else options.short_part))
+    t = min(1.0, t * (min(max(options.part, 1 - target), options.whole) if t > options.nearly else options.short_part))
     grown = 1 + t * step[2]
     return State(
         part=at.part + t * step[0],
@@ -57,73 +52,6 @@ def stepped(system: System, at: State, here: Residuals) -> State | None:
         room=at.room + t * step[4],
         excess=at.excess + t * step[5],
     )
-
-
-def _factors(system: System, at: State, here: Residuals) -> Solve | None:
-    """Solves with the matrix over (parts over totals, log prices, excess).
-
-        alpha/A sum_(pairs of n) + slack/part    share/A      1 at limits
-        use                                      -idle        0
-        1 at limits                              0            -room/excess
-
-    Rows are scaled to a largest entry near 1. A multiple of the identity makes it regular; refinement takes it out
-    again where that can be done.
-    """
-    p, r, k = len(system.pairs), len(system.rows), len(system.limits)
-    size, total = system.size, here.total
-    diagonal = at.slack / at.part * total[system.who]
-    softness = at.room / at.excess
-    scale = 1 / np.maximum(1.0, np.concatenate([diagonal, at.idle, softness]))
-    own = system.limit_of[system.who]
-    has = np.flatnonzero(own >= 0)
-    whole = (total * system.unit)[system.limits] / system.polytope.limit[system.limits]
-    pair, row, limit = np.arange(p), p + np.arange(r), p + r + np.arange(k)
-    blocks = (
-        (system.left, system.right, np.full(len(system.left), system.alpha / system.scale)),
-        (pair, pair, diagonal),
-        (system.at_pair, p + system.to, here.share[system.at_pair, system.resource] / system.scale),
-        (p + system.to, system.at_pair, system.entries * total[system.who[system.at_pair]]),
-        (row, row, -at.idle),
-        (has, p + r + own[has], np.ones(len(has))),
-        (p + r + own[has], has, whole[own[has]]),
-        (limit, limit, -softness),
-    )
-    rows, columns, values = (np.concatenate([block[part] for block in blocks]) for part in range(3))
-    values = values * scale[rows]
-    regular = system.options.regular * np.concatenate([np.ones(p), -np.ones(r + k)])
-    once = _dense if size <= system.options.dense else _sparse
-    matrix, solve_once = once(rows, columns, values, regular)
-    if solve_once is None:
-        return None
-
-    def solve(rhs: Array) -> Array:
-        rhs = rhs * scale
-        found = solve_once(rhs)
-        for _ in range(2):
-            found = found + solve_once(rhs - matrix @ found)
-        return np.asarray(found)
-
-    return solve
-
-
-def _dense(
-    rows: NDArray[np.intp], columns: NDArray[np.intp], values: Array, regular: Array
-) -> tuple[Array, Solve | None]:
-    size = len(regular)
-    matrix = np.zeros((size, size))
-    np.add.at(matrix, (rows, columns), values)
-    factors, pivots, info = lapack.dgetrf(matrix + np.diag(regular))
-    return matrix, None if info else lambda rhs: np.asarray(lapack.dgetrs(factors, pivots, rhs)[0])
-
-
-def _sparse(
-    rows: NDArray[np.intp], columns: NDArray[np.intp], values: Array, regular: Array
-) -> tuple[sp.csc_matrix, Solve | None]:
-    matrix = sp.csc_matrix((values, (rows, columns)), shape=(len(regular), len(regular)))
-    try:
-        return matrix, splu((matrix + sp.diags(regular)).tocsc()).solve
-    except RuntimeError:  # singular
-        return matrix, None
 
 
 def _direction(system: System, at: State, here: Residuals, solve: Solve, wanted: Products) -> Step | None:
@@ -141,14 +69,18 @@ def _direction(system: System, at: State, here: Residuals, solve: Solve, wanted:
 
 
 def _longest(system: System, at: State, here: Residuals, step: Step) -> float:
-    """The longest step, at most 1, that leaves nothing negative and changes no price or total by too much."""
+    """The longest step, at most 1, that leaves nothing negative and changes no cost or total by too much.
+
+    A price that is no part of anybody's cost may rise a thousandfold.
+    """
     t, ones = 1.0, np.ones(len(at.log_row))
     values = at.part, at.slack, ones, at.idle, at.room, at.excess
     for value, change in zip(values, step, strict=True):
         fall = float((-change / value).max(initial=0.0))
         t = min(t, 1 / fall) if fall > 0 else t
     totals = np.bincount(system.who, step[0], len(here.total))[here.total > 0] / here.total[here.total > 0]
-    grown = max(float(np.abs(step[2]).max(initial=0.0)), float(np.abs(totals).max(initial=0.0)), 1e-300)
+    dearer = np.abs(step[2]) * np.minimum(at.weight, 1.0)
+    grown = max(float(dearer.max(initial=0.0)), float(np.abs(totals).max(initial=0.0)), 1e-300)
     return min(t, system.options.longest / grown)
 
 

@@ -41,12 +41,18 @@ class Options:
     returns: int = 5
     #: Pairs and rows come back where the run without them ended below this error.
     settled: float = 1e-6
-    #: Multiple of the identity that makes up for splits and prices that are not unique.
+    #: Multiple of the identity that makes up for splits and prices that are not unique, and where pairs are eliminated.
     regular: float = 1e-9
+    regular_of_many: float = 1e-8
     #: Up to so many unknowns the matrix is dense.
     dense: int = 150
-    #: How much of the way to the boundary, and the most that a log price changes, in a step.
+    #: Refinements of a solution: at most so many, until so small a part is left, while each leaves less than this part.
+    refinements: int = 8
+    exact: float = 1e-13
+    closer: float = 0.5
+    #: How much of the way to the boundary, at least and at most, and the most that a cost changes, in a step.
     part: float = 0.99
+    whole: float = 1 - 1e-10
     nearly: float = 0.9
     short_part: float = 0.8
     longest: float = 3.0

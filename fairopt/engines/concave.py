@@ -178,4 +178,5 @@ def _solution(welfare: Welfare, best: Found, tol: float, steps: int, build: floa
     with np.errstate(divide="ignore", invalid="ignore"):
         prices = polytope.log_unit_prices(np.log(best.point.price[welfare.row]))
     tasks = polytope.allocation(polytope.inside(best.fractions))
-    return Solution(tasks, None, "native", (record,), build, steps, status, (), best.warm, prices)
+    rough = best.error > tol
+    return Solution(tasks, None, "native", (record,), build, steps, status, (), best.warm, prices, rough)

@@ -50,6 +50,7 @@ class Solution:
     notes: tuple[str, ...] = ()  # what the reader should know of how it was found
     warm: object = None  # where to start for a similar problem; only the engine that made it knows what it is
     log: Array | None = None  # prices as logarithms
+    rough: bool = False  # its engine knows that last digits are missing
 
     @property
     def log_prices(self) -> Array | None:

@@ -84,6 +84,7 @@ def factor(
     diagonal: Array,
     least: Array | float = 0.0,
     single: bool = False,
+    rows: Index | None = None,
 ) -> Factors:
     """Form and factorise S.
 
@@ -96,6 +97,7 @@ def factor(
     diagonal : (servers, resources), added to the diagonal; positive on rows that no pair uses
     least : for all or (users,), off the diagonal pairs of a lower weight may be left out
     single : try single precision
+    rows : of `server * resources + resource`, those that pairs use, where the others are left out (in double precision)
     """
     from . import _eliminate
 
@@ -115,6 +117,8 @@ def factor(
     if len(many) < users:
         _eliminate.couple(start, server, weight, left, right, extra, _but(least, many), False, matrix)
     _eliminate.finished(matrix, own, diagonal, _DAMPING, scale)
+    if rows is not None:
+        matrix, scale = matrix[np.ix_(rows, rows)], scale[rows]
 
     def applied(step: Array) -> Array:
         rows = step.reshape(servers, resources)

@@ -30,12 +30,12 @@ from .sweeps import Sweeps
 
 Array = NDArray[np.float64]
 
-#: Interior points aim at the first part of the tolerance in their products, and at no less than the second, or at the
-#: third in the backward error: the judge sees the larger factor of a product. The path aims at the last, in products.
-_AIM, _LEAST_AIM, _LEVEL, _PATH_AIM = 1e-3, 1e-11, 0.9, 3e-4
-#: Below this error last digits may be found (`augmented`), with more pairs than that below this, as each step costs
-#: more than those here.
-_NEAR, _MANY, _NEAR_MANY = 1e-2, 2000, 1e-7
+#: What is aimed at, in parts of the tolerance: last digits may be found (`augmented`) where products come to the first;
+#: if that fails the interior point goes on to the second, or to the third in its backward error, as the judge sees the
+#: larger factor of a product; the path goes on to the fourth. No product need be less than the last.
+_FIRST, _AIM, _LEVEL, _PATH_AIM, _LEAST_AIM = 0.1, 1e-3, 0.9, 3e-4, 1e-11
+#: Below this error last digits may be found where a run ends.
+_NEAR = 1e-2
 #: Best responses in a row, between two looks.
 _SWEEPS, _TURNS = 40, 8
 #: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one
@@ -56,6 +56,7 @@ _FEW = 120
 class Aims:
     """Where runs end: products of the interior point, or its backward error, and products of the path."""
 
+    first: float  # from here last digits may be found
     inside: float
     backward: float
     path: float
@@ -63,7 +64,8 @@ class Aims:
     @classmethod
     def of(cls, tol: float) -> Aims:
         """What certifies at a tolerance."""
-        return cls(max(_AIM * tol, _LEAST_AIM), _LEVEL * tol, max(_PATH_AIM * tol, _LEAST_AIM))
+        first, inside, path = (max(part * tol, _LEAST_AIM) for part in (_FIRST, _AIM, _PATH_AIM))
+        return cls(first, inside, _LEVEL * tol, path)
 
 
 def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
@@ -123,18 +125,17 @@ def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Sol
 @quiet
 def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:
     """Points of one game, each better than those before, from where last digits may be found."""
-    near = _NEAR if len(method.gamma) <= _MANY else min(_NEAR_MANY, tol)
     aims, best = Aims.of(tol), None
     for answer in _candidates(method, aims, start):
         if best is None or answer.error < best.error:
             best = answer
-            if best.error <= (aims.path if best.by == BY else near):
+            if best.error <= (aims.path if best.by == BY else _NEAR):
                 yield method, best
     assert best is not None
     for answer in _responses(method, best, aims.path):
         if answer.error < best.error:
             best = answer
-            if best.error <= near:
+            if best.error <= _NEAR:
                 yield method, best
     yield method, best
 
@@ -193,15 +194,23 @@ def _from_alone(method: Equations, aims: Aims, starts: Iterator[alone.Place], mo
 def _attempt(
     method: Equations, attempt: Attempt, aims: Aims, start: Point | None = None, most: int = 150
 ) -> Iterator[Found]:
-    """The best point of one run."""
+    """The first point of a run from which last digits may be found, then the best one."""
     best: Found | None = None
+    offered = False
     for answer in run(method, attempt, aims.inside, start, most, aims.backward):
         if best is None or answer.rank <= best.rank:
             best = answer
+        if not offered and answer.error <= aims.first:
+            offered = True
+            yield _whole(method, answer, answer)
     assert best is not None
+    yield _whole(method, best, answer)
+
+
+def _whole(method: Equations, best: Found, last: Found) -> Found:
+    """A point of a run with all pairs, and what the run knew at its end."""
     point = best.point if best.inside is None else method.whole(best.point, best.inside)
-    best = replace(best, point=point, steps=answer.steps, warm=answer.warm, midway=answer.midway, inside=None)
-    yield best
+    return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
 
 
 @quiet
@@ -256,7 +265,10 @@ def solution(
     if np.isnan(answer.error):
         status = "not measured"  # PS-DSF: the judge alone says
     run = convex.Run(answer.by, status, 0.0, seconds, answer.error)
-    return Solution(tasks, None, "equilibrium", (run,), build, answer.steps, status, answer.notes, log=prices)
+    rough = np.isfinite(alpha) and not answer.backward <= tol
+    return Solution(
+        tasks, None, "equilibrium", (run,), build, answer.steps, status, answer.notes, log=prices, rough=rough
+    )
 
 
 def log_unit_prices(method: Equations, log_price: Array) -> Array:
