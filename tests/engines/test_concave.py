@@ -270,7 +270,7 @@ def test_a_point_without_tasks_for_somebody_has_no_error() -> None:
     shared = plain(12)
     criterion = fo.AlphaFair(2.0).criterion(shared)
     q = welfare.Welfare(Polytope(shared, criterion.limits(shared)), criterion)
-    at, judged = q.begin(), concave._judge(q.polytope, criterion, 1.0)  # a level at which rows that idle keep their prices
+    at, judged = q.begin(), concave._judge(q.polytope, criterion, 1.0)  # rows that idle keep their prices
     fractions = q.polytope.inside(q.fractions(at))
     assert 0 < judged(fractions, at) < np.inf
     assert judged(np.where(q.polytope.pair_user == 0, 0.0, fractions), at) == np.inf
