@@ -45,6 +45,8 @@ MECHANISMS: dict[str, fo.mechanisms.Mechanism] = {
 TOLERANCES = (1e-6, 1e-9)
 KEYS = ["mechanism", "family", "seed", "tol"]
 FIELDS = [*KEYS, "status", "error", "user", "e", "condition", "seconds", "seconds_reference"]
+#: Seconds of a search for a reference.
+PATIENCE = 5.0
 #: No certificate is below rounding.
 FLOOR = 1e-15
 
@@ -58,7 +60,7 @@ def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None) -> 
         return None if exact is None else exact.tasks.sum(axis=1).astype(float)
     kind = "game" if criterion.scope == "game" else "global"
     near = None if found is None else found.tasks
-    proved = reference(cluster, criterion.alpha, kind, near=near)
+    proved = reference(cluster, criterion.alpha, kind, near=near, seconds=PATIENCE)
     return None if proved is None else proved.user_tasks
 
 

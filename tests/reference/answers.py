@@ -5,6 +5,8 @@ Who uses it need not trust the search: `refuted` checks what it returns against 
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,8 +20,9 @@ from scipy.optimize import nnls
 
 from fairopt.cluster import Cluster
 
-from .conditions import Conditions, Decimals, conditions, decimals, many_digits, refuted
-from .interior import MANNERS, Manner, State, System, descend, log
+from .active import Root, polished
+from .conditions import Conditions, Decimals, conditions, decimals, log, many_digits, refuted, rough_log
+from .interior import MANNERS, Manner, State, System, descend
 
 Array = NDArray[np.float64]
 Kind = Literal["global", "game"]
@@ -56,13 +59,16 @@ def reference(
     share: Decimals | None = None,
     near: Array | None = None,
     log_prices: Array | None = None,
+    seconds: float = math.inf,
 ) -> Reference | None:
     """The exact answer for 0 < alpha < infinity, `None` where none was found or proved.
 
     `global`: tasks are those of the program with shares per task u_n (default: dominant shares), which are unique by
     user. `game`: an equilibrium, reached from `near` (users, servers) as closely as it gets; others may exist.
-    `log_prices` (servers, resources), of whole capacities: a hint.
+    `log_prices` (servers, resources), of whole capacities: a hint. It gives up after about so many
+    `seconds`.
     """
+    end = time.perf_counter() + seconds
     with many_digits():
         u = dominant_shares(cluster) if share is None else np.array([Decimal(s) for s in share], dtype=object)
         of = conditions(cluster, alpha, None if kind == "game" else u)
@@ -71,12 +77,14 @@ def reference(
             return Reference(nothing, nothing.sum(axis=1), np.full(cluster.capacity.shape, -np.inf), 0.0)
         best, least, tried = None, np.inf, 0
         for unit, start, manner in _starts(of, near, log_prices):
+            system = System(of, unit, exact=False)
             with np.errstate(all="ignore"):
-                rough = descend(System(of, unit, exact=False), start, "1e-9", "1e-9", manner, central=True)
+                rough = start if manner is None else descend(system, start, "1e-9", "1e-9", manner, True, end=end)
             if rough is None:
                 continue
-            tried += 1
-            found = _proved(of, unit, rough)
+            found = _answer(of, polished(system, rough))
+            if found is None and manner is not None:
+                found, tried = _inside(of, unit, rough, end), tried + 1
             if found is None:
                 if tried == ATTEMPTS:
                     break
@@ -92,25 +100,38 @@ def reference(
         return best
 
 
-def _proved(of: Conditions, unit: Decimals, rough: State) -> Reference | None:
+def _inside(of: Conditions, unit: Decimals, rough: State, end: float) -> Reference | None:
+    """By the interior point in decimals; the equations are tried on the way, when more is known of which hold."""
     system = System(of, unit, exact=True)
     for central in (False, True):
-        at = descend(system, rough.decimal(), "1e-38", "1e-18", MANNERS[0], central, most=100)
+        at: State | None = rough.decimal()
+        for until in ("1e-14", "1e-20", "1e-28", "1e-38"):
+            at = descend(system, at, until, "1e-18", MANNERS[0], central, 100, end)
+            if at is None:
+                break
+            found = _answer(of, polished(system, at))
+            if found is not None:
+                return found
         if at is not None:
-            break
-    else:
-        return None
-    tasks, prices = at.x * unit[of.user], system.log_prices(at)
-    last = system.direction(at, Decimal(0), central=False)
-    step = max(abs(system.total(last.x) / system.total(at.x))) if last is not None else Decimal("Infinity")
-    if step > Decimal("1e-16") or refuted(of, tasks, prices, WITHIN) is not None:
+            last = system.direction(at, Decimal(0), central=False)
+            step = max(abs(system.total(last.x) / system.total(at.x))) if last is not None else Decimal("Infinity")
+            return _answer(of, Root(at.x * unit[of.user], system.log_prices(at), step))
+    return None
+
+
+def _answer(of: Conditions, root: Root | None) -> Reference | None:
+    if root is None or root.step > WITHIN or refuted(of, root.tasks, root.log_prices, WITHIN) is not None:
         return None
     table = np.zeros(of.shape[:2])
-    table[of.user, of.server] = tasks.astype(float)
-    return Reference(table, of.tasks_of(tasks).astype(float), prices.astype(float), float(step))
+    table[of.user, of.server] = root.tasks.astype(float)
+    user_tasks, prices = of.tasks_of(root.tasks).astype(float), root.log_prices.astype(float)
+    return Reference(table, user_tasks, prices, float(root.step))
 
 
-def _starts(of: Conditions, near: Array | None, log_prices: Array | None) -> Iterator[tuple[Decimals, State, Manner]]:
+def _starts(
+    of: Conditions, near: Array | None, log_prices: Array | None
+) -> Iterator[tuple[Decimals, State, Manner | None]]:
+    """Units, a state and how to go on from there; `None`: the equations at once, as it is nearly an answer."""
     if near is not None:
         x = decimals(np.maximum(near[of.user, of.server], 0.0))
         unit = of.tasks_of(x)
@@ -118,8 +139,10 @@ def _starts(of: Conditions, near: Array | None, log_prices: Array | None) -> Ite
             unit = np.array([max(value, Decimal("1e-300")) for value in unit], dtype=object)
             system = System(of, unit, exact=False)
             prices = _supporting(of, x) if log_prices is None else log_prices
+            parts = (x / unit[of.user]).astype(float)
+            yield unit, _warm(system, parts, prices, 1e-16), None
             for mu in (1e-9, 1e-6, 1e-4, 1e-2):
-                yield unit, _warm(system, (x / unit[of.user]).astype(float), prices, mu), MANNERS[0]
+                yield unit, _warm(system, parts, prices, mu), MANNERS[0]
     unit, x = _filled(of)
     system = System(of, unit, exact=False)
     parts = (x / unit[of.user]).astype(float)
@@ -173,13 +196,13 @@ def _filled(of: Conditions) -> tuple[Decimals, Decimals]:
 def _supporting(of: Conditions, x: Decimals) -> Array:
     """Log prices that come close to the marginals of what is used, server by server: nonnegative least squares."""
     total, found = of.tasks_of(x), np.full(of.shape[1:], -np.inf)
-    log_marginal = of.worth - of.alpha * log(total)[of.user]
+    log_marginal = (of.worth - of.alpha * log(total)[of.user]).astype(float)
     for i in set(of.server.tolist()):
         own = np.flatnonzero(of.server == i)
         part = (x[own] / total[of.user[own]]).astype(float)
-        top = max(log_marginal[own] - log(of.use[own].max(axis=1)))
+        top = max(log_marginal[own] - rough_log(of.use[own].max(axis=1)))
         with np.errstate(all="ignore"):
-            rows = np.exp((log(of.use[own]) + top - log_marginal[own][:, None]).astype(float))
+            rows = np.exp(rough_log(of.use[own]) + (top - log_marginal[own])[:, None])
         weight = np.sqrt(np.maximum(part, 1e-12)) / np.maximum(rows.max(axis=1), 1.0)
         if np.isfinite(rows).all():
             price, _ = nnls(rows * weight[:, None], weight)
