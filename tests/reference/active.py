@@ -20,16 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .conditions import NOTHING, Conditions, Decimals, decimals, exp, log, rough_log
+from .conditions import NOTHING, Conditions, Decimals, Index, decimals, exp, log, rough_log
 from .interior import State, System
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Gone = tuple[Mask, Mask]
 
 #: Residuals of a root, after which one more step is measured and not taken; what ties to rounding may keep more.
 ENOUGH, AT_MOST = Decimal("1e-20"), Decimal("1e-17")
 #: Steps for one guess, and guesses.
-STEPS, GUESSES = 8, 8
+STEPS, GUESSES = 20, 40
 #: Singular values below such a part of the largest are none: what ties exactly is singular to rounding.
 RANK = 1e-12
 
@@ -65,6 +66,8 @@ def polished(system: System, at: State) -> Root | None:
         missing = ~pairs & (dear < -1e-11 * max(float(of.alpha), 1.0))
         if of.game:
             missing &= np.asarray(total < of.limit * (1 - AT_MOST), dtype=bool)[of.user]
+        if len(seen) > GUESSES / 4:  # one by one, lest they come and go
+            missing &= dear <= dear[missing].min(initial=0.0)
         over = ~rows & ((try_.x @ try_.taken - 1).astype(float) > 1e-13)
         if not missing.any() and not over.any():
             prices = np.full(of.shape[1:], NOTHING, dtype=object)
@@ -114,7 +117,7 @@ class _Equations:
         own, full = np.flatnonzero(pairs), np.flatnonzero(rows)
         user, taken, power = of.user[own], self.taken[np.ix_(own, full)], max(float(of.alpha), 1.0)
         capacity = full < self.count
-        for _ in range(STEPS):
+        for k in range(STEPS):
             total = of.tasks_of(self.x)
             price = self.price()[own]
             # A limit alone may hold somebody back: where nothing has a price, tasks cost nothing.
@@ -125,9 +128,7 @@ class _Equations:
             error = np.where(free, Decimal(0), _level(of, own, total, np.where(free, Decimal(1), price)))
             right = np.concatenate([error, 1 - self.x[own] @ taken])
             size = max(abs(right))
-            stays = size > last / 10 and last < Decimal("1e-6")
-            if stays and size > AT_MOST:
-                return None
+            stays = size > last / 10 and (last < Decimal("1e-6") or (k > 2 and size > last * Decimal("0.99")))
             last = size
             scale = np.sqrt(np.maximum((self.x[own] / x_n).astype(float), 1e-8))
             matrix = np.zeros((len(right), len(right)))
@@ -141,6 +142,9 @@ class _Equations:
             if not np.isfinite(matrix).all():
                 return None
             unit = size if size > 0 else Decimal(1)
+            if stays and size > AT_MOST:
+                gone = self._pivot(own, full, right)
+                return None if gone is None else self._without(pairs, rows, own, full, gone)
             found = np.linalg.lstsq(matrix, -(right / unit).astype(float), rcond=RANK)[0]
             dx = decimals(found[: len(own)] * scale) * x_n * unit
             dy = decimals(found[len(own) :] * power) * unit
@@ -148,18 +152,51 @@ class _Equations:
                 change = np.full(len(self.x), Decimal(0), dtype=object)
                 change[own] = dx
                 return max(abs(of.tasks_of(change)[of.user] / total[of.user]))
-            if max(abs(dx / x_n), default=0) > 2 or max(dy[capacity], default=0) > 5:
-                return None
-            self.x[own] += dx
-            y = self.y[full]
-            self.y[full] = np.where(capacity, y * np.where(dy < Decimal("0.5"), 1 + dy, exp(dy)), y + dy)
-            gone = np.asarray(self.y[full] < y / 10, dtype=bool) & (capacity | (self.y[full] < 0))
-            below = np.asarray(self.x[own] < 0, dtype=bool)
-            if below.any() or gone.any():
-                pairs, rows = pairs.copy(), rows.copy()
-                pairs[own[below]], rows[full[gone]] = False, False
-                return pairs, rows
+            gone = self._move(own, full, dx, dy)
+            if gone is not None:
+                return self._without(pairs, rows, own, full, gone)
         return None
+
+
+    def _pivot(self, own: Index, full: Index, wrong: Decimals) -> Gone | None:
+        """What leaves where equations contradict each other: tasks move to where they are cheap, prices off idle rows.
+
+        Errors that no step lessens are orthogonal to all that x and y can do, so that a move by them, over p_j or y_k,
+        changes no other equation much.
+        """
+        level, rest = wrong[: len(own)], wrong[len(own) :]
+        dx, dy = np.full(len(own), Decimal(0), dtype=object), np.full(len(full), Decimal(0), dtype=object)
+        if max(abs(level)) > max(abs(rest), default=0):
+            by = -level / np.maximum((self.use @ self.y[: self.count])[own], Decimal("1e-300"))
+            dx = by / max(abs(by)) * max(self.x[own]) * 1000
+        else:
+            y = np.where(full < self.count, self.y[full], Decimal(1))
+            by = -rest / y
+            dy = by / max(abs(by)) * 1000
+        return self._move(own, full, dx, dy)
+
+    def _move(self, own: Index, full: Index, dx: Decimals, dy: Decimals) -> Gone | None:
+        """As far as nothing falls below zero; what does then."""
+        x, y, capacity = self.x[own], self.y[full], full < self.count
+        level = np.where(capacity, Decimal(1), y)
+        ends = np.concatenate([_ends(x, dx), _ends(level, dy)])
+        part = min(min(ends, default=Decimal(1)), Decimal(1), 3 / max([Decimal(1), *dy[capacity]]))
+        self.x[own] = x + part * dx
+        self.y[full] = np.where(capacity, y * (1 + part * dy), y + part * dy)
+        gone = np.asarray(ends <= part, dtype=bool)
+        return (gone[: len(own)], gone[len(own) :]) if gone.any() else None
+
+    @staticmethod
+    def _without(pairs: Mask, rows: Mask, own: Index, full: Index, gone: Gone) -> tuple[Mask, Mask]:
+        pairs, rows = pairs.copy(), rows.copy()
+        pairs[own[gone[0]]], rows[full[gone[1]]] = False, False
+        return pairs, rows
+
+
+def _ends(value: Decimals, by: Decimals) -> Decimals:
+    """Steps after which values are zero."""
+    falls = np.asarray(by < 0, dtype=bool)
+    return np.where(falls, value / np.where(falls, -by, Decimal(1)), Decimal("Infinity"))
 
 
 def _level(of: Conditions, own: Any, total: Decimals, price: Decimals) -> Decimals:

@@ -76,6 +76,8 @@ def reference(
             nothing = np.zeros(cluster.shape[:2])
             return Reference(nothing, nothing.sum(axis=1), np.full(cluster.capacity.shape, -np.inf), 0.0)
         best, least, tried = None, np.inf, 0
+        # With limits equilibria of the game are no points: a server need not know what another leaves of a limit.
+        alone = not any(limit < Decimal("Infinity") for limit in of.limit)
         for unit, start, manner in _starts(of, near, log_prices):
             system = System(of, unit, exact=False)
             with np.errstate(all="ignore"):
@@ -95,7 +97,7 @@ def reference(
                 away = np.nanmax(abs(np.log(found.user_tasks) - np.log(near.sum(axis=1))))
             if away < least:
                 best, least = found, away
-            if least < 1e-3:
+            if least < (1e-3 if alone else 1e-8) or time.perf_counter() > end:
                 break
         return best
 
@@ -140,7 +142,7 @@ def _starts(
             system = System(of, unit, exact=False)
             prices = _supporting(of, x) if log_prices is None else log_prices
             parts = (x / unit[of.user]).astype(float)
-            yield unit, _warm(system, parts, prices, 1e-16), None
+            yield unit, _direct(system, parts, prices), None
             for mu in (1e-9, 1e-6, 1e-4, 1e-2):
                 yield unit, _warm(system, parts, prices, mu), MANNERS[0]
     unit, x = _filled(of)
@@ -151,21 +153,36 @@ def _starts(
         yield unit, start, manner
 
 
-def _warm(system: System, x: Array, log_prices: Array, mu: float) -> State:
-    """On the path at mu, as near to given tasks and prices as that allows."""
-    root = float(np.sqrt(mu))
-    v = np.full(system.taken.shape[1], root)
+def _given(system: System, x: Array, log_prices: Array) -> tuple[Array, Array, Array, Array]:
+    """v, w, (rows,), s, (pairs,), of tasks and prices, as they are; and which rows have prices."""
+    v = np.full(system.taken.shape[1], 1e-60)
     capacities = len(system.server)
     given = log_prices[system.server, system.resource] - system.base[system.server].astype(float)
-    v[:capacities] = np.exp(np.clip(np.where(np.isnan(given), -np.inf, given) / max(system.alpha, 1.0), -60, 3))
+    given = np.where(np.isnan(given), -np.inf, given)
+    v[:capacities] = np.exp(np.clip(given / max(system.alpha, 1.0), -60, 3))
     limits = system.priced[:, capacities:]
-    v[capacities:] = 1e-60
     with np.errstate(all="ignore"):
         slack = system.slack(x, np.maximum(v, 1e-60))[0]
         missing = np.maximum(-np.expm1(system.alpha * np.minimum(slack, 0)), 0) ** (1 / max(system.alpha, 1.0))
     for k in range(limits.shape[1]):
         v[capacities + k] = missing[limits[:, k]].max()
-    w = np.maximum(1 - x @ system.taken, 0.0)
+    slack = np.maximum(system.slack(x, np.maximum(v, 1e-60))[0], 0.0)
+    has = np.concatenate([np.isfinite(given), v[capacities:] > 1e-6])
+    return v, np.maximum(1 - x @ system.taken, 0.0), slack, has
+
+
+def _direct(system: System, x: Array, log_prices: Array) -> State:
+    """Tasks and prices as they are, s and w such that they say who has tasks and which rows have prices."""
+    v, w, slack, has = _given(system, x, log_prices)
+    whole = system.same @ x
+    used = (x > 1e-5 * whole) | ((x > 1e-9 * whole) & (slack < 1e-9))
+    return State(x, np.where(used, 0.0, np.inf), v, np.where(has & (w < 1e-5), 0.0, np.inf))
+
+
+def _warm(system: System, x: Array, log_prices: Array, mu: float) -> State:
+    """On the path at mu, as near to given tasks and prices as that allows."""
+    root = float(np.sqrt(mu))
+    v, w, _, _ = _given(system, x, log_prices)
     priced = v >= w
     v, w = np.where(priced, np.maximum(v, root), 0.0), np.where(priced, 0.0, np.maximum(w, root))
     v, w = np.where(priced, v, mu / np.where(priced, 1.0, w)), np.where(priced, mu / np.where(priced, v, 1.0), w)
@@ -203,6 +220,8 @@ def _supporting(of: Conditions, x: Decimals) -> Array:
         top = max(log_marginal[own] - rough_log(of.use[own].max(axis=1)))
         with np.errstate(all="ignore"):
             rows = np.exp(rough_log(of.use[own]) + (top - log_marginal[own])[:, None])
+        free = np.asarray(total < of.limit * Decimal("0.999999"), dtype=bool)[of.user[own]]
+        part = np.where(free | ~free.any(), part, 0.0)  # at its limit somebody may pay less
         weight = np.sqrt(np.maximum(part, 1e-12)) / np.maximum(rows.max(axis=1), 1.0)
         if np.isfinite(rows).all():
             price, _ = nnls(rows * weight[:, None], weight)
