@@ -212,7 +212,7 @@ def _filled(of: Conditions) -> tuple[Decimals, Decimals]:
 
 def _supporting(of: Conditions, x: Decimals) -> Array:
     """Log prices that come close to the marginals of what is used, server by server: nonnegative least squares."""
-    total, found = of.tasks_of(x), np.full(of.shape[1:], -np.inf)
+    total, used, found = of.tasks_of(x), of.used(x), np.full(of.shape[1:], -np.inf)
     log_marginal = (of.worth - of.alpha * log(total)[of.user]).astype(float)
     for i in set(of.server.tolist()):
         own = np.flatnonzero(of.server == i)
@@ -222,6 +222,8 @@ def _supporting(of: Conditions, x: Decimals) -> Array:
             rows = np.exp(rough_log(of.use[own]) + (top - log_marginal[own])[:, None])
         free = np.asarray(total < of.limit * Decimal("0.999999"), dtype=bool)[of.user[own]]
         part = np.where(free | ~free.any(), part, 0.0)  # at its limit somebody may pay less
+        full = np.asarray(used[i] > Decimal("0.99999"), dtype=bool)
+        rows = np.where(full | ~full.any(), rows, 0.0)
         weight = np.sqrt(np.maximum(part, 1e-12)) / np.maximum(rows.max(axis=1), 1.0)
         if np.isfinite(rows).all():
             price, _ = nnls(rows * weight[:, None], weight)
