@@ -134,7 +134,9 @@ class _Equations:
             matrix = np.zeros((len(right), len(right)))
             matrix[: len(own), : len(own)] = (user[:, None] == user[None, :]) * scale
             cost = (self.use[own] @ self.y[: self.count])[:, None]
-            part = self.use[np.ix_(own, full[capacity])] * self.y[full[capacity]] / np.where(cost == 0, Decimal(1), cost)
+            part = (
+                self.use[np.ix_(own, full[capacity])] * self.y[full[capacity]] / np.where(cost == 0, Decimal(1), cost)
+            )
             slope = np.concatenate([part.astype(float), self.owned[np.ix_(own, full[~capacity] - self.count)]], axis=1)
             matrix[: len(own), len(own) :] = slope * (power / float(of.alpha))
             matrix[: len(own)][free] = 0
@@ -156,7 +158,6 @@ class _Equations:
             if gone is not None:
                 return self._without(pairs, rows, own, full, gone)
         return None
-
 
     def _pivot(self, own: Index, full: Index, wrong: Decimals) -> Gone | None:
         """What leaves where equations contradict each other: tasks move to where they are cheap, prices off idle rows.

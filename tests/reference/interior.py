@@ -31,7 +31,6 @@ from .linear import solve
 Numbers = NDArray[Any]
 
 
-
 @dataclass(frozen=True)
 class State:
     """x and s (pairs,), v and w (rows,): all positive."""
@@ -182,7 +181,14 @@ MANNERS = (
 
 
 def descend(
-    of: System, at: State, until: str, enough: str, manner: Manner, central: bool, most: int = 200, end: float = math.inf
+    of: System,
+    at: State,
+    until: str,
+    enough: str,
+    manner: Manner,
+    central: bool,
+    most: int = 200,
+    end: float = math.inf,
 ) -> State | None:
     """Newton steps until products are at most `until` and residuals at most `enough`; `None` if they do not get there.
 
