@@ -211,25 +211,44 @@ def _filled(of: Conditions) -> tuple[Decimals, Decimals]:
 
 
 def _supporting(of: Conditions, x: Decimals) -> Array:
-    """Log prices that come close to the marginals of what is used, server by server: nonnegative least squares."""
-    total, used, found = of.tasks_of(x), of.used(x), np.full(of.shape[1:], -np.inf)
+    """Log prices that come close to what tasks cost where they are: of full rows, server by server.
+
+    They cost their marginals, and those of a user at its limit no more: in a global program what they cost elsewhere.
+    """
+    total, found = of.tasks_of(x), np.full(of.shape[1:], -np.inf)
+    full = np.asarray(of.used(x) > Decimal("0.99999"), dtype=bool)
     log_marginal = (of.worth - of.alpha * log(total)[of.user]).astype(float)
-    for i in set(of.server.tolist()):
-        own = np.flatnonzero(of.server == i)
-        part = (x[own] / total[of.user[own]]).astype(float)
-        top = max(log_marginal[own] - rough_log(of.use[own].max(axis=1)))
-        with np.errstate(all="ignore"):
-            rows = np.exp(rough_log(of.use[own]) + (top - log_marginal[own])[:, None])
-        free = np.asarray(total < of.limit * Decimal("0.999999"), dtype=bool)[of.user[own]]
-        part = np.where(free | ~free.any(), part, 0.0)  # at its limit somebody may pay less
-        full = np.asarray(used[i] > Decimal("0.99999"), dtype=bool)
-        rows = np.where(full | ~full.any(), rows, 0.0)
-        weight = np.sqrt(np.maximum(part, 1e-12)) / np.maximum(rows.max(axis=1), 1.0)
-        if np.isfinite(rows).all():
-            price, _ = nnls(rows * weight[:, None], weight)
-            with np.errstate(divide="ignore"):
-                found[i] = np.log(price) + float(top)
+    part = (x / total[of.user]).astype(float)
+    known = np.asarray(total < of.limit * Decimal("0.999999"), dtype=bool)[of.user]
+    left = set(of.server.tolist())
+    while left:
+        ready = [i for i in left if (known & (of.server == i) & (part > 1e-9)).any()]
+        if not ready and of.game:
+            break  # any price does that is low enough
+        for i in ready[:1] or list(left)[:1]:
+            left.remove(i)
+            own = np.flatnonzero((of.server == i) & (known if ready else True) & ((part > 1e-9) | (not ready)))
+            found[i] = _fit(of.use[own], log_marginal[own], part[own], full[i])
+            if not of.game:
+                every = np.flatnonzero(of.server == i)
+                with np.errstate(divide="ignore"):
+                    cost = np.logaddexp.reduce(rough_log(of.use[every]) + found[i], axis=1)
+                for j, price in zip(every, cost, strict=True):
+                    own = of.user == of.user[j]
+                    if part[j] > 1e-9 and not known[j] and np.isfinite(price):
+                        log_marginal[own], known[own] = price, True
     return found
+
+
+def _fit(use: Decimals, log_marginal: Array, part: Array, full: NDArray[np.bool_]) -> Array:
+    """Log prices of a server's full rows, of all if none is: nonnegative least squares."""
+    top = max(log_marginal - rough_log(use.max(axis=1)))
+    with np.errstate(all="ignore"):
+        rows = np.where(full | ~full.any(), np.exp(rough_log(use) + (top - log_marginal)[:, None]), 0.0)
+        weight = np.sqrt(np.maximum(part, 1e-12)) / np.maximum(rows.max(axis=1), 1.0)
+        if not np.isfinite(rows).all():
+            return np.full(use.shape[1], -np.inf)
+        return np.asarray(np.log(nnls(rows * weight[:, None], weight)[0]) + top)
 
 
 def best_welfare(cluster: Cluster, kind: Kind, share: Decimals | None = None) -> Fraction | list[Fraction]:
