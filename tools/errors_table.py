@@ -133,13 +133,13 @@ def summary(kept: pd.DataFrame) -> str:
     for tol, goal in GOALS.items():
         own = kept[kept.tol == tol]
         apart = own[own.family != "near-ties"]
-        worst = own.error.max()
+        worst, over, unproved = own.error.max(), own.over.max(), int((own.status == "unproved").sum())
         refused, count = int(apart.refused.sum()), len(apart)
         lines.append(
-            f"{tol:g}: {len(own)} solves, worst error {worst:.1e}, over e times condition {own.over.max():.1e} (goal 10), "
+            f"{tol:g}: {len(own)} solves, worst error {worst:.1e}, over e times condition {over:.1e} (goal 10), "
             f"off by over 1e-5 at a condition below 100: {int(own.wrong.sum())} (goal 0), refused, near ties apart: "
             f"{refused} of {count} = {refused / max(count, 1):.2%} (goal {goal:.1%}), of near ties: "
-            f"{int(own.refused.sum()) - refused} of {len(own) - count}, unproved: {int((own.status == 'unproved').sum())}"
+            f"{int(own.refused.sum()) - refused} of {len(own) - count}, unproved: {unproved}"
         )
     return "\n".join(lines)
 

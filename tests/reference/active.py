@@ -11,10 +11,12 @@ from decimal import Decimal
 
 import numpy as np
 
-from .conditions import NOTHING, Conditions, Decimals, log, rough_log
+from .conditions import NOTHING, Conditions, Decimals, exp, log, rough_log
 from .equations import AT_MOST, Equations, Mask
 from .interior import State, System
 
+#: Part of its tasks that a user is given where it lacks some.
+LITTLE = Decimal("1e-13")
 #: How many guesses are made; from a quarter on changes are made one by one, lest they come and go.
 GUESSES = 40
 
@@ -61,17 +63,20 @@ def _violated(of: Conditions, at: Equations, pairs: Mask, rows: Mask, one: bool)
     over = ~rows & (idle < -1e-13)
     if of.game:
         more &= np.asarray(total < of.limit * (1 - AT_MOST), dtype=bool)[of.user]
-        # Where users at their limits fill a server, any price does that keeps others away, if it is below what they would pay.
-        for k in np.flatnonzero(~rows[: at.count] & (abs(idle[: at.count]) < 1e-13)):
-            own = np.flatnonzero(more & (at.use[:, k] > 0) & np.asarray(price == 0, dtype=bool))
-            if len(own):
-                at.y[k] = max(log_marginal[j].exp() / at.use[j, k] for j in own) * Decimal("1.000001")
-                more[own], over[k] = False, True
-                for j in np.flatnonzero(pairs & (at.use[:, k] > 0)):
-                    at.y[at.count :][at.owned[j]] = log_marginal[j] - (at.y[k] * at.use[j, k]).ln()
+    # Rather a price for what is full than tasks where nothing is left. Where users at their limits fill it, any price
+    # does that keeps others away and that they would pay.
+    marginal = exp(log_marginal)
+    for k in np.flatnonzero(~rows[: at.count] & (idle[: at.count] < 1e-10)):
+        own = np.flatnonzero(more & (at.use[:, k] > 0))
+        if len(own):
+            more[own], over[k] = False, True
+            at.y[k] = max((marginal[own] - price[own]) / at.use[own, k]) * Decimal("1.000001")
+            for j in np.flatnonzero(pairs & (at.use[:, k] > 0)):
+                cost = at.use[j] @ at.y[: at.count]
+                at.y[at.count :][at.owned[j]] = log_marginal[j] - cost.ln()
     if one:
         more &= dear <= dear[more].min(initial=0.0)
-    at.x[more] = total[of.user[more]] * Decimal("1e-9")
+    at.x[more] = total[of.user[more]] * LITTLE
     for k in np.flatnonzero(over[: at.count] & np.asarray(at.y[: at.count] == 0, dtype=bool)):
         own = np.flatnonzero(at.use[:, k] > 0)
         at.y[k] = max(price[own] / at.use[own, k]) * Decimal("1e-9")

@@ -5,16 +5,15 @@ Where it is known which pairs have tasks (P) and which rows have prices (R), an 
     log x_n + (log p_j + t_n - worth_j) / alpha = 0,  p_j = sum_R use_jk y_k    for pairs j = (n, i) in P,
     1 - sum_P taken_jk x_j = 0                                                  for rows k in R.
 
-t_n >= 0, by how much tasks are worth more than they cost, is the price of a limit (in the game every pair has its own).
+t_n >= 0, by how much tasks are worth more than they cost, is the price of a limit (in the game every pair has one).
 Residuals are decimals, so that they have all digits; their derivative is in doubles, which costs digits of a step and
-none of the answer. Splits and prices that are not unique make it singular: the shortest step is taken. What contradicts the
-others leaves them.
+none of the answer. Splits and prices that are not unique make it singular: the shortest step is taken. Pairs or rows
+whose equations contradict the others leave them.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +28,13 @@ Gone = tuple[Mask, Mask]
 #: Residuals of a root, after which one more step is measured and not taken; what ties to rounding may keep more.
 ENOUGH, AT_MOST = Decimal("1e-20"), Decimal("1e-17")
 #: Steps for one guess.
-STEPS = 20
+STEPS = 24
 #: Singular values below such a part of the largest are none: what ties exactly is singular to rounding.
 RANK = 1e-12
+#: In the game: steps of prices alone, and how much less tasks move than prices where either could.
+HOLD, STAY = 6, 1e-3
+#: An error that is not below such a part of the last one stays.
+NEARLY = Decimal("0.99")
 
 
 class Equations:
@@ -81,9 +84,13 @@ class Equations:
             error = np.where(free, Decimal(0), _level(of, own, total, np.where(free, Decimal(1), price)))
             right = np.concatenate([error, 1 - self.x[own] @ taken])
             size = max(abs(right))
-            stays = size > last / 10 and (last < Decimal("1e-6") or (k > 2 and size > last * Decimal("0.99")))
-            last = size
-            scale = np.sqrt(np.maximum((self.x[own] / x_n).astype(float), 1e-8))
+            # In the game prices move first, and tasks by what is left: where limits bind, equilibria are near each other.
+            hold = of.game and k < HOLD and size > AT_MOST
+            stays = not hold and size > last / 10 and (last < Decimal("1e-6") or (k > 2 and size > last * NEARLY))
+            last = Decimal("Infinity") if hold else size
+            scale = (
+                np.sqrt(np.maximum((self.x[own] / x_n).astype(float), 1e-8)) * (STAY if of.game else 1.0) * (not hold)
+            )
             matrix = np.zeros((len(right), len(right)))
             matrix[: len(own), : len(own)] = (user[:, None] == user[None, :]) * scale
             cost = (self.use[own] @ self.y[: self.count])[:, None]
@@ -121,7 +128,8 @@ class Equations:
         level, rest = wrong[: len(own)], wrong[len(own) :]
         dx, dy = np.full(len(own), Decimal(0), dtype=object), np.full(len(full), Decimal(0), dtype=object)
         if max(abs(level)) > max(abs(rest), default=0):
-            by = -level / np.maximum((self.use @ self.y[: self.count])[own], Decimal("1e-300"))
+            price = (self.use @ self.y[: self.count])[own]
+            by = -level / np.where(price == 0, Decimal("Infinity"), price)
             dx = by / max(abs(by)) * max(self.x[own]) * 1000
         else:
             y = np.where(full < self.count, self.y[full], Decimal(1))
@@ -153,7 +161,7 @@ def _ends(value: Decimals, by: Decimals) -> Decimals:
     return np.where(falls, value / np.where(falls, -by, Decimal(1)), Decimal("Infinity"))
 
 
-def _level(of: Conditions, own: Any, total: Decimals, price: Decimals) -> Decimals:
+def _level(of: Conditions, own: Index, total: Decimals, price: Decimals) -> Decimals:
     """`log x_n + (log p - worth) / alpha`: to the third order `2 (z - 1) / (z + 1)` of `z = p x_n^alpha / e^worth`."""
     power = np.array([(of.alpha * t.ln()).exp() if t > 0 else Decimal(0) for t in total], dtype=object)
     ratio = price * power[of.user[own]] / of.value[own]
