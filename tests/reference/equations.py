@@ -84,7 +84,7 @@ class Equations:
             error = np.where(free, Decimal(0), _level(of, own, total, np.where(free, Decimal(1), price)))
             right = np.concatenate([error, 1 - self.x[own] @ taken])
             size = max(abs(right))
-            # In the game prices move first, and tasks by what is left: where limits bind, equilibria are near each other.
+            # In the game prices move first, and tasks by what is left: equilibria may be near each other.
             hold = of.game and k < HOLD and size > AT_MOST
             stays = not hold and size > last / 10 and (last < Decimal("1e-6") or (k > 2 and size > last * NEARLY))
             last = Decimal("Infinity") if hold else size
