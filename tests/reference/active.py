@@ -43,6 +43,7 @@ def _polished(system: System, at: State) -> Root | None:
     pairs = np.asarray(at.x / system.theta > at.s, dtype=bool)
     rows = np.asarray(at.v > at.w, dtype=bool)
     at_hand = Equations(system, at)
+    rows = rows | _unpaid(of, at_hand, pairs, rows)
     while (guess := (pairs.tobytes(), rows.tobytes())) not in seen and len(seen) < GUESSES:
         seen.add(guess)
         step = at_hand.solve(pairs, rows)
@@ -58,6 +59,20 @@ def _polished(system: System, at: State) -> Root | None:
             return Root(at_hand.x, prices, step)
         pairs, rows = pairs | more, rows | over
     return None
+
+
+def _unpaid(of: Conditions, at: Equations, pairs: Mask, rows: Mask) -> Mask:
+    """Rows that are full and could have the price that tasks lack, at large alpha too small beside others for a fit."""
+    at.y[~rows] = Decimal(0)
+    nothing = pairs & np.asarray(at.price() == 0, dtype=bool) & ~(at.owned & rows[at.count :]).any(axis=1)
+    found, idle = np.zeros(len(rows), dtype=bool), (1 - at.x @ at.taken).astype(float)
+    marginal = exp(of.worth - of.alpha * log(of.tasks_of(at.x))[of.user])
+    for k in np.flatnonzero(idle[: at.count] < 1e-5):
+        own = np.flatnonzero(nothing & (at.use[:, k] > 0))
+        if len(own):
+            found[k], nothing[own] = True, False
+            at.y[k] = min(marginal[own] / at.use[own, k])
+    return found
 
 
 def _violated(of: Conditions, at: Equations, pairs: Mask, rows: Mask, one: bool) -> tuple[Mask, Mask]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fairopt.cluster import Cluster
 
 from .active import Root, polished
-from .conditions import Conditions, Decimals, conditions, decimals, many_digits, refuted
+from .conditions import Conditions, Decimals, conditions, decimals, many_digits, refuted, without_small
 from .descent import MANNERS, descend
 from .interior import State, System
 from .starts import starts
@@ -122,12 +122,17 @@ def _inside(of: Conditions, unit: Decimals, rough: State, end: float) -> Referen
 
 
 def _answer(of: Conditions, root: Root | None) -> Reference | None:
-    if root is None or root.step > WITHIN or refuted(of, root.tasks, root.log_prices, WITHIN) is not None:
+    if root is None or root.step > WITHIN:
         return None
+    prices = root.log_prices
+    if refuted(of, root.tasks, prices, WITHIN) is not None:
+        prices = without_small(of, root.tasks, prices, WITHIN)
+        if refuted(of, root.tasks, prices, WITHIN) is not None:
+            return None
     table = np.zeros(of.shape[:2])
     table[of.user, of.server] = root.tasks.astype(float)
-    user_tasks, prices = of.tasks_of(root.tasks).astype(float), root.log_prices.astype(float)
-    return Reference(table, user_tasks, prices, float(root.step))
+    user_tasks = of.tasks_of(root.tasks).astype(float)
+    return Reference(table, user_tasks, prices.astype(float), float(root.step))
 
 
 def best_welfare(cluster: Cluster, kind: Kind, share: Decimals | None = None) -> Fraction | list[Fraction]:

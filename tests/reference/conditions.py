@@ -123,12 +123,24 @@ def conditions(cluster: Cluster, alpha: float, share: Decimals | None, weight: A
     )
 
 
+def without_small(of: Conditions, tasks: Decimals, log_prices: Decimals, within: Decimal) -> Decimals:
+    """Log prices but for those that are less than a part `within` of all marginals there, as of rows full by chance."""
+    log_marginal = of.worth - of.alpha * log(of.tasks_of(tasks))[of.user]
+    found = log_prices.copy()
+    for (i, r), price in np.ndenumerate(log_prices):
+        own = np.flatnonzero((of.server == i) & (of.use[:, r] > 0))
+        if len(own) and price > NOTHING and max(price + log(of.use[own, r]) - log_marginal[own]) <= within.ln():
+            found[i, r] = NOTHING
+    return found
+
+
 def refuted(of: Conditions, tasks: Decimals, log_prices: Decimals, within: Decimal) -> str | None:
     """Why tasks (pairs,) and log prices of whole capacities (servers, resources) are no proof; `None` if they are.
 
     A proof shows that all conditions hold to a relative `within`, and so exactly after changing the data by a few times
     that, once left out: tasks that make less than a part `within` of any user and of any row with a price; prices of
-    rows that idle by more than it, or that are less than such a part of all marginals there.
+    rows that idle by more than it. Other prices count, however small: who is at its limit may pay next to nothing of
+    what its tasks are worth.
     """
     total, use = of.tasks_of(tasks), of.used(tasks)
     if any(tasks < 0) or (use > 1 + within).any():
@@ -139,10 +151,8 @@ def refuted(of: Conditions, tasks: Decimals, log_prices: Decimals, within: Decim
     marginal = of.value / np.array([(of.alpha * t.ln()).exp() if t > 0 else Decimal(1) for t in total])[of.user]
     prices = np.full(use.shape, Decimal(0), dtype=object)
     for (i, r), price in np.ndenumerate(log_prices):
-        own = np.flatnonzero((of.server == i) & (of.use[:, r] > 0))
-        if len(own) and price > NOTHING and use[i, r] >= 1 - within:
-            whole = price.exp()
-            prices[i, r] = whole if max(whole * of.use[own, r] / marginal[own]) > within else Decimal(0)
+        if price > NOTHING and use[i, r] >= 1 - within:
+            prices[i, r] = price.exp()
     dropped = np.full(len(tasks), False)
     dearness = (prices[of.server] * of.use).sum(axis=1) / marginal  # p_ni / m_ni
     for n in set(of.user.tolist()):
