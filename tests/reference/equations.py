@@ -29,10 +29,14 @@ Gone = tuple[Mask, Mask]
 ENOUGH, AT_MOST = Decimal("1e-20"), Decimal("1e-17")
 #: Steps for one guess.
 STEPS = 24
+#: The first of them may be far off: no price is taken away yet.
+SOFT = 8
 #: Singular values below such a part of the largest are none: what ties exactly is singular to rounding.
 RANK = 1e-12
-#: In the game: steps of prices alone, and how much less tasks move than prices where either could.
-HOLD, STAY = 6, 1e-3
+#: Steps of prices alone, while tasks cost so much more or less than they are worth.
+HOLD, ROUGH = 6, Decimal("1e-16")
+#: In the game, how much less tasks move than prices where either could: near equilibria may be others.
+STAY = 1e-3
 #: An error that is not below such a part of the last one stays.
 NEARLY = Decimal("0.99")
 
@@ -68,7 +72,7 @@ class Equations:
 
     def solve(self, pairs: Mask, rows: Mask) -> Decimal | tuple[Mask, Mask] | None:
         """How much a last step would change a user's tasks; or another guess; `None`: it does not converge."""
-        of, last = self.of, Decimal("Infinity")
+        of, last, was = self.of, Decimal("Infinity"), Decimal("Infinity")
         self.x[~pairs], self.y[~rows] = Decimal(0), Decimal(0)
         own, full = np.flatnonzero(pairs), np.flatnonzero(rows)
         user, taken, power = of.user[own], self.taken[np.ix_(own, full)], max(float(of.alpha), 1.0)
@@ -84,8 +88,10 @@ class Equations:
             error = np.where(free, Decimal(0), _level(of, own, total, np.where(free, Decimal(1), price)))
             right = np.concatenate([error, 1 - self.x[own] @ taken])
             size = max(abs(right))
-            # In the game prices move first, and tasks by what is left: equilibria may be near each other.
-            hold = of.game and k < HOLD and size > AT_MOST
+            # Prices move first, as long as that helps, and tasks by what is left.
+            rough = max(abs(error))
+            hold = k < HOLD and ROUGH < rough < was / 3
+            was = rough
             stays = not hold and size > last / 10 and (last < Decimal("1e-6") or (k > 2 and size > last * NEARLY))
             last = Decimal("Infinity") if hold else size
             scale = (
@@ -114,7 +120,7 @@ class Equations:
                 change = np.full(len(self.x), Decimal(0), dtype=object)
                 change[own] = dx
                 return max(abs(of.tasks_of(change)[of.user] / total[of.user]))
-            gone = self._move(own, full, dx, dy)
+            gone = self._move(own, full, dx, dy, soft=k < SOFT)
             if gone is not None:
                 return self._without(pairs, rows, own, full, gone)
         return None
@@ -137,14 +143,15 @@ class Equations:
             dy = by / max(abs(by)) * 1000
         return self._move(own, full, dx, dy)
 
-    def _move(self, own: Index, full: Index, dx: Decimals, dy: Decimals) -> Gone | None:
-        """As far as nothing falls below zero; what does then."""
+    def _move(self, own: Index, full: Index, dx: Decimals, dy: Decimals, soft: bool = False) -> Gone | None:
+        """As far as nothing falls below zero; what does then. `soft`: prices become small, and not zero."""
         x, y, capacity = self.x[own], self.y[full], full < self.count
-        level = np.where(capacity, Decimal(1), y)
-        ends = np.concatenate([_ends(x, dx), _ends(level, dy)])
+        falls = capacity & soft & np.asarray(dy < Decimal("-0.5"), dtype=bool)
+        factor = np.where(falls, exp(np.maximum(dy, Decimal(-5))), 1 + dy)
+        ends = np.concatenate([_ends(x, dx), _ends(np.where(capacity, Decimal(1), y), np.where(falls, 0 * dy, dy))])
         part = min(min(ends, default=Decimal(1)), Decimal(1), 3 / max([Decimal(1), *dy[capacity]]))
         self.x[own] = x + part * dx
-        self.y[full] = np.where(capacity, y * (1 + part * dy), y + part * dy)
+        self.y[full] = np.where(capacity, y * (1 + part * (factor - 1)), y + part * dy)
         gone = np.asarray(ends <= part, dtype=bool)
         return (gone[: len(own)], gone[len(own) :]) if gone.any() else None
 
