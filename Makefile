@@ -37,10 +37,11 @@ types: $(VENV)/dev-ready
 unit: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
-# Hours: errors of all mechanisms on all families against exact answers; it may be interrupted, and goes on.
+# Hours: errors of all mechanisms on all families against exact answers; it may be interrupted, and goes on. With traces
+# (TRACES=DIR) also on snapshots of Bitbrains and Google.
 COUNT ?= 300
 test-long: $(VENV)/dev-ready
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/errors_table.py --count $(COUNT)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/errors_table.py --count $(COUNT) $(if $(TRACES),--traces $(TRACES))
 
 # One thread; results under .benchmarks, by machine.
 bench: $(VENV)/dev-ready

@@ -5,7 +5,8 @@ Who uses it need not trust the search: `refuted` checks what it returns against 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import time
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,12 +15,14 @@ from typing import Literal
 import numpy as np
 from engines.exact import maximise
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from fairopt.cluster import Cluster
 
-from .conditions import Conditions, Decimals, conditions, decimals, many_digits, refuted
-from .interior import MANNERS, Manner, State, System, descend, log
+from .active import Root, polished
+from .conditions import Conditions, Decimals, conditions, decimals, many_digits, refuted, without_small
+from .descent import MANNERS, descend
+from .interior import State, System
+from .starts import starts
 
 Array = NDArray[np.float64]
 Kind = Literal["global", "game"]
@@ -56,13 +59,16 @@ def reference(
     share: Decimals | None = None,
     near: Array | None = None,
     log_prices: Array | None = None,
+    seconds: float = math.inf,
 ) -> Reference | None:
     """The exact answer for 0 < alpha < infinity, `None` where none was found or proved.
 
     `global`: tasks are those of the program with shares per task u_n (default: dominant shares), which are unique by
     user. `game`: an equilibrium, reached from `near` (users, servers) as closely as it gets; others may exist.
-    `log_prices` (servers, resources), of whole capacities: a hint.
+    `log_prices` (servers, resources), of whole capacities: a hint. It gives up after about so many
+    `seconds`.
     """
+    end = time.perf_counter() + seconds
     with many_digits():
         u = dominant_shares(cluster) if share is None else np.array([Decimal(s) for s in share], dtype=object)
         of = conditions(cluster, alpha, None if kind == "game" else u)
@@ -70,13 +76,17 @@ def reference(
             nothing = np.zeros(cluster.shape[:2])
             return Reference(nothing, nothing.sum(axis=1), np.full(cluster.capacity.shape, -np.inf), 0.0)
         best, least, tried = None, np.inf, 0
-        for unit, start, manner in _starts(of, near, log_prices):
+        # With limits equilibria of the game are no points: a server need not know what another leaves of a limit.
+        alone = not any(limit < Decimal("Infinity") for limit in of.limit)
+        for unit, start, manner in starts(of, near, log_prices):
+            system = System(of, unit, exact=False)
             with np.errstate(all="ignore"):
-                rough = descend(System(of, unit, exact=False), start, "1e-9", "1e-9", manner, central=True)
+                rough = start if manner is None else descend(system, start, "1e-9", "1e-9", manner, True, end=end)
             if rough is None:
                 continue
-            tried += 1
-            found = _proved(of, unit, rough)
+            found = _answer(of, polished(system, rough))
+            if found is None and manner is not None:
+                found, tried = _inside(of, unit, rough, end), tried + 1
             if found is None:
                 if tried == ATTEMPTS:
                     break
@@ -87,105 +97,42 @@ def reference(
                 away = np.nanmax(abs(np.log(found.user_tasks) - np.log(near.sum(axis=1))))
             if away < least:
                 best, least = found, away
-            if least < 1e-3:
+            if least < (1e-3 if alone else 1e-8) or time.perf_counter() > end:
                 break
         return best
 
 
-def _proved(of: Conditions, unit: Decimals, rough: State) -> Reference | None:
+def _inside(of: Conditions, unit: Decimals, rough: State, end: float) -> Reference | None:
+    """By the interior point in decimals; the equations are tried on the way, when more is known of which hold."""
     system = System(of, unit, exact=True)
     for central in (False, True):
-        at = descend(system, rough.decimal(), "1e-38", "1e-18", MANNERS[0], central, most=100)
+        at: State | None = rough.decimal()
+        for until in ("1e-14", "1e-20", "1e-28", "1e-38"):
+            at = descend(system, at, until, "1e-18", MANNERS[0], central, 100, end)
+            if at is None:
+                break
+            found = _answer(of, polished(system, at))
+            if found is not None:
+                return found
         if at is not None:
-            break
-    else:
+            last = system.direction(at, Decimal(0), central=False)
+            step = max(abs(system.total(last.x) / system.total(at.x))) if last is not None else Decimal("Infinity")
+            return _answer(of, Root(at.x * unit[of.user], system.log_prices(at), step))
+    return None
+
+
+def _answer(of: Conditions, root: Root | None) -> Reference | None:
+    if root is None or root.step > WITHIN:
         return None
-    tasks, prices = at.x * unit[of.user], system.log_prices(at)
-    last = system.direction(at, Decimal(0), central=False)
-    step = max(abs(system.total(last.x) / system.total(at.x))) if last is not None else Decimal("Infinity")
-    if step > Decimal("1e-16") or refuted(of, tasks, prices, WITHIN) is not None:
-        return None
+    prices = root.log_prices
+    if refuted(of, root.tasks, prices, WITHIN) is not None:
+        prices = without_small(of, root.tasks, prices, WITHIN)
+        if refuted(of, root.tasks, prices, WITHIN) is not None:
+            return None
     table = np.zeros(of.shape[:2])
-    table[of.user, of.server] = tasks.astype(float)
-    return Reference(table, of.tasks_of(tasks).astype(float), prices.astype(float), float(step))
-
-
-def _starts(of: Conditions, near: Array | None, log_prices: Array | None) -> Iterator[tuple[Decimals, State, Manner]]:
-    if near is not None:
-        x = decimals(np.maximum(near[of.user, of.server], 0.0))
-        unit = of.tasks_of(x)
-        if all(unit[of.user] > 0):
-            unit = np.array([max(value, Decimal("1e-300")) for value in unit], dtype=object)
-            system = System(of, unit, exact=False)
-            prices = _supporting(of, x) if log_prices is None else log_prices
-            for mu in (1e-9, 1e-6, 1e-4, 1e-2):
-                yield unit, _warm(system, (x / unit[of.user]).astype(float), prices, mu), MANNERS[0]
-    unit, x = _filled(of)
-    system = System(of, unit, exact=False)
-    parts = (x / unit[of.user]).astype(float)
-    start = State(parts, system.theta / parts, np.ones(system.taken.shape[1]), 1 - parts @ system.taken)
-    for manner in MANNERS:
-        yield unit, start, manner
-
-
-def _warm(system: System, x: Array, log_prices: Array, mu: float) -> State:
-    """On the path at mu, as near to given tasks and prices as that allows."""
-    root = float(np.sqrt(mu))
-    v = np.full(system.taken.shape[1], root)
-    capacities = len(system.server)
-    given = log_prices[system.server, system.resource] - system.base[system.server].astype(float)
-    v[:capacities] = np.exp(np.clip(np.where(np.isnan(given), -np.inf, given) / max(system.alpha, 1.0), -60, 3))
-    limits = system.priced[:, capacities:]
-    v[capacities:] = 1e-60
-    with np.errstate(all="ignore"):
-        slack = system.slack(x, np.maximum(v, 1e-60))[0]
-        missing = np.maximum(-np.expm1(system.alpha * np.minimum(slack, 0)), 0) ** (1 / max(system.alpha, 1.0))
-    for k in range(limits.shape[1]):
-        v[capacities + k] = missing[limits[:, k]].max()
-    w = np.maximum(1 - x @ system.taken, 0.0)
-    priced = v >= w
-    v, w = np.where(priced, np.maximum(v, root), 0.0), np.where(priced, 0.0, np.maximum(w, root))
-    v, w = np.where(priced, v, mu / np.where(priced, 1.0, w)), np.where(priced, mu / np.where(priced, v, 1.0), w)
-    slack = np.maximum(system.slack(x, v)[0], 0.0)
-    used = x / system.theta >= slack
-    x = np.where(used, np.maximum(x, root * system.theta), mu * system.theta / np.maximum(slack, root))
-    return State(x, mu * system.theta / x, v, w)
-
-
-def _filled(of: Conditions) -> tuple[Decimals, Decimals]:
-    """Half of what every server would give if it had one resource: users' tasks, (users,), and tasks (pairs,).
-
-    Where `lambda / gamma_ni = m_ni` for all, `x_ni` is as `exp(kappa_ni)`, `kappa = (worth + log gamma) / alpha`.
-    """
-    gamma = 1 / of.use.max(axis=1)
-    level = (of.worth + log(gamma)) / of.alpha
-    x = np.full(len(gamma), Decimal(0), dtype=object)
-    for i in set(of.server.tolist()):
-        own = np.flatnonzero(of.server == i)
-        part = np.array([(value - max(level[own])).exp() for value in level[own]], dtype=object)
-        x[own] = part / sum(part / gamma[own]) / 2
-    total = of.tasks_of(x)
-    some = total > 0
-    unit = np.where(some, np.minimum(total, of.limit / 2), Decimal(1))
-    return unit, x * (unit / np.where(some, total, Decimal(1)))[of.user]
-
-
-def _supporting(of: Conditions, x: Decimals) -> Array:
-    """Log prices that come close to the marginals of what is used, server by server: nonnegative least squares."""
-    total, found = of.tasks_of(x), np.full(of.shape[1:], -np.inf)
-    log_marginal = of.worth - of.alpha * log(total)[of.user]
-    for i in set(of.server.tolist()):
-        own = np.flatnonzero(of.server == i)
-        part = (x[own] / total[of.user[own]]).astype(float)
-        top = max(log_marginal[own] - log(of.use[own].max(axis=1)))
-        with np.errstate(all="ignore"):
-            rows = np.exp((log(of.use[own]) + top - log_marginal[own][:, None]).astype(float))
-        weight = np.sqrt(np.maximum(part, 1e-12)) / np.maximum(rows.max(axis=1), 1.0)
-        if np.isfinite(rows).all():
-            price, _ = nnls(rows * weight[:, None], weight)
-            with np.errstate(divide="ignore"):
-                found[i] = np.log(price) + float(top)
-    return found
+    table[of.user, of.server] = root.tasks.astype(float)
+    user_tasks = of.tasks_of(root.tasks).astype(float)
+    return Reference(table, user_tasks, prices.astype(float), float(root.step))
 
 
 def best_welfare(cluster: Cluster, kind: Kind, share: Decimals | None = None) -> Fraction | list[Fraction]:

@@ -10,10 +10,12 @@ Source: the conditions of Karush, Kuhn and Tucker. Doubles are rational, and dec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,23 @@ Decimals = NDArray[np.object_]
 #: Digits that are computed with.
 DIGITS = 80
 NOTHING = Decimal("-Infinity")
+exp = np.frompyfunc(lambda value: value.exp(), 1, 1)
+log = np.frompyfunc(lambda value: value.ln() if value else NOTHING, 1, 1)
+
+
+def _rough_log(value: Decimal) -> float:
+    if not value:
+        return -math.inf
+    digits = value.adjusted()
+    return math.log(value.scaleb(-digits)) + digits * math.log(10)
+
+
+_rough = np.frompyfunc(_rough_log, 1, 1)
+
+
+def rough_log(values: Decimals) -> Array:
+    """Logarithms of decimals >= 0 of any size, in doubles."""
+    return np.asarray(_rough(values), dtype=float)
 
 
 @contextmanager
@@ -55,6 +74,11 @@ class Conditions:
     worth: Decimals  # (pairs,): log m_ni + alpha log x_n
     limit: Decimals  # (users,): q_n, Decimal("Infinity") for none
 
+    @cached_property
+    def value(self) -> Decimals:
+        """`m_ni x_n^alpha` (pairs,): at large alpha far beyond what doubles hold."""
+        return np.asarray(exp(self.worth))
+
     def tasks_of(self, tasks: Decimals) -> Decimals:
         """`x_n`, (users,), of tasks (pairs,)."""
         total = np.full(self.shape[0], Decimal(0), dtype=object)
@@ -76,15 +100,16 @@ def conditions(cluster: Cluster, alpha: float, share: Decimals | None, weight: A
     capacity, demand = decimals(cluster.capacity), decimals(cluster.demand)
     weights = decimals(cluster.weight if weight is None else weight)
     power, pairs, use, worth = Decimal(alpha), [], [], []
+    ln = cache(Decimal.ln)  # many are equal
     for n, needs in enumerate(demand):
         for i, whole in enumerate(capacity):
             if not cluster.eligible[n, i] or cluster.max_tasks[n] == 0 or any(whole[needs > 0] == 0):
                 continue
             part = np.array([d / c if d > 0 else Decimal(0) for d, c in zip(needs, whole, strict=True)], dtype=object)
-            log_share = part.max().ln() if share is None else share[n].ln()
+            log_share = ln(part.max() if share is None else share[n])
             pairs.append((n, i))
             use.append(part)
-            worth.append(power * weights[n].ln() + (1 - power) * log_share)
+            worth.append(power * ln(weights[n]) + (1 - power) * log_share)
     index = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     return Conditions(
         power,
@@ -98,48 +123,53 @@ def conditions(cluster: Cluster, alpha: float, share: Decimals | None, weight: A
     )
 
 
+def without_small(of: Conditions, tasks: Decimals, log_prices: Decimals, within: Decimal) -> Decimals:
+    """Log prices but for those that are less than a part `within` of all marginals there, as of rows full by chance."""
+    log_marginal = of.worth - of.alpha * log(of.tasks_of(tasks))[of.user]
+    found = log_prices.copy()
+    for (i, r), price in np.ndenumerate(log_prices):
+        own = np.flatnonzero((of.server == i) & (of.use[:, r] > 0))
+        if len(own) and price > NOTHING and max(price + log(of.use[own, r]) - log_marginal[own]) <= within.ln():
+            found[i, r] = NOTHING
+    return found
+
+
 def refuted(of: Conditions, tasks: Decimals, log_prices: Decimals, within: Decimal) -> str | None:
     """Why tasks (pairs,) and log prices of whole capacities (servers, resources) are no proof; `None` if they are.
 
     A proof shows that all conditions hold to a relative `within`, and so exactly after changing the data by a few times
     that, once left out: tasks that make less than a part `within` of any user and of any row with a price; prices of
-    rows that idle by more than it, or that are less than such a part of all marginals there.
+    rows that idle by more than it. Other prices count, however small: who is at its limit may pay next to nothing of
+    what its tasks are worth.
     """
     total, use = of.tasks_of(tasks), of.used(tasks)
     if any(tasks < 0) or (use > 1 + within).any():
         return "not feasible"
-    least = max(of.alpha, Decimal(1)) * within
-    log_marginal = of.worth - of.alpha * np.array([total[n].ln() if total[n] > 0 else Decimal(0) for n in of.user])
-    priced = np.full(use.shape, False)
+    if any(t <= 0 or t > of.limit[n] * (1 + within) for n, t in zip(of.user, total[of.user], strict=True)):
+        return "some user has no tasks, or more than its limit"
+    least = (max(of.alpha, Decimal(1)) * within).exp()
+    marginal = of.value / np.array([(of.alpha * t.ln()).exp() if t > 0 else Decimal(1) for t in total])[of.user]
+    prices = np.full(use.shape, Decimal(0), dtype=object)
     for (i, r), price in np.ndenumerate(log_prices):
-        own = np.flatnonzero((of.server == i) & (of.use[:, r] > 0))
-        if len(own) and price > NOTHING and use[i, r] >= 1 - within:
-            part = max(price + of.use[j, r].ln() - log_marginal[j] for j in own)
-            priced[i, r] = part > within.ln()
+        if price > NOTHING and use[i, r] >= 1 - within:
+            prices[i, r] = price.exp()
     dropped = np.full(len(tasks), False)
-    dearness = np.full(len(tasks), Decimal(0), dtype=object)  # log p_ni - log m_ni
-    for j, (n, i) in enumerate(zip(of.user, of.server, strict=True)):
-        if total[n] <= 0 or total[n] > of.limit[n] * (1 + within):
-            return f"user {n} has no tasks, or more than its limit"
-        cost = [log_prices[i, r] + of.use[j, r].ln() for r in range(of.shape[2]) if of.use[j, r] > 0 and priced[i, r]]
-        top = max(cost, default=NOTHING)
-        price = top + sum((c - top).exp() for c in cost).ln() if cost else NOTHING
-        dearness[j] = price - log_marginal[j]
+    dearness = (prices[of.server] * of.use).sum(axis=1) / marginal  # p_ni / m_ni
     for n in set(of.user.tolist()):
         own = np.flatnonzero(of.user == n)
         full = total[n] >= of.limit[n] * (1 - within)
-        if not full and min(dearness[own]) < -least:
+        if not full and min(dearness[own]) < 1 / least:
             return f"user {n} would buy more"
         if of.game:
             dropped[own] = dearness[own] > least
         else:
             cheapest = min(dearness[own])
-            dropped[own] = [d > cheapest and (cheapest == NOTHING or d - cheapest > least) for d in dearness[own]]
+            dropped[own] = dearness[own] > cheapest * least
             if min(dearness[own]) > least:
                 return f"user {n} pays too much"
     lost = np.where(dropped, tasks, Decimal(0))
     if any(lost_n > within * x_n for lost_n, x_n in zip(of.tasks_of(lost), total, strict=True)):
         return "tasks where they are too dear"
-    if (of.used(lost)[priced] > within).any():
+    if (of.used(lost)[prices > 0] > within).any():
         return "rows with a price filled by tasks that are too dear there"
     return None

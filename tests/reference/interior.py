@@ -17,19 +17,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .conditions import NOTHING, Conditions, Decimals, decimals
+from .conditions import NOTHING, Conditions, Decimals, decimals, exp, log, rough_log
 from .linear import solve
 
 #: Doubles, or objects that are decimals.
 Numbers = NDArray[Any]
-
-_exp = np.frompyfunc(lambda value: value.exp(), 1, 1)
-log = np.frompyfunc(lambda value: value.ln() if value else NOTHING, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -61,6 +58,7 @@ class System:
         self.exact, self.of, self.unit = exact, of, unit
         self.user, self.alpha = of.user, of.alpha if exact else float(of.alpha)
         pairs = len(of.user)
+        self._last: tuple[Numbers, Numbers, tuple[Numbers, Numbers]] | None = None
         level = of.worth - (of.alpha - 1) * log(unit)[of.user]
         self.base = np.full(of.shape[1], NOTHING, dtype=object)
         np.maximum.at(self.base, of.server, level)
@@ -72,18 +70,18 @@ class System:
         self.server, self.resource = np.nonzero(needed)  # of the rows that are capacities
         limited = np.flatnonzero(np.array([of.limit[n] < Decimal("Infinity") for n in of.user], dtype=bool))
         owners = [[j] for j in limited] if of.game else [np.flatnonzero(of.user == n) for n in set(of.user[limited])]
-        #: Part of a row that a unit of tasks takes, and log of what a unit of price adds to its cost, (pairs, rows).
+        #: Part of a row that a unit of tasks takes, and what a unit of price costs, in doubles the logarithm.
         taken = np.full((pairs, len(self.server) + len(owners)), Decimal(0), dtype=object)
-        cost = np.full(taken.shape, NOTHING, dtype=object)
+        cost = taken.copy()
         for k, (i, r) in enumerate(zip(self.server, self.resource, strict=True)):
             own = np.flatnonzero((of.server == i) & (of.use[:, r] > 0))
-            taken[own, k], cost[own, k] = use[own, r], log(use[own, r])
+            taken[own, k] = cost[own, k] = use[own, r]
         for k, own in enumerate(owners, len(self.server)):
             n = of.user[own[0]]
-            taken[of.user == n, k], cost[own, k] = unit[n] / of.limit[n], level[own]
-        self.level, self.taken, self.cost = kind(level / of.alpha), kind(taken), kind(cost)
+            taken[of.user == n, k], cost[own, k] = unit[n] / of.limit[n], exp(level[own])
+        self.level, self.taken, self.cost = kind(level / of.alpha), kind(taken), cost if exact else rough_log(cost)
         self.same = kind(np.where(of.user[:, None] == of.user[None, :], Decimal(1), Decimal(0)))
-        self.priced = np.asarray(cost > NOTHING, dtype=bool)
+        self.priced = np.asarray(cost > 0, dtype=bool)
 
     def number(self, value: str | float) -> Any:
         return Decimal(value) if self.exact else float(value)
@@ -94,14 +92,22 @@ class System:
 
     def slack(self, x: Numbers, v: Numbers) -> tuple[Numbers, Numbers]:
         """s of every pair, (pairs,), and the part of each row in what a task costs, (pairs, rows)."""
-        power = max(self.alpha, self.number(1))
-        cost = self.cost + power * (log(v) if self.exact else np.log(v))
+        if self._last is None or self._last[0] is not x or self._last[1] is not v:
+            self._last = x, v, self._slack(x, v)
+        return self._last[2]
+
+    def _slack(self, x: Numbers, v: Numbers) -> tuple[Numbers, Numbers]:
+        if self.exact:
+            price = v if self.alpha <= 1 else exp(self.alpha * log(v))
+            part = self.cost * price
+            whole = part.sum(axis=1)
+            total = log(self.of.tasks_of(x))[self.user]
+            return total + log(whole) / self.alpha - self.level, part / whole[:, None]
+        cost = self.cost + max(self.alpha, 1.0) * np.log(v)
         top = cost.max(axis=1)
-        part = np.where(self.priced, cost - top[:, None], self.number(0))
-        part = np.where(self.priced, _exp(part) if self.exact else np.exp(part), self.number(0))
-        whole, total = part.sum(axis=1), self.total(x)
-        logs = (log(whole), log(total)) if self.exact else (np.log(whole), np.log(total))
-        return logs[1] + (logs[0] + top) / self.alpha - self.level, part / whole[:, None]
+        part = np.where(self.priced, np.exp(np.where(self.priced, cost - top[:, None], 0.0)), 0.0)
+        whole = part.sum(axis=1)
+        return np.log(self.total(x)) + (np.log(whole) + top) / self.alpha - self.level, part / whole[:, None]
 
     def residual(self, at: State) -> Any:
         """The largest error in the definitions of s and w."""
@@ -138,12 +144,12 @@ class System:
 
     def moves(self, at: State, by: State, step: Any) -> Iterator[State]:
         """A step along a straight line; prices, tasks and prices along an exponential, where logarithms count."""
-        exp, most = _exp if self.exact else np.exp, self.number(3)
+        grown, most = exp if self.exact else np.exp, self.number(3)
         straight = at.moved(by, step)
         yield straight
-        v = at.v * exp(np.clip(step * by.v / at.v, -most, most))
+        v = at.v * grown(np.clip(step * by.v / at.v, -most, most))
         yield replace(straight, v=v)
-        yield replace(straight, v=v, x=at.x * exp(np.clip(step * by.x / at.x, -most, most)))
+        yield replace(straight, v=v, x=at.x * grown(np.clip(step * by.x / at.x, -most, most)))
 
     def log_prices(self, at: State) -> Decimals:
         """log lambda_ir c_ir of a state in decimals, (servers, resources)."""
@@ -151,71 +157,3 @@ class System:
         own = max(self.of.alpha, Decimal(1)) * log(at.v[: len(self.server)])
         found[self.server, self.resource] = self.base[self.server] + own
         return found
-
-
-class Manner(NamedTuple):
-    """How boldly steps are taken: the part of the way to a boundary, residuals allowed over mu, the cut of mu asked."""
-
-    way: str = "0.99"
-    residual: str = "10"
-    cut: str = "0.1"
-
-
-#: From bold to slow: each solves a few that the others do not.
-MANNERS = (
-    Manner(),
-    Manner("0.7"),
-    Manner("0.9", "1", "0.3"),
-    Manner("0.5", "100", "0.3"),
-    Manner("0.9", "0.1", "0.5"),
-    Manner("0.3", "1000", "0.5"),
-)
-
-
-def descend(
-    of: System, at: State, until: str, enough: str, manner: Manner, central: bool, most: int = 200
-) -> State | None:
-    """Newton steps until products are at most `until` and residuals at most `enough`; `None` if they do not get there.
-
-    Not `central`, products fall in proportion: the way to the middle of all splits and prices of an answer, which are
-    seldom unique, may bend much. Residuals below `enough` do not hold it up.
-    """
-    goal, slip, one = of.number(until), of.number(enough), of.number(1)
-    residual, last, slow = of.residual(at), of.number(0), -1
-    for _ in range(most):
-        products = of.products(at)
-        mu = products.sum() / len(products)
-        if mu <= goal and residual <= slip:
-            return at
-        # The better the last step went, the more is asked of this one.
-        sigma = (
-            of.number("0.5")
-            if last < 0.3
-            else of.number(manner.cut)
-            if last < 0.9
-            else max(mu, of.number(manner.cut) ** 4)
-        )
-        if residual > max(mu * 1000, slip):
-            sigma = one
-        slow = slow + 1 if last < 0.01 else 0
-        if slow > 20:
-            return None
-        by = of.direction(at, sigma, central)
-        if by is None:
-            return None
-        step = one
-        for a, b in zip(at.parts(), by.parts(), strict=True):
-            falling = np.asarray(b < 0, dtype=bool)
-            if falling.any():
-                step = min(step, (a[falling] / -b[falling]).min() * of.number(manner.way))
-        while step > of.number("1e-4"):
-            allowed = max(residual * (1 - step / 10), of.number(manner.residual) * mu, slip)
-            moves = ((of.residual(new), new) for new in of.moves(at, by, step))
-            taken = next(((left, new) for left, new in moves if left <= allowed), None)
-            if taken is not None:
-                break
-            step = step / 2
-        else:
-            return None
-        residual, at, last = *taken, step
-    return None

@@ -1,0 +1,105 @@
+"""From a rough answer to a proof: which pairs have tasks, and which rows prices, is guessed and put right.
+
+A root of the equations of a guess (`equations.py`) shows who would buy more and what is used by more than there is:
+such pairs and rows come in, what falls below zero goes, a few times. Nothing here is believed: `refuted` decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from .conditions import NOTHING, Conditions, Decimals, exp, log, rough_log
+from .equations import AT_MOST, Equations, Mask
+from .interior import State, System
+
+#: Part of its tasks that a user is given where it lacks some.
+LITTLE = Decimal("1e-13")
+#: How many guesses are made; from a quarter on changes are made one by one, lest they come and go.
+GUESSES = 40
+
+
+@dataclass(frozen=True)
+class Root:
+    """Tasks (pairs,), log prices (servers, resources), and the largest relative change a last step makes."""
+
+    tasks: Decimals
+    log_prices: Decimals
+    step: Decimal
+
+
+def polished(system: System, at: State) -> Root | None:
+    """The root near a state of the interior point, in whatever numbers; `None` where no guess leads to one."""
+    try:
+        return _polished(system, at)
+    except (ArithmeticError, np.linalg.LinAlgError):  # a guess so wrong that numbers have no logarithm
+        return None
+
+
+def _polished(system: System, at: State) -> Root | None:
+    of, count, seen = system.of, len(system.server), set()
+    pairs = np.asarray(at.x / system.theta > at.s, dtype=bool)
+    rows = np.asarray(at.v > at.w, dtype=bool)
+    at_hand = Equations(system, at)
+    rows = rows | _unpaid(of, at_hand, pairs, rows)
+    while (guess := (pairs.tobytes(), rows.tobytes())) not in seen and len(seen) < GUESSES:
+        seen.add(guess)
+        step = at_hand.solve(pairs, rows)
+        if step is None:
+            return None
+        if isinstance(step, tuple):
+            pairs, rows = step
+            continue
+        more, over = _violated(of, at_hand, pairs, rows, len(seen) > GUESSES / 4)
+        if not more.any() and not over.any():
+            prices = np.full(of.shape[1:], NOTHING, dtype=object)
+            prices[system.server, system.resource] = log(at_hand.y[:count])
+            return Root(at_hand.x, prices, step)
+        pairs, rows = pairs | more, rows | over
+    return None
+
+
+def _unpaid(of: Conditions, at: Equations, pairs: Mask, rows: Mask) -> Mask:
+    """Rows that are full and could have the price that tasks lack, at large alpha too small beside others for a fit."""
+    at.y[~rows] = Decimal(0)
+    nothing = pairs & np.asarray(at.price() == 0, dtype=bool) & ~(at.owned & rows[at.count :]).any(axis=1)
+    found, idle = np.zeros(len(rows), dtype=bool), (1 - at.x @ at.taken).astype(float)
+    marginal = exp(of.worth - of.alpha * log(of.tasks_of(at.x))[of.user])
+    for k in np.flatnonzero(idle[: at.count] < 1e-5):
+        own = np.flatnonzero(nothing & (at.use[:, k] > 0))
+        if len(own):
+            found[k], nothing[own] = True, False
+            at.y[k] = min(marginal[own] / at.use[own, k])
+    return found
+
+
+def _violated(of: Conditions, at: Equations, pairs: Mask, rows: Mask, one: bool) -> tuple[Mask, Mask]:
+    """Pairs that lack tasks and rows that lack a price, at a root: those get a little."""
+    price, total = at.price(), of.tasks_of(at.x)
+    log_marginal = of.worth - of.alpha * log(total)[of.user]
+    dear = rough_log(price) - log_marginal.astype(float)
+    more = ~pairs & (dear < -1e-11 * max(float(of.alpha), 1.0))
+    idle = (1 - at.x @ at.taken).astype(float)
+    over = ~rows & (idle < -1e-13)
+    if of.game:
+        more &= np.asarray(total < of.limit * (1 - AT_MOST), dtype=bool)[of.user]
+    # Rather a price for what is full than tasks where nothing is left. Where users at their limits fill it, any price
+    # does that keeps others away and that they would pay.
+    marginal = exp(log_marginal)
+    for k in np.flatnonzero(~rows[: at.count] & (idle[: at.count] < 1e-10)):
+        own = np.flatnonzero(more & (at.use[:, k] > 0))
+        if len(own):
+            more[own], over[k] = False, True
+            at.y[k] = max((marginal[own] - price[own]) / at.use[own, k]) * Decimal("1.000001")
+            for j in np.flatnonzero(pairs & (at.use[:, k] > 0)):
+                cost = at.use[j] @ at.y[: at.count]
+                at.y[at.count :][at.owned[j]] = log_marginal[j] - cost.ln()
+    if one:
+        more &= dear <= dear[more].min(initial=0.0)
+    at.x[more] = total[of.user[more]] * LITTLE
+    for k in np.flatnonzero(over[: at.count] & np.asarray(at.y[: at.count] == 0, dtype=bool)):
+        own = np.flatnonzero(at.use[:, k] > 0)
+        at.y[k] = max(price[own] / at.use[own, k]) * Decimal("1e-9")
+    return more, over
