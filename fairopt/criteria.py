@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from . import _validate
 from ._deferred import deferrable, deferred
+from ._immutable import Immutable, frozen
 from .cluster import Cluster
 from .errors import DataError
 
@@ -25,7 +26,7 @@ Scope = Literal["pool", "servers", "each", "game"]
 
 @deferrable("share")
 @dataclass(frozen=True, eq=False)
-class Criterion:
+class Criterion(Immutable):
     """A share, an alpha and a scope, for the users of one cluster.
 
     Attributes
@@ -136,11 +137,11 @@ def virtual_share_per_task(cluster: Cluster) -> Array:
 
 
 def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope) -> Array:
-    share = np.asarray(share() if callable(share) else share, dtype=float)
+    share = np.array(share() if callable(share) else share, dtype=float)
     wanted = cluster.shape[:2] if scope in ("each", "game") else cluster.shape[:1]
     if share.shape != wanted:
         raise DataError(f"the share must have shape {wanted} here, one number per user; got {share.shape}")
     bad = np.flatnonzero(~(share > 0).reshape(wanted[0], -1).all(axis=1))
     if bad.size:
         raise DataError(f"the share per task of user {cluster.users[bad[0]]!r} must be > 0", ("users", int(bad[0])))
-    return share
+    return frozen(share)
