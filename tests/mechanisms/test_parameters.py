@@ -9,7 +9,7 @@ import pytest
 
 from fairopt.cluster import Cluster
 from fairopt.errors import DataError
-from fairopt.mechanisms import get
+from fairopt.mechanisms import get, parse
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 
@@ -98,7 +98,7 @@ def test_shares_in_every_form() -> None:
 
 
 def test_get_and_parse() -> None:
-    from fairopt.mechanisms import names, parse
+    from fairopt.mechanisms import names
 
     assert names() == sorted(names())
     assert get("ALPHAPF_vds", alpha=3) == get("alphapf-vds", alpha=3)
@@ -116,3 +116,43 @@ def test_get_and_parse() -> None:
         parse("alpha-fair(3)")
     with pytest.raises(DataError, match="drfh does not take alpha; its parameters: none"):
         parse("drfh(alpha=1)")
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "alpha=1)(alpha=2",
+        "alpha=1).f(alpha=2",
+        "alpha=1)[0](alpha=2",
+        "alpha=1)+f(alpha=2",
+        "alpha=1)#",
+        "alpha=1, alpha=2",
+        "**{'alpha': 2}",
+        "*[1]",
+        "alpha=1, 2",
+        "alpha=-inf",
+        "alpha=(x:=1)",
+        "alpha={[]: 1}",
+        "alpha=\0",
+        f"alpha={'(' * 5000}1{')' * 5000}",
+        f"alpha={'-' * 5000}1",
+        f"alpha={'9' * 400}",
+        f"alpha={'9' * 5000}",
+        f"alpha={'[' * 90}1{']' * 90}",
+    ],
+    ids=range(18),
+)
+def test_what_stands_in_the_brackets_is_said_once(inside: str) -> None:
+    """`alphapf-vds(alpha=1)(alpha=2)` was alpha = 2, without a word."""
+    with pytest.raises(DataError):
+        parse(f"alphapf-vds({inside})")
+
+
+def test_parameters_that_a_mechanism_cannot_use() -> None:
+    for weights in ("a", [[1, 2], [3]], 1j):
+        with pytest.raises(DataError, match=r"drf cannot use these parameters|resource_weights"):
+            get("drf", resource_weights=weights).solve(EXAMPLE)
+    with pytest.raises(DataError, match=r"alpha is a whole number of .*, beyond the range of numbers"):
+        get("alphapf-vds", alpha=10**400)
+    with pytest.raises(DataError, match=r"tol is a whole number of .*, beyond the range of numbers"):
+        get("drf").solve(EXAMPLE, tol=10**5000)
