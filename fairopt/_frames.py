@@ -82,10 +82,10 @@ def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def row(values: pd.Series, argument: str, names: Sequence[str], axis: str) -> NDArray[Any]:
-    """One row of a table, put in the order of the names of its columns."""
+    """A row of a table or other numbers with names, put in the order of these."""
     if values.ndim > 1 or _numbered(values.index):
         return _plain(values)
-    return _plain(values.take(_order(values.index, names, axis, argument, 1)))
+    return _plain(values.take(_order(values.index, names, axis, argument, 2)))
 
 
 def _order(index: pd.Index, wanted: Sequence[str], axis: str, argument: str, k: int) -> list[int]:
@@ -95,7 +95,7 @@ def _order(index: pd.Index, wanted: Sequence[str], axis: str, argument: str, k: 
     if missing or len(places) != len(wanted):
         unknown = [name for name in places if name not in wanted]
         raise DataError(
-            f"{argument} must have a {('row', 'column')[k]} per {axis}, under its name; "
+            f"{argument} must have {('a row', 'a column', 'an entry')[k]} per {axis}, under its name; "
             f"missing: {some(missing) or 'none'}; unknown: {some(unknown) or 'none'}"
         )
     return [places[name] for name in wanted]

@@ -45,7 +45,7 @@ def numbers(values: Any) -> Array:
         return np.array(array, dtype=float, order="C")
 
 
-def plain(values: Any, what: str, where: tuple[str | int, ...]) -> Array:
+def plain(values: Any, what: str, where: tuple[str | int, ...] = ()) -> Array:
     """As `numbers`, of any shape."""
     try:
         return numbers(values)
@@ -128,6 +128,8 @@ def _array(values: Any) -> NDArray[Any]:
     """An array of what is given, whatever it holds."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError("it is a masked array; fill or drop what is masked")
+    if labelled(values):
+        raise TypeError(f"it is a {type(values).__name__}, whose labels nobody would read; pass to_numpy(), in order")
     if isinstance(values, np.ndarray):
         return np.asarray(values)
     for row, part in enumerate(values if isinstance(values, list | tuple) else ()):

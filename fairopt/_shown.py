@@ -16,5 +16,6 @@ class _Short(reprlib.Repr):
         return repr(x) if abs(x) < 10**20 else "a whole number of more than 20 digits"
 
 
-#: The `repr` of a value in about 60 characters; it never fails.
-short = _Short().repr
+def short(value: object) -> str:
+    """The `repr` of a value in about 60 characters, on one line; it never fails."""
+    return " ".join(line.strip() for line in _Short().repr(value).splitlines())

@@ -79,7 +79,7 @@ def cluster(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
-    """One row of an argument; a series counts by its labels, which are the names of the columns."""
+    """A row of an argument, or other numbers with one per name; a series counts by its labels."""
     if not _intake.labelled(value):
         return value
     from . import _frames

@@ -153,6 +153,8 @@ class Cluster:
             raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(ARGUMENTS)}")
         return Cluster(**(arguments | changes))
 
+    __replace__ = replace  # copy.replace of Python 3.13
+
     def select(
         self,
         users: Sequence[str] | None = None,

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _validate
+from . import _intake, _validate
 from ._deferred import deferrable, deferred
 from ._immutable import Immutable, frozen
 from .cluster import Cluster
@@ -137,7 +137,7 @@ def virtual_share_per_task(cluster: Cluster) -> Array:
 
 
 def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope) -> Array:
-    share = np.array(share() if callable(share) else share, dtype=float)
+    share = _intake.plain(share() if callable(share) else share, "the share per task")
     wanted = cluster.shape[:2] if scope in ("each", "game") else cluster.shape[:1]
     if share.shape != wanted:
         raise DataError(f"the share must have shape {wanted} here, one number per user; got {share.shape}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -76,6 +77,11 @@ def test_copies_compute_everything_anew(how: str) -> None:
     cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
     assert (cluster.gamma > 0).all()
     assert set(vars(COPIES[how](cluster))) == set(ARGUMENTS)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="copy.replace came with Python 3.13")
+def test_replace_of_the_standard_library() -> None:
+    assert copy.replace(LIMITED, weight=[3, 4]) == LIMITED.replace(weight=[3, 4])  # type: ignore[attr-defined,unused-ignore]
 
 
 def test_what_takes_no_room_takes_none_in_a_pickle() -> None:

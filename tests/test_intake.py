@@ -212,9 +212,9 @@ def test_labels_that_do_not_match_are_an_error(change: dict[str, Any], message: 
 
 
 def test_labels_of_rows_that_do_not_match() -> None:
-    with pytest.raises(DataError, match=r"demand must have a column per resource.*missing: ram; unknown: disk"):
+    with pytest.raises(DataError, match=r"demand must have an entry per resource.*missing: ram; unknown: disk"):
         WANTED.with_demand("A", pd.Series({"cpu": 1, "disk": 1}))
-    with pytest.raises(DataError, match="eligible must have a column per server"):
+    with pytest.raises(DataError, match="eligible must have an entry per server"):
         WANTED.with_eligible("A", pd.Series({"S": 1}))
     with pytest.raises(DataError, match=r"must have shape \(2,\)"):
         WANTED.with_demand("A", USERS)  # type: ignore[arg-type]
