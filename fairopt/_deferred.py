@@ -1,9 +1,13 @@
-"""Large values that are made when somebody reads them."""
+"""Large values that are made when somebody reads them; arrays are then read-only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from ._immutable import frozen
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -41,7 +45,8 @@ class _Deferred:
             return self
         values = vars(instance)
         if self.made not in values:
-            values[self.made] = values[self.make]()
+            made = values[self.make]()
+            values[self.made] = frozen(made) if isinstance(made, np.ndarray) else made
         return values[self.made]
 
     def __set__(self, instance: object, value: Any) -> None:

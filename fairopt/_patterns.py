@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-T = TypeVar("T", bound=np.generic)
-
-
-def frozen(array: NDArray[T]) -> NDArray[T]:
-    """The same array, read-only."""
-    array.setflags(write=False)
-    return array
 
 
 def numbered(rows: NDArray[Any]) -> Index:

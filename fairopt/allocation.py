@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from . import _digits, _scale, allocation_file, metrics
 from ._deferred import deferrable, given
+from ._immutable import Immutable
+from ._names import apart
 from .allocation_file import Claim
-from .certificates import Certificate, blocking, judge
+from .certificates import ByCriterion, Certificate, blocking
 from .cluster import Cluster
 from .criteria import Criterion
 from .split import Split
@@ -60,8 +62,8 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
 
 @deferrable("tasks")
 @dataclass(frozen=True, eq=False, repr=False)
-class Allocation:
-    """Who runs how much where, and how good that is.
+class Allocation(Immutable):
+    """Who runs how much where, and how good that is. Immutable, as are its copies and pickles; arrays are read-only.
 
     Attributes
     ----------
@@ -138,12 +140,16 @@ class Allocation:
 
     @property
     def utilization(self) -> pd.DataFrame:
-        """Used part of each capacity, one row per server and a last row `overall`; NaN where there is none."""
+        """Used part of each capacity, one row per server and a last row `overall`; NaN where there is none.
+
+        A server that is called `overall` is in row `overall (server)`.
+        """
         split, there = self._split, self.cluster.capacity
         used = self.tasks.T @ self.cluster.demand if split is None else split.use
         part = np.divide(used, there, out=np.full(there.shape, np.nan), where=there > 0)
         rows = np.vstack([part, metrics.utilization(self).to_numpy()])
-        return pd.DataFrame(rows, index=[*self.cluster.servers, "overall"], columns=list(self.cluster.resources))
+        servers = apart(self.cluster.servers, ["overall"], "server")
+        return pd.DataFrame(rows, index=[*servers, "overall"], columns=list(self.cluster.resources))
 
     @property
     def dominant_shares(self) -> Array:
@@ -175,18 +181,11 @@ class Allocation:
         allocation that misses the file's tolerance is returned all the same, flagged. Wrong files are a `DataError`.
         """
         claim = allocation_file.read(path)
-
-        def by_criterion(cluster: Cluster, tasks: Array, log_prices: Array | None) -> tuple[Certificate, Array | None]:
-            with np.errstate(over="ignore", invalid="ignore"):  # files may hold any finite number
-                return judge(cluster, tasks, claim.criterion, log_prices)
-
+        by_criterion = ByCriterion(claim.criterion)
         begun = time.perf_counter()
         certificate, proof = by_criterion(claim.cluster, claim.tasks, claim.log_prices)
         stats = Stats("file", "none", "loaded", 0, 0.0, 0.0, 0.0, time.perf_counter() - begun)
         log_prices = proof if claim.log_prices is None else claim.log_prices
-        for array in (claim.tasks, log_prices):
-            if array is not None:
-                array.setflags(write=False)
         notes = (
             f"loaded from {path}",
             *idle([claim.cluster.users[n] for n in np.flatnonzero(~claim.cluster.runnable)]),
@@ -195,12 +194,15 @@ class Allocation:
         return cls(*made, stats, notes, claim.tol, by_criterion)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per user: tasks in all and per server, dominant share, weighted level."""
+        """One row per user: `tasks` in all, `dominant_share`, `weight`; of 2 to 20 servers, tasks per server by name.
+
+        A server that is called like one of these columns is in `tasks (server)` and so on.
+        """
         frame = pd.DataFrame({"tasks": self.user_tasks}, index=pd.Index(self.cluster.users, name="user"))
         frame["dominant_share"] = self.dominant_shares
         frame["weight"] = self.cluster.weight
         if 1 < len(self.cluster.servers) <= 20:
-            for i, server in enumerate(self.cluster.servers):
+            for i, server in enumerate(apart(self.cluster.servers, list(frame.columns), "server")):
                 frame[server] = self.tasks[:, i]
         return frame
 

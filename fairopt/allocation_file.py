@@ -8,8 +8,6 @@ What is read is a claim: nothing in the file says how good the tasks are, whoeve
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +16,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _validate
+from . import _files, _validate
+from ._names import label
+from ._shown import short
 from .cluster import Cluster
 from .criteria import Criterion, criterion, virtual_share_per_task
 from .errors import DataError
@@ -51,36 +51,13 @@ class Claim:
 
 def write(path: str | Path, claim: Claim) -> None:
     """Write an allocation file: into another file first, so that a failure leaves an old one as it was."""
-    path = Path(path)
-    text = json.dumps(_document(claim), allow_nan=False)
-    aside = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(aside, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise DataError(f"cannot write the allocation file {path}: {error.strerror}") from None
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+    _files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
 
 
 def read(path: str | Path) -> Claim:
     """Read an allocation file; every error names the file and the entry."""
     path = Path(path)
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot read the allocation file {path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
-    except (ValueError, RecursionError) as error:  # whole numbers of thousands of digits, lists in lists in lists
-        raise DataError(f"{path}: not readable JSON: {error}") from None
+    document = _files.parse_json(_files.read(path, "allocation file"), path)
     try:
         return _claim(document)
     except DataError as error:
@@ -136,10 +113,11 @@ def _claim(document: Any) -> Claim:
     _known(document, "an allocation file", _KEYS)
     version = _needed(document, "fairopt_allocation", "")
     if isinstance(version, bool) or version != VERSION:
-        _wrong("fairopt_allocation", f"is {_short(version)}; this fairopt reads version {VERSION} of allocation files")
+        _wrong("fairopt_allocation", f"is {short(version)}; this fairopt reads version {VERSION} of allocation files")
     mechanism = document.get("mechanism", "unnamed")
     if not isinstance(mechanism, str):
-        _wrong("mechanism", f"is {_short(mechanism)}; it must be text")
+        _wrong("mechanism", f"is {short(mechanism)}; it must be text")
+    label(mechanism, "mechanism", ("mechanism",))
     cluster = _cluster(_needed(document, "cluster", ""))
     rule = _criterion(cluster, _needed(document, "criterion", ""))
     tasks = _array(_needed(document, "tasks", ""), "tasks", cluster.shape[:2])
@@ -151,10 +129,7 @@ def _claim(document: Any) -> Claim:
                 _wrong("log_prices", "has several levels, which only max-min has; give one table (servers, resources)")
             shape = (max(len(given), 1), *shape)
         log_prices = _array(given, "log_prices", shape, -np.inf)
-    try:
-        tol = _validate.tolerance(document.get("tol", 1e-6))
-    except OverflowError:
-        _wrong("tol", "is beyond the range of numbers")
+    tol = _validate.tolerance(document.get("tol", 1e-6))
     return Claim(mechanism, cluster, rule, tasks, log_prices, tol)
 
 
@@ -164,7 +139,7 @@ def _cluster(given: Any) -> Cluster:
     for key in ("resources", "servers", "users"):
         arguments[key] = names = _needed(given, key, "cluster.")
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            _wrong(f"cluster.{key}", f"is {_short(names)}; it must be a list of names")
+            _wrong(f"cluster.{key}", f"is {short(names)}; it must be a list of names")
     m, k, n = (len(names) for names in arguments.values())
     for key, shape in (("capacity", (k, m)), ("demand", (n, m))):
         arguments[key] = _array(_needed(given, key, "cluster."), f"cluster.{key}", shape)
@@ -189,7 +164,7 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
     if by_server and np.isfinite(alpha) and scope == "each":
         _wrong("criterion.alpha", f'is {alpha:g}; in the scope "each" it must be "inf"')
     if by_server and given.get("share") is not None:
-        _wrong("criterion.share", f"must be left out in the scope {_short(scope)}, where it is 1/gamma[n,i]")
+        _wrong("criterion.share", f"must be left out in the scope {short(scope)}, where it is 1/gamma[n,i]")
     share: Any = partial(virtual_share_per_task, cluster)
     if not by_server:
         share = _array(_needed(given, "share", "criterion."), "criterion.share", (users,), np.inf)
@@ -200,7 +175,7 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
             n, least = int(bad.argmax()), "> 0" if name == "weight" else ">= 0"
             _wrong(f"criterion.{name}[{n}]", f"of user {cluster.users[n]!r} must be {least}")
     try:
-        found = criterion(cluster, share, alpha, scope if isinstance(scope, str) else _short(scope), weight, cap)  # type: ignore[arg-type]
+        found = criterion(cluster, share, alpha, scope if isinstance(scope, str) else short(scope), weight, cap)  # type: ignore[arg-type]
     except DataError as error:
         raise DataError(f"criterion: {error}", ("criterion", *error.where)) from None
     if "fair" not in given and "efficient" not in given:
@@ -222,13 +197,13 @@ def _array(value: Any, name: str, shape: tuple[int, ...], null: float | None = N
     def check(item: Any, at: str, rest: tuple[int, ...]) -> Any:
         if rest:
             if not isinstance(item, list) or len(item) != rest[0]:
-                found = f"has {len(item)} entries" if isinstance(item, list) else f"is {_short(item)}"
+                found = f"has {len(item)} entries" if isinstance(item, list) else f"is {short(item)}"
                 _wrong(at, f"{found}; it must be a list of {rest[0]} ({name} has shape {shape})")
             return [check(part, f"{at}[{k}]", rest[1:]) for k, part in enumerate(item)]
         if item is None and null is not None:
             return null
         if isinstance(item, bool) or not isinstance(item, int | float) or not _finite(item):
-            _wrong(at, f"is {_short(item)}; it must be a finite number{'' if null is None else f' or null ({null:g})'}")
+            _wrong(at, f"is {short(item)}; it must be a finite number{'' if null is None else f' or null ({null:g})'}")
         return item
 
     return np.array(check(value, name, shape), dtype=float)
@@ -242,14 +217,18 @@ def _finite(value: float) -> bool:
 
 
 def _depth(value: Any) -> int:
-    return 1 + _depth(value[0]) if isinstance(value, list) and value else int(isinstance(value, list))
+    """How many lists stand in each other at the beginning."""
+    depth = 0
+    while isinstance(value, list):
+        depth, value = depth + 1, value[0] if value else None
+    return depth
 
 
 def _known(document: Any, name: str, keys: tuple[str, ...]) -> None:
     if not isinstance(document, dict):
-        raise DataError(f"{name} is {_short(document)}; it must be a table with {', '.join(keys)}")
+        raise DataError(f"{name} is {short(document)}; it must be a table with {', '.join(keys)}")
     if unknown := sorted(set(document) - set(keys)):
-        raise DataError(f"unknown key {unknown[0]!r} in {name}; known: {', '.join(keys)}", (unknown[0],))
+        raise DataError(f"unknown key {short(unknown[0])} in {name}; known: {', '.join(keys)}", (unknown[0],))
 
 
 def _needed(document: dict[str, Any], key: str, prefix: str) -> Any:
@@ -260,11 +239,3 @@ def _needed(document: dict[str, Any], key: str, prefix: str) -> Any:
 
 def _wrong(entry: str, what: str) -> NoReturn:
     raise DataError(f"{entry} {what}", (entry,))
-
-
-def _short(value: Any) -> str:
-    """A value as an error shows it."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**20:
-        return "a whole number of more than 20 digits"
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."

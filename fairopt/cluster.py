@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _patterns, _validate, cluster_file
+from . import _intake, _names, _patterns, _validate, cluster_file
+from ._immutable import frozen
+from ._shown import short
+from ._validate import ARGUMENTS
 from .errors import DataError
 from .merging import Merging, merge
 
@@ -22,7 +25,7 @@ Mask = NDArray[np.bool_]
 
 
 class Cluster:
-    """Servers with several resources, and the users who share them. Immutable.
+    """Servers with several resources, and the users who share them. Immutable, as are its copies and pickles.
 
     Parameters
     ----------
@@ -46,8 +49,19 @@ class Cluster:
 
     Notes
     -----
-    Arrays are read-only and their axes are always (users n, servers i, resources r).
+    Arrays are read-only and their axes are always (users n, servers i, resources r). Data frames and series count by
+    their labels: they may stand in any order, and give the names if none are given. Masked arrays, complex numbers,
+    dates and text are not numbers.
     """
+
+    capacity: Array
+    demand: Array
+    weight: Array
+    eligible: Mask
+    max_tasks: Array
+    resources: tuple[str, ...]
+    users: tuple[str, ...]
+    servers: tuple[str, ...]
 
     def __init__(
         self,
@@ -60,24 +74,8 @@ class Cluster:
         users: Iterable[object] | None = None,
         servers: Iterable[object] | None = None,
     ) -> None:
-        self.capacity: Array = _validate.matrix(capacity, "capacity", "server", "resource")
-        self.demand: Array = _validate.matrix(demand, "demand", "user", "resource")
-        if self.capacity.shape[1] != self.demand.shape[1]:
-            raise DataError(
-                f"capacity has {self.capacity.shape[1]} resources and demand has {self.demand.shape[1]}; "
-                "give both one column per resource, in the same order"
-            )
-        self.resources = _validate.names(resources, self.capacity.shape[1], "resource")
-        self.users = _validate.names(users, self.demand.shape[0], "user")
-        self.servers = _validate.names(servers, self.capacity.shape[0], "server")
-        self.weight: Array = _validate.vector(weight, "weight", self.users, 1.0)
-        self.max_tasks: Array = _validate.vector(max_tasks, "max_tasks", self.users, np.inf)
-        self.eligible: Mask = _validate.eligibility(eligible, self.users, self.servers)
-        _validate.amounts(self.capacity, "server", "capacity", self.servers, self.resources)
-        _validate.amounts(self.demand, "user", "demand", self.users, self.resources)
-        _validate.users(self.users, self.weight, self.max_tasks, self.demand)
-        for array in (self.capacity, self.demand, self.weight, self.max_tasks, self.eligible):
-            array.setflags(write=False)
+        given = capacity, demand, weight, eligible, max_tasks, resources, users, servers
+        vars(self).update(_validate.cluster(dict(zip(ARGUMENTS, given, strict=True))))
 
     # -- derived quantities (theory: gamma, shares) ----------------------------------------------
 
@@ -93,12 +91,12 @@ class Cluster:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for capacity, demand in zip(self.capacity.T, self.demand.T, strict=True):
                 np.fmin(tasks, capacity[None, :] / demand[:, None], out=tasks)  # what is not needed is infinite, or 0/0
-        return _patterns.frozen(tasks)
+        return frozen(tasks)
 
     @cached_property
     def gamma(self) -> Array:
         """Monopoly tasks of n on i: `gamma0`, and 0 where n may not run; (users, servers), in tasks."""
-        return _patterns.frozen(self.gamma0 * self.eligible) if self.constrained else self.gamma0
+        return frozen(self.gamma0 * self.eligible) if self.constrained else self.gamma0
 
     @property
     def usable(self) -> Mask:
@@ -114,7 +112,7 @@ class Cluster:
     def runnable(self) -> Mask:
         """(users,): who can run anything at all."""
         somewhere = _patterns.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
-        return _patterns.frozen(somewhere & (self.max_tasks > 0))
+        return frozen(somewhere & (self.max_tasks > 0))
 
     @property
     def pooled_capacity(self) -> Array:
@@ -126,7 +124,7 @@ class Cluster:
         """`d[n,r]/C_r`, (users, resources); infinite where the cluster lacks what the user needs."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(self.demand > 0, self.demand / self.pooled_capacity, 0.0)
-        return _patterns.frozen(share)
+        return frozen(share)
 
     @property
     def dominant_share_per_task(self) -> Array:
@@ -143,17 +141,19 @@ class Cluster:
         """`D[n,i,r] = gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 for unusable pairs."""
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = self.gamma[:, :, None] * self.demand[:, None, :] / self.capacity[None, :, :]
-        return _patterns.frozen(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
+        return frozen(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
 
     # -- other clusters --------------------------------------------------------------------------
 
     def replace(self, **changes: Any) -> Cluster:
         """A copy with some of the constructor's arguments changed; what is not named stays."""
-        arguments: dict[str, Any] = {name: getattr(self, name) for name in _ARGUMENTS}
+        arguments: dict[str, Any] = {name: getattr(self, name) for name in ARGUMENTS}
         unknown = set(changes) - set(arguments)
         if unknown:
-            raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(_ARGUMENTS)}")
+            raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(ARGUMENTS)}")
         return Cluster(**(arguments | changes))
+
+    __replace__ = replace  # copy.replace of Python 3.13
 
     def select(
         self,
@@ -180,12 +180,11 @@ class Cluster:
         known: tuple[str, ...] = getattr(self, axis)
         if wanted is None:
             return np.arange(len(known))
-        if isinstance(wanted, str):
-            wanted = [wanted]
+        wanted = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else list(wanted)
         where = {name: index for index, name in enumerate(known)}
         for name in wanted:
-            if name not in where:
-                raise DataError(f"there is no {name!r} among the {axis}: {_some(known)}")
+            if not isinstance(name, str) or name not in where:
+                raise DataError(f"there is no {short(name)} among the {axis}: {_names.some(known)}")
         return np.array([where[name] for name in wanted], dtype=np.intp)
 
     def drop_user(self, user: str) -> Cluster:
@@ -197,18 +196,16 @@ class Cluster:
 
     def _with_row(self, argument: str, axis: str, name: str, value: Any) -> Cluster:
         changed = np.array(getattr(self, argument))
-        row = self._indices(axis, [name])[0]
-        if np.shape(value) != changed[row].shape:
-            raise DataError(f"{argument} of {name!r} must have shape {changed[row].shape}; got {np.shape(value)}")
-        try:
-            changed[row] = value
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{argument} of {name!r} must be numbers ({error})", (axis, int(row), argument)) from None
+        row = int(self._indices(axis, [name])[0])
+        new = _intake.plain(value, f"{argument} of {name!r}", (axis, row, argument))
+        if new.shape != changed[row].shape:
+            raise DataError(f"{argument} of {name!r} must have shape {changed[row].shape}; got {new.shape}")
+        changed[row] = new
         return self.replace(**{argument: changed})
 
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
         """As if `user` had reported another demand, (resources,)."""
-        return self._with_row("demand", "users", user, demand)
+        return self._with_row("demand", "users", user, _validate.row(demand, "demand", self.resources, "resource"))
 
     def with_weight(self, user: str, weight: float) -> Cluster:
         """`user` has another weight."""
@@ -216,7 +213,8 @@ class Cluster:
 
     def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
         """`user` reports other servers, (servers,) of bool."""
-        return self._with_row("eligible", "users", user, _validate.eligibility([eligible], [user], self.servers)[0])
+        row = [_validate.row(eligible, "eligible", self.servers, "server")]
+        return self._with_row("eligible", "users", user, _intake.eligibility(row, [user], self.servers)[0])
 
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
         """`user` has another number of tasks to run."""
@@ -224,7 +222,9 @@ class Cluster:
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
         """`server` has other capacities, (resources,)."""
-        return self._with_row("capacity", "servers", server, capacity)
+        return self._with_row(
+            "capacity", "servers", server, _validate.row(capacity, "capacity", self.resources, "resource")
+        )
 
     def pool(self) -> Cluster:
         """One server with the capacity of all; a user may use it who may use any server."""
@@ -250,7 +250,7 @@ class Cluster:
 
     def save(self, path: str | Path) -> None:
         """Write a cluster file that `load` reads back unchanged."""
-        cluster_file.write(path, {name: getattr(self, name) for name in _ARGUMENTS})
+        cluster_file.write(path, {name: getattr(self, name) for name in ARGUMENTS})
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
@@ -268,18 +268,24 @@ class Cluster:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cluster):
             return NotImplemented
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _ARGUMENTS)
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ARGUMENTS)
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made by the constructor: checked, read-only, and without anything computed before."""
+        given = {name: getattr(self, name) for name in ARGUMENTS}
+        return type(self), tuple((given | ({} if self.constrained else {"eligible": None})).values())
+
     def __setattr__(self, name: str, value: object) -> None:
-        if name in self.__dict__:
-            raise AttributeError(f"a Cluster is immutable; use replace({name}=...) for a changed copy")
-        super().__setattr__(name, value)
+        raise AttributeError(f"a Cluster is immutable; use replace({name}=...) for a changed copy")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Cluster is immutable; {name} cannot be deleted")
 
     def __repr__(self) -> str:
         n, i, r = self.shape
-        text = f"Cluster({n} users, {i} servers, {r} resources: {_some(self.resources)})"
+        text = f"Cluster({n} users, {i} servers, {r} resources: {_names.some(self.resources)})"
         if n * i <= 64:
             frames = self.to_frames()
             text += f"\n{frames['servers'].to_string()}\n{frames['users'].to_string()}"
@@ -291,10 +297,3 @@ class Cluster:
         return f"<p>{n} users, {i} servers, {r} resources</p>" + "".join(
             frames[name].to_html(max_rows=12) for name in ("servers", "users")
         )
-
-
-_ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")
-
-
-def _some(labels: Sequence[str], most: int = 8) -> str:
-    return ", ".join(labels[:most]) + (", ..." if len(labels) > most else "")

@@ -14,8 +14,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _validate
+from . import _intake, _validate
 from ._deferred import deferrable, deferred
+from ._immutable import Immutable, frozen
 from .cluster import Cluster
 from .errors import DataError
 
@@ -25,7 +26,7 @@ Scope = Literal["pool", "servers", "each", "game"]
 
 @deferrable("share")
 @dataclass(frozen=True, eq=False)
-class Criterion:
+class Criterion(Immutable):
     """A share, an alpha and a scope, for the users of one cluster.
 
     Attributes
@@ -136,11 +137,11 @@ def virtual_share_per_task(cluster: Cluster) -> Array:
 
 
 def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope) -> Array:
-    share = np.asarray(share() if callable(share) else share, dtype=float)
+    share = _intake.plain(share() if callable(share) else share, "the share per task")
     wanted = cluster.shape[:2] if scope in ("each", "game") else cluster.shape[:1]
     if share.shape != wanted:
         raise DataError(f"the share must have shape {wanted} here, one number per user; got {share.shape}")
     bad = np.flatnonzero(~(share > 0).reshape(wanted[0], -1).all(axis=1))
     if bad.size:
         raise DataError(f"the share per task of user {cluster.users[bad[0]]!r} must be > 0", ("users", int(bad[0])))
-    return share
+    return frozen(share)

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from . import _patterns
+from ._names import apart
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -134,4 +135,6 @@ def _first(group_of: Index) -> Index:
 
 def _labels(labels: tuple[str, ...], group_of: Index, first: Index) -> list[str]:
     sizes = np.bincount(group_of)
-    return [labels[f] if sizes[g] == 1 else f"{labels[f]} x{sizes[g]}" for g, f in enumerate(first)]
+    single = {labels[f] for g, f in enumerate(first) if sizes[g] == 1}
+    several = iter(apart([f"{labels[f]} x{sizes[g]}" for g, f in enumerate(first) if sizes[g] > 1], single, "merged"))
+    return [labels[f] if sizes[g] == 1 else next(several) for g, f in enumerate(first)]

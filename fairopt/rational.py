@@ -70,13 +70,14 @@ def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
 def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
     """The optimum over the servers of a cluster, `None` where it would take more than a part of `WORK`.
 
-    The last ones are remembered, as a judge asks for what an engine has just found.
+    Nor is there one for somebody who can run and whose share is infinite, as a file may say. The last ones are
+    remembered, as a judge asks for what an engine has just found.
     """
-    if not tried(cluster, limits, part):
+    usable = cluster.usable & (limits > 0)[:, None]
+    if not tried(cluster, limits, part) or not np.isfinite(criterion.share[usable.any(axis=1)]).all():
         return None
     if cluster.shape[1] == 1:
         return _filled(cluster, criterion, limits)
-    usable = cluster.usable & (limits > 0)[:, None]
     data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits)
     return _leximin(cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * WORK)
 

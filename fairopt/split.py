@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ._immutable import frozen
 from .merging import Merging
 
 Array = NDArray[np.float64]
@@ -51,9 +52,7 @@ class Split:
 
     def __call__(self) -> Array:
         """Tasks (users, servers), read-only."""
-        tasks = self.merging.split_servers(self.merged)
-        tasks.setflags(write=False)
-        return tasks
+        return frozen(self.merging.split_servers(self.merged))
 
     @property
     def user_tasks(self) -> Array:

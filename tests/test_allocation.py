@@ -16,7 +16,9 @@ from fairopt.cluster import Cluster
 from fairopt.engines import augmented, concave
 from fairopt.errors import CertificateError, SolverError
 from fairopt.game import equilibrium
+from fairopt.harness import compare
 from fairopt.mechanisms import get
+from fairopt.report import comparison, for_people
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
 FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
@@ -104,6 +106,33 @@ def test_frame(drf: Allocation) -> None:
     np.testing.assert_allclose(frame["dominant_share"], [2 / 3, 2 / 3])
     several = get("drfh").solve(FIGURE_1).to_frame()
     np.testing.assert_allclose(several["server1"] + several["server2"], several["tasks"])
+
+
+def test_users_servers_and_resources_are_called_as_they_like() -> None:
+    """Nobody is called so that a column, or a row, is lost."""
+    names = ["tasks", "weight", "jain", "dominant_share", "overall", "tasks (server)", "level"]
+    odd = Cluster(
+        np.ones((7, 2)) + np.eye(7, 2), np.ones((7, 2)), users=names, servers=names, resources=["tasks", "jain"]
+    )
+    found = get("alphapf-vds").solve(odd)
+    frame = found.to_frame()
+    columns = ["tasks (server) (server)", "weight (server)", "jain", "dominant_share (server)", *names[4:]]
+    assert list(frame.columns) == ["tasks", "dominant_share", "weight", *columns]
+    np.testing.assert_allclose(frame["tasks"], found.user_tasks)
+    np.testing.assert_allclose(frame["weight"], 1)
+    np.testing.assert_allclose(frame[columns], found.tasks)
+    assert list(found.utilization.index) == [*names[:4], "overall (server)", *names[5:], "overall"]
+    assert found.utilization.loc["overall"].ndim == 1
+    assert list(get("drfh").solve(odd).bottlenecks()["tasks"]) == pytest.approx(list(get("drfh").solve(odd).user_tasks))
+    for text in (repr(found), found._repr_html_(), repr(odd), odd._repr_html_()):
+        assert "weight" in text
+    assert found.plot() is not None
+    assert Cluster.from_frames(**odd.to_frames()) == odd
+    table = compare(odd, ["drfh", "alphapf-vds"])
+    shown = for_people(comparison(table)[0])
+    assert list(shown.columns)[:6] == ["mechanism", "tasks", "min_share", "max_share", "tasks (use)", "jain (use)"]
+    assert len({*shown.columns}) == len(shown.columns)
+    assert float(shown["tasks"][0]) == pytest.approx(table["tasks"].iloc[0], rel=1e-3)
 
 
 def test_summary(drf: Allocation) -> None:

@@ -142,6 +142,14 @@ def at(*keys: str | int) -> Callable[[dict[str, Any], Any], None]:
     return put
 
 
+def nested(depth: int) -> list[Any]:
+    """Lists in lists."""
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
 #: Where, what instead (`KeyError`: the key is missing), and what the message names; shared with the checker's tests.
 DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("fairopt_allocation",), KeyError, "fairopt_allocation"),
@@ -207,8 +215,17 @@ DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("tol",), 10**400, "tol"),
     (("colour",), "red", "colour"),
     (("criterion", "beta"), 2, "beta"),
+    (("log_prices",), nested(900), "log_prices"),
+    (("tasks",), nested(900), "tasks"),
+    (("cluster", "users"), [nested(900)], "users"),
+    (("cluster", "servers", 0), {"a": 1}, "servers"),
 ]
 TEXTS = ["", "[]", "3", "{", "null", '"text"', "[" * 100_000, "1" * 5000, '{"fairopt_allocation": 1e999}', "\x00"]
+TEXTS += [
+    "[" * 5000 + "]" * 5000,
+    '{"fairopt_allocation": 1, "fairopt_allocation": 1}',
+    '{"tol":' * 900 + "1" + "}" * 900,
+]
 
 
 @pytest.mark.parametrize(("where", "value", "message"), DAMAGE)
@@ -227,6 +244,32 @@ def test_files_that_are_none(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(DataError, match=r"bad\.json:"):
         fo.Allocation.load(path)
+
+
+def test_a_key_that_stands_twice(tmp_path: Path) -> None:
+    """The last of two would count, and whoever reads the file may see the first."""
+    document(tmp_path)
+    text = (tmp_path / "good.json").read_text()
+    (tmp_path / "bad.json").write_text(text.replace('"tol": 1e-06', '"tol": 1e-06,\n"tol": 1'))
+    with pytest.raises(DataError, match=r'bad\.json:2: the key "tol" stands twice in one table; keep one of them'):
+        fo.Allocation.load(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("share", [[0.2, None], [5e-324, 0.2]])
+def test_shares_that_nobody_has(share: list[float | None], tmp_path: Path) -> None:
+    """An infinite share of who can run, and what is beyond the range of numbers, is judged, and fails."""
+    content = document(tmp_path, fo.DRFH())
+    content["criterion"]["share"] = share
+    (tmp_path / "odd.json").write_text(json.dumps(content))
+    assert fo.Allocation.load(tmp_path / "odd.json").flagged
+
+
+def test_names_that_cannot_be_printed(tmp_path: Path) -> None:
+    content = document(tmp_path)
+    content["mechanism"] = "\ud800"
+    (tmp_path / "odd.json").write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"a mechanism is called .*, which cannot be written"):
+        fo.Allocation.load(tmp_path / "odd.json")
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

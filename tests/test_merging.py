@@ -33,6 +33,15 @@ def test_by_hand() -> None:
     assert not merging.trivial
 
 
+def test_merged_names_are_distinct() -> None:
+    """Somebody may be called like two that are merged: that was a DataError about names that nobody gave."""
+    demand = [[1, 2], [2, 4], [1, 1], [3, 1], [4, 1]]
+    cluster = Cluster([[1, 1], [2, 2], [1, 3]], demand, users=["A", "B", "A x2", "C", "D"], servers=["s", "t", "s x2"])
+    merged = cluster.merge().cluster
+    assert merged.users == ("A x2 (merged)", "A x2", "C", "D")
+    assert merged.servers == ("s x2 (merged)", "s x2")
+
+
 def test_what_does_not_merge() -> None:
     barred = TWINS.with_eligible("user1", [True, True, False, True])
     merging = barred.merge()

@@ -41,7 +41,8 @@ def table(value, name, needed, optional):
 def read(path):
     """The file as arrays; a ValueError names the entry that is wrong."""
     with open(path, encoding="utf-8") as file:
-        f = table(json.load(file), "file", "fairopt_allocation cluster criterion tasks ", "mechanism log_prices tol")
+        f = json.load(file, object_pairs_hook=lambda p: need(len(dict(p)) == len(p), f"a key twice: {p}") or dict(p))
+    table(f, "file", "fairopt_allocation cluster criterion tasks ", "mechanism log_prices tol")
     need(f["fairopt_allocation"] == 1, "fairopt_allocation must be 1, the version of the format")
     g = table(f["cluster"], "cluster", "resources servers users capacity demand ", "weight max_tasks eligible")
     rule = table(f["criterion"], "criterion", "alpha scope ", "share weight cap fair efficient")
@@ -50,14 +51,14 @@ def read(path):
         need(good, f"cluster.{key} must be a list of distinct names")
     M, K, N = len(g["resources"]), len(g["servers"]), len(g["users"])
     c, d = number(g["capacity"], "cluster.capacity", (K, M), 0), number(g["demand"], "cluster.demand", (N, M), 0)
+    x, tol = number(f["tasks"], "tasks", (N, K)), number(f.get("tol", 1e-6), "tol", (), TINY)
     need(d.any(axis=1).all(), f"cluster.demand[{d.any(axis=1).argmin()}] is nothing at all")
     limit = number(g.get("max_tasks", [None] * N), "cluster.max_tasks", (N,), 0, INF)
     q = np.minimum(limit, number(rule.get("cap", [None] * N), "criterion.cap", (N,), 0, INF))
     eligible = number(g.get("eligible", [[1] * K] * N), "cluster.eligible", (N, K), 0)
     need(eligible.max() <= 1, "cluster.eligible must be 0 or 1")
     alpha, scope = INF if rule["alpha"] == "inf" else number(rule["alpha"], "criterion.alpha", (), 0), rule["scope"]
-    scopes = ["pool", "servers", "game"] + ["each"] * (alpha == INF)
-    need(scope in scopes, f"criterion.scope must be in {scopes} for this criterion.alpha")
+    need(scope in (good := ["pool", "servers", "game"] + ["each"] * (alpha == INF)), f"criterion.scope not in {good}")
     own = scope in ("game", "each")  # shares are 1/gamma[n,i]
     need(not own or rule.get("share") is None, "criterion.share must be left out in the scopes game and each")
     u = np.ones(N) if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)
@@ -65,7 +66,6 @@ def read(path):
     fair, efficient = (number(rule.get(key, 0), f"criterion.{key}", (), 0) for key in ("fair", "efficient"))
     fds = fair > 0 < efficient and alpha not in (0, 1, INF) and not own
     need(fds or fair == efficient == 0, "criterion.fair and criterion.efficient must be > 0, for alpha not 0, 1 or inf")
-    x, tol = number(f["tasks"], "tasks", (N, K)), number(f.get("tol", 1e-6), "tol", (), TINY)
     L = [[None] * M] * K if f.get("log_prices") is None else f["log_prices"]
     L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for every level
     L = number(L, "log_prices", (len(L), K, M), -INF, -INF)

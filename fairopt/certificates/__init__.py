@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -32,6 +32,7 @@ from .uneven import SEEN, advice, unevenness
 __all__ = [
     "BackwardError",
     "Blocking",
+    "ByCriterion",
     "Certificate",
     "advice",
     "backward_error",
@@ -85,6 +86,17 @@ def judge(
     if criterion.scope in ("pool", "servers"):
         known = deferred(partial(maxmin_conditions, cluster, tasks, criterion, proof))
     return Certificate(feasible, optimal, measure, where if feasible > optimal else found, None, known), kept
+
+
+@dataclass(frozen=True)
+class ByCriterion:
+    """The judge who knows a criterion and no mechanism, of any tasks: files may hold any finite number."""
+
+    criterion: Criterion
+
+    def __call__(self, cluster: Cluster, tasks: Array, log_prices: Array | None) -> tuple[Certificate, Array | None]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return judge(cluster, tasks, self.criterion, log_prices)
 
 
 def _finite(

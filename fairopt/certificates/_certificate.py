@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._deferred import deferrable
+from .._immutable import Immutable
 from ..cluster import Cluster
 from ..split import Split
 
@@ -16,7 +17,7 @@ Array = NDArray[np.float64]
 
 @deferrable("conditions")
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Immutable):
     """Two numbers that vouch for an allocation, both 0 for an exact answer; and what they mean for each user's tasks.
 
     Attributes

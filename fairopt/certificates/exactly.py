@@ -49,7 +49,10 @@ def _distance(cluster: Cluster, criterion: Criterion, limits: Array, tasks: Arra
     unit[best == 0] = Fraction(1)
     apart = abs(numbers(tasks) - best) / unit
     n = int(apart.argmax())
-    return float(apart[n]), n
+    try:
+        return float(apart[n]), n
+    except OverflowError:  # beyond the range of doubles
+        return np.inf, n
 
 
 def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) -> NDArray[np.intp] | None:

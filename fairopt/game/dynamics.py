@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from ..allocation import Allocation, Stats, idle
-from ..certificates import Certificate, exploitability, judge
+from ..certificates import ByCriterion, Certificate, exploitability, judge
 from ..cluster import Cluster
 from ..criteria import Criterion, criterion, virtual_share_per_task
 from ..engines import convex
@@ -214,12 +214,7 @@ def _wrap(rule: Criterion, judged: _Judged, tol: float, trace: Trace, begun: flo
         "best-response", solver, trace.reason, trace.rounds, 0.0, 0.0, seconds, judged.seconds,
         dict(convex.versions()),
     )  # fmt: skip
-
-    def certify(seen: Cluster, given: Array, hint: Array | None) -> tuple[Certificate, Array | None]:
-        return judge(seen, given, rule, hint)
-
-    for array in (tasks, proof):
-        if array is not None:
-            array.setflags(write=False)
     notes = idle([cluster.users[n] for n in np.flatnonzero(~cluster.usable.any(axis=1))])
-    return Allocation(name, cluster, tasks, judged.certificate, rule, proof, stats, notes, tol, certify, trace)
+    return Allocation(
+        name, cluster, tasks, judged.certificate, rule, proof, stats, notes, tol, ByCriterion(rule), trace
+    )

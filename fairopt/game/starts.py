@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _intake
 from .._same import other_names
+from .._shown import short
 from ..allocation import Allocation
 from ..cluster import Cluster
 from ..errors import DataError
@@ -34,9 +36,9 @@ def given(cluster: Cluster, start: Any) -> Array:
     if isinstance(start, Allocation) and (different := other_names(start.cluster, cluster)):
         raise DataError(f"start is of another cluster: {different}; it must be {rule}")
     try:
-        tasks = np.asarray(start.tasks if isinstance(start, Allocation) else start, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"start is {start!r}; it must be {rule}") from None
+        tasks = start.tasks if isinstance(start, Allocation) else _intake.plain(start, "start")
+    except DataError:
+        raise DataError(f"start is {short(start)}; it must be {rule}") from None
     if tasks.shape != shape or not np.isfinite(tasks).all() or (tasks < 0).any():
         fault = f"a table of shape {tasks.shape}" if tasks.shape != shape else "a table with other numbers"
         raise DataError(f"start is {fault}; it must be {rule}")

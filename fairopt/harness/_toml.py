@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import _files
 from ..errors import DataError
 
 #: Where something stands: keys, and positions in arrays of tables, such as ("grid", 0, "alphas").
@@ -42,18 +42,8 @@ def read(path: Path) -> Document:
     DataError
         It cannot be read, or is not TOML: with the line.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"cannot read the experiment {path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        line = found.group(1) if found else len(text.splitlines())
-        raise DataError(f"{path}:{line}: not valid TOML: {error}") from None
+    text = _files.read(path, "experiment")
+    data = _files.parse_toml(text, path)
     return Document(path, data, lines(text))
 
 

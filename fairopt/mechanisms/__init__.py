@@ -37,7 +37,9 @@ def get(name: str, **parameters: Any) -> Mechanism:
         raise DataError(f"{kind.name} does not take {', '.join(unknown)}; its parameters: {known}")
     try:
         return kind(**parameters)
-    except TypeError as error:
+    except DataError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{kind.name} cannot use these parameters: {error}") from None
 
 
@@ -52,13 +54,22 @@ def parse(text: str) -> tuple[Mechanism, ...]:
     name, inside = match.groups()
     if inside is None:
         return get(name).variants()
+    source = f"f({inside})"
     try:
-        call: ast.expr | None = ast.parse(f"f({inside})", mode="eval").body
-    except SyntaxError:
+        call: ast.expr | None = ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: thousands of brackets
         call = None
-    if not isinstance(call, ast.Call) or call.args:
+    # Brackets may close and open again inside: f(alpha=1)(alpha=2) is a call of what a call returns, f(x=1)# a remark.
+    whole = isinstance(call, ast.Call) and call.end_col_offset == len(source.encode())
+    if not isinstance(call, ast.Call) or not whole or not isinstance(call.func, ast.Name) or call.args:
         raise DataError(f"{text!r}: what stands in the brackets is not parameter=value, ...")
-    return (get(name, **{str(part.arg): _value(part.value) for part in call.keywords}),)
+    given: dict[str, Any] = {}
+    for part in call.keywords:
+        if part.arg is None or part.arg in given:
+            again = "has **" if part.arg is None else f"gives {part.arg} twice"
+            raise DataError(f"{text!r} {again}; write every parameter once, as parameter=value")
+        given[part.arg] = _value(part.value)
+    return (get(name, **given),)
 
 
 def _value(node: ast.expr) -> Any:
@@ -67,7 +78,7 @@ def _value(node: ast.expr) -> Any:
         return float("inf") if node.id in ("inf", "infinity") else node.id
     try:
         return ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError, RecursionError):
         raise DataError(f"{ast.unparse(node)!r} is not a value: write a number, a word or a list") from None
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _validate, polytope
 from .._deferred import deferred
+from .._immutable import frozen
 from .._same import unfit_start
 from ..allocation import Allocation, Stats, idle
 from ..certificates import Certificate, advice, judge
@@ -200,16 +201,13 @@ class Mechanism(ABC):
             raise SolverError(f"{text}{advice(seen, criterion)}") from found.failure
         verdict = found.verdict
         begun = time.perf_counter()
-        tasks = best.tasks
-        tasks.setflags(write=False)
+        tasks = frozen(best.tasks)
         if not merging.trivial:
             split = Split.of(merging, tasks)
             verdict = self._certified(seen, split, merging.split_prices(best.log_prices))
             tasks = deferred(split)
         certificate, prices = verdict
         stats = _stats(best, found.seconds + time.perf_counter() - begun)
-        if prices is not None:
-            prices.setflags(write=False)
         allocation = Allocation(
             str(self),
             seen,

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
+from .. import _intake, _validate
 from ..cluster import Cluster
 from ..criteria import Criterion, criterion
 from ..engines.program import Formulation, Leximin, Program, alpha_fair
@@ -34,7 +34,8 @@ def share_per_task(cluster: Cluster, share: Share) -> Array:
                 f"share {share!r} is not one of {', '.join(named)}; or give numbers (users,), or a function"
             )
         return named[share]()
-    return np.asarray(share(cluster) if callable(share) else share, dtype=float)
+    numbers = share(cluster) if callable(share) else share
+    return _intake.plain(_validate.row(numbers, "share", cluster.users, "user"), "the share per task")
 
 
 @dataclass(frozen=True)

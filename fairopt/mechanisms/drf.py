@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import _intake
 from ..cluster import Cluster
 from ..criteria import Criterion, criterion
 from ..engines.program import Formulation, Leximin, Program
@@ -40,8 +41,8 @@ class DRF(Mechanism):
 
     def __post_init__(self) -> None:
         if self.resource_weights is not None:
-            rows = tuple(tuple(float(value) for value in row) for row in np.asarray(self.resource_weights).tolist())
-            object.__setattr__(self, "resource_weights", rows)
+            rows = _intake.matrix(self.resource_weights, "resource_weights", "user", "resource").tolist()
+            object.__setattr__(self, "resource_weights", tuple(map(tuple, rows)))
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster)

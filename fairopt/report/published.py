@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from .. import mechanisms, papers
+from .._names import apart
 from ..harness.experiment import load
 from .means import means
 from .stored import Found, Results
@@ -60,18 +61,18 @@ def _of_cluster(experiment: str, cluster: str, found: Found) -> Table:
     chosen = [mechanisms.parse(text)[0] for text in cells["mechanism"]]
     frame = pd.DataFrame({"mechanism": [str(one) for one in chosen]}, index=cells.index)
     instance = cells["source"].iloc[0].removeprefix("paper:") if cells["data"].iloc[0] == "paper" else ""
-    done = found.contents.long("allocated", cells.index)
+    done, use = (found.contents.long(name, cells.index) for name in ("allocated", "use"))
+    use = use[use["class"] == "all"]
     if len(done):
         users = done["user"].unique().tolist()
         by_user = done.groupby(["key", "user"])["tasks"].sum().unstack()
-        frame = frame.join(by_user[users])
+        taken = {"mechanism", "printed", "jain", "certificate", "seconds", *(f"use_{name}" for name in use["resource"])}
+        frame = frame.join(by_user[users].set_axis(apart(users, taken, "user"), axis=1))
         printed = [_printed(instance, one, len(users)) for one in chosen]
         if any(printed):
             frame["printed"] = printed
     else:
         frame = frame.join(cells[list(_SUMMARY)])
-    use = found.contents.long("use", cells.index)
-    use = use[use["class"] == "all"]
     frame = frame.join(use.pivot(index="key", columns="resource", values="utilization")[use["resource"].unique()]
                        .add_prefix("use_"))  # fmt: skip
     frame = frame.join(cells[["jain", "certificate", "seconds"]])

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from .._names import apart
+
 
 def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """A frame of `harness.compare` for readers: the rows that have numbers, and a line for each that has none."""
@@ -16,11 +18,17 @@ def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def for_people(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table as strings: shares of a whole as percentages, certificates in powers of ten, four digits."""
+    """The same table as strings: shares of a whole as percentages, certificates in powers of ten, four digits.
+
+    The use of a resource is in a column of its name; if another column has that, in `tasks (use)` and so on.
+    """
     shown = {}
+    use = [str(name) for name in frame.columns if str(name).startswith("use_")]
+    others = {str(name) for name in frame.columns} - {*use}
+    called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
     for name, column in frame.items():
-        if str(name).startswith("use_"):
-            shown[str(name)[4:]] = [_text(value, "{:.1%}") for value in column]
+        if name in called:
+            shown[called[str(name)]] = [_text(value, "{:.1%}") for value in column]
         elif name == "certificate":
             shown[str(name)] = [_text(value, "{:.1e}") for value in column]
         elif name == "seconds":

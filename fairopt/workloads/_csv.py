@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import math
+import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .._shown import short
 from ..errors import DataError
 
 _DTYPE = {"int": "int64", "number": "float64", "text": "str"}
@@ -107,6 +109,8 @@ def _names(path: Path, raw: bytes, ends: NDArray[np.intp], layout: Format) -> tu
     for column in layout.columns:
         if column.name not in names:
             raise _malformed(path, 0, f"is the header; it should name {column.name!r} and is {header.strip()[:80]!r}")
+        if names.count(column.name) > 1:
+            raise _malformed(path, 0, f"is the header; it names {column.name!r} twice")
     return names
 
 
@@ -202,8 +206,8 @@ def _fault(column: Column, text: str) -> str | None:
         value = int(text) if text.lstrip("+-").isdecimal() else float(text)  # a float is too coarse for an id
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or "_" in text or (whole and (value % 1 or abs(value) >= 2**63)):
-        return f"{column.name} {text!r}, which is not a {'whole ' if whole else ''}number"
+    if not abs(value) <= sys.float_info.max or "_" in text or (whole and (value % 1 or abs(value) >= 2**63)):
+        return f"{column.name} {short(text)}, which is not a {'whole ' if whole else ''}number"
     if not column.least <= value <= column.most:
         allowed = f">= {column.least:g}" if math.isinf(column.most) else f"from {column.least:g} to {column.most:g}"
         return f"{column.name} {text}; it must be {allowed}"

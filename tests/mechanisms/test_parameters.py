@@ -5,11 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairopt.cluster import Cluster
 from fairopt.errors import DataError
-from fairopt.mechanisms import get
+from fairopt.game import best_response
+from fairopt.mechanisms import get, parse
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 
@@ -98,7 +100,7 @@ def test_shares_in_every_form() -> None:
 
 
 def test_get_and_parse() -> None:
-    from fairopt.mechanisms import names, parse
+    from fairopt.mechanisms import names
 
     assert names() == sorted(names())
     assert get("ALPHAPF_vds", alpha=3) == get("alphapf-vds", alpha=3)
@@ -116,3 +118,68 @@ def test_get_and_parse() -> None:
         parse("alpha-fair(3)")
     with pytest.raises(DataError, match="drfh does not take alpha; its parameters: none"):
         parse("drfh(alpha=1)")
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "alpha=1)(alpha=2",
+        "alpha=1).f(alpha=2",
+        "alpha=1)[0](alpha=2",
+        "alpha=1)+f(alpha=2",
+        "alpha=1)#",
+        "alpha=1, alpha=2",
+        "**{'alpha': 2}",
+        "*[1]",
+        "alpha=1, 2",
+        "alpha=-inf",
+        "alpha=(x:=1)",
+        "alpha={[]: 1}",
+        "alpha=\0",
+        f"alpha={'(' * 5000}1{')' * 5000}",
+        f"alpha={'-' * 5000}1",
+        f"alpha={'9' * 400}",
+        f"alpha={'9' * 5000}",
+        f"alpha={'[' * 90}1{']' * 90}",
+    ],
+    ids=range(18),
+)
+def test_what_stands_in_the_brackets_is_said_once(inside: str) -> None:
+    """`alphapf-vds(alpha=1)(alpha=2)` was alpha = 2, without a word."""
+    with pytest.raises(DataError):
+        parse(f"alphapf-vds({inside})")
+
+
+def test_parameters_that_a_mechanism_cannot_use() -> None:
+    for weights in ("a", [[1, 2], [3]], 1j):
+        with pytest.raises(DataError, match=r"drf cannot use these parameters|resource_weights"):
+            get("drf", resource_weights=weights).solve(EXAMPLE)
+    with pytest.raises(DataError, match=r"alpha is a whole number of .*, beyond the range of numbers"):
+        get("alphapf-vds", alpha=10**400)
+    with pytest.raises(DataError, match=r"tol is a whole number of .*, beyond the range of numbers"):
+        get("drf").solve(EXAMPLE, tol=10**5000)
+
+
+def test_shares_are_numbers_and_count_by_their_labels() -> None:
+    """A series of another order was read by position, dates as days, and imaginary parts were dropped."""
+    wanted = get("alpha-fair", share=(1.0, 3.0)).solve(EXAMPLE).user_tasks
+    for share in (pd.Series({"user2": 3.0, "user1": 1.0}), lambda cluster: pd.Series({"user2": 3, "user1": 1})):
+        np.testing.assert_allclose(get("alpha-fair", share=share).solve(EXAMPLE).user_tasks, wanted)
+    with pytest.raises(
+        DataError, match=r"share must have an entry per user, under its name; missing: user2; unknown: C"
+    ):
+        get("alpha-fair", share=pd.Series({"user1": 1, "C": 1})).solve(EXAMPLE)
+    for share in (
+        np.ma.array([1, 2], mask=[1, 0]),
+        np.array([1j, 1]),
+        np.array([1, 2], "M8[D]"),
+        ["1", "2"],
+        [10**400, 1],
+    ):
+        with pytest.raises(DataError, match="the share per task must be numbers"):
+            get("utilitarian", share=share).solve(EXAMPLE)
+    with pytest.raises(DataError, match=r"resource_weights must .*a DataFrame, whose labels nobody would read"):
+        get("drf", resource_weights=pd.DataFrame([[1, 2], [3, 4]]))
+    for start in (np.ma.ones((2, 1)), [[10**400], [1]], pd.DataFrame([[1], [1]])):
+        with pytest.raises(DataError, match=r"start is .*; it must be an allocation or tasks >= 0 of shape"):
+            best_response(EXAMPLE, 2, start=start)

@@ -42,6 +42,9 @@ def test_reads_numbers_exactly_and_empty_fields_as_missing(tmp_path, write, suff
         ("4,d,1O,x", "size '1O', which is not a number"),
         ("4,d,nan,x", "size 'nan', which is not a number"),
         ("4,d,inf,x", "size 'inf', which is not a number"),
+        (f"4,d,1{'0' * 400},x", "0000', which is not a number"),
+        (f"1{'0' * 400},d,1,x", "0000', which is not a whole number"),
+        (f"{'9' * 5000},d,1,x", "9999', which is not a whole number"),
         ("4,d,1_0,x", "size '1_0', which is not a number"),
         ("4,d,-1,x", "size -1; it must be from 0 to 10"),
         ("4,d,11,x", "size 11; it must be from 0 to 10"),
@@ -126,3 +129,10 @@ def test_a_damaged_archive(tmp_path, write, damage):
     path.write_bytes(path.read_bytes()[:-12] if damage == "cut" else b"1,a,1,x\n")
     with pytest.raises(DataError, match="cannot be unpacked"):
         read(path, PLAIN)
+
+
+def test_a_header_that_names_a_column_twice(tmp_path, write):
+    """The first of two was read, without a word."""
+    with pytest.raises(DataError, match=r"t\.csv, line 1: the line is the header; it names 'size' twice"):
+        read(write(tmp_path / "t.csv", ["size,id,size", "1,2,3"]), HEADED)
+    assert read(write(tmp_path / "t.csv", ["size,id,other,other", "1,2,3,4"]), HEADED).rows == 1

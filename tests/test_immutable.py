@@ -1,0 +1,164 @@
+"""Nobody can write to a cluster, an allocation or a criterion, nor to copies and pickles; nothing is stale."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.typing import NDArray
+from strategies import clusters
+
+import fairopt as fo
+from fairopt._immutable import frozen
+from fairopt.criteria import criterion
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda original: original,
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda original: pickle.loads(pickle.dumps(original)),
+    "old pickle": lambda original: pickle.loads(pickle.dumps(original, protocol=2)),
+    "copy of a copy": lambda original: copy.deepcopy(pickle.loads(pickle.dumps(original))),
+}
+ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")
+DERIVED = ("gamma0", "gamma", "runnable", "share_per_task", "normalised_demand")
+LIMITED = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]], [1, 2], [[1, 1], [1, 0]], [np.inf, 2])
+
+
+def refused(array: NDArray[Any]) -> None:
+    """The array, its views and whatever it is a view of cannot be written to, however one asks."""
+    owners: list[Any] = [array, array[...], array.T, array.view(), np.asarray(array)]
+    while isinstance(owners[-1].base, np.ndarray):
+        owners.append(owners[-1].base)
+    for one in owners:
+        with pytest.raises(ValueError, match="read-only"):
+            one[...] = 0
+        with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+            one.setflags(write=True)
+        with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+            one.flags.writeable = True
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_clusters(how: str) -> None:
+    @settings(max_examples=25)
+    @given(clusters())
+    def law(cluster: fo.Cluster) -> None:
+        wanted = {name: np.array(getattr(cluster, name)) for name in DERIVED}
+        found = COPIES[how](cluster)
+        assert type(found) is fo.Cluster
+        assert found == cluster
+        for name in ARGUMENTS[:5]:
+            refused(getattr(found, name))
+        for name in DERIVED:
+            refused(getattr(found, name))
+            np.testing.assert_array_equal(getattr(found, name), wanted[name])
+        for name in (*ARGUMENTS, *DERIVED, "anything"):
+            with pytest.raises(AttributeError, match=rf"immutable; use replace\({name}=\.\.\.\)"):
+                setattr(found, name, 1)
+        for name in (*ARGUMENTS, "gamma", "anything"):
+            with pytest.raises(AttributeError, match=f"immutable; {name} cannot be deleted"):
+                delattr(found, name)
+
+    law()
+
+
+@pytest.mark.parametrize("how", list(COPIES)[1:])
+def test_copies_compute_everything_anew(how: str) -> None:
+    """A copy that took over what was computed before would lie, had anything been changed on the way."""
+    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    assert (cluster.gamma > 0).all()
+    assert set(vars(COPIES[how](cluster))) == set(ARGUMENTS)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="copy.replace came with Python 3.13")
+def test_replace_of_the_standard_library() -> None:
+    assert copy.replace(LIMITED, weight=[3, 4]) == LIMITED.replace(weight=[3, 4])  # type: ignore[attr-defined,unused-ignore]
+
+
+def test_what_takes_no_room_takes_none_in_a_pickle() -> None:
+    large = fo.Cluster(np.ones((2000, 1)), np.ones((500, 1)))
+    assert len(pickle.dumps(large)) < 100_000
+    assert pickle.loads(pickle.dumps(large)).eligible.strides == (0, 0)
+
+
+def test_what_is_given_is_copied() -> None:
+    """Arrays and series that somebody goes on with stay theirs, and what they do to them stays with them."""
+    given = {
+        "capacity": np.array([[9.0, 18.0]]),
+        "demand": np.array([[1.0, 4.0], [3.0, 1.0]]),
+        "weight": np.array([1.0, 2.0]),
+        "eligible": np.array([[True], [False]]),
+        "max_tasks": np.array([np.inf, 2.0]),
+    }
+    cluster = fo.Cluster(**given)  # type: ignore[arg-type]
+    before = copy.deepcopy(cluster)
+    for array in given.values():
+        assert array.flags.writeable
+        array[...] = 1
+    assert cluster == before
+    weight, cap = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    rule = criterion(cluster, np.array([1.0, 1.0]), 1, "servers", weight, cap)
+    weight[0] = cap[0] = 99
+    assert (rule.weight[0], rule.cap[0]) == (1, 3)
+    share = np.array([1.0, 1.0])
+    late = criterion(cluster, lambda: share, 1, "servers")
+    assert late.share.tolist() == [1, 1]
+    share[0] = 99
+    assert late.share.tolist() == [1, 1]
+    found, tasks = fo.DRFH().solve(LIMITED), np.zeros((2, 2))
+    other = replace(found, tasks=tasks)
+    tasks[0, 0] = 1
+    assert not other.tasks.any()
+
+
+def test_frozen_is_the_same_memory_in_the_same_order() -> None:
+    for array in (np.arange(6.0).reshape(2, 3), np.asfortranarray(np.eye(3)), np.zeros((0, 2)), np.eye(4)[::2, 1:]):
+        found = frozen(array)
+        np.testing.assert_array_equal(found, array)
+        assert frozen(found) is found
+        if array.size:
+            assert found.strides == array.strides
+            assert np.shares_memory(found, array)
+        refused(found)
+
+
+def allocations(folder: Path) -> Iterator[fo.Allocation]:
+    """One of each way to come by an allocation."""
+    solved = fo.AlphaPFVDS(3).solve(LIMITED)
+    yield solved
+    yield fo.DRFH().solve(LIMITED)
+    yield fo.FDS(2, -2).solve(LIMITED)
+    yield fo.PSDSF().solve(fo.Cluster([[9, 18], [18, 36], [4, 4]], [[1, 4], [3, 1]]))  # merged, and split again
+    yield fo.best_response(LIMITED, 2.0)
+    solved.save(folder / "saved.json")
+    yield fo.Allocation.load(folder / "saved.json")
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_allocations(how: str, tmp_path: Path) -> None:
+    for allocation in allocations(tmp_path):
+        wanted, tasks = allocation.certify(), np.array(allocation.tasks)
+        found = COPIES[how](allocation)
+        np.testing.assert_array_equal(found.tasks, tasks)
+        assert found.certify() == wanted
+        assert found.cluster == allocation.cluster
+        rule = found.criterion
+        for array in (found.tasks, rule.share, rule.weight, rule.cap, found.cluster.demand, found.log_prices):
+            if array is not None:
+                refused(array)
+        if found.certificate.conditions is not None:
+            refused(found.certificate.conditions)
+        for owner, name in ((found, "tasks"), (found, "certificate"), (rule, "share"), (found.certificate, "gap")):
+            with pytest.raises(AttributeError, match="cannot assign"):
+                setattr(owner, name, None)
+            with pytest.raises(AttributeError, match="cannot delete"):
+                delattr(owner, name)
