@@ -27,8 +27,9 @@ import scipy.sparse as sp  # noqa: E402
 import fairopt as fo  # noqa: E402
 from benchmarks.families import FAMILIES, typed  # noqa: E402
 from fairopt.certificates import judge  # noqa: E402
-from fairopt.criteria import Criterion  # noqa: E402
-from fairopt.polytope import Polytope  # noqa: E402
+from fairopt.engines.reference.program import ClusterProgram  # noqa: E402
+from fairopt.model.criterion import Criterion  # noqa: E402
+from fairopt.model.polytope import Polytope  # noqa: E402
 
 ALPHAS = (0.2, 0.5, 0.9, 1.0, 1.1, 2.0, 3.0, 8.0, 64.0, 500.0)
 
@@ -106,7 +107,7 @@ def modelled(cluster: fo.Cluster, alpha: float) -> dict[str, object]:
     rule = mechanism.criterion(cluster)
     polytope = Polytope(cluster, rule.limits(cluster))
     start = time.perf_counter(), time.process_time()
-    program = fo.engines.program.ClusterProgram(polytope, rule)
+    program = ClusterProgram(polytope, rule)
     formulation = mechanism.formulate(program)
     problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
     capacity = formulation.constraints["capacity"]

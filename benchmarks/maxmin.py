@@ -22,7 +22,7 @@ import scipy.sparse as sp  # noqa: E402
 
 import fairopt as fo  # noqa: E402
 from benchmarks.families import FAMILIES, typed  # noqa: E402
-from fairopt.polytope import Polytope  # noqa: E402
+from fairopt.model.polytope import Polytope  # noqa: E402
 
 
 def placed(users: int, servers: int, density: float, rng: np.random.Generator) -> fo.Cluster:

@@ -13,13 +13,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from . import certificates, errors, game, harness, mechanisms, metrics, papers, report, workloads
-    from .allocation import Allocation
+    from . import certificates, errors, game, harness, mechanisms, papers, report, workloads
     from .certificates import Certificate
-    from .cluster import Cluster
-    from .criteria import Criterion
-    from .game.dynamics import best_response
+    from .game.dynamics.distributed import best_response
     from .harness.alpha_path import alpha_path
     from .harness.compare import compare
     from .harness.sweep import sweep
@@ -39,10 +38,14 @@ if TYPE_CHECKING:
     from .mechanisms.task_maxmin import TaskMaxMin
     from .mechanisms.tsf import TSF
     from .mechanisms.utilitarian import Utilitarian
+    from .model.cluster import Cluster
+    from .model.criterion import Criterion
+    from .result import metrics
+    from .result.allocation import Allocation
     from .workloads.sources import open_source
 
 _HOME = {
-    "Allocation": "allocation",
+    "Allocation": "result.allocation",
     "AlphaFair": "mechanisms.alpha_fair",
     "AlphaPFVDS": "mechanisms.alphapf_vds",
     "AssetFairness": "mechanisms.asset_fairness",
@@ -50,8 +53,8 @@ _HOME = {
     "CEEI": "mechanisms.ceei",
     "CMMF": "mechanisms.cmmf",
     "Certificate": "certificates",
-    "Cluster": "cluster",
-    "Criterion": "criteria",
+    "Cluster": "model.cluster",
+    "Criterion": "model.criterion",
     "DRF": "mechanisms.drf",
     "DRFH": "mechanisms.drfh",
     "FDS": "mechanisms.fds",
@@ -64,7 +67,7 @@ _HOME = {
     "TaskMaxMin": "mechanisms.task_maxmin",
     "Utilitarian": "mechanisms.utilitarian",
     "alpha_path": "harness.alpha_path",
-    "best_response": "game.dynamics",
+    "best_response": "game.dynamics.distributed",
     "compare": "harness.compare",
     "open_source": "workloads.sources",
     "sweep": "harness.sweep",
@@ -106,12 +109,13 @@ __all__ = [
     "sweep",
     "workloads",
 ]
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    if name == "metrics":
+        return importlib.import_module(".result.metrics", __name__)
     if name in __all__:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

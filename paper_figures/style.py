@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike, NDArray
 
-from fairopt._plot import Picture
+from fairopt.result._plot import Picture
 
 #: Width of one column and of two, in inches.
 SINGLE, DOUBLE = 3.4, 7.0

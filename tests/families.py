@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from fairopt.cluster import Cluster
+from fairopt.model.cluster import Cluster
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fairopt.cluster import Cluster
+from fairopt.model.cluster import Cluster
 
 Array = NDArray[np.float64]
 

@@ -10,15 +10,16 @@ from hypothesis import given, settings
 from matplotlib.figure import Figure
 from strategies import clusters
 
-from fairopt import polytope
-from fairopt.allocation import Allocation
-from fairopt.cluster import Cluster
-from fairopt.engines import augmented, concave
+from fairopt.engines.augmented import refine
+from fairopt.engines.welfare import interior_point
 from fairopt.errors import CertificateError, SolverError
-from fairopt.game import equilibrium
+from fairopt.game.equilibrium import equilibria
 from fairopt.harness import compare
 from fairopt.mechanisms import get
+from fairopt.model import polytope
+from fairopt.model.cluster import Cluster
 from fairopt.report import comparison, for_people
+from fairopt.result.allocation import Allocation
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
 FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
@@ -201,9 +202,9 @@ def test_large_clusters_are_not_given_to_an_engine_that_would_take_hours(monkeyp
     fair = get("alpha-fair", alpha=2, scope="servers")
     monkeypatch.setattr(polytope, "LARGE", 5)
     assert fair.solve(cluster, 1e-6).notes == ()
-    monkeypatch.setattr(concave, "_STEPS", 1)
-    monkeypatch.setattr(equilibrium, "solutions", lambda *_: iter(()))
-    monkeypatch.setattr(augmented, "of_solution", lambda *_: None)
+    monkeypatch.setattr(interior_point, "_STEPS", 1)
+    monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
+    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
     found = fair.solve(cluster, throw=False)
     assert found.stats.engine == "native"
     assert any("engine='declarative'" in note for note in found.notes)

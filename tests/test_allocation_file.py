@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt import allocation_file
 from fairopt.cli import main
 from fairopt.errors import DataError, FairoptError
 from fairopt.mechanisms import Mechanism
+from fairopt.result import allocation_file
 
 MECHANISMS = [
     fo.AlphaFair(0.5),

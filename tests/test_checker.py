@@ -25,7 +25,7 @@ from fairopt.certificates.game import exploitability
 from fairopt.certificates.leximin import SAME_LEVEL, by_level, lexicographic_rise, proved
 from fairopt.errors import FairoptError
 from fairopt.mechanisms import Mechanism
-from fairopt.polytope import Polytope
+from fairopt.model.polytope import Polytope
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOL = ROOT / "tools" / "check.py"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from strategies import clusters
 
-from fairopt.cluster import Cluster
 from fairopt.errors import DataError, FairoptError
+from fairopt.model.cluster import Cluster
 
 FIGURE_1 = Cluster(
     [[12, 4, 75], [8, 16, 0]],

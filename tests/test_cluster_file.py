@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import clusters
 
-from fairopt.cluster import Cluster
 from fairopt.errors import DataError
+from fairopt.model.cluster import Cluster
 
 TOML = """\
 resources = ["cpu", "memory"]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairopt.cluster import Cluster
-from fairopt.criteria import criterion
 from fairopt.errors import DataError
+from fairopt.model.cluster import Cluster
+from fairopt.model.criterion import criterion
 
 PAIR = Cluster([[9, 18]], [[1, 4], [3, 1]], weight=[2, 0.5], max_tasks=[5, np.inf])
 ALPHAS = st.sampled_from([0.0, 0.3, 0.9999, 1.0, 1.0001, 2.0, 7.0])

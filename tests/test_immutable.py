@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from strategies import clusters
 
 import fairopt as fo
-from fairopt._immutable import frozen
-from fairopt.criteria import criterion
+from fairopt.model._immutable import frozen
+from fairopt.model.criterion import criterion
 
 COPIES: dict[str, Callable[[Any], Any]] = {
     "itself": lambda original: original,

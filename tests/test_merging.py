@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import clusters
 
-from fairopt.cluster import Cluster
+from fairopt.model.cluster import Cluster
 
 TWINS = Cluster(
     [[2, 4], [1, 3], [6, 12], [2, 4]],

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import clusters
 
-from fairopt import metrics
-from fairopt.cluster import Cluster
 from fairopt.errors import DataError
 from fairopt.mechanisms import get
+from fairopt.model.cluster import Cluster
+from fairopt.result import metrics
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 

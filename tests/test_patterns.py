@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 from strategies import clusters
 
-from fairopt import _patterns
-from fairopt.cluster import Cluster
+from fairopt.model import _patterns
+from fairopt.model.cluster import Cluster
 
 
 def same(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:

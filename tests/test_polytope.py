@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from strategies import clusters
 
 from fairopt.certificates import feasibility
-from fairopt.cluster import Cluster
-from fairopt.polytope import Polytope
+from fairopt.model.cluster import Cluster
+from fairopt.model.polytope import Polytope
 
 ANY_SEED = st.integers(0, 2**32 - 1)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt import metrics
 from fairopt.errors import DataError
+from fairopt.result import metrics
 
 CLUSTER = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1], [2, 2]], users=["a", "b", "c"], servers=["s", "t"])
 

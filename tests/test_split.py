@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import clusters
 
-from fairopt.allocation import Allocation
 from fairopt.certificates import Certificate, judge
-from fairopt.cluster import Cluster
-from fairopt.criteria import virtual_share_per_task
 from fairopt.mechanisms import parse
 from fairopt.mechanisms._base import REGISTRY
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
-from fairopt.split import Split
+from fairopt.model.cluster import Cluster
+from fairopt.model.criterion import virtual_share_per_task
+from fairopt.model.split import Split
+from fairopt.result.allocation import Allocation
 
 Array = NDArray[np.float64]
 

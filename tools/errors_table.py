@@ -33,8 +33,8 @@ from reference import reference  # noqa: E402
 from snapshots import SNAPSHOTS, missing, snapshot  # noqa: E402
 
 import fairopt as fo  # noqa: E402
-from fairopt import rational  # noqa: E402
 from fairopt.errors import FairoptError  # noqa: E402
+from fairopt.exact import rational  # noqa: E402
 from fairopt.workloads import traces_root  # noqa: E402
 
 Array = NDArray[np.float64]

@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .._deferred import deferred
-from ..cluster import Cluster
-from ..criteria import Criterion, virtual_share_per_task
-from ..fairness_efficiency import FairnessEfficiency
-from ..polytope import Polytope
-from ..rational import tried
-from ..split import Split
+from ..exact.rational import tried
+from ..model._deferred import deferred
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, virtual_share_per_task
+from ..model.fairness_efficiency import FairnessEfficiency
+from ..model.polytope import Polytope
+from ..model.split import Split
 from ._certificate import Certificate, feasibility
 from ._prices import searched
 from .backward import BackwardError, backward_error, by_server

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .._deferred import deferrable
-from .._immutable import Immutable
-from ..cluster import Cluster
-from ..split import Split
+from ..model._deferred import deferrable
+from ..model._immutable import Immutable
+from ..model.cluster import Cluster
+from ..model.split import Split
 
 Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..criteria import Criterion
-from ..polytope import Polytope
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
 from ._supporting import supporting
 from .backward import BackwardError, backward_error
 

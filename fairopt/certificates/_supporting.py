@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..criteria import Criterion
-from ..polytope import Polytope
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
 from . import _linear
 
 Array = NDArray[np.float64]

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..criteria import Criterion
-from ..polytope import Polytope
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import polytope as polytopes
-from ..cluster import Cluster
-from ..criteria import Criterion
 from ..errors import DataError, SolverError
-from ..polytope import Polytope
-from ..rational import leximin
-from ..split import Split
+from ..exact.rational import leximin
+from ..model import polytope as polytopes
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
+from ..model.split import Split
 from .bottleneck import rises
 from .exactly import distances, proofs
 from .leximin import SAME_LEVEL, by_level, proved, rise_and_prices

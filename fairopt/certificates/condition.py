@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, onenormest, splu
 
-from ..criteria import Criterion
-from ..polytope import Polytope
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
 from .backward import BackwardError, log_price_per_task
 
 Array = NDArray[np.float64]

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
-from ..criteria import Criterion
-from ..rational import Exact, leximin, numbers, on_one
+from ..exact.rational import Exact, leximin, numbers, on_one
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
 from .leximin import ENOUGH
 
 Array = NDArray[np.float64]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..criteria import Criterion
-from ..polytope import Polytope
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
 from . import bottleneck
 
 Array = NDArray[np.float64]

@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .. import polytope as polytopes
-from ..criteria import Criterion
-from ..polytope import Polytope
+from ..model import polytope as polytopes
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
 from . import _linear
 
 Array = NDArray[np.float64]

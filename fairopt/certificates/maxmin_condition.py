@@ -25,12 +25,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import polytope as polytopes
-from ..cluster import Cluster
-from ..criteria import Criterion
 from ..errors import DataError
-from ..polytope import Polytope
-from ..split import Split
+from ..model import polytope as polytopes
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
+from ..model.split import Split
 from .leximin import SAME_LEVEL, by_level, proved, rise_and_prices
 
 Array = NDArray[np.float64]

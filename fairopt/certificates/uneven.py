@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
-from ..criteria import Criterion
-from ..polytope import Polytope
-from ..rational import tried
+from ..exact.rational import tried
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
 
 #: Below this part of what another needs a user's rise is a matter of the last digits of the other's tasks.
 SEEN = 1e-7

@@ -23,7 +23,7 @@ mechanisms are names (`fairopt tables` lists them), with parameters in brackets:
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    from .. import __version__
+    from .._version import __version__
 
     root = argparse.ArgumentParser(
         prog="fairopt",

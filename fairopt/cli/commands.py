@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .. import _validate, harness, mechanisms, papers, report
-from ..allocation import Allocation
-from ..cluster import Cluster
+from .. import harness, mechanisms, papers, report
 from ..errors import DataError
+from ..model import _validate
+from ..model.cluster import Cluster
+from ..result.allocation import Allocation
 from ..workloads import open_source
 from ._json import print_json
 from .figures import figures, tables

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..cluster import Cluster
-from ..criteria import Criterion
-from ..fairness_efficiency import FairnessEfficiency
-from . import concave, maxmin
-from .declarative import Solution
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.fairness_efficiency import FairnessEfficiency
+from .base import Solution
+from .maxmin import lexicographic
+from .welfare import interior_point
 
 
 def handles(criterion: Criterion) -> bool:
@@ -22,5 +23,5 @@ def handles(criterion: Criterion) -> bool:
 def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
     if np.isinf(criterion.alpha):
-        return maxmin.solutions(cluster, criterion, tol)
-    return concave.solutions(cluster, criterion, tol, warm)
+        return lexicographic.solutions(cluster, criterion, tol)
+    return interior_point.solutions(cluster, criterion, tol, warm)

@@ -6,16 +6,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .dynamics import best_response
-    from .network import Network
-    from .trace import Trace
-    from .uniqueness import multi_start
+    from ..result.trace import Trace
+    from .dynamics.distributed import best_response
+    from .dynamics.network import Network
+    from .dynamics.uniqueness import multi_start
 
-_HOME = {"best_response": "dynamics", "multi_start": "uniqueness", "Network": "network", "Trace": "trace"}
+_HOME = {
+    "best_response": "fairopt.game.dynamics.distributed",
+    "multi_start": "fairopt.game.dynamics.uniqueness",
+    "Network": "fairopt.game.dynamics.network",
+    "Trace": "fairopt.result.trace",
+}
 __all__ = ["Network", "Trace", "best_response", "multi_start"]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+        return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

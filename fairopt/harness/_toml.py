@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import _files
 from ..errors import DataError
+from ..model import _files
 
 #: Where something stands: keys, and positions in arrays of tables, such as ("grid", 0, "alphas").
 Where = tuple[str | int, ...]

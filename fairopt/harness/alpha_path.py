@@ -9,12 +9,12 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from .. import _validate
-from ..allocation import Allocation
-from ..cluster import Cluster
 from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..mechanisms.alphapf_vds import AlphaPFVDS
+from ..model import _validate
+from ..model.cluster import Cluster
+from ..result.allocation import Allocation
 
 #: From efficient to max-min: 39 values from 0.1 to 64, and infinity.
 ALPHAS = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 39)), math.inf)

@@ -13,7 +13,8 @@ from itertools import product
 
 import numpy as np
 
-from .. import __version__, mechanisms
+from .. import mechanisms
+from .._version import __version__
 from ..errors import DataError
 from ..mechanisms import Mechanism
 from .clusters import Origin, origin

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from .. import papers
-from ..cluster import Cluster
 from ..errors import DataError
+from ..model.cluster import Cluster
 from ..workloads import known, open_source, trace_folder
 from ..workloads._registry import ALIASES
 

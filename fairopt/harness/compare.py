@@ -8,9 +8,9 @@ import pandas as pd
 
 from .. import mechanisms
 from .._progress import tqdm
-from ..cluster import Cluster
 from ..errors import DataError, FairoptError
 from ..mechanisms import Mechanism
+from ..model.cluster import Cluster
 
 
 def compare(

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import mechanisms
 from ..errors import DataError
-from ..game.orders import ORDERS
+from ..game.dynamics.orders import ORDERS
 from ._toml import Document, Where, read
 
 #: What a cell may measure besides its row; the first three unless the file says otherwise.

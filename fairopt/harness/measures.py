@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..allocation import Allocation
-from ..game.trace import Trace
+from ..result.allocation import Allocation
+from ..result.trace import Trace
 
 Rows = list[dict[str, Any]]
 

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..engines import convex
+from .._version import __version__
+from ..engines.reference import solvers
 
 
 @cache
@@ -20,7 +20,7 @@ def provenance() -> dict[str, Any]:
     return {
         "fairopt": __version__,
         "commit": _commit(),
-        "versions": json.dumps(dict(convex.versions()), sort_keys=True),
+        "versions": json.dumps(dict(solvers.versions()), sort_keys=True),
         "python": platform.python_version(),
         "machine": f"{platform.node()} ({platform.system()} {platform.machine()})",
         "cores": os.cpu_count() or 0,

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from .. import metrics
-from ..allocation import Allocation
-from ..cluster import Cluster
-from ..game.dynamics import best_response
+from ..game.dynamics.distributed import best_response
 from ..mechanisms import Mechanism
 from ..mechanisms.utilitarian import Utilitarian
+from ..model.cluster import Cluster
+from ..result import metrics
+from ..result.allocation import Allocation
 from .cells import PLAYED, Cell
 from .clusters import Origin, build
 from .measures import allocated, curve, reached, use

@@ -11,21 +11,23 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate, polytope
-from .._deferred import deferred
-from .._immutable import frozen
-from .._same import unfit_start
-from ..allocation import Allocation, Stats, idle
 from ..certificates import Certificate, advice, judge
-from ..cluster import Cluster
-from ..criteria import Criterion
-from ..engines import augmented, convex, declarative, native
-from ..engines.declarative import Solution
-from ..engines.program import Formulation, Program
+from ..engines import native
+from ..engines.augmented import refine
+from ..engines.base import Solution
+from ..engines.reference import declarative, solvers
+from ..engines.reference.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
-from ..game import equilibrium
-from ..merging import Merging
-from ..split import Split
+from ..game.equilibrium import equilibria
+from ..model import _validate, polytope
+from ..model._deferred import deferred
+from ..model._immutable import frozen
+from ..model._same import unfit_start
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.merging import Merging
+from ..model.split import Split
+from ..result.allocation import Allocation, Stats, idle
 from ._candidates import Candidates
 from ._earlier import Earlier
 from ._label import differs, plain
@@ -117,7 +119,7 @@ class Mechanism(ABC):
         """The native engines; where one unit of welfare does not fit all users, the game's, which has none."""
         yield from native.solutions(cluster, criterion, tol, warm)
         if 0 < criterion.alpha < np.inf and type(criterion) is Criterion:
-            for found in equilibrium.solutions(cluster, criterion, tol):
+            for found in equilibria.solutions(cluster, criterion, tol):
                 yield dataclasses.replace(found, engine="native", warm=None)
 
     def stand_in(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float) -> Iterator[Solution] | None:
@@ -178,7 +180,7 @@ class Mechanism(ABC):
             raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(known)}")
         engines = known if engine is None else (engine,)
         if solver is not None:
-            solver = convex.known(solver)
+            solver = solvers.known(solver)
             if engine not in (None, "declarative"):
                 raise DataError(
                     f"the {engine} engine of {self} takes no solver; choose engine='declarative' with {solver!r}"
@@ -272,12 +274,12 @@ def _idle(merging: Merging) -> tuple[str, ...]:
 def _stats(solution: Solution, certify: float) -> Stats:
     return Stats(
         engine=solution.engine,
-        solver=next((run.solver for run in reversed(solution.runs) if run.solver != augmented.NAME), "none"),
+        solver=next((run.solver for run in reversed(solution.runs) if run.solver != refine.NAME), "none"),
         status=solution.status,
         rounds=solution.rounds,
         build=solution.build,
         compile=sum(run.compile for run in solution.runs),
         solve=sum(run.solve for run in solution.runs),
         certify=certify,
-        versions=dict(convex.versions()),
+        versions=dict(solvers.versions()),
     )

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificates import Certificate
-from ..cluster import Cluster
-from ..criteria import Criterion
-from ..engines import augmented
-from ..engines.declarative import Solution
+from ..engines.augmented import refine
+from ..engines.base import Solution
 from ..errors import SolverError
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
 
 if TYPE_CHECKING:
     from ._base import Mechanism
@@ -116,7 +116,7 @@ class Candidates:
         """
         if np.isinf(self.rule.alpha) or not self.mechanism.met_by_criterion:
             return None
-        better = augmented.of_solution(self.cluster, self.rule, offer)
+        better = refine.of_solution(self.cluster, self.rule, offer)
         formulated = name == "declarative" and residual > _FORMULATED
         return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better
 

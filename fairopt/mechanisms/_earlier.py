@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..cluster import Cluster
-from ..merging import Merging
+from ..model.cluster import Cluster
+from ..model.merging import Merging
 
 
 @dataclass(frozen=True)

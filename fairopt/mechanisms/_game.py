@@ -10,12 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..allocation import Allocation
-from ..cluster import Cluster
-from ..criteria import Criterion, criterion, virtual_share_per_task
-from ..engines.declarative import Solution
+from ..engines.base import Solution
 from ..errors import FairoptError, NotConverged
-from ..game import declarative, equilibrium, linear
+from ..game.equilibrium import alpha_zero, equilibria
+from ..game.reference import declarative
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ..result.allocation import Allocation
 from ._base import Mechanism
 from ._patience import within
 
@@ -61,12 +62,12 @@ class GameMechanism(Mechanism):
         warm: object = None,
     ) -> Iterator[Solution]:
         if engine == "best-response":
-            return equilibrium.responses(cluster, criterion, tol)
+            return equilibria.responses(cluster, criterion, tol)
         if engine == "declarative":
             return declarative.solutions(cluster, criterion, self.formulate, tol, solver)
         if criterion.alpha == 0:
-            return linear.solutions(cluster, criterion)
-        return equilibrium.solutions(cluster, criterion, tol, warm)
+            return alpha_zero.solutions(cluster, criterion)
+        return equilibria.solutions(cluster, criterion, tol, warm)
 
     def stand_in(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float) -> Iterator[Solution] | None:
         """Best responses and CVXPY for a few seconds, as an error after one must not become one after minutes.
@@ -75,7 +76,7 @@ class GameMechanism(Mechanism):
         """
         pairs = int(np.count_nonzero(cluster.eligible))
         if engine == "best-response" and pairs <= _RESPONDING:
-            offers = equilibrium.responses(cluster, criterion, tol, int(_RESPONSES / max(pairs, 1)))
+            offers = equilibria.responses(cluster, criterion, tol, int(_RESPONSES / max(pairs, 1)))
             return within(_PATIENCE, islice(offers, _LOOKS))
         if engine == "declarative" and pairs <= _DECLARED:
             return within(_PATIENCE, self.solutions(cluster, criterion, engine, tol, None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from ..engines.declarative import Solution
+from ..engines.base import Solution
 
 
 def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:

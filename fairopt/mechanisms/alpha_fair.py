@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _intake, _validate
-from ..cluster import Cluster
-from ..criteria import Criterion, criterion
-from ..engines.program import Formulation, Leximin, Program, alpha_fair
+from ..engines.reference.program import Formulation, Leximin, Program, alpha_fair
 from ..errors import DataError
+from ..model import _intake, _validate
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
 
 Array = NDArray[np.float64]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .. import _validate
-from ..cluster import Cluster
-from ..criteria import Criterion
-from ..engines.program import Formulation, Leximin, Program, alpha_fair
+from ..engines.reference.program import Formulation, Leximin, Program, alpha_fair
+from ..model import _validate
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
 from ._base import Mechanism
 from ._game import GameMechanism
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificates import Certificate, feasibility
-from ..cluster import Cluster
-from ..criteria import Criterion, criterion
-from ..engines.program import Formulation, Program, alpha_fair
+from ..engines.reference.program import Formulation, Program, alpha_fair
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
 
 Array = NDArray[np.float64]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import _intake
-from ..cluster import Cluster
-from ..criteria import Criterion, criterion
-from ..engines.program import Formulation, Leximin, Program
+from ..engines.reference.program import Formulation, Leximin, Program
 from ..errors import DataError
+from ..model import _intake
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
 
 

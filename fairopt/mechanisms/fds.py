@@ -9,12 +9,12 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from ..cluster import Cluster
-from ..criteria import Criterion, criterion
-from ..engines.program import Formulation, Program, alpha_fair, power_mean
+from ..engines.reference.program import Formulation, Program, alpha_fair, power_mean
 from ..errors import DataError
-from ..fairness_efficiency import FairnessEfficiency
+from ..model import _validate
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion
+from ..model.fairness_efficiency import FairnessEfficiency
 from ._base import Mechanism, pooled
 
 Array = NDArray[np.float64]

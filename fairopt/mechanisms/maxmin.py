@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..cluster import Cluster
-from ..criteria import Criterion, criterion
-from ..engines.program import Formulation, Leximin, Program
+from ..engines.reference.program import Formulation, Leximin, Program
 from ..errors import DataError
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
 
 

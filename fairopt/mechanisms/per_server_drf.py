@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from ..cluster import Cluster
-from ..criteria import Criterion, criterion, virtual_share_per_task
-from ..engines.program import Formulation, Leximin, Program
+from ..engines.reference.program import Formulation, Leximin, Program
 from ..errors import DataError
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ._base import Mechanism
 
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 import cvxpy as cp
 
-from ..cluster import Cluster
-from ..criteria import Criterion, criterion
-from ..engines.program import Formulation, Program
+from ..engines.reference.program import Formulation, Program
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
 from .alpha_fair import Share, share_per_task
 

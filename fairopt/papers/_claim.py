@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 
 Scalar: TypeAlias = bool | str | int | float | Fraction
 Value: TypeAlias = "Scalar | Sequence[Value]"

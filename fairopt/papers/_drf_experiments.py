@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 from ._claim import Claim, Printed
 from ._enumerate import fairest_whole_tasks
 from ._instance import Instance

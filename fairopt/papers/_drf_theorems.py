@@ -8,7 +8,7 @@ from functools import partial
 
 from scipy.optimize import brentq
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 from ._claim import Claim, Printed
 from ._instance import Instance
 from ._ours import SMOOTH, bundles, incentive_shortfall, resource_shares, tasks

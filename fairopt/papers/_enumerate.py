@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 
 Counts = NDArray[np.int64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..allocation import Allocation
-from ..cluster import Cluster
+from ..model.cluster import Cluster
+from ..result.allocation import Allocation
 
 Array = NDArray[np.float64]
 Numbers = Callable[[Cluster], Array]

@@ -7,8 +7,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ..cluster import Cluster
 from ..errors import DataError
+from ..model.cluster import Cluster
 from . import drf, drfh, found, lec, mqdrf, pf
 
 if TYPE_CHECKING:

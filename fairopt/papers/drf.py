@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 from ..scheduling.discrete_drf import discrete_drf
 from . import _drf_experiments, _drf_theorems
 from ._claim import Claim, Printed

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction as F
 from functools import partial
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 from ._claim import Claim, Printed
 from ._instance import Instance
 from ._ours import dominant_shares, everyone_gains, monopoly_tasks, placement, tasks

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 from ._claim import Claim, Compute, Printed
 from ._instance import Instance
 from ._ours import SMOOTH, TOL, Numbers, everyone_gains, incentive_shortfall, monopoly_tasks, resource_shares, tasks

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 from ._claim import Claim, Printed
 from ._instance import Instance
 from ._ours import SMOOTH, dominant_shares, idle, monopoly_tasks, tasks, use

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 from ._claim import Claim, Compute, Printed
 from ._instance import Instance
 from ._ours import TOL, dominant_shares, everyone_gains, gain_from_lying, reading, resource_shares, tasks, use

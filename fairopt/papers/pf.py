@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 from ._claim import Claim, Compute, Printed, Value
 from ._instance import Instance
 from ._ours import SMOOTH, monopoly_tasks, reading, solve, tasks, use

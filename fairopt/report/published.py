@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from .. import mechanisms, papers
-from .._names import apart
 from ..harness.experiment import load
+from ..model._names import apart
 from .means import means
 from .stored import Found, Results
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from ..cluster import Cluster
 from ..errors import DataError
+from ..model.cluster import Cluster
 
 #: What still counts as fitting: rounding errors of sums such as 0.1 + 0.2, relative to the capacity.
 _ROUNDING = 1e-9

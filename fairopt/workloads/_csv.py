@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._shown import short
 from ..errors import DataError
+from ..model._shown import short
 
 _DTYPE = {"int": "int64", "number": "float64", "text": "str"}
 

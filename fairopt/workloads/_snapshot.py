@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..cluster import Cluster
+from ..model.cluster import Cluster
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
 from ..errors import DataError
+from ..model.cluster import Cluster
 from . import _csv, _folders
 from ._csv import Column
 from ._draw import choose

@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from ..cluster import Cluster
 from ..errors import DataError
+from ..model.cluster import Cluster
 from . import _csv, _folders
 from ._csv import Column
 from ._draw import choose, needed, positive

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster import Cluster
 from ..errors import DataError
+from ..model.cluster import Cluster
 from . import _tables, alibaba, google2011
 from ._draw import positive
 from ._pf_servers import pf_servers

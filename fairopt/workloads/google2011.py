@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..cluster import Cluster
 from ..errors import DataError
+from ..model.cluster import Cluster
 from . import _csv, _folders
 from ._csv import Column
 from ._draw import choose

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from reference import Kind, Reference, reference
 
-from fairopt.cluster import Cluster
-from fairopt.criteria import Criterion
+from fairopt.model.cluster import Cluster
+from fairopt.model.criterion import Criterion
 
 from .plain_backward_error import TAUS, backward_error, log_marginal, log_price
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fairopt.cluster import Cluster
+from fairopt.model.cluster import Cluster
 
 Array = NDArray[np.float64]
 

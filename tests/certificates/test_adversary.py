@@ -8,9 +8,9 @@ from families import draw
 from numpy.typing import NDArray
 
 from fairopt.certificates import judge
-from fairopt.cluster import Cluster
-from fairopt.criteria import Criterion
 from fairopt.mechanisms import get
+from fairopt.model.cluster import Cluster
+from fairopt.model.criterion import Criterion
 
 from .adversary import attack, plain
 from .plain_backward_error import log_marginal, log_price

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.certificates import BackwardError, backward_error, judge
-from fairopt.criteria import Criterion
 from fairopt.mechanisms import Mechanism
-from fairopt.polytope import Polytope
+from fairopt.model.criterion import Criterion
+from fairopt.model.polytope import Polytope
 
 from .reference import random_feasible
 

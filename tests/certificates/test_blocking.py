@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairopt import polytope
-from fairopt.allocation import Allocation
-from fairopt.cluster import Cluster
 from fairopt.errors import DataError, SolverError
 from fairopt.mechanisms import Mechanism, get
+from fairopt.model import polytope
+from fairopt.model.cluster import Cluster
+from fairopt.result.allocation import Allocation
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
 LEXICOGRAPHIC = [

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import plain_clusters
 
-from fairopt import polytope, rational
 from fairopt.certificates import Certificate, feasibility, judge, leximin
-from fairopt.cluster import Cluster
-from fairopt.criteria import Criterion
+from fairopt.exact import rational
 from fairopt.mechanisms import GameMechanism, Mechanism, get
+from fairopt.model import polytope
+from fairopt.model.cluster import Cluster
+from fairopt.model.criterion import Criterion
 
 from .reference import definition_4, random_feasible
 

@@ -10,12 +10,12 @@ from drawn import cluster
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt import rational
 from fairopt.certificates import feasibility, judge
 from fairopt.certificates.leximin import lexicographic_rise
 from fairopt.certificates.maxmin_condition import condition, undetermined
 from fairopt.errors import DataError
-from fairopt.polytope import Polytope
+from fairopt.exact import rational
+from fairopt.model.polytope import Polytope
 
 Array = NDArray[np.float64]
 

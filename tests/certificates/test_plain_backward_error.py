@@ -12,11 +12,11 @@ from reference import Kind, Reference, dominant_shares, reference
 
 from fairopt.certificates import backward
 from fairopt.certificates import backward_error as judged
-from fairopt.cluster import Cluster
 from fairopt.mechanisms import Mechanism
 from fairopt.mechanisms.alpha_fair import AlphaFair
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
-from fairopt.polytope import Polytope
+from fairopt.model.cluster import Cluster
+from fairopt.model.polytope import Polytope
 
 from .plain_backward_error import TAUS, backward_error
 from .plain_backward_error import backward_error as error

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.certificates import Certificate, judge
 from fairopt.certificates.backward import error_at
-from fairopt.criteria import Criterion
-from fairopt.engines import augmented, concave, declarative, native, welfare
+from fairopt.engines import native
+from fairopt.engines.augmented import refine
+from fairopt.engines.reference import declarative
+from fairopt.engines.welfare import conditions, interior_point
 from fairopt.errors import DataError, SolverError
-from fairopt.game import equilibrium
-from fairopt.polytope import Polytope
+from fairopt.game.equilibrium import equilibria
+from fairopt.model.criterion import Criterion
+from fairopt.model.polytope import Polytope
 
 Array = NDArray[np.float64]
 ALPHAS = (0.0, 0.1, 0.5, 0.9999, 1.0, 1.0001, 2.0, 3.0, 8.0, 50.0, 500.0)
@@ -217,9 +220,9 @@ def test_order_does_not_matter(alpha: float) -> None:
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interior point after one step, without the level engine and without last digits."""
-    monkeypatch.setattr(concave, "_STEPS", 1)
-    monkeypatch.setattr(equilibrium, "solutions", lambda *_: iter(()))
-    monkeypatch.setattr(augmented, "of_solution", lambda *_: None)
+    monkeypatch.setattr(interior_point, "_STEPS", 1)
+    monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
+    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
 
 
 def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,15 +241,15 @@ def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_wrong_answer_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own error is not believed: here it calls the optimum what leaves a thousandth unused."""
-    honest = welfare.Welfare.fractions
-    monkeypatch.setattr(welfare.Welfare, "fractions", lambda self, point: 0.999 * honest(self, point))
-    monkeypatch.setattr(concave, "_judge", lambda *_: lambda *_: 0.0)
-    monkeypatch.setattr(equilibrium, "solutions", lambda *_: iter(()))
-    honestly = augmented.of_solution
-    monkeypatch.setattr(augmented, "of_solution", lambda *_: None)
+    honest = conditions.Welfare.fractions
+    monkeypatch.setattr(conditions.Welfare, "fractions", lambda self, point: 0.999 * honest(self, point))
+    monkeypatch.setattr(interior_point, "_judge", lambda *_: lambda *_: 0.0)
+    monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
+    honestly = refine.of_solution
+    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
     with pytest.raises(SolverError, match="misses tol"):
         fo.AlphaFair(3.0).solve(plain(11), engine="native")
-    monkeypatch.setattr(augmented, "of_solution", honestly)
+    monkeypatch.setattr(refine, "of_solution", honestly)
     assert fo.AlphaFair(3.0).solve(plain(11)).stats.engine == "native"  # the last digits put it right
 
 
@@ -254,8 +257,8 @@ def test_the_error_of_the_engine_is_the_certificate_s() -> None:
     shared = plain(12)
     criterion = fo.AlphaFair(2.0).criterion(shared)
     polytope = Polytope(shared, criterion.limits(shared))
-    q = welfare.Welfare(polytope, criterion)
-    *_, found = concave.run(q, 1e-8, concave._judge(polytope, criterion, 1e-8))
+    q = conditions.Welfare(polytope, criterion)
+    *_, found = interior_point.run(q, 1e-8, interior_point._judge(polytope, criterion, 1e-8))
     assert found.error <= 1e-8
     tasks = polytope.allocation(found.fractions)
     prices = polytope.log_unit_prices(np.log(found.point.price[q.row]))
@@ -269,8 +272,8 @@ def test_a_point_without_tasks_for_somebody_has_no_error() -> None:
     """Scaled back until it fits, a point may leave a user with nothing: no marginal welfare."""
     shared = plain(12)
     criterion = fo.AlphaFair(2.0).criterion(shared)
-    q = welfare.Welfare(Polytope(shared, criterion.limits(shared)), criterion)
-    at, judged = q.begin(), concave._judge(q.polytope, criterion, 1.0)  # rows that idle keep their prices
+    q = conditions.Welfare(Polytope(shared, criterion.limits(shared)), criterion)
+    at, judged = q.begin(), interior_point._judge(q.polytope, criterion, 1.0)  # rows that idle keep their prices
     fractions = q.polytope.inside(q.fractions(at))
     assert 0 < judged(fractions, at) < np.inf
     assert judged(np.where(q.polytope.pair_user == 0, 0.0, fractions), at) == np.inf

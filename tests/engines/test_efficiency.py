@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.engines import concave
-from fairopt.engines.efficiency import WelfareAndEfficiency
-from fairopt.fairness_efficiency import FairnessEfficiency
+from fairopt.engines.welfare import interior_point
+from fairopt.engines.welfare.efficiency import WelfareAndEfficiency
 from fairopt.mechanisms.fds import FDS
-from fairopt.polytope import Polytope
+from fairopt.model.fairness_efficiency import FairnessEfficiency
+from fairopt.model.polytope import Polytope
 
 
 def mechanism(seed: int, betas: tuple[float, ...]) -> FDS:
@@ -65,7 +65,7 @@ def test_the_change_of_the_conditions_is_their_derivative(seed: int) -> None:
     chosen, rng = mechanism(seed, (0.3, 0.9, 2.0, 16.0)), np.random.default_rng(seed)
     cluster = drawn.cluster(seed + 50, "plain").pool()
     criterion = chosen.criterion(cluster)
-    q = concave.conditions(Polytope(cluster, criterion.limits(cluster)), criterion)
+    q = interior_point.conditions(Polytope(cluster, criterion.limits(cluster)), criterion)
     assert isinstance(q, WelfareAndEfficiency)
     at, size = q.begin(), 1e-6
     at = replace(at, fair=at.fair + rng.normal(0, 0.1, len(at.fair)))

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.engines import level_interior, level_newton, refinement, structured
-from fairopt.engines.level import Level
-from fairopt.polytope import Polytope
+from fairopt.engines.linalg import conjugate_residuals, structured
+from fairopt.engines.maxmin import level_interior, level_newton
+from fairopt.engines.maxmin.level import Level
+from fairopt.model.polytope import Polytope
 
 
 def begun(steps: int, seed: int = 0) -> level_interior.Point:
@@ -61,7 +62,7 @@ def test_wrong_directions_of_the_factors_cost_a_correction_each(monkeypatch: pyt
     steps = asked(newton)
     before = np.abs(newton._left(steps)).max()
     plain = steps
-    for _ in range(refinement._REFINEMENTS):
+    for _ in range(conjugate_residuals._REFINEMENTS):
         plain = level_newton._sum(plain, newton._undone(newton._left(plain)))
     refined = newton.refined(steps, 0.0)
     assert np.abs(newton._left(refined)).max() < 1e-3 * before
@@ -70,7 +71,7 @@ def test_wrong_directions_of_the_factors_cost_a_correction_each(monkeypatch: pyt
 
 def test_rough_factors_are_given_up_where_they_do_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level_newton, "_LEAST_WEIGHT", 1.0)  # nothing off the diagonal blocks
-    monkeypatch.setattr(refinement, "_CLOSER", 1e-4)
+    monkeypatch.setattr(conjugate_residuals, "_CLOSER", 1e-4)
     newton = level_newton.Newton(begun(6), rough=True)
     steps = newton.refined(asked(newton), 1e-10)
     assert not newton.rough

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairopt.cluster import Cluster
-from fairopt.engines import level, level_interior, level_pairs
+from fairopt.engines.maxmin import level, level_interior, level_screening
 from fairopt.mechanisms import get
+from fairopt.model.cluster import Cluster
 
 
 def test_many_pairs_take_part_by_and_by(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,7 @@ def test_pairs_leave_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[float] = []
 
     def let_go(point: level_interior.Point, gap: float) -> None:
-        level_pairs.let_go(point, gap)
+        level_screening.let_go(point, gap)
         left.append(float(point.gone.sum()))
 
     monkeypatch.setattr(level_interior, "let_go", let_go)
@@ -37,9 +37,9 @@ def test_pairs_leave_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
         demand[~demand.any(axis=1), 0] = 1.0
         limits = np.where(rng.random(40) < 0.3, rng.uniform(0.1, 3, 40), np.inf)
         cluster = Cluster(20 * np.exp(rng.standard_normal((25, 3))), demand, max_tasks=limits)
-        monkeypatch.setattr(level_pairs, "MANY", 10**9)
+        monkeypatch.setattr(level_screening, "MANY", 10**9)
         whole = get("drfh").solve(cluster, engine="native")
-        monkeypatch.setattr(level_pairs, "MANY", 0)
+        monkeypatch.setattr(level_screening, "MANY", 0)
         left.clear()
         found = get("drfh").solve(cluster, engine="native")
         assert found.certify().residual < 1e-6
@@ -51,7 +51,7 @@ def test_pairs_leave_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("last", [True, False])
 def test_nobody_loses_all_pairs(last: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A user on so many servers, which idle, that it has less than a thousandth of its tasks on any of them."""
-    monkeypatch.setattr(level_pairs, "MANY", 0)
+    monkeypatch.setattr(level_screening, "MANY", 0)
     few, many, users = 20, 1500, 61
     rng, one = np.random.default_rng(0), users - 1 if last else 0
     pairs = [many if n == one else few for n in range(users)]
@@ -63,7 +63,7 @@ def test_nobody_loses_all_pairs(last: bool, monkeypatch: pytest.MonkeyPatch) -> 
     left = []
 
     def let_go(point: level_interior.Point, gap: float) -> None:
-        level_pairs.let_go(point, gap)
+        level_screening.let_go(point, gap)
         assert (np.diff(point.start) > 0).all()
         left.append(len(point.at))
 
@@ -76,7 +76,7 @@ def test_nobody_loses_all_pairs(last: bool, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_left_is_carried_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """What pairs that left had is in the equations until others have it: in all they hold as without leaving."""
-    monkeypatch.setattr(level_pairs, "MANY", 0)
+    monkeypatch.setattr(level_screening, "MANY", 0)
     monkeypatch.setattr(level_interior, "_SHARP", 0.0)  # steps are refined to rounding
     seen = []
     original = level_interior.Point.step

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import clusters, integer_clusters
 
-from fairopt import rational
 from fairopt.certificates import _linear, judge
-from fairopt.cluster import Cluster
-from fairopt.engines import filling, level, level_interior, levels, native
-from fairopt.engines.levels import Levels
+from fairopt.engines import native
+from fairopt.engines.maxmin import filling, level, level_interior, levels
+from fairopt.engines.maxmin.levels import Levels
+from fairopt.exact import rational
 from fairopt.mechanisms import Mechanism, get
-from fairopt.polytope import Polytope
+from fairopt.model.cluster import Cluster
+from fairopt.model.polytope import Polytope
 
 from .exact import leximin, maximise
 

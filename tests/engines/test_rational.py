@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import clusters, integer_clusters
 
-from fairopt import rational
 from fairopt.certificates import judge
 from fairopt.certificates.exactly import proofs
-from fairopt.cluster import Cluster
-from fairopt.criteria import Criterion
 from fairopt.errors import SolverError
+from fairopt.exact import rational
+from fairopt.exact.rational import Exact
 from fairopt.mechanisms import Mechanism, get
-from fairopt.rational import Exact
+from fairopt.model.cluster import Cluster
+from fairopt.model.criterion import Criterion
 
 from .exact import leximin
 

@@ -10,16 +10,17 @@ import pytest
 from drawn import cluster as drawn
 
 import fairopt as fo
-from fairopt.engines import central, concave, mehrotra, sifting
-from fairopt.engines.point import Point
-from fairopt.engines.welfare import Welfare
-from fairopt.polytope import Polytope
+from fairopt.engines.welfare import interior_point, mehrotra, screening
+from fairopt.engines.welfare import newton as newton_system
+from fairopt.engines.welfare.conditions import Welfare
+from fairopt.engines.welfare.point import Point
+from fairopt.model.polytope import Polytope
 
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small clusters are sifted too."""
-    monkeypatch.setattr(sifting, "MANY", 0)
+    monkeypatch.setattr(screening, "MANY", 0)
 
 
 def spread(seed: int, users: int = 60, servers: int = 40) -> fo.Cluster:
@@ -41,9 +42,9 @@ def points(alpha: float, seed: int = 0) -> Iterator[tuple[Welfare, Point, float,
         if gap < 1e-9:
             return
         yield welfare, at, mu, gap
-        welfare, at = sifting.sifted(welfare, at, mu, gap)
+        welfare, at = screening.sifted(welfare, at, mu, gap)
         now = mehrotra.products(welfare, at)
-        newton = central.Newton(welfare, at, mehrotra.mean(now, 1.0, np.ones(0)), True)
+        newton = newton_system.Newton(welfare, at, mehrotra.mean(now, 1.0, np.ones(0)), True)
         at = mehrotra.advance(newton, 1.0, np.ones(0))
 
 
@@ -53,7 +54,7 @@ def points(alpha: float, seed: int = 0) -> Iterator[tuple[Welfare, Point, float,
 def test_answers_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = spread(seed)
     found = fo.AlphaFair(alpha).solve(cluster, 1e-9, engine="native")
-    monkeypatch.setattr(sifting, "MANY", 10**9)
+    monkeypatch.setattr(screening, "MANY", 10**9)
     other = fo.AlphaFair(alpha).solve(cluster, 1e-9, engine="native")
     if alpha == 0:  # tasks are not unique
         share = found.criterion.share
@@ -90,7 +91,7 @@ def test_leaving_changes_nothing(alpha: float) -> None:
     """What those who leave had still counts: equations of users and capacities are as wrong as they were."""
     left = 0
     for welfare, at, mu, gap in points(alpha):
-        other, there = sifting.sifted(welfare, at, mu, gap)
+        other, there = screening.sifted(welfare, at, mu, gap)
         came = len(np.setdiff1d(inside(other), inside(welfare)))
         if other is not welfare and not came:
             left += 1
@@ -109,12 +110,12 @@ def inside(welfare: Welfare) -> np.ndarray:
 def test_a_full_step_leaves_nothing_to_those_aside() -> None:
     """Users' and capacities' equations, which are linear, hold after a full step, the rest being nothing then."""
     for welfare, at, mu, gap in points(2.0):
-        other, there = sifting.sifted(welfare, at, mu, gap)
+        other, there = screening.sifted(welfare, at, mu, gap)
         if other.rest is None or not other.rest.sums.any():
             continue
-        newton = central.Newton(other, there, mu, True, single=False)
+        newton = newton_system.Newton(other, there, mu, True, single=False)
         now = mehrotra.products(other, there)
-        step = newton.direction(central.Products(-now.pair, -now.capacity, -now.limit))
+        step = newton.direction(newton_system.Products(-now.pair, -now.capacity, -now.limit))
         step = newton.refined(step, newton.wrong.rho)
         assert there.rest + step.rest == 0
         tasks = there.tasks + step.tasks
@@ -132,14 +133,14 @@ def test_steps_end_before_a_pair_aside_is_worth_it_and_it_returns() -> None:
     k = int(np.flatnonzero(welfare.rest.aside)[0])
     slack = polytope.price_per_task(at.price[welfare.row])[k] * welfare.unit[user[k]] - at.pay[user[k]]
     still = replace(at, price=np.zeros_like(at.price), pay=np.zeros_like(at.pay))
-    assert sifting.longest(welfare, at, still) == 1
+    assert screening.longest(welfare, at, still) == 1
     assert not welfare.rest.called.any()
     rising = still.pay.copy()
     rising[user[k]] = 10 * slack  # what its user pays would rise to far more than the pair costs
-    part = sifting.longest(welfare, at, replace(still, pay=rising))
+    part = screening.longest(welfare, at, replace(still, pay=rising))
     assert part <= 0.09 * (1 + 1e-12)  # others of the user may be nearer
     assert welfare.rest.called[k]
-    other, there = sifting.sifted(welfare, at, mu, gap)
+    other, there = screening.sifted(welfare, at, mu, gap)
     assert k in inside(other)
     new = np.searchsorted(inside(other), k)
     assert 0 < there.tasks[new] <= 2e-4 * there.total[user[k]] * (1 + 1e-12)
@@ -149,7 +150,7 @@ def test_steps_end_before_a_pair_aside_is_worth_it_and_it_returns() -> None:
 def test_a_whole_point_has_all_pairs_at_mu() -> None:
     *_, (welfare, at, mu, _) = points(3.0)
     assert welfare.rest is not None
-    point = sifting.whole(welfare, at, mu)
+    point = screening.whole(welfare, at, mu)
     assert len(point.tasks) == len(welfare.polytope.gamma)
     assert point.tasks[welfare.rest.inside] == pytest.approx(at.tasks)
     assert (point.tasks * point.slack)[welfare.rest.aside] == pytest.approx(mu)
@@ -160,10 +161,10 @@ def test_a_whole_point_has_all_pairs_at_mu() -> None:
 def test_starts_for_the_next_alpha_have_all_pairs() -> None:
     cluster = spread(5)
     first = fo.AlphaFair(2.0)
-    found = list(concave.solutions(cluster, first.criterion(cluster), 1e-6))[-1]
+    found = list(interior_point.solutions(cluster, first.criterion(cluster), 1e-6))[-1]
     next_one = fo.AlphaFair(2.2).criterion(cluster)
-    warm = list(concave.solutions(cluster, next_one, 1e-6, found.warm))
-    cold = list(concave.solutions(cluster, next_one, 1e-6))
+    warm = list(interior_point.solutions(cluster, next_one, 1e-6, found.warm))
+    cold = list(interior_point.solutions(cluster, next_one, 1e-6))
     assert found.warm is not None
     assert warm[-1].tasks.sum(axis=1) == pytest.approx(cold[-1].tasks.sum(axis=1), rel=1e-3)
     assert warm[0].rounds < cold[0].rounds

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fairopt.engines import _eliminate, structured
+from fairopt.engines.linalg import _eliminate, structured
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fairopt.cluster import Cluster
-from fairopt.engines import augmented, convex, declarative, program
-from fairopt.engines.convex import Run
-from fairopt.engines.program import ClusterProgram, Formulation
+from fairopt.engines.augmented import refine
+from fairopt.engines.base import Run
+from fairopt.engines.reference import declarative, program, solvers
+from fairopt.engines.reference.program import ClusterProgram, Formulation
 from fairopt.errors import CertificateError, NotConverged, SolverError
-from fairopt.game import tilted
-from fairopt.game.server_problem import ServerProblem
+from fairopt.game.reference import reweighted
+from fairopt.game.reference.server_problem import ServerProblem
 from fairopt.mechanisms import get
-from fairopt.polytope import Polytope
+from fairopt.model.cluster import Cluster
+from fairopt.model.polytope import Polytope
 
 Array = NDArray[np.float64]
 
@@ -189,16 +190,16 @@ def test_tilted_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> N
     criterion = get("alphapf-vds", alpha=3.0).criterion(VARIANT)
     polytope = Polytope(VARIANT, criterion.limits(VARIANT))
     seen: list[tuple[cp.Problem, Any]] = []
-    original = convex.first_success
+    original = solvers.first_success
 
     def watch(problem: cp.Problem, wanted: str | None = None) -> Run:
         run = original(problem, wanted)
         seen.append((problem, problem._cache.param_prog))
         return run
 
-    monkeypatch.setattr(convex, "first_success", watch)
+    monkeypatch.setattr(solvers, "first_success", watch)
     start = polytope.inside(np.full(len(polytope.gamma), 0.2))
-    for _, _ in zip(range(3), tilted.solves(polytope, criterion, start), strict=False):
+    for _, _ in zip(range(3), reweighted.solves(polytope, criterion, start), strict=False):
         pass
     assert len(seen) >= 3
     assert seen[0][0].is_dpp()
@@ -287,7 +288,7 @@ Lie = Callable[[cp.Problem, str], Run]
 
 
 def liar(status: str, factor: float) -> Lie:
-    original = convex.solve
+    original = solvers.solve
 
     def lie(problem: cp.Problem, solver: str) -> Run:
         run = original(problem, solver)
@@ -302,7 +303,7 @@ def liar(status: str, factor: float) -> Lie:
 @pytest.mark.parametrize("name", ["drf", "drfh", "ceei", "alpha-fair", "fds", "utilitarian", "tsf", "per-server-drf"])
 @pytest.mark.parametrize("factor", [0.9, 0.99])
 def test_trap_5_optimal_and_wrong(name: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convex, "solve", liar("optimal", factor))
+    monkeypatch.setattr(solvers, "solve", liar("optimal", factor))
     # A lie by a tenth is a bug; one by a hundredth may be a solver short of accuracy.
     with pytest.raises(CertificateError if factor < 0.99 else (CertificateError, SolverError), match="misses tol"):
         get(name).solve(EXAMPLE, engine="declarative")
@@ -314,14 +315,14 @@ def test_trap_5_optimal_and_wrong(name: str, factor: float, monkeypatch: pytest.
 
 @pytest.mark.parametrize("name", ["drf", "ceei", "alpha-fair"])
 def test_trap_5_optimal_inaccurate_is_not_optimal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convex, "solve", liar("optimal_inaccurate", 0.99))
+    monkeypatch.setattr(solvers, "solve", liar("optimal_inaccurate", 0.99))
     with pytest.raises(SolverError, match=r"optimal_inaccurate.*Relax tol"):
         get(name).solve(EXAMPLE, engine="declarative")
     assert get(name).solve(EXAMPLE, throw=False, engine="declarative").flagged
 
 
 def test_trap_5_a_bad_status_with_a_good_answer_is_judged_by_its_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convex, "solve", liar("optimal_inaccurate", 1.0))
+    monkeypatch.setattr(solvers, "solve", liar("optimal_inaccurate", 1.0))
     found = get("drf").solve(EXAMPLE, engine="declarative")
     assert found.certificate.passes()
     assert found.stats.status == "optimal_inaccurate"
@@ -329,9 +330,9 @@ def test_trap_5_a_bad_status_with_a_good_answer_is_judged_by_its_certificate(mon
 
 @pytest.mark.parametrize("name", ["ps-dsf", "alphapf-vds"])
 def test_trap_5_in_the_game(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairopt.game import declarative as game
+    from fairopt.game.reference import declarative as game
 
-    monkeypatch.setattr(convex, "solve", liar("optimal", 0.9))
+    monkeypatch.setattr(solvers, "solve", liar("optimal", 0.9))
     original = game._best_responses
     monkeypatch.setattr(game, "_best_responses", lambda *arguments: original(*arguments[:-1], 2))
     with pytest.raises(NotConverged, match="misses tol"):
@@ -341,7 +342,7 @@ def test_trap_5_in_the_game(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_trap_5_more_than_there_is_is_cut_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """An overfull answer is scaled inside, and then judged: 1% too much of everything is not a pass either way."""
-    monkeypatch.setattr(convex, "solve", liar("optimal", 1.01))
+    monkeypatch.setattr(solvers, "solve", liar("optimal", 1.01))
     found = get("drf").solve(EXAMPLE, throw=False, engine="declarative")
     assert found.certificate.feasibility <= 1e-12
 
@@ -367,7 +368,7 @@ def test_trap_6_solvers_are_asked_for_more_than_the_certificate_needs() -> None:
     }
     for solver, names in tightest.items():
         for name in names:
-            assert convex.OPTIONS[solver][name] <= 1e-8
+            assert solvers.OPTIONS[solver][name] <= 1e-8
 
 
 def test_trap_6_the_options_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,10 +398,10 @@ def test_trap_6_tasks_are_right_to_four_digits(solver: str) -> None:
 
 def test_trap_6_default_tolerances_would_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sloppy solver's answer passes nothing at 1e-6: its last digits are found, or it is not taken."""
-    monkeypatch.setitem(convex.OPTIONS, "CLARABEL", {"tol_gap_abs": 1e-2, "tol_gap_rel": 1e-2, "tol_feas": 1e-2})
+    monkeypatch.setitem(solvers.OPTIONS, "CLARABEL", {"tol_gap_abs": 1e-2, "tol_gap_rel": 1e-2, "tol_feas": 1e-2})
     found = get("alpha-fair", alpha=2.0).solve(EXAMPLE, solver="CLARABEL", throw=False)
     assert found.flagged or found.user_tasks == pytest.approx(nine_eighteen(2.0), rel=1e-6)
-    monkeypatch.setattr(augmented, "of_solution", lambda *_: None)
+    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
     with pytest.raises((CertificateError, SolverError)):
         get("alpha-fair", alpha=2.0).solve(EXAMPLE, solver="CLARABEL")
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.game import alone
-from fairopt.game.between import Between
-from fairopt.game.equations import Equations
-from fairopt.game.equilibrium import equilibria
-from fairopt.polytope import Polytope
+from fairopt.game.equilibrium import entropy_homotopy
+from fairopt.game.equilibrium.equilibria import equilibria
+from fairopt.game.equilibrium.coupling import Between
+from fairopt.game.model.equilibrium_system import Equations
+from fairopt.model.polytope import Polytope
 
 
 def equations(shared: fo.Cluster, alpha: float) -> Equations:
@@ -94,7 +94,7 @@ def test_answers_to_weights_and_to_alpha() -> None:
     q = equations(zeros(4), 16.0)
     rng, h, changed = np.random.default_rng(0), 1e-4, equations(zeros(4), 16.0)
     with np.errstate(all="ignore"):
-        place = next(place for place in alone.follow(q, 0.01) if place.tau < 0.02)
+        place = next(place for place in entropy_homotopy.follow(q, 0.01) if place.tau < 0.02)
         here = solved(q, place.here)
         choice = rng.uniform(-1, 1, len(q.server))
         changed.log_gain = q.log_gain + h * here.tau * choice
@@ -117,12 +117,12 @@ def test_at_first_every_server_is_alone() -> None:
     """tau = 1: what a server gives is what it would give if there were no other."""
     shared = zeros(1)
     with np.errstate(all="ignore"):
-        start = alone._start(equations(shared, 2.0))
+        start = entropy_homotopy._start(equations(shared, 2.0))
         assert start is not None
         here, alone_here = start.here, []
         for i in range(4):
             one = equations(fo.Cluster(shared.capacity[[i]], shared.demand, shared.weight), 2.0)
-            first = alone._start(one)
+            first = entropy_homotopy._start(one)
             assert first is not None
             alone_here.append(first.here.tasks * one.largest)
     tasks = here.tasks * here.q.largest[here.q.polytope.pair_user]
@@ -138,7 +138,7 @@ def test_at_last_it_is_the_game(alpha: float) -> None:
         q = equations(shared, alpha)
         expected = fo.AlphaPFVDS(alpha).solve(shared, 1e-9).user_tasks
         with np.errstate(all="ignore"):
-            places = list(alone.follow(q, 1e-5, 1000))
+            places = list(entropy_homotopy.follow(q, 1e-5, 1000))
         if places and places[-1].tau <= 1e-5:
             totals = np.exp(places[-1].point.log_level) * q.largest
             np.testing.assert_allclose(totals, expected[q.polytope.users], rtol=1e-2)

@@ -10,7 +10,8 @@ import pytest
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.game import Network, _response, _rounds, best_response
+from fairopt.game import Network, best_response
+from fairopt.game.responses import _response, _rounds
 
 
 def cluster(seed: int) -> fo.Cluster:

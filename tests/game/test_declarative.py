@@ -13,13 +13,13 @@ from scipy.optimize import LinearConstraint, minimize
 from strategies import plain_clusters
 
 from fairopt.certificates import backward_error
-from fairopt.cluster import Cluster
 from fairopt.errors import NotConverged
-from fairopt.game import declarative, tilted
-from fairopt.game.acceleration import Acceleration, Drift
-from fairopt.game.server_problem import ServerProblem
+from fairopt.game.reference import declarative, reweighted
+from fairopt.game.reference.server_problem import ServerProblem
+from fairopt.game.responses.acceleration import Acceleration, Drift
 from fairopt.mechanisms import get
-from fairopt.polytope import Polytope
+from fairopt.model.cluster import Cluster
+from fairopt.model.polytope import Polytope
 
 Array = NDArray[np.float64]
 
@@ -141,7 +141,7 @@ def test_tilted_programs_approach_the_equilibrium() -> None:
     polytope = Polytope(VARIANT, criterion.limits(VARIANT))
     gaps, tasks = [], np.zeros((4, 2))
     start = polytope.inside(np.full(len(polytope.gamma), 0.2))
-    for _, (fractions, prices, _) in zip(range(12), tilted.solves(polytope, criterion, start), strict=False):
+    for _, (fractions, prices, _) in zip(range(12), reweighted.solves(polytope, criterion, start), strict=False):
         tasks = polytope.allocation(polytope.inside(fractions))
         gaps.append(backward_error(polytope, criterion, tasks, np.log(np.maximum(prices, 1e-300))).error)
     assert gaps[-1] < 1e-4
@@ -154,7 +154,7 @@ def test_tilted_programs_give_way_where_tilts_are_too_wide() -> None:
     wide = Cluster([[1, 1e4], [1e4, 1]], [[1, 1], [1, 1e-4]])
     criterion = get("alphapf-vds", alpha=30.0).criterion(wide)
     polytope = Polytope(wide, criterion.limits(wide))
-    assert list(tilted.solves(polytope, criterion, np.full(4, 0.1))) == []
+    assert list(reweighted.solves(polytope, criterion, np.full(4, 0.1))) == []
 
 
 def test_not_converged_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
-from fairopt.game import Network, Trace, best_response, dynamics, multi_start
+from fairopt.game import Network, Trace, best_response, multi_start
+from fairopt.game.dynamics import distributed
 from fairopt.papers import instance
 
 Array = NDArray[np.float64]
@@ -115,7 +116,7 @@ def test_servers_as_declared_agree(order: str, alpha: float) -> None:
 def test_interrupted_and_resumed(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
     shared = cluster(4)
     whole = best_response(shared, 2.0, order=order)
-    measured, calls = dynamics._measured, 0
+    measured, calls = distributed._measured, 0
 
     def impatient(*given: Any) -> dict[str, float]:
         nonlocal calls
@@ -125,7 +126,7 @@ def test_interrupted_and_resumed(monkeypatch: pytest.MonkeyPatch, order: str) ->
         return measured(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(dynamics, "_measured", impatient)
+        patch.setattr(distributed, "_measured", impatient)
         stopped = best_response(shared, 2.0, order=order)
     assert stopped.flagged
     assert stopped.trace is not None
@@ -177,9 +178,9 @@ def test_throw_and_flag_agree() -> None:
 
 def test_what_ends_the_game_is_certified(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the trace is content and the judge is not, the game goes on until both are."""
-    measured = dynamics._measured
+    measured = distributed._measured
     content = dict.fromkeys(("residual", "exploitability"), 1e-12)
-    monkeypatch.setattr(dynamics, "_measured", lambda *given: measured(*given) | content)
+    monkeypatch.setattr(distributed, "_measured", lambda *given: measured(*given) | content)
     found = best_response(cluster(0), 2.0)
     assert not found.flagged
     with pytest.raises(NotConverged, match="allow more"):

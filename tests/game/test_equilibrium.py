@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import NotConverged
-from fairopt.game import equilibrium, infinity, interior, path
-from fairopt.game.equations import Equations
+from fairopt.game.equilibrium import equilibria, interior, smoothing
+from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.psdsf import continuation
+from fairopt.model.polytope import Polytope
 from fairopt.papers import found, instance, pf
-from fairopt.polytope import Polytope
 
 Array = NDArray[np.float64]
 
@@ -234,7 +235,7 @@ def test_ps_dsf_says_when_it_is_not_the_limit(monkeypatch: pytest.MonkeyPatch) -
     plain = cluster(3, 4, 2, 2)
     shared = plain.replace(demand=plain.demand * [[1, 1], [1, 1], [0, 1], [1, 0]])  # positive ones need no path
     assert not any("limit" in note for note in fo.PSDSF().solve(shared).notes)
-    monkeypatch.setattr(infinity, "settled", lambda *_: None)
+    monkeypatch.setattr(continuation, "settled", lambda *_: None)
     assert any("not shown to be the limit" in note for note in fo.PSDSF().solve(shared).notes)
 
 
@@ -242,7 +243,7 @@ def test_engines_leave_the_callers_warnings_alone() -> None:
     shared = cluster(0, 5, 3, 2)
     criterion = fo.AlphaPFVDS(8.0).criterion(shared)
     before = np.geterr()
-    for answers in (equilibrium.solutions(shared, criterion, 1e-9), equilibrium.responses(shared, criterion, 1e-9)):
+    for answers in (equilibria.solutions(shared, criterion, 1e-9), equilibria.responses(shared, criterion, 1e-9)):
         next(answers)
         assert np.geterr() == before
 
@@ -263,8 +264,8 @@ def test_who_solved_it_is_said() -> None:
     polytope = Polytope(shared, criterion.limits(shared))
     method = Equations(polytope, criterion.weight, 16.0)
     with np.errstate(all="ignore"):
-        for found in path.follow(method, 1e-6):
-            assert equilibrium.solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"
+        for found in smoothing.follow(method, 1e-6):
+            assert equilibria.solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"
 
 
 def test_small_alpha_is_solved_or_the_remedy_is_named() -> None:

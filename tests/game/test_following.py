@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.game import equilibrium
-from fairopt.game.equations import Equations, Point
-from fairopt.game.following import Start, followed
-from fairopt.game.interior import FOLLOW, run
-from fairopt.game.linearised import Linearised
+from fairopt.game.equilibrium import equilibria
+from fairopt.game.equilibrium.interior import FOLLOW, run
+from fairopt.game.equilibrium.kkt_system import Linearised
+from fairopt.game.equilibrium.warm_start import Start, followed
+from fairopt.game.model.equilibrium_system import Equations, Point
 from fairopt.mechanisms._earlier import Earlier
-from fairopt.polytope import Polytope
+from fairopt.model.polytope import Polytope
 
 
 def equations(alpha: float, seed: int = 0, users: int = 20, servers: int = 6) -> Equations:
@@ -24,7 +24,7 @@ def equations(alpha: float, seed: int = 0, users: int = 20, servers: int = 6) ->
 
 def warm(alpha: float, seed: int = 0) -> Point:
     """What a solution at alpha offers to start from."""
-    _, found = next(equilibrium.equilibria(equations(alpha, seed), 1e-6))
+    _, found = next(equilibria.equilibria(equations(alpha, seed), 1e-6))
     assert found.warm is not None
     return found.warm
 
@@ -50,8 +50,8 @@ def test_it_is_left_where_the_next_alpha_is_too_far() -> None:
     point, steps = followed(there, start)
     assert steps == 12 or point is not None
     # Whatever came of it, the answer is the same as without a start.
-    *_, (_, found) = equilibrium.equilibria(there, 1e-6, start)
-    *_, (_, cold) = equilibrium.equilibria(there, 1e-6)
+    *_, (_, found) = equilibria.equilibria(there, 1e-6, start)
+    *_, (_, cold) = equilibria.equilibria(there, 1e-6)
     assert found.error <= 1e-6
     np.testing.assert_allclose(there.used(found.point.tasks), there.used(cold.point.tasks), atol=1e-3)
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.game import alone, infinity
-from fairopt.game.equations import Equations
-from fairopt.polytope import Polytope
+from fairopt.game.equilibrium import entropy_homotopy
+from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.psdsf import continuation
+from fairopt.model.polytope import Polytope
 
 
 def sparse_demands(seed: int, users: int = 30, servers: int = 8) -> fo.Cluster:
@@ -36,7 +37,7 @@ def test_alpha_tends_to_it(seed: int) -> None:
     for alpha in (512.0, 1024.0, 2048.0):
         q = equations(shared, alpha)
         with np.errstate(all="ignore"):
-            *_, place = alone.follow(q, 1e-5 / alpha, 2000)
+            *_, place = entropy_homotopy.follow(q, 1e-5 / alpha, 2000)
         totals.append(np.add.reduceat(place.here.tasks, q.start[:-1]) * q.largest)
     apart = [float(np.abs(found / answer.user_tasks - 1).max()) for found in totals]
     assert apart[2] < 0.6 * apart[1] < 0.36 * apart[0]
@@ -62,9 +63,9 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
     )
     q = equations(shared, 64.0)
     with np.errstate(all="ignore"):
-        place = infinity.furthest(q)
+        place = continuation.furthest(q)
         assert place is not None
-        assert infinity.settled(place, 1e-3) is None
+        assert continuation.settled(place, 1e-3) is None
 
 
 @pytest.mark.parametrize("seed", [8, 9])
@@ -95,9 +96,9 @@ def test_merging_does_not_matter() -> None:
     capacity = np.concatenate([capacity, shared.capacity * (1 - part[0] - part[1])[:, None]])
     q = equations(fo.Cluster(capacity, shared.demand, shared.weight), 64.0)
     with np.errstate(all="ignore"):
-        place = infinity.furthest(q)
+        place = continuation.furthest(q)
         assert place is not None
-        tasks = infinity.settled(place, 1e-7)
+        tasks = continuation.settled(place, 1e-7)
     assert tasks is not None
     totals = np.add.reduceat(tasks, q.start[:-1]) * q.largest
     np.testing.assert_allclose(totals, fo.PSDSF().solve(shared).user_tasks, rtol=1e-6)
@@ -150,7 +151,7 @@ def test_a_straight_stretch_past_a_bend() -> None:
 def test_many_zero_demands_are_not_followed_but_answered() -> None:
     """Best responses, which jump along drifts; one of many allocations, always the same."""
     shared = integers(0, 60, 25)
-    assert infinity.furthest(equations(shared.merge().cluster, 64.0)) is None
+    assert continuation.furthest(equations(shared.merge().cluster, 64.0)) is None
     answer = fo.PSDSF().solve(shared)
     assert answer.certify().passes(1e-6)
     assert any("not shown to be the limit" in note for note in answer.notes)

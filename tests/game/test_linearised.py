@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.game import interior, linearised
-from fairopt.game.equations import Equations
-from fairopt.game.linearised import Linearised
-from fairopt.polytope import Polytope
+from fairopt.game.equilibrium import interior, kkt_system
+from fairopt.game.equilibrium.kkt_system import Linearised
+from fairopt.game.model.equilibrium_system import Equations
+from fairopt.model.polytope import Polytope
 
 
 def game(alpha: float, seed: int = 0) -> Equations:
@@ -46,7 +46,7 @@ def test_steps_solve_the_linear_equations(alpha: float) -> None:
 
 
 def test_correctors_lengthen_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linearised, "_ROWS", 1)
+    monkeypatch.setattr(kkt_system, "_ROWS", 1)
     longer = 0
     for seed in range(4):
         here = on_the_way(game(3.0, seed), 5)
@@ -65,7 +65,7 @@ def test_small_games_do_without_correctors(monkeypatch: pytest.MonkeyPatch) -> N
     solved: list[float] = []
     original = Linearised.newton
 
-    def counted(self: Linearised, target: float, *others: object) -> linearised.Steps:
+    def counted(self: Linearised, target: float, *others: object) -> kkt_system.Steps:
         solved.append(target)
         return original(self, target, *others)  # type: ignore[arg-type]
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.engines import augmented
-from fairopt.engines.declarative import Solution
-from fairopt.game import interior, path
-from fairopt.game.equations import Equations
-from fairopt.game.equilibrium import log_unit_prices
-from fairopt.polytope import Polytope
+from fairopt.engines.augmented import refine
+from fairopt.engines.base import Solution
+from fairopt.game.equilibrium import interior, smoothing
+from fairopt.game.equilibrium.equilibria import log_unit_prices
+from fairopt.game.model.equilibrium_system import Equations
+from fairopt.model.polytope import Polytope
 
 
 def tied(seed: int, limits: bool = False) -> fo.Cluster:
@@ -34,13 +34,13 @@ def equations(cluster: fo.Cluster, alpha: float) -> Equations:
 def test_the_tangent_is_the_derivative(alpha: float, limits: bool) -> None:
     """A step h along the curve leaves the equations wrong by h^2 only; units are those of the place."""
     problem = equations(tied(0, limits), alpha)
-    here, _ = path._start(problem, 1.0, 1e-9)
+    here, _ = smoothing._start(problem, 1.0, 1e-9)
     assert here is not None
     tangent = here.tangent
-    wrong = [path._Smoothed(problem, here.at.moved(tangent, h), here.units).merit for h in (1e-3, 1e-4)]
+    wrong = [smoothing._Smoothed(problem, here.at.moved(tangent, h), here.units).merit for h in (1e-3, 1e-4)]
     assert here.merit < 1e-8
     assert wrong[1] < 0.03 * wrong[0] + 1e-8
-    sideways = path._Smoothed(problem, here.at.moved((*tangent[:3], 0.0), 1e-4), here.units).merit
+    sideways = smoothing._Smoothed(problem, here.at.moved((*tangent[:3], 0.0), 1e-4), here.units).merit
     assert sideways > 10 * wrong[1]
 
 
@@ -51,13 +51,13 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         shared = tied(seed).merge().cluster
         problem = equations(shared, alpha)
         with np.errstate(all="ignore"):
-            points = [point for mu, near in path.PATHS[:2] for point in path.follow(problem, tol, mu, near)]
+            points = [point for mu, near in smoothing.PATHS[:2] for point in smoothing.follow(problem, tol, mu, near)]
         best = min(points, key=lambda point: point.error)
         assert best.error <= tol, f"seed {seed}"
         polytope = problem.polytope
         tasks = polytope.allocation(polytope.inside(best.point.tasks / problem.gamma))
         found = Solution(tasks, None, "equilibrium", log=log_unit_prices(problem, best.point.log_price))
-        better = augmented.of_solution(shared, mechanism.criterion(shared), found)
+        better = refine.of_solution(shared, mechanism.criterion(shared), found)
         assert better is not None
         assert mechanism.certify(shared, better.tasks, better.log)[0].residual <= 1e-6
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit
@@ -75,7 +75,7 @@ def test_ties_are_solved(alpha: float) -> None:
 def test_a_budget_is_kept() -> None:
     problem = equations(tied(1), 16.0)
     with np.errstate(all="ignore"):
-        points = list(path.follow(problem, 0.0, budget=30))
+        points = list(smoothing.follow(problem, 0.0, budget=30))
     assert points
     assert all(point.steps <= 40 for point in points)
 
@@ -90,8 +90,8 @@ def test_it_starts_where_the_interior_point_is(alpha: float) -> None:
             *_, last = interior.run(problem, interior.ATTEMPTS[0], 0.0)
             assert last.midway is not None
             assert last.midway.mu <= 1e-3
-            short = list(path.follow(problem, 3e-7, last.midway.mu, 0.3, start=last.midway))
-            *_, whole = path.follow(problem, 3e-7, *path.PATHS[0])
+            short = list(smoothing.follow(problem, 3e-7, last.midway.mu, 0.3, start=last.midway))
+            *_, whole = smoothing.follow(problem, 3e-7, *smoothing.PATHS[0])
         assert whole.error <= 3e-7
         if short:  # else it was too far from the curve
             assert short[-1].error <= 3e-7

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.game import psdsf
-from fairopt.game.equations import Equations
-from fairopt.game.greatest import greatest
+from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.psdsf import positive
+from fairopt.game.psdsf.greatest import greatest
+from fairopt.model.polytope import Polytope
 from fairopt.papers import instance
-from fairopt.polytope import Polytope
 
 Array = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def test_from_any_point_of_the_path() -> None:
         method = equations(cluster(seed, 12, 5, 3))
         found = []
         with np.errstate(all="ignore"):
-            for near in psdsf.follow(method):
+            for near in positive.follow(method):
                 exact = greatest(method, near.log_price, near.part, near.tau) if near.tau < 0.02 else None
                 if exact is not None and exact.proved:
                     found.append(np.add.reduceat(exact.tasks, method.start[:-1]))
@@ -144,5 +144,5 @@ def test_it_applies_where_every_user_of_a_server_needs_all_of_it() -> None:
     capacity, demand = [[4, 0, 1], [3, 5, 0]], [[1, 0, 1], [1, 2, 0], [2, 0, 3], [2, 1, 0]]
     eligible = np.array([[True, False], [False, True], [True, False], [False, True]])
     method = equations(fo.Cluster(capacity, demand, eligible=eligible))
-    assert psdsf.applies(method)
-    assert not psdsf.applies(equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])))
+    assert positive.applies(method)
+    assert not positive.applies(equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])))

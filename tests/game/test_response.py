@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fairopt.cluster import Cluster
-from fairopt.criteria import Criterion, criterion
-from fairopt.engines._filling import fill, refill
-from fairopt.game._response import respond
-from fairopt.game.dynamics import best_response
-from fairopt.game.equations import Equations
-from fairopt.game.server_problem import ServerProblem
-from fairopt.game.sweeps import Sweeps
+from fairopt.engines.maxmin._filling import fill, refill
+from fairopt.game.dynamics.distributed import best_response
+from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.reference.server_problem import ServerProblem
+from fairopt.game.responses._response import respond
+from fairopt.game.responses.rounds import Sweeps
 from fairopt.mechanisms import get
-from fairopt.polytope import Polytope
+from fairopt.model.cluster import Cluster
+from fairopt.model.criterion import Criterion, criterion
+from fairopt.model.polytope import Polytope
 from fairopt.workloads import open_source
 
 Array = NDArray[np.float64]

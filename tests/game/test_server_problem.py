@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import SolverError
-from fairopt.game import best_response, server_problem
-from fairopt.game.server_conditions import wrong
-from fairopt.game.server_problem import Response, ServerProblem
+from fairopt.game import best_response
+from fairopt.game.reference import server_problem
+from fairopt.game.reference.server_conditions import wrong
+from fairopt.game.reference.server_problem import Response, ServerProblem
 from fairopt.mechanisms import get
-from fairopt.polytope import Polytope
+from fairopt.model.polytope import Polytope
 
 Array = NDArray[np.float64]
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.game import interior, sifting
-from fairopt.game.equations import Equations, Point
-from fairopt.polytope import Polytope
+from fairopt.game.equilibrium import interior, screening
+from fairopt.game.model.equilibrium_system import Equations, Point
+from fairopt.model.polytope import Polytope
 
 
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small clusters are sifted too."""
-    monkeypatch.setattr(sifting, "MANY", 0)
+    monkeypatch.setattr(screening, "MANY", 0)
 
 
 def spread(seed: int, users: int = 60, servers: int = 30) -> fo.Cluster:
@@ -34,7 +34,7 @@ def game(alpha: float, seed: int = 0) -> Equations:
 def near(q: Equations) -> Point:
     """A point near the equilibrium, with all pairs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sifting, "MANY", 10**9)
+        patch.setattr(screening, "MANY", 10**9)
         return next(found.point for found in interior.run(q, interior.ATTEMPTS[0], 1e-12) if found.point.mu < 1e-6)
 
 
@@ -44,7 +44,7 @@ def test_equilibria_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch:
     cluster = spread(seed)
     found = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
     assert found.stats.engine == "equilibrium"
-    monkeypatch.setattr(sifting, "MANY", 10**9)
+    monkeypatch.setattr(screening, "MANY", 10**9)
     other = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
     assert found.user_tasks == pytest.approx(other.user_tasks, rel=1e-6)
 
@@ -64,7 +64,7 @@ def test_most_pairs_leave_on_the_way(alpha: float) -> None:
 
 def test_what_leaves_is_made_up_for_by_steps() -> None:
     q = game(2.0)
-    sifter, at = sifting.Sifter.of(q), near(q)
+    sifter, at = screening.Sifter.of(q), near(q)
     now, point = sifter.sifted(q, at, 2.0, 1e-4)
     assert len(point.tasks) == len(sifter.inside) < len(at.tasks)
     assert sorted([*sifter.inside, *sifter.outside]) == list(range(len(at.tasks)))
@@ -81,7 +81,7 @@ def test_what_leaves_is_made_up_for_by_steps() -> None:
 @pytest.mark.parametrize("size", [1e-3, 0.05, 1.0])
 def test_bounds_of_slacks_hold_and_are_exact_where_that_matters(size: float) -> None:
     q, rng = game(2.0), np.random.default_rng(5)
-    sifter, at = sifting.Sifter.of(q), near(q)
+    sifter, at = screening.Sifter.of(q), near(q)
     _, at = sifter.sifted(q, at, 2.0, 1e-4)
     outside = sifter.outside
     for _ in range(4):
@@ -99,7 +99,7 @@ def test_bounds_of_slacks_hold_and_are_exact_where_that_matters(size: float) -> 
 def test_no_resource_loses_all_who_need_it() -> None:
     """Weights over four decades, 1000 x 200, alpha = 16: all pairs of a server left, and nothing held its price."""
     q = game(8.0)
-    sifter, at = sifting.Sifter.of(q), near(q)
+    sifter, at = screening.Sifter.of(q), near(q)
     dear = q.server == 3
     price = at.log_price.copy()
     price[3] += 5
@@ -113,7 +113,7 @@ def test_no_resource_loses_all_who_need_it() -> None:
 
 def test_a_step_ends_before_a_pair_outside_is_worth_it_and_it_returns() -> None:
     q = game(2.0)
-    sifter, at = sifting.Sifter.of(q), near(q)
+    sifter, at = screening.Sifter.of(q), near(q)
     now, point = sifter.sifted(q, at, 2.0, 1e-4)
     slack = sifter.least[sifter.outside]
     k = int(np.argmin(slack))
@@ -152,7 +152,7 @@ def test_what_is_not_a_number_stays_to_be_noticed() -> None:
     """A system that could not be solved leaves steps that are not numbers; whoever comes next ends the run."""
     q = game(8.0)
     at = near(q)
-    sifter = sifting.Sifter.of(q)
+    sifter = screening.Sifter.of(q)
     lost = replace(at, tasks=np.full_like(at.tasks, np.nan), slack=np.full_like(at.slack, np.nan))
     now, _ = sifter.sifted(q, lost, 8.0, 1e-3)
     assert len(now.server) == len(q.server)

@@ -131,7 +131,7 @@ def test_half_a_game_is_not_a_result(serial: harness.Store, file: Path, monkeypa
     def interrupted(*_: object) -> float:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fairopt.game.dynamics._measured", interrupted)
+    monkeypatch.setattr("fairopt.game.dynamics.distributed._measured", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(cell)
 

@@ -6,11 +6,11 @@ from collections import Counter
 
 import numpy as np
 
-from fairopt.allocation import Allocation
 from fairopt.certificates import feasibility
-from fairopt.cluster import Cluster
 from fairopt.errors import DataError, NotConverged, SolverError
 from fairopt.mechanisms import Mechanism
+from fairopt.model.cluster import Cluster
+from fairopt.result.allocation import Allocation
 
 #: Words of a remedy: an error about data says what to change.
 REMEDIES = ("use ", "choose", "drop", "give", "must", "select(")

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.certificates import Certificate
-from fairopt.criteria import Criterion
-from fairopt.engines.program import Formulation, Program
+from fairopt.engines.reference.program import Formulation, Program
 from fairopt.mechanisms import Mechanism
+from fairopt.model.criterion import Criterion
 
 Array = NDArray[np.float64]
 

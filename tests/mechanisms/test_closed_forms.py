@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import clusters, plain_clusters
 
-from fairopt.cluster import Cluster
 from fairopt.errors import DataError
 from fairopt.mechanisms import get
+from fairopt.model.cluster import Cluster
 
 Array = NDArray[np.float64]
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from strategies import clusters
 
 from fairopt import mechanisms
-from fairopt.cluster import Cluster
-from fairopt.criteria import Criterion, criterion
-from fairopt.engines.program import Formulation, Leximin, Program, alpha_fair
+from fairopt.engines.reference.program import Formulation, Leximin, Program, alpha_fair
 from fairopt.errors import DataError
 from fairopt.mechanisms import Mechanism
 from fairopt.mechanisms._base import REGISTRY
+from fairopt.model.cluster import Cluster
+from fairopt.model.criterion import Criterion, criterion
 
 from .laws import check_answer
 

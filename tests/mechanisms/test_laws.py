@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import clusters, plain_clusters
 
-from fairopt.cluster import Cluster
 from fairopt.errors import CertificateError, DataError, NotConverged, SolverError
 from fairopt.mechanisms import GameMechanism, Mechanism, get, names
+from fairopt.model.cluster import Cluster
 
 from .laws import check_answer
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from strategies import clusters
 
-from fairopt.cluster import Cluster
 from fairopt.mechanisms import Mechanism, get
+from fairopt.model.cluster import Cluster
 
 Array = NDArray[np.float64]
 

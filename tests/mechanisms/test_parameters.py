@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairopt.cluster import Cluster
 from fairopt.errors import DataError
 from fairopt.game import best_response
 from fairopt.mechanisms import get, parse
+from fairopt.model.cluster import Cluster
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 

@@ -9,12 +9,13 @@ import pytest
 from drawn import numbers
 
 import fairopt as fo
-from fairopt import polytope
 from fairopt.engines import native
-from fairopt.engines.declarative import Solution
+from fairopt.engines.base import Solution
 from fairopt.errors import FairoptError, NotConverged, SolverError
-from fairopt.game import declarative, equilibrium
+from fairopt.game.equilibrium import equilibria
+from fairopt.game.reference import declarative
 from fairopt.mechanisms import _game, _patience
+from fairopt.model import polytope
 
 EXAMPLE = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
 
@@ -66,8 +67,8 @@ def test_the_engines_of_the_game_in_their_order(alpha: float, monkeypatch: pytes
 
 
 def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equilibrium, "solutions", broken)
-    monkeypatch.setattr(equilibrium, "responses", broken)
+    monkeypatch.setattr(equilibria, "solutions", broken)
+    monkeypatch.setattr(equilibria, "responses", broken)
     monkeypatch.setattr(declarative, "solutions", broken)
     with pytest.raises(SolverError, match=r"no luck \(engines tried: equilibrium, best-response, declarative\)"):
         fo.PSDSF().solve(EXAMPLE)
@@ -77,11 +78,11 @@ def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch
     def nothing(cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
         yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
 
-    monkeypatch.setattr(equilibrium, "solutions", nothing)
+    monkeypatch.setattr(equilibria, "solutions", nothing)
     with pytest.raises(NotConverged, match=r"engines tried: equilibrium, best-response, declarative"):
         fo.PSDSF().solve(EXAMPLE)
     monkeypatch.setattr(native, "solutions", nothing)
-    monkeypatch.setattr("fairopt.engines.declarative.solutions", nothing)
+    monkeypatch.setattr("fairopt.engines.reference.declarative.solutions", nothing)
     with pytest.raises(FairoptError, match=r"engines tried: native, declarative"):
         fo.DRFH().solve(EXAMPLE)
 
@@ -90,7 +91,7 @@ def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.Monkey
     def nothing(cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
         yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
 
-    monkeypatch.setattr(equilibrium, "solutions", nothing)
+    monkeypatch.setattr(equilibria, "solutions", nothing)
     monkeypatch.setattr(native, "solutions", nothing)
     monkeypatch.setattr(_game, "_RESPONDING", 3)
     assert fo.PSDSF().solve(EXAMPLE).stats.engine == "declarative"  # four pairs

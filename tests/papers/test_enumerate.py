@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from fairopt.cluster import Cluster
+from fairopt.model.cluster import Cluster
 from fairopt.papers._enumerate import fairest_whole_tasks
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from fairopt import papers
-from fairopt.cluster import Cluster
 from fairopt.errors import DataError
 from fairopt.mechanisms import get
+from fairopt.model.cluster import Cluster
 from fairopt.papers import drf, found, pf
 
 NAMES = ("drf-4.1", *(f"drf-thm{k}" for k in range(1, 7)), "drf-7.1-p1", "drfh-fig1", "mqdrf-fig1", "lec-water-filling",

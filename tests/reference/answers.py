@@ -16,7 +16,7 @@ import numpy as np
 from engines.exact import maximise
 from numpy.typing import NDArray
 
-from fairopt.cluster import Cluster
+from fairopt.model.cluster import Cluster
 
 from .active import Root, polished
 from .conditions import Conditions, Decimals, conditions, decimals, many_digits, refuted, without_small

@@ -20,7 +20,7 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fairopt.cluster import Cluster
+from fairopt.model.cluster import Cluster
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

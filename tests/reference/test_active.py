@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from families import FAMILIES, draw
 
-from fairopt.cluster import Cluster
+from fairopt.model.cluster import Cluster
 
 from . import answers, reference
 from .active import Root, polished

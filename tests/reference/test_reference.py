@@ -10,8 +10,8 @@ from certificates.test_judges import OPTIMA
 from drawn import cluster as drawn
 from numpy.typing import NDArray
 
-from fairopt.cluster import Cluster
 from fairopt.mechanisms import GameMechanism, Mechanism
+from fairopt.model.cluster import Cluster
 
 from . import best_welfare, reference
 from .conditions import NOTHING, conditions, decimals, many_digits, refuted

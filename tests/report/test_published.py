@@ -10,10 +10,10 @@ import pytest
 
 from fairopt import harness, report
 from fairopt.cli import main
-from fairopt.cluster import Cluster
 from fairopt.harness.experiment import known
 from fairopt.mechanisms import Mechanism
 from fairopt.mechanisms.drf import DRF
+from fairopt.model.cluster import Cluster
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairopt.cluster import Cluster
 from fairopt.errors import DataError
 from fairopt.mechanisms import get
+from fairopt.model.cluster import Cluster
 from fairopt.scheduling import discrete_drf, tasks_of
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["CPU", "RAM"], users=["A", "B"])

@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 from fairopt.errors import DataError
-from fairopt.workloads import (
-    alibaba_like,
-    bitbrains_like,
-    google2011,
-    google_like,
-    known,
-    open_source,
-    traces_root,
-)
+from fairopt.workloads import alibaba_like, bitbrains_like, google2011, google_like, known, open_source, traces_root
 from fairopt.workloads._registry import GENERATORS, READERS
 
 from .test_bitbrains import START, every

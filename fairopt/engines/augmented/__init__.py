@@ -1,0 +1,1 @@
+"""The last digits of an alpha-fair optimum or equilibrium, for every engine."""

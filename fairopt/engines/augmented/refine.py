@@ -1,0 +1,162 @@
+"""The last digits of an alpha-fair optimum or equilibrium: interior-point steps on the augmented system.
+
+Given a point near the answer, keep the pairs (user, server) that may have tasks, and take Newton steps on
+
+    log p_ni + xi_n = log m_ni + A z_ni,     y_ni z_ni = mu        (pairs; y_ni: n's tasks there over those in all)
+    sum_n x_ni d_nr + w_ir = c_ir,           w_ir sigma_ir = mu    (rows; sigma: the part of r in what its users pay)
+    x_n + v_n = q_n,                         v_n xi_n = mu         (limits)
+
+in tasks and logarithms of prices, mu to next to nothing. m is what a task is worth: one number per user in a global
+program, one per pair in the game. Other interior points here eliminate pairs, which squares what nearly ties: theirs
+end with products of 1e-8, and a product of 1e-8 may be two numbers of 1e-4. Here slacks over tasks stay on the
+diagonal, so that both factors become small. Pairs and rows left aside come back if they are violated. The equations
+are in `augmented_system`, a Newton step on them in `augmented_newton`.
+
+Source: Wright, "Primal-Dual Interior-Point Methods" (1997), chapters 10 and 11 (augmented systems, Mehrotra).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...certificates.backward import log_price_per_task
+from ...model.cluster import Cluster
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+from ..base import Run, Solution
+from .newton_step import stepped
+from .state import Options, State
+from .system import System
+
+Array = NDArray[np.float64]
+
+#: What its runs are called beside those of the solver that they go on from.
+NAME = "augmented Newton"
+#: Users with less room than this are served in full.
+_AT_LIMIT = 1e-6
+#: What is asked for whatever the tolerance: a judge measures a little otherwise, and the last steps square the error.
+_AIM = 1e-12
+
+
+@dataclass(frozen=True)
+class Refined:
+    """Tasks (pairs,) and log prices of whole capacities (rows,), how wrong they are, and Newton steps taken."""
+
+    tasks: Array
+    log_rows: Array
+    error: float
+    steps: int
+
+
+def of_solution(cluster: Cluster, criterion: Criterion, solution: Solution) -> Solution | None:
+    """A candidate answer with its last digits found, or `None` where that is not for this method."""
+    log_prices = solution.log_prices
+    if log_prices is None or type(criterion) is not Criterion:
+        return None
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    if not len(polytope.users):
+        return None
+    worth = criterion.log_marginal(np.ones(cluster.shape[0]))
+    who = polytope.users[polytope.pair_user]
+    log_worth = worth[who, polytope.pair_server] if worth.ndim == 2 else worth[who]
+    begun = time.perf_counter()
+    rows, tasks = polytope.log_row_prices(log_prices), solution.tasks[who, polytope.pair_server]
+    if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
+        rows = rows + _shift(polytope, criterion, log_worth, tasks, rows)
+    found = refined(polytope, log_worth, criterion.alpha, tasks, rows, _AIM)
+    if found is None:
+        return None
+    run = Run(NAME, solution.status, 0.0, time.perf_counter() - begun, found.error)
+    return replace(
+        solution,
+        tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),
+        prices=None,
+        log=polytope.log_unit_prices(found.log_rows),
+        runs=(*solution.runs, run),
+        rounds=solution.rounds + found.steps,
+    )
+
+
+def _shift(polytope: Polytope, criterion: Criterion, log_worth: Array, tasks: Array, log_rows: Array) -> Array:
+    """(rows,): by how much log prices miss the scale of worth, by the median of tasks, in the game on each server.
+
+    Of users with room for more, if there are any: others may pay less than their tasks are worth.
+    """
+    first = np.searchsorted(polytope.pair_user, np.arange(len(polytope.users)))
+    total = np.add.reduceat(tasks, first)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = log_worth - criterion.alpha * np.log(total)[polytope.pair_user]
+        off = worth - log_price_per_task(polytope, log_rows)
+        part = np.where(np.isfinite(off), tasks / total[polytope.pair_user], 0.0)
+    room = (total < polytope.limit * (1 - _AT_LIMIT))[polytope.pair_user]
+    game = criterion.scope == "game"
+    where = polytope.pair_server if game else np.zeros(len(part), dtype=int)
+    shifts = np.zeros(polytope.cluster.shape[1] if game else 1)
+    for i in np.unique(where[part > 0]):
+        mine = np.flatnonzero((where == i) & (part > 0))
+        some = mine[room[mine]] if room[mine].any() else mine
+        order = some[np.argsort(off[some])]
+        shifts[i] = off[order[np.searchsorted(np.cumsum(part[order]), part[order].sum() / 2)]]
+    return shifts[polytope.row_server] if game else np.full(len(log_rows), shifts[0])
+
+
+def refined(
+    polytope: Polytope,
+    log_worth: Array,
+    alpha: float,
+    tasks: Array,
+    log_rows: Array,
+    aim: float,
+    options: Options | None = None,
+) -> Refined | None:
+    """The point nearest to an optimum met on the way from `tasks` (pairs,) at `log_rows` (rows,), or `None`.
+
+    `log_worth` (pairs,) is the logarithm of what the first task is worth, `log m + alpha log x_n`. Ends when the error,
+    relative in tasks, is below `aim`; whether it is good enough is for a judge to say.
+    """
+    options = options or Options()
+    with np.errstate(all="ignore"):
+        problem = System(polytope, log_worth, alpha, tasks, log_rows, options)
+        if not problem.possible:
+            return None
+        state = problem.begin()
+        best: Refined | None = None
+        steps, most = 0, options.steps if problem.size <= options.large else options.large_steps
+        for _ in range(options.returns):
+            found, state = _run(problem, state, aim, most - steps)
+            steps = found.steps + steps
+            if best is None or found.error <= best.error:
+                best = replace(found, steps=steps)
+            if steps >= most or found.error > options.settled:
+                break
+            if not problem.recall(found.tasks, found.log_rows, state):
+                break
+            state = problem.begin()
+        assert best is not None
+        return best
+
+
+def _run(problem: System, state: State, aim: float, most: int) -> tuple[Refined, State]:
+    """Steps until the error is below `aim` or nothing helps: the best point met, and the last one."""
+    best: Refined | None = None
+    since, least = 0, np.inf
+    for number in range(most + 1):
+        at = problem.at(state)
+        if best is None or at.error < best.error:
+            best = Refined(*problem.answer(state), at.error, number)
+        # Where products still fall there is progress, though the error does not show it yet.
+        reached = min(at.error, float((state.part * state.slack).sum()))
+        since = 0 if reached < 0.5 * least else since + 1
+        least = min(least, reached)
+        if at.error <= aim or since > problem.options.patience or not np.isfinite(at.error):
+            break
+        moved = stepped(problem, state, at)
+        if moved is None:
+            break
+        state = problem.pruned(problem.excess_reset(moved))
+    assert best is not None
+    return replace(best, steps=number), state

@@ -1,0 +1,49 @@
+"""What every engine returns: a candidate answer, which nobody believes before it is certified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of an algorithm or call of a solver: what it said (never believed) and what it cost, in seconds."""
+
+    solver: str
+    status: str
+    compile: float
+    solve: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What an engine returns: tasks (users, servers), prices (servers, resources) or None, and what it took.
+
+    Prices per resource unit, as they are or as logarithms where doubles would not hold them.
+    """
+
+    tasks: Array
+    prices: Array | None
+    engine: str
+    runs: tuple[Run, ...] = ()
+    build: float = 0.0
+    rounds: int = 0
+    status: str = ""
+    notes: tuple[str, ...] = ()  # what the reader should know of how it was found
+    warm: object = None  # where to start for a similar problem; only the engine that made it knows what it is
+    log: Array | None = None  # prices as logarithms
+    rough: bool = False  # its engine knows that last digits are missing
+
+    @property
+    def log_prices(self) -> Array | None:
+        """Logarithms of prices, -inf for none; `None` if there are no prices."""
+        if self.log is not None or self.prices is None:
+            return self.log
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.log(self.prices))

@@ -1,0 +1,1 @@
+"""Linear algebra that the interior points of several engines share."""

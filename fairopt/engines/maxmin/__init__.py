@@ -1,0 +1,1 @@
+"""Lexicographic max-min: water filling, or level by level by a structured interior point."""

@@ -1,0 +1,165 @@
+"""One level of lexicographic max-min: the common level of some users raised as high as it goes, and its proof.
+
+    maximise t   s.t.   sum_i y_ni >= t  (rising users),   sum_i y_ni >= floor_n  (held users),
+                        sum_n use_nir y_ni <= 1,   y >= 0,
+
+y in units of level, pairs (n, i) sorted by user. A rising user whose cap lies below the level is held there. With
+prices lambda of whole capacities and `p_n` the least cost of a pair of n, any feasible point has
+`t <= (sum lambda - sum_held p_n floor_n) / sum_rising p_n`: so are points judged, wherever they come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: The smallest relative gap that can be told from rounding.
+LEAST_GAP = 1e-14
+#: Held users may miss their level by this part.
+_HELD = 1e-9
+#: By what part a sum of prices may be off.
+_ROUNDING = 2 * float(np.finfo(float).eps)
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": 60.0}
+
+
+@dataclass(frozen=True)
+class Level:
+    """The data of one level."""
+
+    start: Index  # (users + 1,), where each user's pairs start
+    server: Index  # (pairs,)
+    use: Array  # (pairs, resources), of whole capacities per unit of level
+    servers: int
+    rising: Mask  # (users,)
+    floor: Array  # (users,), what held users have
+    cap: Array  # (users,), above which a user stops rising
+
+    @property
+    def user(self) -> Index:
+        """The user of every pair."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def stopped(self, low: float) -> Level:
+        """The same with those held at their caps who have them below a level that everyone can have."""
+        stop = self.rising & (self.cap < low)
+        return replace(self, rising=self.rising & ~stop, floor=np.where(stop, self.cap, self.floor))
+
+
+@dataclass(frozen=True)
+class Found:
+    """A point and prices; `low <= t <= high` is proved, with those rising and held who are in `problem`."""
+
+    problem: Level
+    pairs: Index | None  # that `amount` is about; None: all
+    amount: Array  # y
+    prices: Array  # (servers, resources), of whole capacities
+    worth: Array  # (users,), p; sum 1 over the rising
+    low: float
+    high: float
+    steps: int = 0
+
+    @property
+    def gap(self) -> float:
+        """Relative, and not below what rounding leaves."""
+        return max(self.high / self.low - 1, LEAST_GAP) if self.low > 0 else np.inf
+
+    @property
+    def amounts(self) -> Array:
+        """y of all pairs, (pairs,)."""
+        if self.pairs is None:
+            return self.amount
+        result = np.zeros(len(self.problem.server))
+        result[self.pairs] = self.amount
+        return result
+
+
+def bound(problem: Level, prices: Array) -> tuple[float, Array]:
+    """The highest level that prices leave possible, and the least cost of every user's pairs."""
+    from . import _columns
+
+    worth = np.empty(len(problem.rising))
+    _columns.cheapest(problem.start, problem.server, problem.use, prices, worth)
+    total = float(worth[problem.rising].sum())
+    held = float(worth[~problem.rising] @ problem.floor[~problem.rising])
+    paid = float(prices.sum())
+    # Of large prices that nearly cancel, only so much is known.
+    rounding = _ROUNDING * (paid + held)
+    return (paid - held + rounding) / total if total > 0 else np.inf, worth
+
+
+class Taken(NamedTuple):
+    """Pairs that take part, and what `Level` has of them."""
+
+    pairs: Index | None  # None: all
+    start: Index
+    server: Index
+    use: Array
+
+
+def judged(problem: Level, taken: Taken, amount: Array, prices: Array, steps: int = 0) -> Found:
+    """The point scaled back until it is feasible, and what it and the prices prove."""
+    from ..linalg import _pairs
+    from . import _columns
+
+    pairs, start, server, use = taken
+    load = np.zeros_like(prices)
+    _pairs.used(server, use, amount, load)
+    inside = np.empty(len(amount))
+    _columns.inside(server, use, load, amount, inside)
+    amount = inside
+    have = np.add.reduceat(amount, start[:-1])
+    low = float(have[problem.rising].min(initial=np.inf))
+    held = ~problem.rising & (problem.floor > 0)
+    if held.any() and (part := float((have[held] / problem.floor[held]).min())) < 1:
+        # A point that takes from those who are held proves nothing, unless by rounding.
+        low = low * part if part > 1 - _HELD else 0.0
+    high, worth = bound(problem, prices)
+    total = worth[problem.rising].sum()
+    scale = 1 / total if total > 0 else 1.0
+    return Found(problem, pairs, amount, prices * scale, worth * scale, low, high, steps)
+
+
+def everyone_stopped(found: Found, problem: Level) -> Found:
+    """Nobody rises any more: the point that showed it has all caps, and nothing remains to be proved."""
+    return replace(found, problem=problem, prices=0 * found.prices, worth=0 * found.worth, high=found.low)
+
+
+def by_simplex(problem: Level) -> Found | None:
+    """A vertex by HiGHS: slow, but it needs no interior. `None` when it was not solved."""
+    while True:
+        count, users = len(problem.server), len(problem.rising)
+        resources = problem.use.shape[1]
+        rows = (problem.server[:, None] * resources + np.arange(resources)).ravel()
+        columns = np.repeat(np.arange(count), resources)
+        size = problem.servers * resources
+        take = sp.csr_matrix((problem.use.ravel(), (rows, columns)), shape=(size, count + 1))
+        unit = np.where(problem.rising, 1.0, np.maximum(problem.floor, 1e-300))
+        have = sp.csr_matrix((1 / unit[problem.user], (problem.user, np.arange(count))), shape=(users, count))
+        short = sp.hstack([-have, sp.csr_matrix(problem.rising.astype(float)[:, None])])
+        result = linprog(
+            np.append(np.zeros(count), -1.0),
+            A_ub=sp.vstack([take, short], format="csr"),
+            b_ub=np.concatenate([np.ones(size), np.where(problem.rising, 0.0, -1.0)]),
+            method="highs-ds",
+            options=_OPTIONS,
+        )
+        if result.status != 0:
+            return None
+        prices = np.maximum(-result.ineqlin.marginals[:size], 0.0).reshape(problem.servers, resources)
+        everything = Taken(None, problem.start, problem.server, problem.use)
+        found = judged(problem, everything, np.maximum(result.x[:count], 0.0), prices)
+        after = problem.stopped(found.low)
+        if (after.rising == problem.rising).all():
+            return found
+        if not after.rising.any():
+            return everyone_stopped(found, after)
+        problem = after

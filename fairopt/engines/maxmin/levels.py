@@ -1,0 +1,212 @@
+"""All levels of lexicographic max-min over several servers: raise, freeze whom prices hold, take apart, go on.
+
+One stage raises the common level of a block (`level`). Its prices bound the level from above, and with it every single
+user: any point that keeps the levels lifts n by at most `gap / p_n`, and puts at most `gap / z_ni` on a pair that costs
+`z_ni` more than the user's cheapest. Whoever cannot rise is frozen, pairs that carry nothing are dropped, and the rest
+falls apart into blocks. A block in which nobody rises is done; in another the frozen users stay and keep their levels.
+Where demands are positive that takes whole servers away; zero demands leave frozen users among those who rise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from ...errors import SolverError
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+from .level import Level
+from .level_interior import highest
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: By how much more than needed earlier prices keep dropped pairs out.
+_MARGIN = 1.001
+#: By how much frozen users may rise where nobody is proved to stand still any better.
+_WEAKER = 1e-3
+#: A level bounded no better than this is not known at all.
+_WORST = 1e-2
+
+
+@dataclass
+class Block:
+    """Users and pairs that are raised together; the frozen hold a level."""
+
+    users: Index
+    pairs: Index
+    rising: Mask  # (users,)
+    floor: Array  # (users,)
+
+
+@dataclass
+class Piece:
+    """Prices that a stage left on the servers of one of its parts, and the pairs that they keep out."""
+
+    servers: Index
+    prices: Array  # (its servers, resources), of whole capacities
+    users: Index
+    worth: Array  # (its users,), the least cost of a pair
+    dropped: Index  # pairs on its servers, of users here or elsewhere
+    surplus: Array  # (dropped,), what they cost above their user's worth
+
+
+@dataclass
+class Stage:
+    """Prices that prove one level, and how many pieces there were before."""
+
+    servers: Index
+    prices: Array
+    users: Index
+    worth: Array
+    before: int
+
+
+class Levels:
+    """Solves; `amount` (pairs,) in units of level, `level` (users,), and the stages' prices.
+
+    `loose`: somebody was frozen with a weaker proof than asked for.
+    """
+
+    def __init__(self, polytope: Polytope, criterion: Criterion, freeze: float = 1e-8) -> None:
+        own = criterion.restrict(polytope.users)
+        self.polytope, self.freeze = polytope, freeze
+        self.tasks_per_level: Array = own.weight / own.share
+        self.use: Array = polytope.pair_use * (self.tasks_per_level[polytope.pair_user] / polytope.gamma)[:, None]
+        self.cap: Array = polytope.limit / self.tasks_per_level
+        count = len(polytope.users)
+        self.level: Array = np.zeros(count)
+        self.amount: Array = np.zeros(len(polytope.gamma))
+        self.pieces: list[Piece] = []
+        self.stages: list[Stage] = []
+        self.steps, self.gap, self.loose = 0, 0.0, False
+        self.rng = np.random.default_rng(0)
+        everything = Block(np.arange(count), np.arange(len(self.amount)), np.ones(count, bool), np.zeros(count))
+        waiting = list(self._parts(everything))
+        while waiting:
+            waiting.extend(self._stage(waiting.pop()))
+
+    def _parts(self, block: Block) -> Iterator[Block]:
+        """The connected parts of a block."""
+        _, user = _numbered(self.polytope.pair_user[block.pairs], block.users)
+        names, server = _numbered(self.polytope.pair_server[block.pairs])
+        size = len(block.users)
+        graph = csr_matrix((np.ones(len(user)), (user, size + server)), shape=(size + len(names),) * 2)
+        count, part = connected_components(graph, directed=False)
+        if count == 1:
+            yield block
+            return
+        by_user = np.argsort(part[:size], kind="stable")
+        by_pair = np.argsort(part[user], kind="stable")
+        users = np.searchsorted(part[:size][by_user], np.arange(count + 1))
+        pairs = np.searchsorted(part[user][by_pair], np.arange(count + 1))
+        for k in range(count):
+            mine = by_user[users[k] : users[k + 1]]
+            own = block.pairs[by_pair[pairs[k] : pairs[k + 1]]]
+            if len(mine):
+                yield Block(block.users[mine], own, block.rising[mine], block.floor[mine])
+
+    def _stage(self, block: Block) -> Iterator[Block]:
+        """Raise a block's level, freeze, take apart; yields what is left to raise."""
+        polytope = self.polytope
+        _, user = _numbered(polytope.pair_user[block.pairs], block.users)
+        servers, server = _numbered(polytope.pair_server[block.pairs])
+        start = np.searchsorted(user, np.arange(len(block.users) + 1))
+        use = self.use[block.pairs]
+        cheap = np.minimum.reduceat(use.sum(axis=1), start[:-1])
+        # Of the order of the level, so that the numbers of the interior point are of the order of 1.
+        unit = use.shape[1] * len(servers) / cheap[block.rising].sum()
+        problem = Level(
+            start, server, use * unit, len(servers), block.rising, block.floor / unit, self.cap[block.users] / unit
+        )
+        found = highest(problem, self.rng)
+        if found is None or not found.gap < _WORST:
+            raise SolverError("a level could not be bounded")
+        self.steps += found.steps
+        self.gap = max(self.gap, found.gap)
+        here = found.low * unit
+        floor = np.where(found.problem.rising, here, found.problem.floor * unit)
+        stopped = block.rising & ~found.problem.rising
+        freeze, most = self.freeze, found.worth[found.problem.rising].max(initial=0.0)
+        if not stopped.any() and most * freeze < found.gap:
+            # Nobody is proved to stand still so well: those who do less well are; the certificate will say how well.
+            freeze, self.loose = max(_WEAKER, found.gap / most) if most > 0 else np.inf, True
+            if freeze > _WORST:
+                raise SolverError("nobody could be proved to be unable to rise")
+        need = found.gap / freeze
+        proved = found.problem.rising & (found.worth >= need)
+        rising = found.problem.rising & ~proved
+        cost = (use * unit * found.prices[server]).sum(axis=1)
+        surplus = cost - found.worth[user]
+        dropped = surplus >= need
+        worth, surplus = found.worth / unit, surplus / unit
+        self.stages.append(Stage(servers, found.prices, block.users, worth, len(self.pieces)))
+        rest = Block(block.users, block.pairs[~dropped], rising, floor)
+        where = np.full(polytope.cluster.shape[1], -1)
+        where[servers] = np.arange(len(servers))
+        lost = np.flatnonzero(dropped)
+        amount = found.amounts
+        for part in self._parts(rest):
+            mine, _ = _numbered(polytope.pair_server[part.pairs])
+            local = where[mine]
+            inside = np.zeros(len(servers), bool)
+            inside[local] = True
+            keep = lost[inside[server[lost]]]
+            at = np.searchsorted(block.users, part.users)
+            prices = found.prices[local]
+            if prices.any():
+                self.pieces.append(Piece(mine, prices, part.users, worth[at], block.pairs[keep], surplus[keep]))
+            if part.rising.any():
+                yield part
+            else:
+                self.level[part.users] = part.floor
+                k = np.searchsorted(block.pairs, part.pairs)
+                self.amount[part.pairs] = amount[k] * unit
+
+    def tasks(self) -> Array:
+        """The allocation, (all users, servers): levels exactly those found, capacities kept."""
+        polytope = self.polytope
+        have = np.bincount(polytope.pair_user, self.amount, len(self.level))
+        amount = self.amount * np.minimum(self.level / have, 1.0)[polytope.pair_user]
+        fractions = amount * self.tasks_per_level[polytope.pair_user] / polytope.gamma
+        return polytope.allocation(polytope.inside(fractions))
+
+    def prices(self) -> Array:
+        """One array (servers, resources) of prices per unit for every stage, (stages, servers, resources)."""
+        polytope = self.polytope
+        capacity = polytope.cluster.capacity
+        result = np.zeros((len(self.stages), *capacity.shape))
+        for at, stage in zip(result, self.stages, strict=True):
+            self._prove(stage, at)
+            np.divide(at, capacity, out=at, where=capacity > 0)
+        return result
+
+    def _prove(self, stage: Stage, prices: Array) -> None:
+        """Add to the stage's prices those of earlier pieces, as high as it takes to keep dropped pairs out."""
+        user, server = self.polytope.pair_user, self.polytope.pair_server
+        prices[stage.servers] = stage.prices
+        worth = np.zeros(len(self.level))
+        worth[stage.users] = stage.worth
+        for piece in reversed(self.pieces[: stage.before]):
+            if not len(piece.dropped):
+                continue
+            pairs = piece.dropped
+            cost = (self.use[pairs] * prices[server[pairs]]).sum(axis=1)
+            factor = _MARGIN * float(((worth[user[pairs]] - cost) / piece.surplus).max())
+            if factor > 0:
+                prices[piece.servers] += factor * piece.prices
+                worth[piece.users] += factor * piece.worth
+
+
+def _numbered(values: Index, names: Index | None = None) -> tuple[Index, Index]:
+    """The names of small non-negative values (by default those that occur, sorted), and the place of each value."""
+    names = np.flatnonzero(np.bincount(values)) if names is None else names
+    place = np.empty(int(names.max(initial=-1)) + 1, dtype=np.intp)
+    place[names] = np.arange(len(names))
+    return names, place[values]

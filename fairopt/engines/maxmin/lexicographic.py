@@ -1,0 +1,73 @@
+"""The native engine of lexicographic max-min: water filling where servers do not interact, else level by level.
+
+Where neither is good enough and the cluster is small, it is solved without rounding (`rational`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...errors import SolverError
+from ...exact import rational
+from ...model import polytope as polytopes
+from ...model.cluster import Cluster
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+from ..base import Run, Solution
+from .filling import filled
+from .levels import Levels
+
+#: What the reader should know of an answer that is not the interior point's.
+_NOTE = "solved in rational arithmetic: numbers differ by too many decades for the usual one"
+
+#: How small a rise must be to freeze a user, as parts of the tolerance: in turn; with many pairs the first alone.
+_FREEZE = (1e-2, 1e-1)
+
+
+def solutions(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
+    """Answers to a max-min criterion, for a judge to take the first good one."""
+    start = time.perf_counter()
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    build = time.perf_counter() - start
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything")
+        return
+    if criterion.scope == "each" or cluster.shape[1] == 1:
+        tasks = filled(polytope, criterion)
+        run = Run("water filling", "exact", 0.0, time.perf_counter() - start - build, 0.0)
+        yield Solution(tasks, None, "native", (run,), build, 1, "exact")
+    else:
+        for freeze in _FREEZE if len(polytope.gamma) <= polytopes.LARGE else _FREEZE[:1]:
+            start = time.perf_counter()
+            try:
+                with np.errstate(all="ignore"):
+                    levels = Levels(polytope, criterion, freeze * min(tol, 1e-6))
+                    tasks, prices = levels.tasks(), levels.prices()
+            except SolverError:
+                continue
+            status = "frozen with weak proofs" if levels.loose else "converged"
+            run = Run("interior point", status, 0.0, time.perf_counter() - start, levels.gap)
+            yield Solution(tasks, prices, "native", (run,), build, levels.steps, status)
+    yield from _exact(cluster, criterion)
+
+
+def _exact(cluster: Cluster, criterion: Criterion) -> Iterator[Solution]:
+    """Without rounding, where the cluster, or every server on its own, is small enough for that."""
+    start, limits = time.perf_counter(), criterion.limits(cluster)
+    if criterion.scope == "each":
+        limits = np.where(limits > 0, np.inf, 0.0)
+        parts = [rational.leximin(*rational.on_one(cluster, criterion, i), limits) for i in range(cluster.shape[1])]
+        found = [part for part in parts if part is not None]
+        if len(found) < len(parts):
+            return
+        tasks, prices = np.hstack([part.tasks for part in found]).astype(float), None
+    else:
+        whole = rational.leximin(cluster, criterion, limits)
+        if whole is None:
+            return
+        tasks, prices = whole.tasks.astype(float), whole.prices.astype(float)
+    run = Run("rational simplex", "exact", 0.0, time.perf_counter() - start, 0.0)
+    yield Solution(tasks, prices, "native", (run,), 0.0, 1, "exact", (_NOTE,))

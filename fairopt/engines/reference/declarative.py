@@ -1,0 +1,119 @@
+"""The reference engine: solve a mechanism's formulation as it is written, in CVXPY.
+
+`Leximin` objectives go to successive linear programs; concave ones to cones, with every share measured in its
+max-min level. Users whose welfare is too small to be seen beside the largest are settled afterwards, one scale at a
+time, while the others keep their tasks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import SolverError
+from ...model.cluster import Cluster
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+from ..base import Run, Solution
+from . import solvers
+from .program import ClusterProgram, Formulation, Leximin, Program
+from .successive_lp import LeximinProblem
+
+Array = NDArray[np.float64]
+Formulate = Callable[[Program], Formulation]
+
+#: Users whose welfare at the margin is below this part of the largest are settled in a later solve.
+_VISIBLE = 1e-7
+
+#: Solves per solver, each measuring shares in those of the one before.
+_RESCALINGS = 3
+
+
+def solutions(
+    cluster: Cluster, criterion: Criterion, formulate: Formulate, solver: str | None = None
+) -> Iterator[Solution]:
+    """Answers to a formulation, one per solver that fits, for a judge to take the first good one."""
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody can run anything")
+        return
+    formulation = formulate(ClusterProgram(polytope, criterion))
+    if isinstance(formulation.objective, Leximin):
+        yield from _leximin(polytope, criterion, formulate, solver)
+        return
+    levels, runs = _maxmin_levels(polytope, criterion)
+    fits = solvers.solvers_for(cp.Problem(formulation.objective, list(formulation.constraints.values())), solver)
+    failure: SolverError | None = None
+    for name in fits:
+        unit = levels
+        try:
+            for _ in range(_RESCALINGS):
+                solution = _concave(polytope, criterion, formulate, unit, name, runs)
+                yield solution
+                # Not good enough, if we are asked on: measure shares in those just found.
+                share = (solution.tasks.sum(axis=1) * criterion.share)[polytope.users]
+                unit = np.maximum(share, 1e-9 * levels)
+        except SolverError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+
+
+def _leximin(polytope: Polytope, criterion: Criterion, formulate: Formulate, solver: str | None) -> Iterator[Solution]:
+    """Max-min answers; if the first is not good enough, the next measure levels and tasks in those found."""
+    tasks, unit = None, None
+    for _ in range(_RESCALINGS):
+        start = time.perf_counter()
+        program = ClusterProgram(polytope, criterion, tasks=tasks)
+        problem = LeximinProblem(formulate(program), program.cost, program.typical_level if unit is None else unit)
+        build = time.perf_counter() - start
+        levels = problem.solve(solver)
+        yield _solution(polytope, program, None, problem.runs, build)
+        unit = np.maximum(levels, 1e-9 * levels.max())
+        if criterion.scope != "each":
+            tasks = polytope.tasks @ polytope.inside(program.fraction.value)
+
+
+def _maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[Run]]:
+    """The share of every user under max-min, (users,): the unit in which shares are near 1."""
+    program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
+    formulation = Formulation(Leximin(program.share / program.weight), program.constraints)
+    problem = LeximinProblem(formulation, program.cost, program.typical_level)
+    return problem.solve() * program.weight, problem.runs
+
+
+def _concave(
+    polytope: Polytope, criterion: Criterion, formulate: Formulate, unit: Array, solver: str, before: list[Run]
+) -> Solution:
+    held = np.zeros(len(polytope.users))
+    runs, build, prices = list(before), 0.0, None
+    own = criterion.restrict(polytope.users)
+    while True:
+        start = time.perf_counter()
+        program = ClusterProgram(polytope, criterion, unit, held, tasks=unit / own.share)
+        formulation = formulate(program)
+        problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
+        build += time.perf_counter() - start
+        runs.append(solvers.solve(problem, solver))
+        if prices is None:
+            prices = polytope.unit_prices(np.maximum(formulation.constraints["capacity"].dual_value, 0.0))
+        tasks = polytope.tasks @ polytope.inside(program.fraction.value)
+        if not (tasks > 0).all():
+            # alpha = 0, where nobody's welfare is too small to be seen; or an answer for the judge to reject.
+            return _solution(polytope, program, prices, runs, build)
+        worth = own.log_marginal(tasks) + np.log(tasks)
+        waiting = held == 0
+        seen = waiting & (worth >= worth[waiting].max() + np.log(_VISIBLE))
+        if not seen.any() or (waiting == seen).all():
+            return _solution(polytope, program, prices, runs, build)
+        held = np.where(seen, tasks, held)
+
+
+def _solution(polytope: Polytope, program: Program, prices: Array | None, runs: list[Run], build: float) -> Solution:
+    tasks = polytope.allocation(polytope.inside(program.fraction.value))
+    return Solution(tasks, prices, "declarative", tuple(runs), build, len(runs), runs[-1].status)

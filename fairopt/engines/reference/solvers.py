@@ -1,0 +1,115 @@
+"""The only module that calls `cp.Problem.solve`: solvers, their options, times, versions and honest statuses.
+
+Clarabel for cones, HiGHS for linear programs, SCS as the second opinion. Solvers are asked for more accuracy than
+the certificate needs: a gap of 1e-6 in the objective says little about the tasks.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import cvxpy as cp
+
+from ...errors import DataError, SolverError
+from ..base import Run
+
+#: No solver runs longer than this, in seconds: simplex methods can cycle.
+_TIME_LIMIT = 3600.0
+
+#: Options by solver; tight on purpose, the certificate decides what is good enough.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "CLARABEL": {
+        "tol_gap_abs": 1e-11,
+        "tol_gap_rel": 1e-11,
+        "tol_feas": 1e-11,
+        "max_iter": 500,
+        "time_limit": _TIME_LIMIT,
+    },
+    "HIGHS": {
+        "primal_feasibility_tolerance": 1e-10,
+        "dual_feasibility_tolerance": 1e-10,
+        "small_matrix_value": 1e-12,  # by default HiGHS takes less than 1e-9 of a server for nothing
+        "time_limit": _TIME_LIMIT,
+    },
+    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000, "time_limit_secs": _TIME_LIMIT},
+}
+
+_PACKAGE = {"CLARABEL": "clarabel", "HIGHS": "highspy", "SCS": "scs"}
+
+
+def known(solver: str) -> str:
+    """The name of a solver as `OPTIONS` has it, in any case of letters; `DataError` if there is none."""
+    name = solver.upper() if isinstance(solver, str) else None
+    if name not in OPTIONS:
+        raise DataError(f"solver {solver!r} is not one of {', '.join(OPTIONS)}")
+    return name
+
+
+def solvers_for(problem: cp.Problem, wanted: str | None = None) -> list[str]:
+    """Solvers to try, in order: the one asked for, or those that fit the problem."""
+    if wanted is not None:
+        name = known(wanted)
+        if name == "HIGHS" and not problem.is_lp():
+            raise DataError("HiGHS solves linear programs only; choose CLARABEL or SCS for this one")
+        return [name]
+    return ["HIGHS", "CLARABEL"] if problem.is_lp() else ["CLARABEL", "SCS"]
+
+
+def solve(problem: cp.Problem, solver: str) -> Run:
+    """Solve once with one solver; the values are left in the problem's variables.
+
+    Raises
+    ------
+    SolverError
+        When there are no values to judge: the solver failed, or calls the problem infeasible or unbounded.
+        Any other status is only reported: `optimal_inaccurate` is not optimal, and neither is `optimal` until the
+        certificate says so.
+    """
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            # CVXPY warns of inaccurate solutions; the status is reported and the certificate decides.
+            warnings.simplefilter("ignore")
+            problem.solve(solver=solver, **_options(solver))
+    except (cp.error.SolverError, ValueError) as error:
+        # ValueError: CVXPY's when a solver ends with a status that it cannot unpack.
+        raise SolverError(f"{solver} failed: {error}. Try another solver (solver=...) or engine") from None
+    total = time.perf_counter() - start
+    solving = float(problem.solver_stats.solve_time or 0.0)
+    if any(variable.value is None for variable in problem.variables()):
+        raise SolverError(
+            f"{solver} says {problem.status!r}. A cluster always has a feasible allocation, so this is numerical: "
+            "try another solver (solver=...), or bring weights and demands closer together"
+        )
+    return Run(solver, str(problem.status), max(total - solving, 0.0), solving, float(problem.value))
+
+
+def first_success(problem: cp.Problem, wanted: str | None = None) -> Run:
+    """Solve with the first solver that returns values at all."""
+    failures = []
+    for name in solvers_for(problem, wanted):
+        try:
+            return solve(problem, name)
+        except SolverError as error:
+            failures.append(error)
+    raise failures[0]
+
+
+def _options(solver: str) -> dict[str, Any]:
+    return {"highs_options": OPTIONS[solver]} if solver == "HIGHS" else dict(OPTIONS[solver])
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of what an answer depends on."""
+    found = {}
+    for package in ("fairopt", "cvxpy", "numpy", "scipy", *_PACKAGE.values()):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,115 @@
+"""How far and where to: predictor, corrector and Gondzio's further correctors on the conditions of `welfare`.
+
+Products of pairs aim at mu, those of capacities and limits at multiples of it, which even out where the path begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..linalg import _pairs
+from . import screening
+from .conditions import COUNTS, Welfare
+from .newton import Newton, Products
+from .point import Point
+
+Array = NDArray[np.float64]
+
+#: Part of the way to the boundary that is gone, unless the step is nearly full.
+_PART, _FULL = 0.9, 0.9
+#: Least and largest part of mu aimed at after a good predictor, and after a poor one.
+_LEAST, _MOST, _POOR = 1e-6, 0.05, 0.3
+#: Gondzio: how many correctors, how much longer a step each hopes for, and within which multiples of the aim.
+_CORRECTORS, _LONGER, _WITHIN = 5, 0.5, (0.2, 5.0)
+
+
+def products(welfare: Welfare, at: Point) -> Products:
+    """`x z`, `lam w` (0 where there is none) and `v xi`."""
+    return Products(at.tasks * at.slack, np.where(welfare.row, at.price * at.idle, 0.0), at.room * at.excess)
+
+
+def mean(now: Products, weight: float, limit: Array) -> float:
+    """mu: the average of products, those of capacities and limits over their weights."""
+    count = len(now.pair) + np.count_nonzero(now.capacity) + len(now.limit)
+    return float((now.pair.sum() + now.capacity.sum() / weight + (now.limit / limit).sum()) / count)
+
+
+def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> Point:
+    """The next point; `weight` is that of capacities, `limit` those of limits, `least` what mu need not fall below."""
+    q, at = newton.welfare, newton.point
+    now = products(q, at)
+    mu = newton.mu
+    aim = newton.direction(Products(-now.pair, -now.capacity, -now.limit))
+    t = longest(q, at, aim)
+    after = mean(products(q, _along(at, aim, t)), weight, limit)
+    part = max(min(max(after / mu, 0.0) ** 3, _MOST), _LEAST)
+    if newton.wrong_worth > 0.5 or t < 0.1:
+        part = 2 * _MOST if t > 0.1 else _POOR
+    target = max(part * mu, min(mu, least))
+    wanted = Products(
+        target - aim.tasks * aim.slack,
+        np.where(q.row, target * weight - aim.price * aim.idle, 0.0),
+        target * limit - aim.room * aim.excess,
+    )
+    bent = np.clip(q.bent(at, newton.worth, aim), -0.5, 0.5)
+    step = newton.corrected(aim, wanted, bent)
+    t = longest(q, at, step)
+    for _ in range(_CORRECTORS):
+        if t > _FULL:
+            break
+        far = min(1.0, 1.1 * t + _LONGER)
+        tried = newton.corrected(step, _outside(q, at, step, far, target, weight, limit))
+        further = longest(q, at, tried)
+        if further < t + 0.01 * (far - t):
+            break
+        step, t = tried, further
+    step = newton.refined(step, newton.wrong.rho + bent)
+    t = longest(q, at, step)
+    if t < 1:
+        t *= max(_PART, 1 - target) if t > _FULL else _PART
+    t = min(t, screening.longest(q, at, step))
+    return q.moved(at, step, t)
+
+
+def longest(welfare: Welfare, at: Point, step: Point) -> float:
+    """The longest step, at most 1, that leaves nothing negative; totals follow tasks."""
+    rows, counts = welfare.row, welfare.spent(at) > COUNTS
+    pairs = (
+        (at.tasks, step.tasks),
+        (at.slack, step.slack),
+        (at.price[rows], step.price[rows]),
+        (at.idle[rows], step.idle[rows]),
+        (at.room, step.room),
+        (at.excess, step.excess),
+        (at.pay[counts], step.pay[counts]),
+    )
+    return min(float(_pairs.longest(values, change)) for values, change in pairs)
+
+
+def _along(at: Point, step: Point, t: float) -> Point:
+    names = ("tasks", "slack", "price", "idle", "room", "excess")  # what products are of
+    return replace(at, **{name: getattr(at, name) + t * getattr(step, name) for name in names})
+
+
+def _outside(
+    welfare: Welfare, at: Point, step: Point, far: float, target: float, weight: float, limit: Array
+) -> Products:
+    """What brings products after a step `far` back to within multiples of what they aim at, not too much at once."""
+    rows, low, high = welfare.row, _WITHIN[0] * target, _WITHIN[1] * target
+    groups = (
+        (at.tasks, at.slack, step.tasks, step.slack, 1.0),
+        (at.price[rows], at.idle[rows], step.price[rows], step.idle[rows], weight),
+        (at.room, at.excess, step.room, step.excess, limit),
+    )
+    found = []
+    for one, other, d_one, d_other, scale in groups:
+        scaled = one / scale, other, d_one / scale, d_other
+        result = np.empty(len(one))
+        _pairs.outside(*scaled, far, low, high, result)
+        found.append(result * scale)
+    capacity = np.zeros(rows.shape)
+    capacity[rows] = found[1]
+    return Products(found[0], capacity, found[2])

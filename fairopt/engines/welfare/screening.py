@@ -1,0 +1,133 @@
+"""Pairs that stand aside: clearly dearer than what their user pays, they take no part in Newton steps.
+
+A pair has `x = mu/z` tasks, which is next to nothing once its slack z is many times what is left of the gap. Such pairs
+stand aside: their slacks follow from prices, and the tasks that they have together are on their way to none, in the
+same steps. A pair takes part again when prices come near to making it worth it, and no step goes beyond that point.
+Where a user has 500 servers, 60 are left when the gap is 1e-4; the others cost a look at every step instead of twenty.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .conditions import Welfare
+from .point import Point, Rest
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: With fewer pairs all take part.
+MANY = 20_000
+#: A pair stands aside where its slack is beyond so many times the gap, and this at least, of what its user pays, and it
+#: has no more than a little of its user's tasks.
+FAR, LEAST_FAR, LITTLE = 25.0, 5e-3, 1e-3
+#: It comes back where its slack is below this part of that, or would lose more than this in a full step, of which no
+#: more is taken at once; with this part of its user's tasks at most.
+NEARER, SOON, MOST, BACK = 0.25, 0.5, 0.9, 2e-4
+#: Pairs are sorted anew when so large a part of those that take part can leave. (Max-min and the game share these.)
+WORTHWHILE = 0.2
+
+
+@dataclass(frozen=True)
+class _Everything:
+    """All pairs of a polytope, whose costs are products of what users need and what servers ask."""
+
+    start: Index  # (users + 1,)
+    server: Index  # (pairs,)
+    need: Array  # (users, resources), per unit of tasks
+    ask: Array  # (servers, resources), per unit of a resource
+
+    @classmethod
+    def at(cls, welfare: Welfare, price: Array) -> _Everything:
+        polytope = welfare.polytope
+        start = np.searchsorted(polytope.pair_user, np.arange(len(welfare.unit) + 1))
+        need = polytope.cluster.demand[polytope.users] * welfare.unit[:, None]
+        return cls(start, polytope.pair_server, need, _per_unit(welfare, price))
+
+
+def _per_unit(welfare: Welfare, of_whole: Array) -> Array:
+    """Values per part of a capacity as values per unit, (servers, resources)."""
+    capacity = welfare.polytope.cluster.capacity
+    return np.divide(of_whole, capacity, out=np.zeros(of_whole.shape), where=welfare.row)
+
+
+def sifted(welfare: Welfare, at: Point, mu: float, gap: float) -> tuple[Welfare, Point]:
+    """The same point with the pairs that matter now; `mu` is the mean product, `gap` relative to what is spent."""
+    from . import _screening
+
+    pairs = welfare.polytope.pair_user
+    user = pairs if welfare.rest is None else pairs[welfare.rest.inside]
+    far = max(FAR * gap, LEAST_FAR) * at.pay
+    cost = welfare.cost(at.price)
+    # What is not a number stays, for who comes next to notice.
+    kept = ~((np.minimum(cost - at.pay[user], at.slack) >= far[user]) & (at.tasks <= LITTLE * at.total[user]))
+    kept |= ~np.logical_or.reduceat(kept, welfare.start[:-1])[user]  # nobody loses all pairs
+    fresh = np.zeros(0, dtype=np.intp)
+    if welfare.rest is not None:
+        every = _Everything.at(welfare, at.price)
+        given = every.start, every.server, every.need, every.ask, at.pay
+        marked = welfare.rest.called.copy()
+        _screening.near(*given, welfare.rest.aside, NEARER * far, marked)
+        fresh = np.flatnonzero(marked)
+    if len(fresh):
+        kept[:] = True
+    elif np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
+        return welfare, at
+    return _with(welfare, at, kept, fresh, mu)
+
+
+def _with(welfare: Welfare, at: Point, kept: NDArray[np.bool_], fresh: Index, mu: float) -> tuple[Welfare, Point]:
+    """Of the pairs that took part only those `kept`, and `fresh` ones besides."""
+    polytope, rest = welfare.polytope, welfare.rest
+    inside = np.arange(len(polytope.gamma)) if rest is None else rest.inside
+    gone = np.where(kept, 0.0, at.tasks)
+    sums, use = welfare.summed(gone), welfare.used(gone)
+    if rest is not None:
+        sums, use = sums + at.rest * rest.sums, use + at.rest * rest.use
+    user = polytope.pair_user[fresh]
+    slack = (polytope.pair_use[fresh] * at.price[polytope.pair_server[fresh]]).sum(axis=1)
+    slack = slack * welfare.unit[user] / polytope.gamma[fresh] - at.pay[user]
+    slack = np.maximum(slack, np.finfo(float).tiny)
+    tasks = np.minimum(mu / slack, BACK * at.total[user])
+    where = np.searchsorted(inside[kept], fresh)
+    inside = np.insert(inside[kept], where, fresh)
+    other = copy(welfare)
+    aside = np.ones(len(polytope.gamma), dtype=bool)
+    aside[inside] = False
+    other.rest = Rest(inside, aside, np.zeros(len(aside), dtype=bool), sums, use)
+    other.start = np.searchsorted(polytope.pair_user[inside], np.arange(len(welfare.unit) + 1))
+    other.server = polytope.pair_server[inside]
+    per_task = welfare.unit[polytope.pair_user[inside]] / polytope.gamma[inside]
+    other.per_task = polytope.pair_use[inside] * per_task[:, None]
+    tasks, slack = np.insert(at.tasks[kept], where, tasks), np.insert(at.slack[kept], where, slack)
+    return other, replace(at, tasks=tasks, slack=slack, rest=1.0)
+
+
+def whole(welfare: Welfare, at: Point, mu: float) -> Point:
+    """The point with all pairs, those that stand aside having what `mu` gives them."""
+    if welfare.rest is None:
+        return at
+    every, user = _Everything.at(welfare, at.price), welfare.polytope.pair_user
+    slack = (every.need[user] * every.ask[every.server]).sum(axis=1) - at.pay[user]
+    tasks = mu / np.maximum(slack, np.finfo(float).tiny)
+    slack[welfare.rest.inside], tasks[welfare.rest.inside] = at.slack, at.tasks
+    return replace(at, tasks=tasks, slack=slack, total=np.add.reduceat(tasks, every.start[:-1]), rest=0.0)
+
+
+def longest(welfare: Welfare, at: Point, step: Point) -> float:
+    """The longest step, at most 1, after which no pair that stands aside is cheaper than what its user pays.
+
+    Pairs that stop it, or nearly, are called back.
+    """
+    from . import _screening
+
+    if welfare.rest is None:
+        return 1.0
+    every = _Everything.at(welfare, at.price)
+    given = every.start, every.server, every.need, every.ask, _per_unit(welfare, step.price), at.pay, step.pay
+    rate = float(_screening.fastest(*given, welfare.rest.aside, SOON, welfare.rest.called))
+    return min(MOST / max(rate, MOST), 1.0)

@@ -1,0 +1,182 @@
+"""Lexicographic max-min of a small cluster in rational arithmetic: no rounding, for where doubles do not suffice.
+
+Users who need 1e-13 of what blocks them, at numbers over eight decades, cannot be told from users who are free, nor be
+proved to be blocked, by sums of doubles. Data are doubles and so rational: successive linear programs in integers
+(`_simplex`) give the exact optimum and the prices that prove it. Who uses it need not trust it: prices prove tasks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from .simplex import Dictionary, TooMuch
+
+Array = NDArray[np.float64]
+#: Arrays of `Fraction`.
+Numbers = NDArray[np.object_]
+
+#: How many words of integers may be computed: a few seconds.
+WORK = 2e7
+#: What a first guess, the cube of the rows by the columns, may be too high by.
+_AHEAD = 4.0
+
+
+def numbers(values: Array) -> Numbers:
+    """Doubles as the rational numbers that they are."""
+    return np.array([Fraction(value) for value in values.ravel().tolist()], dtype=object).reshape(values.shape)
+
+
+def on_one(cluster: Cluster, criterion: Criterion, server: int) -> tuple[Cluster, Criterion]:
+    """One server of those that share on their own."""
+    alone = cluster.select(servers=[cluster.servers[server]])
+    return alone, replace(criterion, share=criterion.share[:, server], scope="pool")
+
+
+class Exact(NamedTuple):
+    """An exact optimum, and what proves each level."""
+
+    tasks: Numbers  # (users, servers)
+    prices: Numbers  # (rounds, servers, resources), per unit
+    limits: Numbers  # (rounds, users), per task of users at their limits
+
+
+class _Row(NamedTuple):
+    """`sum entries[column] y <= bound`, what it is about (a server and a resource, or a user), times `scale`."""
+
+    kind: str
+    about: tuple[int, ...]
+    entries: dict[int, int]
+    bound: int
+    scale: int
+
+
+def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
+    """Is it worth trying with a part of `WORK`? No more than a first guess."""
+    usable = cluster.usable & (limits > 0)[:, None]
+    rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
+    guess = len(usable) ** 3 if cluster.shape[1] == 1 else rows**3 * np.count_nonzero(usable)
+    return bool(guess <= _AHEAD * part * WORK)
+
+
+def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
+    """The optimum over the servers of a cluster, `None` where it would take more than a part of `WORK`.
+
+    Nor is there one for somebody who can run and whose share is infinite, as a file may say. The last ones are
+    remembered, as a judge asks for what an engine has just found.
+    """
+    usable = cluster.usable & (limits > 0)[:, None]
+    if not tried(cluster, limits, part) or not np.isfinite(criterion.share[usable.any(axis=1)]).all():
+        return None
+    if cluster.shape[1] == 1:
+        return _filled(cluster, criterion, limits)
+    data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits)
+    return _leximin(cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * WORK)
+
+
+@lru_cache(maxsize=8)
+def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) -> Exact | None:
+    """Every round raises the common level t of the users that are left, `phi_n t <= u_n sum_i x_ni`, to the largest
+    that the others at their levels leave; whose row has a price is done.
+    """
+    users, servers, resources = shape
+    capacity, demand, usable = (
+        np.frombuffer(part).reshape(-1, columns).tolist()
+        for part, columns in zip(data[:3], (resources, resources, servers), strict=True)
+    )
+    share, weight, most = (np.frombuffer(part).tolist() for part in data[3:])
+    pairs = [(n, i) for n in range(users) for i in range(servers) if usable[n][i]]
+    rows = _rows(capacity, demand, share, weight, most, pairs)
+    level = len(pairs)  # the column of the common level; slacks follow
+    rising = {row.about[0]: level + 1 + k for k, row in enumerate(rows) if row.kind == "level"}
+    step = {level + 1 + k: row.entries.get(level, 0) for k, row in enumerate(rows)}
+    rounds: list[tuple[Numbers, Numbers]] = []
+    try:
+        table = [[row.entries.get(j, 0) for j in range(level + 1)] for row in rows]
+        program = Dictionary(table, [row.bound for row in rows], work)
+        while rising:
+            program.maximise(level)
+            price = program.prices()
+            prices, of_limit = (np.full(size, Fraction(0), dtype=object) for size in ((servers, resources), users))
+            for at, row in enumerate(rows, level + 1):
+                if at in price and row.kind != "level":
+                    (prices if row.kind == "capacity" else of_limit)[row.about] = price[at] * row.scale
+            rounds.append((prices, of_limit))
+            done = [slack for slack in rising.values() if slack in price]
+            rising = {n: slack for n, slack in rising.items() if slack not in price}
+            if rising:
+                program.hold(level, done[0], {slack: step[slack] for slack in rising.values()})
+    except TooMuch:
+        return None
+    values = program.values()
+    tasks = np.full((users, servers), Fraction(0), dtype=object)
+    for k, (n, i) in enumerate(pairs):
+        tasks[n, i] = values.get(k, tasks[n, i])
+    proofs = [np.array([each[k] for each in rounds], dtype=object) for k in (0, 1)]
+    found = Exact(tasks, proofs[0].reshape(-1, servers, resources), proofs[1].reshape(-1, users))
+    for part in found:
+        part.setflags(write=False)
+    return found
+
+
+def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact:
+    """One server: all levels rise together until a limit is met or a resource is full, whose price is then a proof."""
+    users, _, resources = cluster.shape
+    demand, left = numbers(cluster.demand), numbers(cluster.capacity[0])
+    rising = np.flatnonzero(cluster.usable[:, 0] & (limits > 0))
+    rate, stop = np.full(users, Fraction(0), dtype=object), np.full(users, np.inf, dtype=object)
+    rate[rising] = numbers(criterion.weight[rising]) / numbers(criterion.share[rising])
+    limited = rising[np.isfinite(limits[rising])]
+    stop[limited] = numbers(limits[limited]) / rate[limited]
+    tasks, full = np.full((users, 1), Fraction(0), dtype=object), []
+    while len(rising):
+        asked = rate[rising] @ demand[rising]
+        meets = {r: left[r] / asked[r] for r in range(resources) if asked[r]}
+        level = min([*meets.values(), stop[rising].min()])
+        done = stop[rising] == level
+        if not done.any():
+            full.append(min(meets, key=meets.__getitem__))
+            done = demand[rising, full[-1]] > 0
+        tasks[rising[done], 0] = level * rate[rising[done]]
+        left = left - tasks[rising[done], 0] @ demand[rising[done]]
+        rising = rising[~done]
+    prices = np.full((len(full), 1, resources), Fraction(0), dtype=object)
+    prices[range(len(full)), 0, full] = Fraction(1)
+    return Exact(tasks, prices, np.full((len(full), users), Fraction(0), dtype=object))
+
+
+def _rows(
+    capacity: list[list[float]],
+    demand: list[list[float]],
+    share: list[float],
+    weight: list[float],
+    limits: list[float],
+    pairs: list[tuple[int, int]],
+) -> list[_Row]:
+    """Capacities, limits and levels, in integers."""
+    rows, level = [], len(pairs)
+    for i, whole in enumerate(capacity):
+        for r, most in enumerate(whole):
+            asked = {k: demand[n][r] for k, (n, j) in enumerate(pairs) if i == j and demand[n][r]}
+            if asked:
+                rows.append(_row("capacity", (i, r), asked, most))
+    for user in sorted({n for n, _ in pairs}):
+        own = [k for k, (n, _) in enumerate(pairs) if n == user]
+        if limits[user] < math.inf:
+            rows.append(_row("limit", (user,), dict.fromkeys(own, 1.0), limits[user]))
+        rows.append(_row("level", (user,), dict.fromkeys(own, -share[user]) | {level: weight[user]}, 0.0))
+    return rows
+
+
+def _row(kind: str, about: tuple[int, ...], entries: dict[int, float], bound: float) -> _Row:
+    most, own = Fraction(bound), {k: Fraction(value) for k, value in entries.items()}
+    scale = math.lcm(most.denominator, *(value.denominator for value in own.values()))
+    return _Row(kind, about, {k: int(value * scale) for k, value in own.items()}, int(most * scale), scale)

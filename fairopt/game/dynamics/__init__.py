@@ -1,0 +1,1 @@
+"""The distributed game as it would run: orders, networks, starts."""

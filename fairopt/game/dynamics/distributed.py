@@ -1,0 +1,220 @@
+"""The distributed game as it would run: servers respond to each other until nobody would change anything."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ...certificates import ByCriterion, Certificate, exploitability, judge
+from ...engines.reference import solvers
+from ...errors import NotConverged
+from ...model import _validate
+from ...model.cluster import Cluster
+from ...model.criterion import Criterion, criterion, virtual_share_per_task
+from ...model.polytope import Polytope
+from ...result.allocation import Allocation, Stats, idle
+from ...result.trace import Trace
+from ..equilibrium.equilibria import log_unit_prices
+from ..model.equilibrium_system import Equations
+from ..reference.cvxpy_rounds import CvxpySweeps
+from ..responses.rounds import State, Sweeps
+from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of
+from .network import Network, network_of
+from .orders import ORDERS
+from .starts import continued, fair, given, of_pairs
+
+Array = NDArray[np.float64]
+
+#: How far servers move towards their response by default; the other orders: see `damping`.
+_DAMPING = {"cyclic": 1.0, "random": 1.0, "over-relaxed": 1.4}
+
+_LARGER = "take a larger one, or AlphaPFVDS(0) for alpha = 0"
+
+
+def best_response(
+    cluster: Cluster,
+    alpha: float,
+    *,
+    order: str = "cyclic",
+    damping: float | None = None,
+    tol: float = 1e-6,
+    max_rounds: int = 1000,
+    start: Allocation | Array | None = None,
+    rng: np.random.Generator | int | None = None,
+    network: Network | None = None,
+    server_solver: str = "native",
+    throw: bool = True,
+    progress: bool = False,
+) -> Allocation:
+    """Play the per-server game: each server in turn maximises its own utility, given what the others give.
+
+    Parameters
+    ----------
+    alpha : in (0, infinity]; infinity is PS-DSF. For alpha = 0, where servers do not influence each other, use
+        `AlphaPFVDS(0)`
+    order : `cyclic` or `random` (Gauss-Seidel), `over-relaxed`, `jacobi` (all at once), `asynchronous`
+    damping : how much of the way to its response a server moves, in (0, 2); default 1, and 1.4 over-relaxed; for
+        `jacobi` and `asynchronous` one part in the most servers that a user can use (at most a half), as all of them
+        may make room for the same user at once. Slow, and long delays on dense clusters need less still
+    tol : stop when the residual (the largest change that a response would still make, relative to the user's tasks)
+        and the exploitability are at most this, and so is the certificate
+    start : an allocation, or tasks (users, servers). The trace of an allocation of the same game (cluster, alpha and
+        order), perhaps one that was interrupted, is continued. Default: what users would take, softly, if all prices
+        were equal
+    rng : seed or generator of random orders and of the asynchronous network
+    network : what happens to messages, for `asynchronous` only
+    server_solver : `native`, or `cvxpy` for the same problem as it is declared
+    throw : False: return a flagged allocation instead of raising when the certificate of what `max_rounds` reach
+        misses `tol`
+    progress : show a progress bar
+
+    Returns
+    -------
+    Allocation
+        with its `trace`; interrupted (Ctrl-C), it is flagged unless its certificate passes, and can be handed back as
+        `start`.
+
+    Raises
+    ------
+    DataError
+        An argument is wrong; the message names it.
+    NotConverged
+        The certificate misses `tol` after `max_rounds`.
+    SolverError
+        CVXPY found no answer to a server's problem that can be trusted.
+
+    Convergence is observed, not proved: cyclic and random orders were never seen to fail for finite alpha, but can take
+    thousands of rounds (docs/game.md has numbers). Source: PF section 5.2.
+    """
+    tol, damping = _validate.tolerance(tol), damping_of(damping)
+    alpha = alpha_of(alpha, tol)
+    max_rounds, rng = rounds_of(max_rounds), generator_of(rng)
+    order = choice_of(order, "order", tuple(ORDERS))
+    server_solver = choice_of(server_solver, "server_solver", ("native", "cvxpy"))
+    network = network_of(network, cluster, order)
+    begun = time.perf_counter()
+    tasks = None if start is None else given(cluster, start)
+    kept = continued(start, cluster, alpha, order)
+    rule = criterion(cluster, virtual_share_per_task(cluster), alpha, "game")
+    polytope = Polytope(cluster, rule.limits(cluster))
+    if not len(polytope.users):
+        empty = Trace(_frame([]), "nobody can run anything", order)
+        return _wrap(rule, _judged(cluster, rule, np.zeros(cluster.shape[:2]), None), tol, empty, begun, server_solver)
+    method = Equations(polytope, rule.weight[polytope.users], min(alpha, 1e6))
+    sweeps = Sweeps.of(method, alpha) if server_solver == "native" else CvxpySweeps.declared(method, rule)
+    state = sweeps.start(fair(polytope, method) if tasks is None else of_pairs(polytope, method, tasks))
+    if damping is None:
+        damping = _DAMPING.get(order, min(0.5, 1.0 / int(np.diff(method.start).max())))
+    rows: list[dict[str, float]] = [] if kept is None else kept.frame.reset_index(drop=True).to_dict("records")
+    reason = f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
+    offset, sent = (rows[-1]["seconds"], rows[-1]["messages"]) if rows else (0.0, 0.0)
+    wanted, judged = tol, None
+    try:
+        for messages in _shown(ORDERS[order](sweeps, state, rng, damping, network), max_rounds, progress):
+            row = _measured(sweeps, state, rule, time.perf_counter() - begun + offset, messages + sent)
+            rows.append(row)
+            judged = None
+            if max(row["residual"], row["exploitability"]) <= wanted:
+                judged = _judge(sweeps, state, rule)
+                if judged.certificate.passes(tol):
+                    reason = f"no response would change anything by more than tol={tol:g}"
+                    break
+                wanted /= 2  # the judge, who decides, measures a little otherwise
+            if row["residual"] <= tol and not state.total.all():
+                n = int(polytope.users[int(state.total.argmin())])
+                reason = (
+                    f"user {cluster.users[n]!r} has fewer tasks than doubles can hold, as alpha is so small: {_LARGER}"
+                )
+                break
+    except KeyboardInterrupt:
+        reason = "interrupted: hand this allocation back as start to go on"
+        throw = False
+    if judged is None:
+        judged = _judge(sweeps, state, rule)
+        if judged.certificate.passes(tol) and not reason.startswith("interrupted"):
+            reason = f"max_rounds={max_rounds} reached, where the certificate passes"
+    found = _wrap(rule, judged, tol, Trace(_frame(rows), reason, order), begun, server_solver)
+    if throw and found.flagged:
+        raise NotConverged(f"best response for alpha={alpha:g}, order {order!r}: {found.trace!r}; {found.certificate}")
+    return found
+
+
+def _shown(rounds: Iterator[int], most: int, progress: bool) -> Iterator[int]:
+    if progress:
+        from ..._progress import tqdm
+
+        yield from tqdm((next(rounds) for _ in range(most)), total=most, desc="best response", unit="round")
+    else:
+        for _ in range(most):
+            yield next(rounds)
+
+
+def _measured(sweeps: Sweeps, state: State, rule: Criterion, seconds: float, messages: float) -> dict[str, float]:
+    method = sweeps.method
+    polytope = method.polytope
+    if math.isinf(rule.alpha):
+        tasks = polytope.allocation(polytope.inside(state.tasks / method.gamma))
+        exploit = float(exploitability(polytope, tasks, rule)[0].max())
+    else:
+        with np.errstate(all="ignore"):
+            exploit = sweeps.found(state, 0).error
+    capacity = polytope.cluster.capacity
+    used = (method.used(state.tasks) * capacity).sum(axis=0)
+    whole = capacity.sum(axis=0)
+    return {
+        "residual": sweeps.asked(state),
+        "exploitability": exploit,
+        "utilization": float((used[whole > 0] / whole[whole > 0]).mean()),
+        "seconds": seconds,
+        "messages": float(messages),
+    }
+
+
+def _frame(rows: list[dict[str, float]]) -> pd.DataFrame:
+    columns = ["residual", "exploitability", "utilization", "seconds", "messages"]
+    return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="round"))
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Tasks, and what the judge says of them."""
+
+    cluster: Cluster
+    tasks: Array
+    certificate: Certificate
+    prices: Array | None
+    seconds: float
+
+
+def _judge(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
+    """The state before the judge, who is told the prices that servers last announced."""
+    method, polytope, alpha = sweeps.method, sweeps.method.polytope, rule.alpha
+    tasks = polytope.allocation(polytope.inside(state.tasks / method.gamma))
+    prices = None if math.isinf(alpha) else log_unit_prices(method, state.log_price)
+    return _judged(polytope.cluster, rule, tasks, prices)
+
+
+def _judged(cluster: Cluster, rule: Criterion, tasks: Array, prices: Array | None) -> _Judged:
+    begun = time.perf_counter()
+    certificate, proof = judge(cluster, tasks, rule, prices)
+    return _Judged(cluster, tasks, certificate, proof, time.perf_counter() - begun)
+
+
+def _wrap(rule: Criterion, judged: _Judged, tol: float, trace: Trace, begun: float, solver: str) -> Allocation:
+    name = "PS-DSF" if math.isinf(rule.alpha) else f"alphaPF-VDS(alpha={rule.alpha:g})"
+    cluster, tasks, proof = judged.cluster, judged.tasks, judged.prices
+    seconds = time.perf_counter() - begun - judged.seconds
+    stats = Stats(
+        "best-response", solver, trace.reason, trace.rounds, 0.0, 0.0, seconds, judged.seconds,
+        dict(solvers.versions()),
+    )  # fmt: skip
+    notes = idle([cluster.users[n] for n in np.flatnonzero(~cluster.usable.any(axis=1))])
+    return Allocation(
+        name, cluster, tasks, judged.certificate, rule, proof, stats, notes, tol, ByCriterion(rule), trace
+    )

@@ -1,0 +1,58 @@
+"""Where the distributed game begins: from nothing in particular, from given tasks, or where another game stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ...model import _intake
+from ...model._same import other_names
+from ...model._shown import short
+from ...model.cluster import Cluster
+from ...model.polytope import Polytope
+from ...result.allocation import Allocation
+from ...result.trace import Trace
+from ..model.equilibrium_system import Equations
+
+Array = NDArray[np.float64]
+
+#: The softest choice of servers in a start: for smaller alpha it would leave users without a task.
+_SOFT = 0.3
+
+
+def fair(polytope: Polytope, method: Equations) -> Array:
+    """What users would take, softly, if all prices were equal: tasks of the pairs."""
+    begun = method.at(max(method.alpha, _SOFT)).begin(0.3)
+    return np.asarray(polytope.inside(begun.tasks / method.gamma) * method.gamma)
+
+
+def given(cluster: Cluster, start: Any) -> Array:
+    """The tasks (users, servers) of an allocation or a table to start from."""
+    shape = cluster.shape[:2]
+    rule = f"an allocation or tasks >= 0 of shape {shape} (users, servers)"
+    if isinstance(start, Allocation) and (different := other_names(start.cluster, cluster)):
+        raise DataError(f"start is of another cluster: {different}; it must be {rule}")
+    try:
+        tasks = start.tasks if isinstance(start, Allocation) else _intake.plain(start, "start")
+    except DataError:
+        raise DataError(f"start is {short(start)}; it must be {rule}") from None
+    if tasks.shape != shape or not np.isfinite(tasks).all() or (tasks < 0).any():
+        fault = f"a table of shape {tasks.shape}" if tasks.shape != shape else "a table with other numbers"
+        raise DataError(f"start is {fault}; it must be {rule}")
+    return tasks
+
+
+def of_pairs(polytope: Polytope, method: Equations, tasks: Array) -> Array:
+    """Tasks of the pairs, cut back to what fits."""
+    return np.asarray(polytope.inside(polytope.fractions(tasks)) * method.gamma)
+
+
+def continued(start: Any, cluster: Cluster, alpha: float, order: str) -> Trace | None:
+    """The trace that goes on from a start: that of the same game, played in the same order."""
+    if not isinstance(start, Allocation) or start.trace is None:
+        return None
+    same = start.criterion.alpha == alpha and start.trace.order == order and start.cluster == cluster
+    return start.trace if same else None

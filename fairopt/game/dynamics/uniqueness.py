@@ -1,0 +1,59 @@
+"""Is x_n unique? Best responses from many random starts and orders, and how far apart they end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ...model.cluster import Cluster
+from .distributed import best_response
+
+Array = NDArray[np.float64]
+
+
+def multi_start(
+    cluster: Cluster,
+    alpha: float,
+    starts: int = 10,
+    *,
+    rng: np.random.Generator | int,
+    tol: float = 1e-8,
+    max_rounds: int = 20_000,
+) -> pd.DataFrame:
+    """Play the game from random starts, in random order.
+
+    Returns
+    -------
+    DataFrame
+        one row per start: `rounds`, `converged`, and `apart`, the largest difference in any user's tasks from those of
+        the first start, relative. Far above `tol`, it shows that x_n is not unique (PS-DSF's is not, catalogue item
+        41); below, it is evidence, not proof. `frame.attrs["user_tasks"]` is (starts, users).
+    """
+    if starts < 2:
+        raise DataError(f"starts is {starts}; it must be at least 2, or there is nothing to compare")
+    rng = np.random.default_rng(rng)
+    rows, found = [], []
+    for _ in range(starts):
+        allocation = best_response(
+            cluster, alpha, order="random", start=_random(cluster, rng), rng=rng, tol=tol, max_rounds=max_rounds,
+            throw=False,
+        )  # fmt: skip
+        assert allocation.trace is not None
+        found.append(allocation.user_tasks)
+        scale = np.maximum(found[0], np.finfo(float).tiny)
+        apart = float((np.abs(found[-1] - found[0]) / scale).max())
+        rows.append({"rounds": allocation.trace.rounds, "converged": not allocation.flagged, "apart": apart})
+    frame = pd.DataFrame(rows, index=pd.RangeIndex(1, starts + 1, name="start"))
+    frame.attrs["user_tasks"] = np.array(found)
+    return frame
+
+
+def _random(cluster: Cluster, rng: np.random.Generator) -> Array:
+    """A random allocation that wastes nothing more than it must: random parts of every server's fullest resource."""
+    parts = np.where(cluster.usable, rng.exponential(size=cluster.gamma.shape), 0.0)
+    whole = parts.sum(axis=0)
+    tasks = cluster.gamma * parts / np.where(whole > 0, whole, 1.0)
+    room = np.minimum(1.0, cluster.max_tasks / np.maximum(tasks.sum(axis=1), np.finfo(float).tiny))
+    return np.asarray(tasks * room[:, None])

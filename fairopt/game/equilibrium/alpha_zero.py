@@ -1,0 +1,68 @@
+"""alpha = 0: every server maximises the sum of its users' virtual dominant shares, which is one linear program each.
+
+    maximise  sum_n z_n    subject to    sum_n D_nr z_n <= 1  (resources r),    0 <= z_n <= (q_n - y_n)/gamma_ni
+
+z_n is the part of its monopoly tasks that n gets and y_n what other servers give it, which matters up to the task
+count q_n alone. So servers choose in turn, each knowing what those before it gave: what later ones give leaves less
+room, never less utility, and every choice stays the best. The order is canonical, as answers differ where users tie.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from ...engines.base import Run, Solution
+from ...model.cluster import Cluster
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+from ..model.canonical import canonical
+
+Array = NDArray[np.float64]
+
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+def solutions(cluster: Cluster, criterion: Criterion) -> Iterator[Solution]:
+    """The one answer, with its servers' prices, for a judge to look at."""
+    begun = time.perf_counter()
+    users, servers = canonical(cluster)
+    ordered = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
+    polytope = Polytope(ordered, criterion.limits(cluster)[users])
+    fractions, price, status = np.zeros(len(polytope.gamma)), np.zeros(ordered.capacity.shape), "converged"
+    room = polytope.limit.copy()
+    build = time.perf_counter() - begun
+    by_server = np.argsort(polytope.pair_server, kind="stable")
+    ends = np.searchsorted(polytope.pair_server[by_server], np.arange(len(servers) + 1))
+    for i in range(len(servers)):
+        pairs = by_server[ends[i] : ends[i + 1]]
+        if not len(pairs):
+            continue
+        mine, gamma = polytope.pair_user[pairs], polytope.gamma[pairs]
+        most = room[mine] / gamma  # beside capacities, whose prices prove the answer
+        use = polytope.pair_use[pairs].T
+        answer = linprog(
+            -np.ones(len(pairs)),
+            A_ub=use,
+            b_ub=np.ones(len(use)),
+            bounds=np.column_stack([np.zeros(len(pairs)), most]),
+            method="highs-ds",
+            options=_OPTIONS,
+        )
+        if answer.status != 0:
+            status = f"server {ordered.servers[i]!r}: {answer.message}"
+            continue
+        fractions[pairs] = np.clip(answer.x, 0.0, most)
+        price[i] = np.maximum(-answer.ineqlin.marginals, 0.0)
+        room[mine] = np.maximum(room[mine] - gamma * fractions[pairs], 0.0)
+    tasks = np.zeros(cluster.shape[:2])
+    tasks[np.ix_(users, servers)] = polytope.allocation(polytope.inside(fractions))
+    run = Run("HiGHS, dual simplex", status, 0.0, time.perf_counter() - begun - build, float(fractions.sum()))
+    unit = np.divide(price, ordered.capacity, out=np.zeros_like(price), where=ordered.capacity > 0)
+    prices = np.empty_like(unit)
+    prices[servers] = unit
+    yield Solution(tasks, prices, "equilibrium", (run,), build, len(servers), status)

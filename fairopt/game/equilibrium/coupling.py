@@ -1,0 +1,214 @@
+"""A game between servers that are each alone and the per-server game, at one vector of log prices; see `alone`.
+
+Close to the game temperatures are so small (1e-11) that differences of levels drown in their rounding. So levels are
+rounded once, at the prices where Newton's method begins, and carried from there by
+
+    log norm(p + s) = log norm(p) + log(1 + sum_r share_r (e^(a s_r) - 1))/a.
+
+Rounding then is like other weights of the choices: it does not change between steps, and the answer should not depend
+on it, which `Between.responses` measures.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model.equilibrium_system import Equations, Point
+
+Array = NDArray[np.float64]
+
+#: Weight of the phantom users, relative to tau and to a price at which the server alone is full.
+_PHANTOM = 0.01
+#: Steps of `a log v` across which shares are not carried.
+_FAR = 30.0
+#: Users whose matrices are formed at once.
+_BLOCK = 256
+
+
+class Between:
+    """The game between at log prices (servers, resources); `unit` (servers,) are log prices too.
+
+    `origin` is the same game at prices lower by `risen`, from which levels are carried.
+    """
+
+    def __init__(
+        self,
+        q: Equations,
+        price: Array,
+        tau: float,
+        unit: Array,
+        origin: Between | None = None,
+        risen: Array | None = None,
+    ) -> None:
+        self.q, self.price, self.tau, self.unit = q, price, float(tau), unit
+        self.origin, self.risen = origin, np.zeros_like(price) if risen is None else risen
+        self.a = min(q.alpha, 1 / self.tau)
+        self.share, self.highest, self.short = self._levels() if origin is None else self._carried(origin)
+        first, user = q.start[:-1], q.polytope.pair_user
+        level = self.short / self.tau
+        best = np.maximum.reduceat(level, first)
+        part = np.exp(level - best[user])
+        total = np.add.reduceat(part, first)
+        self.part = part / total[user]
+        self.choice: Array = best + np.log(total)  # what having a choice adds to the log level, over tau
+        self.log_level: Array = self.highest + self.tau * self.choice
+        # A limit q bends X below it: log X = -tau log(e^(-log level/tau) + q^(-1/tau)).
+        bounded = np.isfinite(q.limit)
+        self.over = np.where(bounded, (self.highest - np.log(q.limit)) / self.tau + self.choice, -np.inf)
+        self.kept = 1 / (1 + np.exp(np.minimum(self.over, 700.0)))
+        self.tasks: Array = self.part * np.exp(self.log_level - self.tau * np.logaddexp(0, self.over))[user]
+        self.used = q.used(self.tasks)
+        taken = _PHANTOM * self.tau * np.exp(min(q.alpha, 1.0) * (unit[:, None] - price))
+        full = np.where(q.row, self.used + taken, 1.0)
+        self.wrong: Array = np.log(full)
+        self.phantom = np.where(q.row, taken / full, 1.0)
+        self.full = full
+
+    def moved(self, step: Array) -> Between:
+        """The same game at other prices."""
+        risen = self.risen + step
+        if np.abs(self.a * risen).max() > _FAR:
+            return Between(self.q, self.price + step, self.tau, self.unit)
+        origin = self.origin or self
+        return Between(self.q, origin.price + risen, self.tau, self.unit, origin, risen)
+
+    def _levels(self) -> tuple[Array, Array, Array]:
+        """Price shares of the pairs, users' highest log levels, and by how much those of the pairs are lower."""
+        q = self.q
+        own = np.where(q.use > 0, np.log(q.use) + self.a * self.price[q.server], -np.inf)
+        top = own.max(axis=1)
+        share = np.exp(own - top[:, None])
+        whole = share.sum(axis=1)
+        level = q.log_gain - (top + np.log(whole)) / self.a
+        highest = np.maximum.reduceat(level, q.start[:-1])
+        return share / whole[:, None], highest, level - highest[q.polytope.pair_user]
+
+    def _carried(self, origin: Between) -> tuple[Array, Array, Array]:
+        """The same from the origin; nobody's highest level moves, but the pairs' may be above it."""
+        rise = (self.a * self.risen)[self.q.server]
+        grown = np.einsum("pr,pr->p", origin.share, np.expm1(rise))
+        share = origin.share * np.exp(rise)
+        whole = share.sum(axis=1)  # 1 + grown, without the subtraction where little is left
+        higher = np.where(np.abs(grown) < 0.5, np.log1p(grown), np.log(whole))
+        return share / whole[:, None], origin.highest, origin.short - higher / self.a
+
+    # -- derivatives -----------------------------------------------------------------------------
+
+    def matrix(self) -> Array:
+        """Derivatives of what is wrong over log prices, (servers resources, servers resources)."""
+        q, (servers, size) = self.q, self.price.shape
+        user, server = q.polytope.pair_user, q.server
+        use = self.tasks[:, None] * q.per_task / self.full[server]
+        result = np.zeros((servers * size, servers * size))
+        for low in range(0, len(q.start) - 1, _BLOCK):
+            high = min(low + _BLOCK, len(q.start) - 1)
+            pairs = slice(q.start[low], q.start[high])
+            at = (user[pairs] - low, server[pairs])
+            answer, cost = np.zeros((2, high - low, servers, size))
+            answer[at] = use[pairs] * (1 / self.tau - self.kept[user[pairs]])[:, None]
+            cost[at] = self.part[pairs][:, None] * self.share[pairs]
+            result += answer.reshape(high - low, -1).T @ cost.reshape(high - low, -1)
+        i = np.arange(servers) * size
+        for r in range(size):
+            for s in range(size):
+                result[i + r, i + s] -= np.bincount(server, use[:, r] * self.share[:, s], servers) / self.tau
+        result[np.diag_indices_from(result)] -= min(q.alpha, 1.0) * self.phantom.ravel()
+        return result
+
+    def solve(self, wrong: Array) -> Array | None:
+        """Newton's step of log prices for what is wrong, (servers, resources) or several of them, one after another."""
+        try:
+            step = np.asarray(-np.linalg.solve(self.matrix(), wrong.reshape(-1, self.price.size).T).T, dtype=float)
+        except np.linalg.LinAlgError:
+            return None
+        return step.reshape(wrong.shape) if np.isfinite(step).all() else None
+
+    def drift(self) -> Array:
+        """What becomes wrong as log tau grows."""
+        q, user = self.q, self.q.polytope.pair_user
+        change = -self.short / self.tau + (self._flatter() if q.alpha * self.tau > 1 else 0.0)
+        mean = np.add.reduceat(self.part * change, q.start[:-1])
+        rise = self.tau * (self.choice + mean)
+        near = np.isfinite(self.over)
+        at_limit = np.where(near, (1 - self.kept) * self.over, 0.0) - np.logaddexp(0, self.over)
+        rise = self.kept * rise + np.where(near, self.tau * at_limit, 0.0)
+        return self._more_wrong(change - mean[user] + rise[user]) + np.where(q.row, self.phantom, 0.0)
+
+    def slope(self) -> Array:
+        """Derivatives of log prices over log tau along the curve."""
+        found = self.solve(self.drift())
+        return np.zeros_like(self.price) if found is None else found
+
+    def outward(self) -> Array | None:
+        """Derivatives of log prices over log alpha while `alpha tau` is held; None if prices do not answer."""
+        return self.solve(self._more_wrong(self._chosen(self._steeper())) - self.drift())
+
+    def at_infinity(self) -> Array | None:
+        """Tasks at 1/alpha = 0 by their derivatives over it: wrong by its square. None if prices do not answer."""
+        moved = self._answers(self._steeper()[None], np.zeros((1, *self.price.shape)))
+        return None if moved is None else np.asarray(np.maximum(self.tasks * (1 + moved[0]), 0.0))
+
+    def responses(self, choices: Array, phantoms: Array) -> float:
+        """Largest relative change in anybody's tasks for these changes in log weights that mean nothing.
+
+        Choices carry weights (several, pairs) and so do phantom users (several, servers, resources), 1 for want of a
+        reason: `x_ni = X_n softmax(l_n/tau + choice)_i`. Where prices decide who runs where, answers are as small as
+        tau. Where they do not, because they tell pairs apart by less than tau, answers are not small.
+        """
+        moved = self._answers(choices, phantoms)
+        if moved is None:
+            return np.inf
+        totals = np.add.reduceat(self.part * moved, self.q.start[:-1], axis=1)
+        return float(np.abs(totals).max())
+
+    def _flatter(self) -> Array:
+        """What is added to levels over tau where a = 1/tau, per log tau: from `log sum_r D v^a` over a, it is
+        `sum_r share_r log(share_r/D_r)`."""
+        use = np.where(self.q.use > 0, self.q.use, 1.0)
+        about = self.share * np.log(np.maximum(self.share, 1e-300) / use)
+        return np.asarray(np.where(self.share > 0, about, 0.0).sum(axis=1))
+
+    def _steeper(self) -> Array:
+        """What is added to levels over tau per log alpha, where a = alpha."""
+        return np.asarray(-self._flatter() / (self.q.alpha * self.tau))
+
+    def _chosen(self, change: Array) -> Array:
+        """Relative changes of tasks where levels over tau change, at the same prices."""
+        user = self.q.polytope.pair_user
+        mean = np.add.reduceat(self.part * change, self.q.start[:-1])
+        return np.asarray(change - ((1 - self.tau * self.kept) * mean)[user])
+
+    def _more_wrong(self, moved: Array) -> Array:
+        """What becomes wrong where tasks change by so much relative to themselves."""
+        return np.where(self.q.row, self.q.used(self.tasks * moved) / self.full, 0.0)
+
+    def _answers(self, choices: Array, phantoms: Array) -> Array | None:
+        """Relative changes of tasks (several, pairs) where levels over tau and phantom users change; prices answer."""
+        both = zip(choices, phantoms, strict=True)
+        wrong = [self._more_wrong(self._chosen(c)) + np.where(self.q.row, self.phantom * p, 0.0) for c, p in both]
+        prices = self.solve(np.stack(wrong))
+        if prices is None:
+            return None
+        paid = [np.einsum("pr,pr->p", self.share, price[self.q.server]) for price in prices]
+        return np.stack([self._chosen(c - p / self.tau) for c, p in zip(choices, paid, strict=True)])
+
+    # -- for the interior point ------------------------------------------------------------------
+
+    def point(self) -> Point:
+        """Where the interior point can go on, with products near tau."""
+        q, mu, k = self.q, self.tau, self.q.power
+        user = q.polytope.pair_user
+        log_price = np.where(q.row, self.price, 0.0)
+        at = Point(self.tasks, self.tasks, log_price, self.log_level, log_price, mu, k)
+        true, share, _ = q.priced(at, q.alpha)
+        total = q.totals(self.log_level, mu)[0][user]
+        part = self.tasks / total
+        many = part > np.sqrt(k * mu)  # tasks are known better than slacks, or the other way round
+        slack = np.where(many, k * mu / np.maximum(part, 1e-300), np.maximum(true, k * mu))
+        tasks = np.where(many, part, k * mu / slack) * total
+        parts = q.parts(at, share, true, self.used)
+        idle = np.where(parts > np.sqrt(mu), mu / parts, np.maximum(1 - q.used(tasks), np.sqrt(mu)))
+        lift = np.maximum(np.log(mu / idle) - np.log(parts), 0.0) / q.alpha
+        idle, log_price = np.where(q.row, idle, 1.0), np.where(q.row, log_price + lift, 0.0)
+        return Point(tasks, slack, log_price, self.log_level, idle, mu, k)

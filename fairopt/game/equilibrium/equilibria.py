@@ -1,0 +1,280 @@
+"""The equilibrium engine: interior point, else along curves, else best responses. PS-DSF as a limit.
+
+Every candidate is handed to a judge who knows none of this. Deterministic: no random start, and the order of users and
+servers does not matter beyond rounding.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.base import Run, Solution
+from ...engines.welfare import interior_point
+from ...model.cluster import Cluster
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+from ..model._suppress import quiet
+from ..model.canonical import canonical
+from ..model.equilibrium_system import Equations, Point
+from ..psdsf import positive
+from ..psdsf.limit import limit
+from ..responses.rounds import Sweeps
+from . import entropy_homotopy
+from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
+from .smoothing import BY, PATHS, follow
+from .warm_start import Start, followed
+
+Array = NDArray[np.float64]
+
+#: What is aimed at, in parts of the tolerance: last digits may be found (`augmented`) where products come to the first;
+#: if that fails the interior point goes on to the second, or to the third in its backward error, as the judge sees the
+#: larger factor of a product; the path goes on to the fourth. No product need be less than the last.
+_FIRST, _AIM, _LEVEL, _PATH_AIM, _LEAST_AIM = 0.1, 1e-3, 0.9, 3e-4, 1e-11
+#: Below this error last digits may be found where a run ends.
+_NEAR = 1e-2
+#: Best responses in a row, between two looks.
+_SWEEPS, _TURNS = 40, 8
+#: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one
+#: for so many prices, and the path is followed; likewise after a whole attempt up to so many prices. (In larger ones
+#: it takes hundreds of systems, and other attempts may succeed.)
+_WITH_ZEROS, _PER_STEP, _SMALL = 6, 20, 500
+#: Systems on the path from a point of the interior point, for every price; mostly one does.
+_MIDWAY = 3
+#: Systems on the path from its own beginning, at least, and for every price.
+_WHOLE = 1000, 5
+#: From where servers know each other by this much, the interior point may go on, for so many steps.
+_FIRST_START, _SHORT = 0.1, 60
+#: Systems on the way there before another path is tried.
+_FEW = 120
+
+
+@dataclass(frozen=True)
+class Aims:
+    """Where runs end: products of the interior point, or its backward error, and products of the path."""
+
+    first: float  # from here last digits may be found
+    inside: float
+    backward: float
+    path: float
+
+    @classmethod
+    def of(cls, tol: float) -> Aims:
+        """What certifies at a tolerance."""
+        first, inside, path = (max(part * tol, _LEAST_AIM) for part in (_FIRST, _AIM, _PATH_AIM))
+        return cls(first, inside, _LEVEL * tol, path)
+
+
+def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
+    """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity]."""
+    begun = time.perf_counter()
+    if np.isinf(criterion.alpha):
+        yield from _psdsf(cluster, criterion, tol)
+        return
+    start = warm if isinstance(warm, Start) else None
+    limits = criterion.limits(cluster)
+    method = None if start is None else start.game(cluster, criterion)
+    polytope = Polytope(cluster, limits) if method is None else method.polytope
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
+        return
+    build = time.perf_counter() - begun
+    if method is None:
+        method = Equations.of(polytope, criterion)
+    point = start.point if start is not None and start.fits(method) else None
+    if criterion.alpha == 1 and point is None and criterion.scope == "game":
+        yield from _program(cluster, criterion, tol)
+    for _, answer in equilibria(method, tol, point):
+        seconds = time.perf_counter() - begun - build
+        found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
+        yield (
+            found
+            if answer.warm is None or criterion.scope != "game"
+            else replace(found, warm=Start(answer.warm, method, limits))
+        )
+
+
+def _psdsf(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
+    """alpha = infinity, in an order that does not depend on the given one: the answer may be one of many."""
+    begun = time.perf_counter()
+    users, servers = canonical(cluster)
+    ordered = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
+    polytope = Polytope(ordered, criterion.limits(cluster)[users])
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
+        return
+    build = time.perf_counter() - begun
+    for method, answer in limit(polytope, criterion.weight[users][polytope.users], tol):
+        seconds = time.perf_counter() - begun - build
+        found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
+        tasks = np.empty_like(found.tasks)
+        tasks[np.ix_(users, servers)] = found.tasks
+        yield replace(found, tasks=tasks)
+
+
+def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
+    """alpha = 1: the equilibria are the optima of one convex program (PF section 4), in which shares cancel."""
+    welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
+    for found in interior_point.solutions(cluster, welfare, tol):
+        yield replace(found, engine="equilibrium", warm=None)
+
+
+@quiet
+def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:
+    """Points of one game, each better than those before, from where last digits may be found."""
+    aims, best = Aims.of(tol), None
+    for answer in _candidates(method, aims, start):
+        if best is None or answer.error < best.error:
+            best = answer
+            if best.error <= (aims.path if best.by == BY else _NEAR):
+                yield method, best
+    assert best is not None
+    for answer in _responses(method, best, aims.path):
+        if answer.error < best.error:
+            best = answer
+            if best.error <= _NEAR:
+                yield method, best
+    yield method, best
+
+
+def _candidates(method: Equations, aims: Aims, start: Point | None) -> Iterator[Found]:
+    """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
+    if start is not None:
+        yield from _following(method, aims, start)
+    lacking = not positive.applies(method)
+    early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
+    patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
+    if early:
+        yield from _and_path(method, replace(ATTEMPTS[0], patience=patience), aims)
+    for attempt in ATTEMPTS if lacking or not early else ATTEMPTS[1:]:
+        yield from _attempt(method, attempt, aims)
+    starts = entropy_homotopy.follow(method)
+    yield from _from_alone(method, aims, starts, _FEW)
+    if not early:
+        yield from follow(method, aims.path, *PATHS[0])
+    yield from _from_alone(method, aims, starts, np.inf)
+    for mu, near in () if early else PATHS[1:]:
+        yield from follow(method, aims.path, mu, near)
+
+
+def _following(method: Equations, aims: Aims, start: Point) -> Iterator[Found]:
+    """The interior point from a point for another alpha."""
+    near, steps = followed(method, start)
+    if near is not None:
+        for answer in _attempt(method, FOLLOW, aims, near, _SHORT):
+            yield replace(answer, steps=steps + answer.steps, warm=near)
+
+
+def _and_path(method: Equations, attempt: Attempt, aims: Aims) -> Iterator[Found]:
+    """The interior point, and the path from a point of it, or from its own beginnings."""
+    answer: Found | None = None
+    for answer in _attempt(method, attempt, aims):
+        yield answer
+    if answer is not None and answer.midway is not None:
+        yield from follow(method, aims.path, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
+    for mu, near in PATHS:
+        yield from follow(method, aims.path, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
+
+
+def _from_alone(
+    method: Equations, aims: Aims, starts: Iterator[entropy_homotopy.Place], most: float
+) -> Iterator[Found]:
+    """The interior point from places where servers come to know each other, until `most` systems are solved."""
+    wanted = _FIRST_START
+    for place in starts:
+        if place.tau <= wanted:
+            wanted = place.tau / 4
+            for answer in _attempt(method, FOLLOW, aims, place.point, _SHORT):
+                yield replace(answer, steps=place.steps + answer.steps)
+        if place.steps > most:
+            return
+
+
+def _attempt(
+    method: Equations, attempt: Attempt, aims: Aims, start: Point | None = None, most: int = 150
+) -> Iterator[Found]:
+    """The first point of a run from which last digits may be found, then the best one."""
+    best: Found | None = None
+    offered = False
+    for answer in run(method, attempt, aims.inside, start, most, aims.backward):
+        if best is None or answer.rank <= best.rank:
+            best = answer
+        if not offered and answer.error <= aims.first:
+            offered = True
+            yield _whole(method, answer, answer)
+    assert best is not None
+    yield _whole(method, best, answer)
+
+
+def _whole(method: Equations, best: Found, last: Found) -> Found:
+    """A point of a run with all pairs, and what the run knew at its end."""
+    point = best.point if best.inside is None else method.whole(best.point, best.inside)
+    return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
+
+
+@quiet
+def responses(cluster: Cluster, criterion: Criterion, tol: float, most: int = 5000) -> Iterator[Solution]:
+    """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
+    begun = time.perf_counter()
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "best-response", status="nobody can run anything")
+        return
+    method = Equations(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
+    sweeps = Sweeps.of(method, criterion.alpha)
+    state = sweeps.start(method.begin(0.3).tasks)
+    rounds, wait = 0, 1
+    while rounds < most:
+        for _ in range(wait):
+            rounds += 1
+            if sweeps.gauss_seidel(state) <= _PATH_AIM * tol:
+                break
+        wait = min(2 * wait, 256)
+        answer = replace(sweeps.found(state, rounds), steps=rounds)
+        seconds = time.perf_counter() - begun
+        yield replace(
+            solution(polytope, method, answer, 0.0, seconds, criterion.alpha, tol),
+            engine="best-response",
+            warm=None,
+        )
+
+
+def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:
+    """Best responses in turn from the best point."""
+    sweeps = Sweeps.of(method)
+    state = sweeps.start(best.point.tasks)
+    for _ in range(_TURNS):
+        for _ in range(_SWEEPS):
+            if sweeps.gauss_seidel(state) < aim:
+                break
+        answer = sweeps.found(state, best.steps)
+        yield answer
+
+
+def solution(
+    polytope: Polytope, method: Equations, answer: Found, build: float, seconds: float, alpha: float, tol: float
+) -> Solution:
+    """A point as tasks and prices of the cluster."""
+    fractions = answer.point.tasks / method.gamma
+    tasks = polytope.allocation(polytope.inside(fractions))
+    prices = None
+    if np.isfinite(alpha):
+        prices = log_unit_prices(method, answer.point.log_price)
+    status = "converged" if answer.error <= tol else "not converged"
+    if np.isnan(answer.error):
+        status = "not measured"  # PS-DSF: the judge alone says
+    run = Run(answer.by, status, 0.0, seconds, answer.error)
+    rough = np.isfinite(alpha) and not answer.backward <= tol
+    return Solution(
+        tasks, None, "equilibrium", (run,), build, answer.steps, status, answer.notes, log=prices, rough=rough
+    )
+
+
+def log_unit_prices(method: Equations, log_price: Array) -> Array:
+    """Level prices, log v, as log prices per resource unit (servers, resources): `alpha log v - log c`."""
+    capacity = method.polytope.cluster.capacity
+    return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

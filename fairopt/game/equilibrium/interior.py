@@ -1,0 +1,136 @@
+"""Equilibria of the per-server game by a primal-dual interior point, for every alpha in (0, infinity).
+
+Unknowns: tasks x[n,i], level prices v[i,r] and every user's level `U_n` (what its tasks cost where they cost least).
+With `p[n,i] = sum_r D[n,i,r] v[i,r]^a` the equilibrium conditions of theory.md section 3 read
+
+    slack_ni = p_ni^(k/a) (U_n / (phi_n gamma_ni))^k - 1  >= 0,    x_ni slack_ni / X_n = k mu,   sum_i x_ni = X_n(U_n),
+    idle_ir = 1 - sum_n x_ni D_nir / gamma_ni             >= 0,    idle_ir part_ir^(e/a)  = mu,
+
+and mu goes to 0. `part_ir` is the average part that r has in the prices its users pay. k = min(alpha, 4): with
+k = a the slacks are linear in v^a and ten to twenty Newton steps do (a convex program's, at alpha = 1). For larger
+alpha the first phase measures prices in v^k, follows a = min(alpha, c/mu) and searches along the line; the second
+goes on in v^a, in which resources can leave the price of a server at any alpha.
+
+There is no proof of convergence (the game is not monotone), which is why the caller judges, and why there are several
+attempts with other parameters. Steps and tests are in units of users' own tasks and resources' own users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model.equilibrium_system import Equations, Point
+from .kkt_system import SINGLE, Linearised
+from .screening import Sifter
+
+_LEAST_MU = 1e-15
+#: In the first phase mu falls after longer steps only; after so many that are not, the second phase begins.
+_SHORT, _STUCK = 0.3, 5
+#: A run ends whose backward error, looked at once products are small, was not halved in so many steps.
+_PATIENCE = 4
+
+
+@dataclass(frozen=True)
+class Found:
+    """A point, how far it is from an equilibrium (relative, in tasks), after how many Newton steps."""
+
+    point: Point
+    error: float
+    steps: int
+    warm: Point | None = None  # a point on the way, to start from for another alpha
+    midway: Point | None = None  # a point further on, for the path to start from
+    notes: tuple[str, ...] = ()
+    by: str = "interior point"  # what found it
+    inside: NDArray[np.intp] | None = None  # pairs that the point has, if not all
+    backward: float = np.inf  # its backward error, where that was looked at
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Smaller is better."""
+        return self.backward, self.error
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Parameters of one run: `a <= homotopy/mu`, where in mu the second phase starts, how many short steps end it."""
+
+    homotopy: float
+    second: float
+    mu: float = 0.3
+    patience: int = 45
+
+
+#: From a point near the curve, at once in the second phase. What starts another alpha is the first point below this.
+FOLLOW, _KEPT = Attempt(np.inf, np.inf), 1e-2
+#: The path starts from the first point with mu below this: earlier ones save no systems, later ones are jammed as well.
+_MIDWAY = 1e-3
+
+ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))
+
+
+def run(
+    equations: Equations,
+    attempt: Attempt,
+    tol: float,
+    point: Point | None = None,
+    max_steps: int = 150,
+    level: float = 0.0,
+) -> Iterator[Found]:
+    """Newton steps; yields before each.
+
+    Ends when the error is below `tol` or the backward error below `level`, or when nothing moves any more.
+    """
+    alpha, k = equations.alpha, equations.power
+    point = equations.begin(attempt.mu) if point is None else point.measured(k)
+    still, short, stuck, second, single = 0, 0, 0, False, True
+    warm: Point | None = None
+    midway: Point | None = None
+    sifter, gap, least, since = Sifter.of(equations), np.inf, np.inf, 0
+    for step_number in range(max_steps + 1):
+        mu = point.mu
+        a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
+        if alpha > k and not second and ((a == alpha and (mu < attempt.second or stuck > _STUCK)) or still > 2):
+            second, a, still = True, alpha, 0
+            point = equations.lifted(point, a)
+        equations, point = sifter.sifted(equations, point, a, gap)
+        here = Linearised(equations, point, a, a if second else k, single)
+        error, backward = here.error if a == alpha else np.inf, np.inf
+        if error <= level:
+            backward = here.backward(level)
+        if (error <= tol or backward <= level) and len(sifter.outside):
+            # Whoever stands aside may need what idles.
+            every = Linearised(sifter.every, sifter.every.whole(point, sifter.inside), a, a, single)
+            error, backward = every.error, every.backward(level)
+        settled = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
+        warm = sifter.whole(point, a, mu) if warm is None and settled else warm
+        midway = sifter.whole(point, a, mu) if midway is None and mu <= _MIDWAY else midway
+        yield Found(point, error, step_number, warm, midway, inside=sifter.inside, backward=backward)
+        since = 0 if backward < 0.5 * least or np.isinf(backward) else since + 1
+        least = min(least, backward)
+        reached = error <= tol or backward <= level
+        if reached or since >= _PATIENCE or still > 8 or short > attempt.patience or not np.isfinite(here.average):
+            return
+        aim = here.newton(0.0)
+        t = here.longest(aim)
+        after = here.mean(*here.moved_products(aim, t))
+        centre = max(min(max((after / here.average) ** 3, 1e-6), 0.1), 0.5 * (1 - t) ** 3)
+        single = here.factors.single or point.mu <= SINGLE
+        residual = here.residual(sifter.sums, sifter.use)
+        gap = max(here.average * len(point.tasks) / len(point.log_level), residual)
+        target = max(centre * here.average, _LEAST_MU, min(0.005 * residual, here.average))
+        search = a > k and not second
+        steps = here.newton(target) if search else here.corrected(target, aim)
+        t = here.damped(steps, target)
+        t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
+        if (part := sifter.longest(moved, a)) < 1:
+            t = part * t
+            moved = here.moved(steps, t)
+        sifter.went(t)
+        still = still + 1 if t < 3e-3 else 0
+        short += t < 0.1
+        stuck = stuck + 1 if t < _SHORT else 0
+        point = replace(moved, mu=mu if search and t < _SHORT else target)

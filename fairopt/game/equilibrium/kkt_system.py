@@ -1,0 +1,196 @@
+"""Newton's equations of the game at one point of the interior point, and steps from there (`interior`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.linalg import structured
+from ..model.equilibrium_system import Equations, Point
+
+Array = NDArray[np.float64]
+Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (relative), levels' prices (relative), idle
+
+#: Single precision is tried above the first mu; below the second, pairs of little weight are left out off the diagonal.
+SINGLE, _SPARSE, _LEAST_WEIGHT = 1e-7, 1e-4, 1e-5
+#: Gondzio, for alpha > 1 (below, steps do not get fewer): most correctors, and one for so many rows of the matrix (in
+#: small ones a step costs no more); how much longer a step each hopes for, what part of that it must bring; within
+#: which multiples of the aim products are left.
+_CORRECTORS, _ROWS, _LONGER, _WORTH, _WITHIN = 5, 200, 0.5, 0.01, (0.1, 10.0)
+
+
+class Linearised:
+    """The equations at one point: prices in the power e, whose logarithms are those of v^a."""
+
+    def __init__(self, equations: Equations, point: Point, a: float, e: float, single: bool) -> None:
+        self.equations, self.point, self.a, self.e, self.single = equations, point, a, e, single
+        self.true, self.share, _ = equations.priced(point, a)
+        self.total, self.slope = equations.totals(point.log_level, point.mu)
+        used = equations.used(point.tasks)
+        self.measure = equations.parts(point, self.share, self.true, used) ** (e / a)
+        self.gap = np.add.reduceat(point.tasks, equations.start[:-1]) - self.total
+        self.excess = np.where(equations.row, used + point.idle - 1, 0.0)
+        self.average = self.mean(point.tasks, point.slack, point.idle * self.measure)
+
+    def mean(self, tasks: Array, slack: Array, idle: Array) -> float:
+        """The average of all products, of pairs and of resources."""
+        from ..model import _kernels
+
+        q = self.equations
+        pairs = _kernels.products(q.start, tasks, slack, self.total)[0] / q.power
+        return float((pairs + idle[q.row].sum()) / (len(tasks) + q.row.sum()))
+
+    @property
+    def error(self) -> float:
+        """How far the point is from an equilibrium."""
+        return self.equations.error(self.point, self.true, self.largest, self.total)
+
+    def backward(self, tau: float) -> float:
+        """The backward error of the point, which knows the larger factor of a product."""
+        return self.equations.backward(self.point, self.true, self.largest, self.total, tau)
+
+    @cached_property
+    def largest(self) -> Array:
+        """The largest part of each resource in what somebody pays for a task, (servers, resources)."""
+        return self.equations.largest_parts(self.equations.wanted(self.point, self.share, self.true))
+
+    def residual(self, sums: Array | float = 0.0, use: Array | float = 0.0) -> float:
+        """What is wrong with the equations that do not involve mu, but for what went with pairs that left."""
+        part = self.point.tasks / self.total[self.equations.user]
+        wrong = np.abs(self.point.slack - self.true) * part
+        return float(max(wrong.max(), np.abs((self.gap + sums) / self.total).max(), np.abs(self.excess + use).max()))
+
+    @cached_property
+    def right(self) -> Array:
+        """By how much slacks grow with the relative growth of prices, (pairs, resources)."""
+        return np.asarray(((1 + self.true) * (self.equations.power / self.e))[:, None] * self.share)
+
+    @cached_property
+    def factors(self) -> structured.Factors:
+        """The prices' matrix, users eliminated, factorised."""
+        q, mu = self.equations, self.point.mu
+        return structured.factor(
+            q.start,
+            q.server,
+            self.point.tasks / self.point.slack,
+            q.per_task,
+            self.right,
+            self.slope,
+            np.where(q.row, self.point.idle + min(1e-11, mu), 1.0),
+            least=(0.0 if mu > _SPARSE else _LEAST_WEIGHT) * self.slope,
+            single=self.single and mu > SINGLE,
+        )
+
+    def corrected(self, target: float, aim: Steps) -> Steps:
+        """Steps to products equal to `target`; `aim` (steps to zero) corrects for what is not linear in them.
+
+        Gondzio's correctors then bring products that leave their neighbourhood on a longer step back into it.
+        """
+        from ...engines.linalg import _pairs
+
+        q, at = self.equations, self.point
+        pairs, rows = aim[0] * aim[1], self.measure * aim[2] * aim[4]
+        steps = self.newton(target, pairs, rows)
+        t = self.longest(steps)
+        unit = q.power * np.repeat(self.total, np.diff(q.start))
+        low, high = _WITHIN[0] * target, _WITHIN[1] * target
+        for _ in range(min(_CORRECTORS, q.row.size // _ROWS) if q.alpha > 1 else 0):
+            if t > 0.9:
+                break
+            far = min(1.0, 1.1 * t + _LONGER)
+            more = np.empty(len(pairs))
+            _pairs.outside(at.tasks / unit, at.slack, steps[0] / unit, steps[1], far, low, high, more)
+            product = (at.idle + far * steps[4]) * self.measure * (1 + far * steps[2])
+            of_rows = np.where(q.row, np.maximum(np.clip(product, low, high) - product, -high), 0.0)
+            pairs, rows = pairs - more * unit, rows - of_rows
+            tried = self.newton(target, pairs, rows)
+            further = self.longest(tried)
+            if further < t + _WORTH * (far - t):
+                break
+            steps, t = tried, further
+        return steps
+
+    def newton(self, target: float, pairs: Array | float = 0.0, rows: Array | float = 0.0) -> Steps:
+        """Steps to products equal to `target`, up to those of steps themselves (`pairs`, and `rows` of resources)."""
+        from ..model import _kernels
+
+        q, at = self.equations, self.point
+        pairs = np.full(len(at.tasks), pairs)
+        wanted = np.where(q.row, (target - rows) / self.measure - at.idle, 0.0)
+        rhs = np.where(q.row, self.excess + wanted, 0.0)
+        rx, c0 = np.empty(len(at.tasks)), np.empty(len(self.total))
+        given = (q.start, q.server, q.per_task, at.tasks, at.slack, self.true, self.total, self.gap, self.slope)
+        _kernels.right_hand(*given, target * q.power, pairs, rx, c0, rhs)
+        rhs = np.where(q.row, rhs, 0.0)
+        d_price = np.where(q.row, self.factors.solve(rhs.ravel()).reshape(rhs.shape), 0.0)
+        d_tasks, d_slack, d_level = np.empty_like(rx), np.empty_like(rx), np.empty_like(c0)
+        state = (q.start, q.server, self.right, at.tasks, at.slack, self.true, self.slope, rx, c0, d_price)
+        _kernels.direction(*state, d_tasks, d_slack, d_level)
+        return d_tasks, d_slack, d_price, d_level, wanted - at.idle * d_price
+
+    def longest(self, steps: Steps) -> float:
+        """The longest step, at most 1, after which nothing is negative."""
+        from ...engines.linalg import _pairs
+
+        rows, at = self.equations.row, self.point
+        ones = np.ones(max(int(rows.sum()), len(steps[3])))
+        pairs = (
+            (at.tasks, steps[0]),
+            (at.slack, steps[1]),
+            (ones, steps[2][rows]),
+            (ones, steps[3]),
+            (at.idle[rows], steps[4][rows]),
+        )
+        return min(float(_pairs.longest(values[: len(change)], change)) for values, change in pairs)
+
+    def damped(self, steps: Steps, target: float) -> float:
+        """A length of these steps, to products equal to `target`, after which all stays positive and of its size."""
+        t = max(0.9, 1 - target) * self.longest(steps)
+        return min(t, 3.0 * max(self.equations.power, 1.0) / max(float(np.abs(steps[3]).max()), 1e-300), 1.0)
+
+    def moved_products(self, steps: Steps, t: float) -> tuple[Array, Array, Array]:
+        """Tasks, slacks, and products of resources after a step, to the first order."""
+        at = self.point
+        idle = (at.idle + t * steps[4]) * self.measure * (1 + t * steps[2])
+        return at.tasks + t * steps[0], at.slack + t * steps[1], idle
+
+    def moved(self, steps: Steps, t: float) -> Point:
+        """The point after a step."""
+        at, grown = self.point, 1 + t * steps[3]
+        return replace(
+            at,
+            tasks=at.tasks + t * steps[0],
+            slack=(at.slack + t * steps[1]) / np.repeat(grown, np.diff(self.equations.start)),
+            log_price=at.log_price + np.log1p(t * steps[2]) / self.e,
+            log_level=at.log_level - np.log(grown) / self.equations.power,
+            idle=at.idle + t * steps[4],
+        )
+
+    def searched(self, steps: Steps, t: float, target: float) -> tuple[float, Point]:
+        """A step after which the equations are less wrong than before, or a short one."""
+        before = self._merit(self.point, self.measure, target)[0]
+        for _ in range(12):
+            moved = self.moved(steps, t)
+            after, least = self._merit(moved, self.measure * (1 + t * steps[2]), target)
+            if after <= (1 - 0.1 * t) * before and least > 1e-4:
+                break
+            t *= 0.6
+        return t, moved
+
+    def _merit(self, point: Point, measure: Array, target: float) -> tuple[float, float]:
+        """Norm of the residuals, and the least product relative to the average."""
+        from ..model import _kernels
+
+        q = self.equations
+        true = q.priced(point, self.a)[0]
+        total = q.totals(point.log_level, target)[0]
+        squares, least, add = _kernels.merit(q.start, point.tasks, point.slack, true, total, target * q.power)
+        products = (point.idle * measure)[q.row]
+        gap = np.add.reduceat(point.tasks, q.start[:-1]) / total - 1
+        excess = (q.used(point.tasks) + point.idle - 1)[q.row]
+        squares = squares / q.power**2 + ((products - target) ** 2).sum() + (gap**2).sum() + (excess**2).sum()
+        average = (add / q.power + products.sum()) / (len(point.tasks) + len(products))
+        return float(np.sqrt(squares)), float(min(least / q.power, products.min()) / average)

@@ -1,0 +1,279 @@
+"""Equilibria of the per-server game followed along a smoothed path, where the interior point jams.
+
+Complementarity `a >= 0, b >= 0, a b = 0` is smoothed to `a b = mu`, a, b > 0, in the form of Chen, Harker, Kanzow and
+Smale, `a + b - sqrt((a - b)^2 + 4 mu) = 0`, for every pair (its part of the user's tasks against its slack) and every
+resource (what idles against its price; `interior` has the equations). For almost all data the solutions form a smooth
+curve from large mu to mu = 0. It need not fall: prices slide along a server while mu hardly changes, and mu may rise
+again for a while, wherever equilibria are nearly not unique (exact ties, zero demands). So mu is an unknown too, and
+the curve is followed by its length: a step along the tangent, and Newton steps back in the plane across it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.linalg import structured
+from ..model.equilibrium_system import Equations, Point
+from .interior import Found
+
+Array = NDArray[np.float64]
+Step = tuple[Array, Array, Array, float]  # of log prices, log levels, tasks, log mu
+Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
+
+#: What answers from here say that they were found by.
+BY = "smoothed path"
+#: Where to begin, and by what part of mu something may be wrong on the curve: the next ones more careful.
+PATHS = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
+#: Systems of so many prices are factorised in single precision above this mu.
+_MANY, _SINGLE = 200, 1e-5
+#: Newton steps to the curve.
+_FIRST = 40
+#: The first step, the longest and the shortest.
+_STEP, _LONGEST, _SHORTEST = 0.5, 2.0, 1e-7
+#: Below this step units may be the reason; the first one with others.
+_STILL, _AGAIN = 1e-4, 0.1
+#: mu rises where the curve bends, seldom by more than this unless another curve, which leads back, has been met.
+_BACK = 30.0
+#: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
+_TYPICAL = 10.0
+#: By what the next step differs from one that took so many corrections.
+_GROW = (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6)
+#: Corrections may make matters so much worse before they get better.
+_WORSE = 10.0
+#: A system serves again while what is wrong falls by this factor.
+_SERVES = 0.3
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A point near the curve; tasks may be negative, as the smoothed equations allow."""
+
+    log_price: Array  # (servers, resources), log v
+    log_level: Array  # (users,)
+    tasks: Array  # (pairs,)
+    log_mu: float
+
+    def moved(self, step: Step, t: float) -> _Place:
+        return _Place(
+            self.log_price + t * step[0],
+            self.log_level + t * step[1],
+            self.tasks + t * step[2],
+            self.log_mu + t * step[3],
+        )
+
+    def since(self, other: _Place) -> Step:
+        return (
+            self.log_price - other.log_price,
+            self.log_level - other.log_level,
+            self.tasks - other.tasks,
+            self.log_mu - other.log_mu,
+        )
+
+
+def follow(
+    equations: Equations,
+    tol: float,
+    mu: float = 3.0,
+    near: float = 0.1,
+    budget: int = 1000,
+    start: Point | None = None,
+) -> Iterator[Found]:
+    """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved.
+
+    `start` is near the curve at `mu`.
+    """
+    here, solved = _start(equations, mu, near, start)
+    if here is None:
+        return
+    met, step, before, along, least = here, _STEP, None, None, np.inf
+    while solved < budget:
+        if along is None:
+            along, solved = here.tangent, solved + 1
+        tangent = _towards(here, along, before)
+        while True:
+            there, along, turns, systems = _across(here, tangent, step, near)
+            solved += systems
+            if there.largest < near * there.mu:
+                break
+            step *= 0.4
+            if step < _STILL and here is not met:  # units have jumped: on with those that it was met in
+                here, step = met, _AGAIN
+                tangent, solved = _towards(here, here.tangent, tangent), solved + 1
+            if step < _SHORTEST or solved > budget:
+                return
+        met, here, before = there, _Smoothed(equations, there.at), tangent
+        found = _found(equations, there.at, solved)
+        yield found
+        if found.error <= tol:
+            return
+        least = min(least, there.mu)
+        if there.mu > min(10 * mu, _BACK * least):  # back where it came from
+            return
+        step = min(step * _GROW[turns], _LONGEST)
+
+
+def _across(here: _Smoothed, tangent: Step, length: float, near: float) -> tuple[_Smoothed, Step | None, int, int]:
+    """From `length` along the tangent to the curve in the plane across it, or as near as corrections lead.
+
+    Units are held. A system is solved once more, for what is wrong then, while that falls well. Returned are also the
+    tangent near there, how many corrections and how many systems it took.
+    """
+    first = here.at.moved(tangent, length)
+    there = _Smoothed(here.equations, first, here.units)
+    system, worst, merit, systems, along = there, there.merit, 0.0, 0, None
+    for turns in range(len(_GROW)):
+        if there.largest < near * there.mu or not there.merit <= _WORSE * worst or turns == len(_GROW) - 1:
+            break
+        if not there.merit <= _SERVES * merit:
+            system, systems = there, systems + 1
+        merit = there.merit
+        correction = system.across(tangent, there.at.since(here.at), length, there)
+        if correction is None:
+            break
+        along = system.tangent
+        there = _Smoothed(here.equations, there.at.moved(correction, _damped(here.equations, correction)), here.units)
+    return there, along, turns, systems
+
+
+class _Smoothed:
+    """The smoothed equations at one place: what is wrong, and Newton's steps."""
+
+    def __init__(self, equations: Equations, at: _Place, units: Units | None = None) -> None:
+        from ..model import _kernels
+        from . import _smoothing
+
+        q = self.equations = equations
+        self.at, self.mu, self.power = at, float(np.exp(at.log_mu)), q.power
+        pairs, users, shape = len(at.tasks), len(at.log_level), q.row.shape
+        true, self.share, cost = np.empty(pairs), np.empty((pairs, shape[1])), np.empty(pairs)
+        log_price = np.where(q.row, q.alpha * at.log_price, -1e300)
+        powers = (q.power / q.alpha, q.power)
+        _kernels.price(q.start, q.server, q.use, log_price, powers, q.log_gain, at.log_level, true, self.share, cost)
+        self.total, slope = q.totals(at.log_level, self.mu)
+        self.slope = slope * q.power
+        self.units = _units(q, at, true, self.share, self.total) if units is None else units
+        self.wrong_pairs, self.rate_pairs, self.to_part, self.weight = np.empty((4, pairs))
+        self.wrong_rows, self.rate_rows, self.to_idle, self.own = np.empty((4, *shape))
+        self.gap, used = np.empty(users), np.zeros(shape)
+        of_pairs = (self.wrong_pairs, self.rate_pairs, self.to_part, self.weight, self.gap, used)
+        given = (q.start, q.server, q.per_task, q.power, self.mu, at.tasks, true, self.units[0], self.total)
+        squares, largest = _smoothing.fill_pairs(*given, *of_pairs)
+        of_rows = (self.wrong_rows, self.rate_rows, self.to_idle, self.own)
+        more = _smoothing.fill_rows(q.row, q.power, self.mu, at.log_price, self.units[1], used, *of_rows)
+        self.merit, self.largest = float(np.sqrt(squares + more[0])), max(largest, more[1])
+
+    def newton(self, there: _Smoothed) -> Step:
+        """Newton's step to the curve from `there`, at the same mu, by the system here."""
+        return (*self._solve(there.wrong_pairs, there.wrong_rows, there.gap), 0.0)
+
+    @cached_property
+    def tangent(self) -> Step:
+        """By how much everything changes as log mu does by 1 along the curve."""
+        q = self.equations
+        # A user near its limit keeps the further from it the larger mu is (`Equations.totals`).
+        room = 1 - self.total / q.limit
+        gap = np.where(np.isfinite(q.limit), self.slope / self.power * self.mu / (room + self.mu), 0.0)
+        return (*self._solve(self.rate_pairs, self.rate_rows, gap), 1.0)
+
+    def across(self, tangent: Step, moved: Step, length: float, there: _Smoothed) -> Step | None:
+        """Newton's step from `there` to the curve in the plane `length` along the tangent; None where mu would jump."""
+        newton, along = self.newton(there), self.tangent
+        off = self.product(tangent, moved) - length + self.product(tangent, newton)
+        change = -off / self.product(tangent, along)
+        if not abs(change) <= 1.5:
+            return None
+        prices, levels, tasks = (a + change * b for a, b in zip(newton[:3], along[:3], strict=True))
+        return prices, levels, tasks, change
+
+    def product(self, one: Step, other: Step) -> float:
+        """Inner product of steps: log prices in the power of slacks, tasks in the user's own."""
+        from . import _smoothing
+
+        parts = _smoothing.inner(self.equations.start, one[2], other[2], self.total)
+        scale = min(1.0, _TYPICAL / self.equations.row.sum())
+        return float(scale * (self.power * (one[0] * other[0]).sum() + parts) + one[3] * other[3])
+
+    def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
+        """The step that takes away what is wrong, to first order."""
+        from . import _smoothing
+
+        q = self.equations
+        fixed, level, rhs = np.empty_like(pairs), np.empty_like(gap), -rows / self.to_idle
+        given = (q.start, q.server, q.per_task, self.units[0], self.to_part, self.weight, self.slope)
+        _smoothing.reduce(*given, pairs, gap, fixed, level, rhs)
+        d_price = np.where(q.row, self._factors.solve(np.where(q.row, rhs, 0.0).ravel()).reshape(rhs.shape), 0.0)
+        d_level, d_tasks = np.empty_like(level), np.empty_like(fixed)
+        _smoothing.expand(
+            q.start, q.server, self.share, self.weight, self.slope, fixed, level, d_price, d_level, d_tasks
+        )
+        return d_price, d_level, d_tasks
+
+    @cached_property
+    def _factors(self) -> structured.Factors:
+        """The prices' system."""
+        q = self.equations
+        single = self.mu > _SINGLE and self.own.size >= _MANY
+        return structured.factor(
+            q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=single
+        )
+
+
+def _units(q: Equations, at: _Place, true: Array, share: Array, total: Array) -> Units:
+    """Tasks in the user's own; a price in what makes it the largest part that it has in anybody's cost, in levels.
+
+    (Then mu is what the certificate will find. With the average part in its users' costs that was 2 to 20 times mu.)
+    """
+    point = _point(q, at, np.maximum(at.tasks, 1e-12 * np.repeat(total, np.diff(q.start))))
+    parts = np.where(q.row, np.maximum(q.largest_parts(q.wanted(point, share, true)), 1e-300), 1.0)
+    return total, at.log_price - np.log(parts) / q.alpha
+
+
+def _point(q: Equations, at: _Place, tasks: Array | None = None) -> Point:
+    tasks = at.tasks if tasks is None else tasks
+    return Point(tasks, tasks, at.log_price, at.log_level, at.log_price, float(np.exp(at.log_mu)), q.power)
+
+
+def _found(q: Equations, at: _Place, solved: int) -> Found:
+    point = _point(q, at, np.maximum(at.tasks, 0.0))
+    true, share, _ = q.priced(point, q.alpha)
+    total = q.totals(at.log_level, 0.0)[0]
+    error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total)
+    return Found(point, error, solved, by=BY)
+
+
+def _damped(q: Equations, step: Step) -> float:
+    """The part of a step that changes no price, in the power of slacks, by more than a factor e^2."""
+    return min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, 1e-300))
+
+
+def _towards(here: _Smoothed, tangent: Step, before: Step | None) -> Step:
+    """The tangent at length 1, towards small mu at first, then on."""
+    sign = -1.0 if before is None or here.product(tangent, before) < 0 else 1.0
+    scale = sign / np.sqrt(here.product(tangent, tangent))
+    return tangent[0] * scale, tangent[1] * scale, tangent[2] * scale, tangent[3] * scale
+
+
+def _start(q: Equations, mu: float, near: float, start: Point | None = None) -> tuple[_Smoothed | None, int]:
+    """The curve at `mu`, from a point near it or where mu is large: damped Newton steps."""
+    first = q.begin(mu) if start is None else start
+    total = np.add.reduceat(first.tasks, q.start[:-1])
+    here = _Smoothed(q, _Place(np.where(q.row, first.log_price, 0.0), np.log(total), first.tasks, float(np.log(mu))))
+    for solved in range(_FIRST):
+        if here.largest < near * here.mu:
+            return here, solved
+        step = here.newton(here)
+        t = _damped(q, step)
+        while True:
+            there = _Smoothed(q, here.at.moved(step, t), here.units)
+            if there.merit <= (1 - 0.1 * t) * here.merit:
+                break
+            t *= 0.5
+            if t < 1e-3:
+                return None, solved
+        here = there
+    return None, _FIRST

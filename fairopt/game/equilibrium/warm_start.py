@@ -1,0 +1,70 @@
+"""From a point of the interior point at one alpha to the like point at another, at constant mu.
+
+A point near an equilibrium is a bad start for the next alpha: other pairs run tasks there, whose products `x slack`
+are next to zero, and steps stay short. At mu about 1e-3 all products are alike, and one or two Newton steps aiming at
+the same mu bring the equations of the next alpha into order; mu falls only after that. Where a step is short mu was
+too small for so different an alpha, and is raised; every following alpha tries half of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model.cluster import Cluster
+from ...model.criterion import Criterion
+from ..model.equilibrium_system import Equations, Point
+from .kkt_system import SINGLE, Linearised
+
+#: Followed once nothing is wrong by more than this, relative; most steps.
+_NEAR, _MOST = 0.1, 12
+#: mu is that of the last alpha times the first, but at least the second, over alpha/4 where alpha is larger, and at
+#: most the third; it is multiplied by `_RAISE` after a step that is shorter than `_SHORT`.
+_LOWER, _LEAST, _LARGEST = 0.5, 1e-3, 0.1
+_SHORT, _RAISE = 0.3, 3.0
+#: Logarithm of the factor between two alphas from which on a start saves nothing.
+_FAR = float(np.log(2.5))
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a solution offers to the next alpha: a point, and its game, which is the same but for alpha."""
+
+    point: Point
+    equations: Equations
+    limits: NDArray[np.float64]  # of all users
+
+    def game(self, cluster: Cluster, criterion: Criterion) -> Equations | None:
+        """The game of `criterion`, or None if more than alpha is another."""
+        known = self.equations.polytope
+        if known.cluster is not cluster or not np.array_equal(criterion.limits(cluster), self.limits):
+            return None
+        same = np.array_equal(criterion.weight[known.users], self.equations.weight)
+        return self.equations.at(criterion.alpha) if same else None
+
+    def fits(self, equations: Equations) -> bool:
+        """Has the point as many pairs and prices, and an alpha that is not too far?"""
+        shapes = equations.gamma.shape, equations.row.shape
+        far = abs(np.log(equations.alpha / self.equations.alpha)) > _FAR
+        return not far and (self.point.tasks.shape, self.point.idle.shape) == shapes
+
+
+def followed(equations: Equations, point: Point) -> tuple[Point | None, int]:
+    """The point for the alpha of `equations`, or None where it is too far, and the Newton steps taken."""
+    alpha = equations.alpha
+    mu = max(_LOWER * point.mu, _LEAST / max(1.0, alpha / equations.power))
+    point = point.measured(equations.power)
+    for steps in range(_MOST + 1):
+        here = Linearised(equations, point, alpha, alpha, point.mu > SINGLE)
+        if not np.isfinite(here.average):
+            break
+        if steps and here.residual() < _NEAR:
+            return point, steps
+        step = here.corrected(mu, here.newton(0.0))
+        t = here.damped(step, mu)
+        point = replace(here.moved(step, t), mu=mu)
+        if t < _SHORT:
+            mu = min(_RAISE * mu, _LARGEST)
+    return None, steps

@@ -1,0 +1,1 @@
+"""The equations of an equilibrium, on the arrays of a polytope."""

@@ -1,0 +1,221 @@
+"""The equations of an equilibrium in level form, on the arrays of a polytope; see `interior` for what they are.
+
+Users are in units of their largest gamma and capacities in units of themselves, so that units do not matter.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: Largest power of a level price in which slacks are measured.
+_POWER = 4.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where the interior point is: enough to go on, or to start from for another alpha."""
+
+    tasks: Array  # (pairs,), in the user's largest gamma
+    slack: Array  # (pairs,)
+    log_price: Array  # (servers, resources), log v
+    log_level: Array  # (users,), log of the tasks that the level allows, without limits
+    idle: Array  # (servers, resources)
+    mu: float
+    power: float  # in which slacks are measured
+
+    def measured(self, power: float) -> Point:
+        """The same point with slacks in another power."""
+        if power == self.power:
+            return self
+        slack = np.expm1(np.minimum(np.log1p(self.slack) * power / self.power, 50.0))
+        return replace(self, slack=slack, power=power)
+
+
+class Equations:
+    """The game of one polytope, for one alpha in (0, infinity)."""
+
+    def __init__(self, polytope: Polytope, weight: Array, alpha: float) -> None:
+        users = len(polytope.users)
+        self.polytope, self.alpha = polytope, alpha
+        self.power = min(alpha, _POWER)
+        self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
+        self.user, self.server = polytope.pair_user, polytope.pair_server
+        self.use = polytope.pair_use
+        self.largest = np.maximum.reduceat(polytope.gamma, self.start[:-1])
+        self.gamma = polytope.gamma / self.largest[polytope.pair_user]
+        self.log_gain = np.log(weight[polytope.pair_user]) + np.log(self.gamma)
+        self.per_task = self.use / self.gamma[:, None]
+        self.weight = weight
+        self.limit = polytope.limit / self.largest
+        self.limited: Index = np.flatnonzero(np.isfinite(self.limit))
+        servers, resources = polytope.cluster.capacity.shape
+        self.row = np.zeros((servers, resources), dtype=bool)
+        self.row[polytope.row_server, polytope.row_resource] = True
+
+    @classmethod
+    def of(cls, polytope: Polytope, criterion: Criterion) -> Equations:
+        """Those of a criterion: the game's, or of a global program, where a task is worth the same on every server.
+
+        Levels are then those of a game with `phi gamma` in place of `(phi^alpha u^(1-alpha) gamma)^(1/alpha)`: its
+        equilibria are the optima of the program, which no unit of welfare tells apart.
+        """
+        found = cls(polytope, criterion.weight[polytope.users], criterion.alpha)
+        if criterion.scope != "game":
+            worth = criterion.log_marginal(np.ones(len(criterion.weight)))[polytope.users]
+            gain = (worth[polytope.pair_user] + np.log(polytope.gamma)) / criterion.alpha
+            found.log_gain = gain - np.log(found.largest)[polytope.pair_user]
+        return found
+
+    def taking(self, pairs: Index) -> Equations:
+        """The same game, in which only some pairs take part."""
+        other = copy(self)
+        other.user, other.server = self.user[pairs], self.server[pairs]
+        other.start = np.searchsorted(other.user, np.arange(len(self.start)))
+        other.use, other.per_task = self.use[pairs], self.per_task[pairs]
+        other.gamma, other.log_gain = self.gamma[pairs], self.log_gain[pairs]
+        return other
+
+    def whole(self, at: Point, pairs: Index) -> Point:
+        """A point of only some pairs with all of them, the others without tasks."""
+        tasks, slack = np.zeros(len(self.server)), np.ones(len(self.server))
+        tasks[pairs], slack[pairs] = at.tasks, at.slack
+        return replace(at, tasks=tasks, slack=slack)
+
+    def at(self, alpha: float) -> Equations:
+        """The same game for another alpha, which shares the arrays."""
+        other = copy(self)
+        other.alpha, other.power = alpha, min(alpha, _POWER)
+        return other
+
+    # -- parts of the equations ------------------------------------------------------------------
+
+    def used(self, tasks: Array) -> Array:
+        """The part of every capacity in use, (servers, resources)."""
+        from ...engines.linalg import _pairs
+
+        result = np.zeros(self.row.shape)
+        _pairs.used(self.server, self.per_task, tasks, result)
+        return result
+
+    def priced(self, point: Point, a: float) -> tuple[Array, Array, Array]:
+        """True slacks, price shares and log prices of the pairs."""
+        from . import _kernels
+
+        pairs = len(self.gamma)
+        slack, share, cost = np.empty(pairs), np.empty((pairs, self.row.shape[1])), np.empty(pairs)
+        log_price = np.where(self.row, a * point.log_price, -1e300)
+        powers = np.array([self.power / a, self.power])
+        _kernels.price(
+            self.start, self.server, self.use, log_price, powers, self.log_gain, point.log_level, slack, share, cost
+        )
+        return slack, share, cost
+
+    def totals(self, log_level: Array, mu: float) -> tuple[Array, Array]:
+        """X_n, and minus its slope over the log of the user's price `U_n^-k`; a limit q bends X below it."""
+        total = np.exp(log_level)
+        slope = total / self.power
+        if len(own := self.limited):
+            from . import _kernels
+
+            low = np.empty(len(own))
+            _kernels.below_limits(log_level[own] - np.log(self.limit[own]), mu, self.power, low)
+            part, room = np.exp(low), np.maximum(-np.expm1(low), 1e-300)
+            total[own] = part * self.limit[own]
+            slope[own] = self.limit[own] / (self.power / part + mu / (room * (room + mu)))
+        return total, slope
+
+    def begin(self, mu: float) -> Point:
+        """All prices of a server equal, products of all pairs `mu`, and about half of everything in use."""
+        users, k = self.user, self.power
+        at = Point(self.gamma, self.gamma, np.zeros(self.row.shape), np.zeros(len(self.weight)), self.row * 1.0, mu, k)
+        level = -np.log1p(self.priced(at, k)[0]) / k  # what every pair allows, log
+        best = np.maximum.reduceat(level, self.start[:-1])
+        low, high = best + np.log1p(k * mu) / k, best + np.log1p(k * mu * np.diff(self.start)) / k
+        for _ in range(12):
+            middle = (low + high) / 2
+            whole = np.add.reduceat(k * mu / np.expm1(k * (middle[users] - level)), self.start[:-1])
+            low, high = np.where(whole > 1, middle, low), np.where(whole > 1, high, middle)
+        slack = np.expm1(np.minimum(k * (high[users] - level), 50.0))
+        part = 1 / slack
+        part /= np.add.reduceat(part, self.start[:-1])[users]
+        most = high.max()  # of small alpha, levels are beyond the range of numbers
+        tasks = part * np.exp(high - most)[users]
+        used = self.used(tasks)[self.row]
+        scale = 0.5 / (used.sum() / len(used))
+        tasks = tasks * scale
+        log_scale = np.log(scale) - most
+        tasks *= np.minimum(1.0, 0.5 * self.limit / np.add.reduceat(tasks, self.start[:-1]))[users]
+        log_level = high + log_scale
+        idle = np.where(self.row, np.maximum(1 - self.used(tasks), 0.1), 1.0)
+        return Point(tasks, slack, np.full(self.row.shape, -log_scale), log_level, idle, mu, k)
+
+    def error(self, point: Point, slack: Array, parts: Array, total: Array) -> float:
+        """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse."""
+        from . import _kernels
+
+        used = self.used(point.tasks)[self.row]
+        idle = (np.maximum(1 - used, 0) * parts[self.row]).max(initial=0.0)
+        wrong = np.abs(np.add.reduceat(point.tasks, self.start[:-1]) / total - 1).max()
+        above, room = point.log_level - np.log(total), self.limit / total - 1
+        misplaced = _kernels.misplaced(self.start, point.tasks, total, slack, self.power, above, room)
+        return float(max(idle, wrong, (used - 1).max(initial=0.0), misplaced))
+
+    def backward(self, point: Point, slack: Array, parts: Array, total: Array, tau: float) -> float:
+        """What the judge will find, a backward error at the level tau, but for the choice of a scale."""
+        from . import _kernels
+
+        idle = (1 - self.used(point.tasks))[self.row]
+        sums = np.add.reduceat(point.tasks, self.start[:-1])
+        above, room = point.log_level - np.log(total), np.maximum(self.limit / total - 1, 0.0)
+        dropped = np.zeros(self.row.shape)
+        scale = min(self.alpha, 1.0) / self.power
+        of_users = _kernels.backward(
+            self.start, self.server, self.per_task, point.tasks, total, slack, scale, above, room, tau, dropped
+        )
+        of_rows = np.where(idle > tau, parts[self.row], np.maximum(np.abs(idle), dropped[self.row])).max(initial=0.0)
+        return float(max(of_users, of_rows, np.abs(sums / total - 1).max()))
+
+    def parts(self, point: Point, share: Array, slack: Array, used: Array) -> Array:
+        """The average part that a resource has in what its users would pay, (servers, resources)."""
+        from . import _kernels
+
+        paid = np.zeros(self.row.shape)
+        _kernels.used_shares(
+            self.start, self.server, self.per_task, point.tasks, self.wanted(point, share, slack), paid
+        )
+        return np.where(self.row, np.maximum(paid / np.maximum(used, 1e-300), 1e-300), 1.0)
+
+    def wanted(self, point: Point, share: Array, slack: Array) -> Array:
+        """Price shares relative to what the user would pay: one at its limit would pay more than it has to."""
+        if not len(self.limited):
+            return share
+        users = self.user
+        above = point.log_level - np.log(self.totals(point.log_level, point.mu)[0])
+        part = np.exp(np.minimum(np.log1p(np.maximum(slack, -1 + 1e-20)) - self.power * above[users], 0.0))
+        return np.asarray(share * part[:, None])
+
+    def lifted(self, point: Point, a: float) -> Point:
+        """Prices next to zero lifted to where idle times part is mu: they were measured in another power."""
+        slack, share, _ = self.priced(point, a)
+        parts = self.parts(point, share, slack, self.used(point.tasks))
+        wanted = np.minimum(0.1 * point.mu / point.idle, 1e-2)
+        lift = np.maximum(np.log(wanted) - np.log(parts), 0.0) / a
+        return replace(point, log_price=np.where(self.row, point.log_price + lift, point.log_price))
+
+    def largest_parts(self, share: Array) -> Array:
+        """The largest part that each resource has in the price that somebody would pay, (servers, resources)."""
+        from . import _kernels
+
+        result = np.zeros(self.row.shape)
+        _kernels.largest_parts(self.start, self.server, share, result)
+        return result

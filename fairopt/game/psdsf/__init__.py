@@ -1,0 +1,1 @@
+"""PS-DSF: the limit of the game for alpha to infinity."""

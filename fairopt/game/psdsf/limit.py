@@ -1,0 +1,110 @@
+"""PS-DSF as the limit of alphaPF-VDS for alpha to infinity.
+
+PS-DSF allocations are not unique (catalogue item 41). Where demands are positive there is a greatest one, and it is the
+limit (docs/game.md): `psdsf` comes near it and `greatest` finds it, exactly and with a proof.
+
+Otherwise (zero demands, task counts that bind) the limit is followed, and taken where prices have decided it
+(`infinity`). Elsewhere it is not found, nor do equilibria for large alpha say what it is: their exploitability does
+not see what decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model.polytope import Polytope
+from ..equilibrium.interior import Found
+from ..model._suppress import quiet
+from ..model.equilibrium_system import Equations
+from ..responses.acceleration import Drift
+from ..responses.rounds import Sweeps
+from . import continuation, positive
+from .greatest import greatest
+
+Array = NDArray[np.float64]
+
+#: By what the limit may change with what means nothing (whatever the tolerance: seen were less than 1e-9 and more than
+#: 1e-3), by how much exact responses may move it, and alpha where it is not followed.
+_SETTLED, _STAYS, _LARGE = 1e-7, 1e-5, 64.0
+
+#: Temperatures below which the greatest allocation is looked for.
+_TRIES = (1e-5, 1e-7)
+
+#: Best responses between looks at the answer; beyond the response they end long plateaus sooner.
+_ROUNDS, _RELAX = (50, 50, 100, 200, 400, 800, 1600, 3200, 6400), 1.4
+
+_OTHER = "PS-DSF found by best responses: not shown to be the limit of alphaPF-VDS, which it need not be"
+
+
+@quiet
+def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equations, Found]]:
+    """The greatest where there is one; the limit followed; should neither be found, what best responses reach."""
+    method = Equations(polytope, weight, _LARGE)
+    start = Found(method.begin(0.3), np.nan, 0)
+    if positive.applies(method):
+        for exact in _greatest(method):
+            yield method, exact
+            # One round of exact responses takes away what the linear program's tolerance has left.
+            rounded = Sweeps.of(method, np.inf)
+            state = rounded.start(exact.point.tasks)
+            rounded.gauss_seidel(state)
+            yield method, replace(exact, point=replace(exact.point, tasks=state.tasks))
+    place = continuation.furthest(method)
+    if place is not None:
+        start = Found(replace(start.point, tasks=place.here.tasks), np.nan, place.steps)
+        tasks = continuation.settled(place, _SETTLED)
+        if tasks is not None:
+            for met in _rounded(method, replace(start, point=replace(start.point, tasks=tasks)), tol):
+                yield method, met
+    for answer in _responses(method, start, _ROUNDS, _RELAX, tol):
+        yield method, answer
+
+
+def _greatest(method: Equations) -> Iterator[Found]:
+    """The greatest PS-DSF allocation, once it is proved to be that, and if no task count binds there."""
+    tries = iter(_TRIES)
+    wanted = next(tries)
+    for near in positive.follow(method):
+        if near.tau >= wanted:
+            continue
+        exact = greatest(method, near.log_price, near.part, near.tau)
+        if exact is not None and exact.proved:
+            if (np.add.reduceat(exact.tasks, method.start[:-1]) < method.limit * (1 - 1e-9)).all():
+                point = replace(method.begin(0.3), tasks=exact.tasks)
+                yield Found(point, np.nan, near.steps + exact.programs, by="linear programs")
+            return
+        wanted = next(tries, 0.0)
+
+
+def _rounded(method: Equations, found: Found, tol: float) -> Iterator[Found]:
+    """The limit as it was followed, then exact responses to it that stay there."""
+    found = replace(found, by="equilibria followed to infinity")
+    yield found
+    for answer in _responses(method, found, (1, 1, 1), 1.0, tol):
+        if _apart(method, answer.point.tasks, found.point.tasks) <= min(10 * tol, _STAYS):
+            yield replace(answer, by=found.by, notes=())
+
+
+def _responses(method: Equations, found: Found, looks: tuple[int, ...], relax: float, tol: float) -> Iterator[Found]:
+    """Best responses from a point, after so many rounds each."""
+    sweeps, drift = Sweeps.of(method, np.inf), Drift()
+    state = sweeps.start(found.point.tasks)
+    for rounds in looks:
+        for _ in range(rounds):
+            if sweeps.gauss_seidel(state, relax=relax) < 0.1 * tol:
+                break
+            ahead = drift.ahead(state.tasks)
+            if ahead is not None:
+                state = replace(sweeps.start(ahead), log_price=state.log_price)
+        point = replace(found.point, tasks=state.tasks.copy())
+        yield replace(found, point=point, error=np.nan, notes=(_OTHER,), by="best responses")
+
+
+def _apart(method: Equations, one: Array, other: Array) -> float:
+    """Largest relative difference in anybody's tasks."""
+    totals = [np.add.reduceat(tasks, method.start[:-1]) for tasks in (one, other)]
+    return float(np.abs(totals[0] / totals[1] - 1).max())

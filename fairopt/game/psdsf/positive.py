@@ -1,0 +1,154 @@
+"""PS-DSF for positive demands: one price per server, by Newton's method on smoothed choices.
+
+Where every user of a server needs all of its resources, all its users have one level there (see `greatest`), so that
+the unknowns are prices `p_i`, minus the logs of the levels. Choices are smoothed by a temperature tau and the fullest
+resource by rho = 9 tau:
+
+    l_ni = log(phi_n gamma_ni) - p_i,   x_n = exp(tau log sum_i e^(l_ni/tau)),   x_ni = x_n softmax(l_n/tau)_i,
+    F_i(p) = rho log sum_r use_ir^(1/rho) = 0.
+
+Use falls in a server's own price and rises in all others' (tau < 1), and `F(p + t) = F(p) - t`: minus the Jacobian is
+an M-matrix whose rows add up to one, so that Newton's equations can always be solved. tau falls from 0.3, faster while
+that is easy, and goes back where it is not; prices are extrapolated in tau. `greatest` finds the exact allocation from
+the ties that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model.equilibrium_system import Equations
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+_FIRST, _LAST = 0.3, 1e-8
+#: The temperature of resources, relative to that of choices.
+_RESOURCES = 9.0
+#: Newton steps at one temperature, and the shortest.
+_STEPS, _SHORTEST = 25, 1e-3
+#: From this part of all pairs on, the Jacobian is a product of dense matrices.
+_DENSE = 0.2
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """Prices (servers,) and parts of the pairs at one temperature, after so many Newton steps in all."""
+
+    log_price: Array
+    part: Array
+    tau: float
+    steps: int
+
+
+def applies(q: Equations) -> bool:
+    """Whether all users of a server need all of its resources."""
+    return bool(((q.use > 0) | ~q.row[q.server]).all())
+
+
+def follow(q: Equations) -> Iterator[Smoothed]:
+    """Smoothed allocations as tau falls, until it is 1e-8 or no shorter step helps."""
+    served = np.bincount(q.server, minlength=len(q.row)) > 0
+    price, tau, factor, steps = np.zeros(len(served)), _FIRST, 1.0, 0
+    price = np.where(served, _Here(q, price, tau).excess[served].max(), 0.0)  # all alike, and nothing overused
+    before: tuple[float, Array] | None = None
+    after: tuple[float, Array] | None = None
+    while tau > _LAST:
+        aim = tau * factor
+        guess = price
+        if before is not None and after is not None and before[0] != after[0]:
+            guess = price + (price - before[1]) * (aim - tau) / (tau - before[0])
+        here, taken = _newton(q, guess, aim, served)
+        steps += taken
+        if here is None:
+            factor = factor**0.5
+            if factor > 0.97 or after is None:
+                return
+            continue
+        tau, price = aim, here.price
+        before, after = after, (tau, price)
+        quick = min(factor, 0.5) if after is not None and before is None else factor
+        factor = max(0.05, quick * 0.8) if taken <= 4 else min(quick * 1.3, 0.9) if taken > 7 else quick
+        yield Smoothed(price, here.parts, tau, steps)
+
+
+class _Here:
+    """Choices and excess demand at one vector of prices."""
+
+    def __init__(self, q: Equations, price: Array, tau: float) -> None:
+        from . import _choice
+
+        self.q, self.price, self.tau = q, price, tau
+        users, pairs = len(q.start) - 1, len(q.server)
+        self.first, near = np.empty(users + 1, dtype=np.intp), np.empty(pairs, dtype=np.intp)
+        part, self.total, used = np.empty(pairs), np.empty(users), np.zeros(q.row.shape)
+        count = _choice.chosen(
+            q.start, q.server, q.log_gain, q.per_task, price, tau, self.first, near, part, self.total, used
+        )
+        self.near, self.part = near[:count], part[:count]
+        rho = _RESOURCES * tau
+        log_used = np.where(q.row, np.log(np.maximum(used, 1e-300)), -np.inf)
+        top = np.where(q.row.any(axis=1), log_used.max(axis=1, initial=-1e300), 0.0)
+        share = np.exp((log_used - top[:, None]) / rho)
+        whole = np.maximum(share.sum(axis=1), 1e-300)
+        self.excess: Array = top + rho * np.log(whole)
+        self.weight = np.where(q.row, share / whole[:, None] / np.maximum(used, 1e-300), 0.0)
+
+    @property
+    def parts(self) -> Array:
+        """Parts of all pairs."""
+        result = np.zeros(len(self.q.server))
+        result[self.near] = self.part
+        return result
+
+    def step(self, served: NDArray[np.bool_]) -> Array | None:
+        """Newton's step of the prices."""
+        from . import _choice
+
+        q, servers = self.q, len(served)
+        jacobian = np.zeros((servers, servers))
+        if len(self.near) > _DENSE * len(self.total) * servers:
+            user, server = q.polytope.pair_user[self.near], q.server[self.near]
+            part, cost = np.zeros((2, len(self.total), servers))
+            part[user, server] = self.part
+            cost[user, server] = np.einsum("pr,pr->p", q.per_task[self.near], self.weight[server])
+            cost *= part * self.total[:, None]
+            jacobian -= (1 / self.tau - 1) * (cost.T @ part)
+            np.fill_diagonal(jacobian, (cost * ((1 - part) / self.tau + part)).sum(axis=0))
+        else:
+            _choice.answers(
+                self.first, self.near, self.part, self.total, q.server, q.per_task, self.weight, self.tau, jacobian
+            )
+        jacobian[~served, ~served] = 1.0
+        try:
+            return np.asarray(np.linalg.solve(jacobian, np.where(served, self.excess, 0.0)), dtype=float)
+        except np.linalg.LinAlgError:
+            return None
+
+
+def _newton(q: Equations, price: Array, tau: float, served: NDArray[np.bool_]) -> tuple[_Here | None, int]:
+    """The solution at one temperature from a guess, or None, and the steps taken."""
+    enough = max(1e-2 * min(1.0, 10 * tau), 3e-15 / tau)
+    here = _Here(q, price, tau)
+    for taken in range(_STEPS):
+        excess = here.excess[served]
+        if np.abs(excess).max() < enough:
+            return here, taken
+        step = here.step(served)
+        if step is None or not np.isfinite(step).all():
+            return None, taken
+        norm, t = float(np.linalg.norm(excess)), 1.0
+        while True:
+            there = _Here(q, here.price + t * step, tau)
+            reached = float(np.linalg.norm(there.excess[served]))
+            if reached <= (1 - 0.1 * t) * norm:
+                break
+            t *= 0.4
+            if t < _SHORTEST:
+                return None, taken
+        here = there
+    return None, _STEPS

@@ -1,0 +1,1 @@
+"""The game as it is written, in CVXPY."""

@@ -1,0 +1,152 @@
+"""The reference engine of the per-server game, all of it CVXPY: one program, tilted programs, best responses.
+
+Start: the proportionally fair program, which is the equilibrium for alpha = 1. Then, alpha finite, a few tilted
+programs. Then servers respond in turn (Gauss-Seidel, accelerated), until the certificate is content.
+Correct at small size and slow; convergence is observed, not proved, for alpha other than 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...certificates import backward_error, by_server, exploitability
+from ...engines.base import Run, Solution
+from ...engines.reference import declarative
+from ...engines.reference.program import Formulation, Program, alpha_fair
+from ...errors import SolverError
+from ...model.cluster import Cluster
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+from ..responses.acceleration import Acceleration
+from . import reweighted
+from .server_problem import ServerProblem
+
+Array = NDArray[np.float64]
+
+#: Tilted programs are given up when one leaves more than this part of the exploitability.
+_WORTHWHILE = 0.7
+
+#: Rounds to go on without the exploitability falling below this part of the best.
+_PATIENCE, _BETTER = 60, 0.9
+
+
+def solutions(
+    cluster: Cluster,
+    criterion: Criterion,
+    formulate: Callable[[Program], Formulation],
+    tol: float,
+    solver: str | None = None,
+    max_rounds: int = 200,
+) -> Iterator[Solution]:
+    """Ever better answers, for a judge to take the first good one. `formulate` states one server's problem."""
+    polytope = Polytope(cluster, criterion.limits(cluster))
+    best = np.inf
+    solution = None
+    for solution in _central(polytope, criterion, solver):
+        yield solution
+        gap = _worst(polytope, criterion, solution)
+        if not gap < _WORTHWHILE * best:  # so that infinity or NaN ends it too
+            break
+        best = gap
+    assert solution is not None
+    if len(polytope.users):
+        yield from _best_responses(polytope, criterion, formulate, solution, tol, solver, max_rounds)
+
+
+def _worst(polytope: Polytope, criterion: Criterion, solution: Solution) -> float:
+    if solution.prices is None or np.isinf(criterion.alpha):
+        rows = np.zeros(polytope.use.shape[0])
+    else:
+        rows = polytope.row_prices(solution.prices)
+    return float(_gains(polytope, criterion, solution.tasks, rows).max(initial=0.0))
+
+
+def _gains(polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array) -> Array:
+    """What is wrong on each server, (servers,), at prices of whole capacities (rows,)."""
+    if np.isinf(criterion.alpha):
+        return exploitability(polytope, tasks, criterion)[0]
+    with np.errstate(divide="ignore"):
+        return by_server(polytope, backward_error(polytope, criterion, tasks, np.log(np.maximum(prices, 0.0))))
+
+
+def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> Iterator[Solution]:
+    """The proportionally fair program, then tilted ones; at alpha = 0 nothing, as each server's choice is final."""
+    cluster = polytope.cluster
+    if criterion.alpha == 0 or not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")
+        return
+    share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
+    proportional = replace(criterion, share=share, alpha=1.0, scope="servers")
+    first = next(declarative.solutions(cluster, proportional, lambda program: alpha_fair(program, 1.0), solver))
+    yield first
+    if criterion.alpha == 1 or np.isinf(criterion.alpha):
+        return
+    runs, rounds = list(first.runs), first.rounds
+    try:
+        for fractions, prices, run in reweighted.solves(polytope, criterion, polytope.fractions(first.tasks), solver):
+            runs.append(run)
+            rounds += 1
+            tasks = polytope.allocation(polytope.inside(fractions))
+            yield Solution(
+                tasks, polytope.unit_prices(prices), "declarative", tuple(runs), first.build, rounds, run.status
+            )
+    except SolverError:
+        # The tilted programs only give a better start; best responses do without.
+        return
+
+
+def _best_responses(
+    polytope: Polytope,
+    criterion: Criterion,
+    formulate: Callable[[Program], Formulation],
+    start: Solution,
+    tol: float,
+    solver: str | None,
+    max_rounds: int,
+) -> Iterator[Solution]:
+    servers = [int(i) for i in np.unique(polytope.pair_server)]
+    problems: dict[int, ServerProblem] = {}
+    acceleration = Acceleration()
+    fractions = polytope.inside(polytope.fractions(start.tasks))
+    prices = np.zeros(polytope.use.shape[0]) if start.prices is None else polytope.row_prices(start.prices)
+    runs: list[Run] = list(start.runs)
+
+    def gains(at: Array) -> Array:
+        tasks = polytope.allocation(polytope.inside(at))
+        return _gains(polytope, criterion, tasks, prices)
+
+    gaps = gains(fractions)
+    best, since = float(gaps.max()), 0
+    for _ in range(max_rounds):
+        if since > _PATIENCE:
+            return
+        # Servers that would gain next to nothing may wait; with max-min that was seen to end in cycles.
+        idle = -1.0 if np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
+        before = fractions.copy()
+        for i in servers:
+            if gaps[i] <= idle:
+                continue
+            if i not in problems:
+                problems[i] = ServerProblem(polytope, criterion, i, formulate)
+            problem, program = problems[i], problems[i].program
+            totals = (polytope.tasks @ fractions)[program.users]
+            elsewhere = np.maximum(totals - program.gamma * fractions[program.pairs], 0.0)
+            fractions[program.pairs], prices[program.rows] = problem.respond(elsewhere, totals / program.gamma, solver)
+            runs += problem.runs
+            problem.runs.clear()
+        gaps = gains(fractions)
+        for proposal, wanted in acceleration.proposals(before, fractions.copy()):
+            further = polytope.inside(proposal)
+            if (criterion.alpha == 0 or (polytope.tasks @ further > 0).all()) and (
+                reached := gains(further)
+            ).max() <= wanted * gaps.max():
+                fractions, gaps = further, reached
+                break
+        best, since = (float(gaps.max()), 0) if gaps.max() < _BETTER * best else (best, since + 1)
+        tasks = polytope.allocation(polytope.inside(fractions))
+        unit_prices = polytope.unit_prices(prices)
+        yield Solution(tasks, unit_prices, "declarative", tuple(runs), start.build, len(runs), runs[-1].status)

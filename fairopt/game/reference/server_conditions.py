@@ -1,0 +1,57 @@
+"""How far an answer to one server's problem is from the conditions that define its best response, in tasks.
+
+0 < alpha < infinity, as certificates have it: at prices lambda user n would have the share `w / norm`, with
+`norm^alpha = sum_r D lambda`. By how much that exceeds what it has, up to its limit, is owed to it; where it is less,
+its tasks here count by how much dearer they are, times their part of all its tasks; and what idles at a price counts
+by the largest part of that price in anybody's. alpha = 0: the linear program's gap, relative to its bound. alpha =
+infinity: the relative rise that the server owes to somebody (`certificates.bottleneck`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...certificates import bottleneck
+from .server_program import ServerProgram
+
+Array = NDArray[np.float64]
+
+
+def wrong(program: ServerProgram, elsewhere: Array, fraction: Array, log_price: Array) -> float:
+    """The largest violation; `elsewhere` in tasks, `fraction` (users here,), log prices of whole capacities (rows)."""
+    has, room = elsewhere / program.gamma, program.room(elsewhere)
+    use = program.use.toarray()
+    over = max(float((use @ fraction).max(initial=0.0)) - 1, float((fraction - room).max(initial=0.0)))
+    if np.isinf(program.alpha):
+        share = has + fraction
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rises = bottleneck.rises(
+                use.T.copy(), np.ones(len(use)), fraction, share / program.weight, share, has + room
+            )
+        return max(over, float(rises.max(initial=0.0)))
+    if program.alpha == 0:
+        prices = np.exp(log_price)
+        return max(over, _missing(fraction, room, use.T @ prices, float(prices.sum())))
+    with np.errstate(all="ignore"):
+        return max(over, _misplaced(program, has, fraction, room, use, log_price))
+
+
+def _missing(fraction: Array, room: Array, cost: Array, value: float) -> float:
+    """The linear program's gap, relative: a fraction is worth 1 to everybody, and capacity `value` in all."""
+    bound = value + float((np.maximum(1 - cost, 0.0) * np.minimum(room, 1.0)).sum())
+    return (bound - float(fraction.sum())) / max(bound, np.finfo(float).tiny)
+
+
+def _misplaced(program: ServerProgram, has: Array, fraction: Array, room: Array, use: Array, log_price: Array) -> float:
+    alpha, share = program.alpha, has + fraction
+    paid = np.log(use) + log_price[:, None]  # (rows, users)
+    cost = np.logaddexp.reduce(paid, axis=0)
+    worth = alpha * (np.log(program.weight) - np.log(share))
+    off = (worth - cost) / alpha
+    owed = np.minimum(np.expm1(np.minimum(off, 700.0)), (room - fraction) / share)
+    here = -fraction / share * np.expm1(off)
+    part = np.exp(np.minimum(paid - np.maximum(cost, worth), 0.0)).max(axis=1)
+    leak = np.maximum(1 - use @ fraction, 0.0) * part
+    values = np.concatenate([np.where(off > 0, owed, np.where(fraction > 0, here, 0.0)), leak])
+    return float(values.max(initial=0.0)) if not np.isnan(values).any() else np.inf

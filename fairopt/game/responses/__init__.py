@@ -1,0 +1,1 @@
+"""Exact best responses of servers, rounds of them, and their acceleration: compiled."""

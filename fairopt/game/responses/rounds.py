@@ -1,0 +1,92 @@
+"""Rounds of best responses on the arrays of an `Equations`: what dynamics and the engine share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..equilibrium.interior import Found
+from ..model.equilibrium_system import Equations, Point
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: The log of a price, alpha times that of a level price, that is as good as none.
+_FREE = -1e6
+
+
+@dataclass
+class State:
+    """Tasks of the pairs, totals of the users, log level prices of the servers: what rounds change."""
+
+    tasks: Array
+    total: Array
+    log_price: Array
+
+
+@dataclass(frozen=True)
+class Sweeps:
+    """Servers respond, exactly, to what the others give (`_response`)."""
+
+    method: Equations
+    alpha: float
+    first: Index
+    pairs: Index
+
+    @classmethod
+    def of(cls, method: Equations, alpha: float | None = None) -> Sweeps:
+        """Pairs in the order of servers."""
+        order = np.argsort(method.server, kind="stable")
+        first = np.searchsorted(method.server[order], np.arange(len(method.row) + 1))
+        return cls(method, method.alpha if alpha is None else alpha, first, order)
+
+    def start(self, tasks: Array) -> State:
+        """From tasks of the pairs, in units of users' largest gamma."""
+        total = np.add.reduceat(tasks, self.method.start[:-1])
+        return State(tasks.copy(), total, np.zeros(self.method.row.shape))
+
+    def gauss_seidel(self, state: State, order: Index | None = None, relax: float = 1.0) -> float:
+        """All servers in turn; the largest change that a response asked for, relative to the user's tasks."""
+        from . import _rounds
+
+        order = np.arange(len(self.method.row)) if order is None else order
+        return float(_rounds.sweep(order, *self._data, relax, state.tasks, state.total, state.log_price))
+
+    def jacobi(self, state: State, relax: float) -> float:
+        """All servers at once, each moving by the part `relax` of its response."""
+        from . import _rounds
+
+        return float(_rounds.at_once(*self._data, relax, state.tasks, state.total, state.log_price))
+
+    def respond(self, server: int, state: State, relax: float = 1.0) -> float:
+        """One server, moving its column by the part `relax` of its response; the largest change that it asked for."""
+        from . import _rounds
+
+        return float(_rounds.play(server, *self._data, relax, state.tasks, state.total, state.log_price))
+
+    def asked(self, state: State) -> float:
+        """The largest change that a best response would make now, relative to the user's tasks."""
+        copy = State(state.tasks.copy(), state.total.copy(), state.log_price.copy())
+        return self.jacobi(copy, 0.0)
+
+    def found(self, state: State, steps: int) -> Found:
+        """The state as a point, with the prices at which the servers last responded (alpha finite)."""
+        method = self.method
+        log_price = np.where(method.row, np.maximum(state.log_price, _FREE / min(self.alpha, 1.0)), 0.0)
+        point = Point(state.tasks.copy(), np.ones(0), log_price, np.log(state.total), np.zeros(0), 0.0, method.power)
+        true, share, _ = method.priced(point, self.alpha)
+        total = method.totals(point.log_level, 0.0)[0]
+        error = method.error(point, true, method.largest_parts(method.wanted(point, share, true)), total)
+        return Found(point, error, steps, by="best responses")
+
+    @cached_property
+    def _data(self) -> tuple[Any, ...]:
+        """What rounds need of the pairs, server by server."""
+        m, order = self.method, self.pairs
+        gain = np.exp(m.log_gain[order]) if np.isinf(self.alpha) else m.log_gain[order]
+        user = m.polytope.pair_user[order]
+        return self.first, order, user, self.alpha, gain, m.per_task[order], m.use[order], m.limit

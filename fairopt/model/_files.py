@@ -1,0 +1,118 @@
+"""Text files with data in them: read whole, parsed without surprises, and written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tomllib
+import uuid
+from pathlib import Path
+from typing import Any
+
+from ..errors import DataError
+
+#: In valid JSON: a text, with the colon behind it if it is a key, or a bracket.
+_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\]]', re.DOTALL)
+
+
+def read(path: Path, what: str) -> str:
+    """The text of a file; `what` names its kind in errors, such as `cluster file`."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"cannot read the {what} {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except ValueError as error:  # a path that no file can have
+        raise DataError(f"cannot read the {what} {str(path)!r}: {error}") from None
+
+
+def parse_json(text: str, path: Path) -> Any:
+    """What JSON text says; a key that stands twice in one table is an error, as one of them would be lost."""
+    try:
+        return json.loads(text, object_pairs_hook=_table)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
+    except _Twice:
+        key, line = _second(text)
+        raise DataError(f"{path}:{line}: the key {key} stands twice in one table; keep one of them") from None
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, "JSON", error) from None
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """What TOML text says."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        line = found.group(1) if found else len(text.splitlines())
+        raise DataError(f"{path}:{line}: not valid TOML: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, "TOML", error) from None
+
+
+def write(path: Path, text: str, what: str) -> None:
+    """Write a file, through another one beside it: what fails leaves an old file as it was."""
+    try:
+        target = Path(os.path.realpath(path))  # a link stays a link
+        if target.exists() and not target.is_file():  # a device or a pipe is written to, not replaced
+            target.write_text(text, encoding="utf-8")
+        else:
+            _replace(target, text)
+    except OSError as error:
+        raise DataError(f"cannot write the {what} {path}: {error.strerror}") from None
+    except ValueError as error:  # a path that no file can have
+        raise DataError(f"cannot write the {what} {str(path)!r}: {error}") from None
+
+
+def _replace(target: Path, text: str) -> None:
+    old = target.exists()
+    if old:
+        open(target, "r+b").close()  # a file that must not be written to is not replaced either
+    aside = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(aside, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if old:
+            shutil.copymode(target, aside)
+        os.replace(aside, target)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+class _Twice(Exception):
+    """A key stands twice in one table."""
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(table := dict(pairs)) < len(pairs):
+        raise _Twice
+    return table
+
+
+def _second(text: str) -> tuple[str, int]:
+    """The first key of valid JSON that stands in its table for the second time, as written, and its line."""
+    inside: list[set[str]] = []
+    for token in _TOKEN.finditer(text):
+        if token[0] in ("{", "["):
+            inside.append(set())
+        elif token[0] in ("}", "]"):
+            inside.pop()
+        elif token[2]:
+            if (key := json.loads(token[1])) in inside[-1]:
+                return token[1], text.count("\n", 0, token.start()) + 1
+            inside[-1].add(key)
+    raise AssertionError("no key stands twice")
+
+
+def _unreadable(path: Path, form: str, error: Exception) -> DataError:
+    """Python reads neither whole numbers of thousands of digits nor lists in lists in lists."""
+    deep = isinstance(error, RecursionError)
+    why = "lists or tables are nested too deeply" if deep else "a whole number has thousands of digits"
+    return DataError(f"{path}: not readable {form}: {why}")

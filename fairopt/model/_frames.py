@@ -1,0 +1,122 @@
+"""A cluster as pandas tables, and back: what has labels is put in the order of the names, whatever its own order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from ._intake import labelled
+from ._names import labels, some
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+_USER_COLUMNS = ("weight", "max_tasks")
+#: What the rows and columns of each argument of a cluster are.
+_AXES = {
+    "capacity": ("server", "resource"),
+    "demand": ("user", "resource"),
+    "weight": ("user",),
+    "eligible": ("user", "server"),
+    "max_tasks": ("user",),
+}
+
+
+def to_frames(cluster: Cluster) -> dict[str, pd.DataFrame]:
+    """The tables `servers`, `users` and `eligible` of a cluster."""
+    servers = pd.Index(cluster.servers, name="server")
+    users = pd.Index(cluster.users, name="user")
+    demand = pd.DataFrame(cluster.demand, index=users, columns=list(cluster.resources))
+    return {
+        "servers": pd.DataFrame(cluster.capacity, index=servers, columns=list(cluster.resources)),
+        "users": demand.assign(weight=cluster.weight, max_tasks=cluster.max_tasks),
+        "eligible": pd.DataFrame(cluster.eligible, index=users, columns=servers),
+    }
+
+
+def arguments(servers: Any, users: Any, eligible: Any = None) -> dict[str, Any]:
+    """The constructor's arguments, from tables as `to_frames` makes them; every row and column counts by its name."""
+    servers, users = _named(servers, "servers", "server", "resource"), _named(users, "users", "user", "resource")
+    resources, columns = list(servers.columns), list(users.columns)
+    missing = [name for name in resources if name not in columns]
+    extra = [name for name in columns if name not in resources and name not in _USER_COLUMNS]
+    if missing or extra:
+        raise DataError(
+            f"the users' columns must be the servers' resources {resources}, and may add weight and max_tasks; "
+            f"missing {missing}, unknown {extra}"
+        )
+    result = {"capacity": servers, "demand": users[resources]}
+    result |= {name: users[name] for name in _USER_COLUMNS if name in columns}
+    if "max_tasks" in result:
+        limit = result["max_tasks"].astype(object)
+        result["max_tasks"] = limit.where(limit.notna(), np.inf)  # an empty cell is no limit
+    if eligible is not None:
+        result["eligible"] = _named(eligible, "eligible", "user", "server")
+    return result
+
+
+def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a cluster with arrays in place of frames and series, and with the names that these have.
+
+    Names that are given come first, then the labels of the first argument that has some; all others must have the same
+    and are put in that order. Rows that pandas numbered 0, 1, ... have no names, unless something else has.
+    """
+    result = dict(given)
+    for axis in ("resource", "user", "server"):
+        places = [(name, k) for name, axes in _AXES.items() if labelled(given[name])
+                  for k, kind in enumerate(axes[: given[name].ndim]) if kind == axis]  # fmt: skip
+        named = [(name, k) for name, k in places if not _numbered(given[name].axes[k])]
+        wanted = given[f"{axis}s"]
+        if wanted is None and named:
+            wanted, named = given[named[0][0]].axes[named[0][1]], places
+        if wanted is not None:
+            result[f"{axis}s"] = wanted = labels(wanted, axis)
+            for name, k in named:
+                result[name] = result[name].take(_order(given[name].axes[k], wanted, axis, name, k), axis=k)
+    return result | {name: _plain(result[name]) for name in _AXES if labelled(given[name])}
+
+
+def row(values: pd.Series, argument: str, names: Sequence[str], axis: str) -> NDArray[Any]:
+    """A row of a table or other numbers with names, put in the order of these."""
+    if values.ndim > 1 or _numbered(values.index):
+        return _plain(values)
+    return _plain(values.take(_order(values.index, names, axis, argument, 2)))
+
+
+def _order(index: pd.Index, wanted: Sequence[str], axis: str, argument: str, k: int) -> list[int]:
+    """Where each of the names that are wanted stands."""
+    places = {name: place for place, name in enumerate(labels(index, axis))}
+    missing = [name for name in wanted if name not in places]
+    if missing or len(places) != len(wanted):
+        unknown = [name for name in places if name not in wanted]
+        raise DataError(
+            f"{argument} must have {('a row', 'a column', 'an entry')[k]} per {axis}, under its name; "
+            f"missing: {some(missing) or 'none'}; unknown: {some(unknown) or 'none'}"
+        )
+    return [places[name] for name in wanted]
+
+
+def _numbered(index: pd.Index) -> bool:
+    """Did pandas number it, for want of names?"""
+    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+
+
+def _named(table: Any, what: str, rows: str, columns: str) -> pd.DataFrame:
+    """The same table with text for labels."""
+    if not isinstance(table, pd.DataFrame):
+        raise DataError(f"{what} is of type {type(table).__name__}; it must be a DataFrame, as to_frames makes it")
+    index = pd.Index(labels(table.index, rows), dtype=object)
+    return table.set_axis(index).set_axis(pd.Index(labels(table.columns, columns), dtype=object), axis=1)
+
+
+def _plain(table: pd.DataFrame | pd.Series) -> NDArray[Any]:
+    """The values as an array, of numbers if they are; what is missing is NaN."""
+    kinds = table.dtypes if isinstance(table, pd.DataFrame) else [table.dtype]
+    if all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
+        return np.asarray(table.to_numpy())
+    return np.asarray(table.to_numpy(dtype=object, na_value=np.nan))

@@ -1,0 +1,195 @@
+"""Turn what a person passes into arrays of plain numbers, or say exactly what is wrong with it.
+
+NumPy makes numbers of nearly everything: it drops masks and imaginary parts, counts dates in days and reads text. Here
+only numbers are numbers.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from ._immutable import frozen
+from ._shown import short
+
+Array = NDArray[np.float64]
+
+#: Kinds of arrays that are not numbers, by NumPy's letter.
+_OTHERS = {"c": "complex numbers", "M": "dates", "m": "spans of time", "U": "text", "S": "bytes", "V": "records"}
+#: What NumPy raises where it makes no array: warnings are errors here.
+_REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, Warning)
+_EVERYWHERE = frozen(np.ones((), dtype=bool))
+
+
+def labelled(values: object) -> bool:
+    """Is it a data frame or a series? Its labels then count, see `_frames`."""
+    pandas = sys.modules.get("pandas")  # who has one has imported it
+    return pandas is not None and isinstance(values, pandas.DataFrame | pandas.Series)
+
+
+def numbers(values: Any) -> Array:
+    """A new array of floats, or one of `_REFUSALS`."""
+    array = _array(values)
+    if array.dtype.kind in _OTHERS:
+        raise TypeError(f"it holds {_OTHERS[array.dtype.kind]}")
+    if array.dtype.kind == "O":
+        for item in array.flat:
+            _number(item)
+    with np.errstate(over="ignore"):  # what is beyond the range becomes infinite
+        return np.array(array, dtype=float, order="C")
+
+
+def plain(values: Any, what: str, where: tuple[str | int, ...] = ()) -> Array:
+    """As `numbers`, of any shape."""
+    try:
+        return numbers(values)
+    except _REFUSALS as error:
+        raise DataError(f"{what} must be numbers ({error})", where) from None
+
+
+def matrix(values: Any, what: str, rows: str, columns: str) -> Array:
+    """A two-dimensional float array; `rows` and `columns` name its axes in the error."""
+    try:
+        array = numbers(values)
+    except _REFUSALS as error:
+        row, fault = _fault(values, error)
+        raise DataError(
+            f"{what} must be a table of numbers with one row per {rows} and one column per {columns}, "
+            f"all rows of one length: {fault}",
+            () if row is None else (f"{rows}s", row, what),
+        ) from None
+    if array.ndim != 2 or 0 in array.shape:
+        raise DataError(
+            f"{what} must have shape ({rows}s, {columns}s) with at least one of each; got {array.shape}. "
+            f"Pass a list of rows, even for a single {rows}: [[...]]"
+        )
+    return array
+
+
+def vector(values: Any, what: str, users: Sequence[str], default: float) -> Array:
+    """One number per user; a scalar counts for everyone, `None` means `default`."""
+    if values is None:
+        return np.full(len(users), default)
+    try:
+        array = numbers(values)
+    except _REFUSALS as error:
+        for row, (user, value) in enumerate(zip(users, values if _listed(values) else (), strict=False)):
+            if not _is_number(value):
+                raise DataError(
+                    f"user {user!r} (row {row}) has {what} {short(value)}; {what} must be one number per user",
+                    ("users", row, what),
+                ) from None
+        raise DataError(f"{what} must be one number per user ({error})") from None
+    if array.ndim == 0:
+        array = np.full(len(users), float(array))
+    if array.shape != (len(users),):
+        raise DataError(f"{what} must have one number per user, {len(users)} in all; got shape {array.shape}")
+    return array
+
+
+def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> NDArray[np.bool_]:
+    """The placement constraints (users, servers); `None` allows everything."""
+    shape = len(users), len(servers)
+    everywhere = np.broadcast_to(_EVERYWHERE, shape)  # a view of one number
+    if values is None:
+        return everywhere
+    if type(values) is np.ndarray and not any(values.strides) and values.shape == shape and values.all():
+        return everywhere  # at once: it is such a view
+    try:
+        array = _array(values)
+        if array.dtype.kind in "US" and not isinstance(values, np.ndarray):  # NumPy has made it text
+            array = np.array(values, dtype=object)
+    except _REFUSALS as error:
+        row, fault = _fault(values, error)
+        raise DataError(
+            f"eligible must be a table (users, servers), all rows of one length: {fault}",
+            () if row is None else ("users", row, "eligible"),
+        ) from None
+    if array.shape != shape:
+        raise DataError(f"eligible must have shape (users, servers) = {shape}; got {array.shape}")
+    if array.dtype != bool:
+        known = (array == 0) | (array == 1) if array.dtype.kind in "iuf" else _truths(array)
+        for row, column in np.argwhere(~known)[:1].tolist():
+            raise DataError(
+                f"user {users[row]!r} has eligible {_plain(array[row, column])} for server {servers[column]!r}; "
+                "eligible must hold only true or false (1 or 0)",
+                ("users", row, "eligible"),
+            )
+    return everywhere if array.all() else np.array(array, dtype=bool, order="C")
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """An array of what is given, whatever it holds."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError("it is a masked array; fill or drop what is masked")
+    if labelled(values):
+        raise TypeError(f"it is a {type(values).__name__}, whose labels nobody would read; pass to_numpy(), in order")
+    if isinstance(values, np.ndarray):
+        return np.asarray(values)
+    for row, part in enumerate(values if isinstance(values, list | tuple) else ()):
+        if isinstance(part, np.ma.MaskedArray) or labelled(part):
+            raise TypeError(f"row {row} is a {type(part).__name__}; pass plain numbers, or one DataFrame of all rows")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return np.array(values)
+
+
+def _number(value: Any) -> float:
+    """One number as a float."""
+    of_numpy = isinstance(value, np.generic | np.ndarray)
+    if isinstance(value, str | bytes | np.ma.MaskedArray) or (of_numpy and (value.ndim or value.dtype.kind in _OTHERS)):
+        raise TypeError(f"it holds {short(value)}")
+    try:
+        return float(value)
+    except TypeError:
+        raise TypeError(f"it holds {short(value)}") from None
+
+
+def _is_number(value: object) -> bool:
+    try:
+        _number(value)
+    except _REFUSALS:
+        return False
+    return True
+
+
+def _listed(values: object) -> bool:
+    """Has it entries, one behind the other?"""
+    if isinstance(values, np.ndarray):
+        return values.ndim > 0
+    return isinstance(values, Sequence) and not isinstance(values, str | bytes)
+
+
+def _truths(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which objects are true, false, 1 or 0?"""
+    kinds: Any = (bool, int, float, np.bool_, np.integer, np.floating)
+    found = [isinstance(item, kinds) and not isinstance(item, np.timedelta64) and item in (0, 1) for item in array.flat]
+    return np.array(found, dtype=bool).reshape(array.shape)
+
+
+def _plain(value: object) -> str:
+    """A value as a person wrote it."""
+    return short(value.item() if isinstance(value, np.generic) else value).strip("'")
+
+
+def _fault(table: Any, error: Exception) -> tuple[int | None, str]:
+    """The first row of a table that is refused, and what is wrong with it; else what NumPy says."""
+    length = None
+    for row, values in enumerate(table if _listed(table) else ()):
+        if labelled(values):
+            return row, str(error)
+        if not _listed(values):
+            return row, f"row {row} is {short(values)}, which is not a list"
+        for column, value in enumerate(values):
+            if not _is_number(value):
+                return row, f"row {row} has {short(value)} in column {column}, which is not a number"
+        length = len(values) if length is None else length
+        if len(values) != length:
+            return row, f"row {row} has {len(values)} entries, and row 0 has {length}"
+    return None, str(error)

@@ -1,0 +1,72 @@
+"""Names of users, servers and resources: text, and distinct on every axis."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from numbers import Real
+from typing import Any
+
+from ..errors import DataError
+from ._shown import short
+
+
+def names(given: Iterable[object] | None, count: int, what: str) -> tuple[str, ...]:
+    """`count` distinct names; by default 1, 2, ... behind the kind (user1, server1, resource1)."""
+    if given is None:
+        return tuple(f"{what}{index + 1}" for index in range(count))
+    result = labels(given, what)
+    if len(result) != count:
+        raise DataError(f"{count} {what}s need {count} names; got {len(result)}: {', '.join(result[:8])}")
+    if what == "resource" and (taken := {"weight", "max_tasks"} & set(result)):
+        raise DataError(f"a resource cannot be called {taken.pop()!r}: the users' table has a column of that name")
+    return result
+
+
+def labels(given: Iterable[object], what: str) -> tuple[str, ...]:
+    """Distinct names, in the order given."""
+    try:
+        if isinstance(given, str | bytes | set | frozenset):
+            raise TypeError
+        given = tuple(given)
+    except TypeError:
+        raise DataError(f"the names of {what}s are {short(given)}; they must be a list of names, in an order") from None
+    known = tuple(name for name in given if type(name) is str)
+    if len({*known}) == len(given) and "".join(known).isascii():
+        return known  # what follows finds nothing, in more time
+    seen: dict[str, None] = {}
+    for index, name in enumerate(given):
+        where = (f"{what}s", index, "name")
+        text = label(name, what, where)
+        if text in seen:
+            raise DataError(f"two {what}s are called {text!r}; give each its own name", where)
+        seen[text] = None
+    return tuple(seen)
+
+
+def label(name: object, what: str, where: tuple[str | int, ...] = ()) -> str:
+    """One name as text: what is given as text or as a number, that UTF-8 can write."""
+    if not isinstance(name, str | Real) or name != name:  # NaN is a number that is missing
+        raise DataError(f"a {what} is called {short(name)}; a name must be text or a number", where)
+    try:
+        text = str(name)
+        text.encode("utf-8")
+    except ValueError:  # half of a surrogate pair, or thousands of digits
+        raise DataError(f"a {what} is called {short(name)}, which cannot be written; change its name", where) from None
+    return text
+
+
+def apart(given: Sequence[str], taken: Collection[str], mark: str) -> list[str]:
+    """The names given, those that are taken with a mark behind: `tasks` becomes `tasks (server)`."""
+    used, result = {*taken, *given}, []
+    for name in given:
+        text = name
+        while text in taken or (text != name and text in used):
+            text += f" ({mark})"
+        used.add(text)
+        result.append(text)
+    return result
+
+
+def some(labels: Sequence[Any], most: int = 8) -> str:
+    """The first of them, for messages."""
+    return ", ".join(str(label) for label in labels[:most]) + (", ..." if len(labels) > most else "")

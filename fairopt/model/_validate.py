@@ -1,0 +1,119 @@
+"""Parameters and the data of a cluster, checked: errors name the row and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from . import _intake, _names
+from ._immutable import frozen
+from ._shown import short
+
+Array = NDArray[np.float64]
+
+#: The arguments of a cluster, in the constructor's order; they are its attributes as well.
+ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")
+
+
+def number(value: object, what: str, wanted: str) -> float:
+    """A parameter as a float, NumPy's numbers included, NaN not; `wanted` completes "it must be" in the error."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        kind = "a truth value" if isinstance(value, bool | np.bool_) else f"of type {type(value).__name__}"
+        raise DataError(f"{what} is {short(value)}, {kind}; it must be {wanted}")
+    try:
+        result = float(value)
+    except OverflowError:
+        raise DataError(f"{what} is {short(value)}, beyond the range of numbers; it must be {wanted}") from None
+    if np.isnan(result):
+        raise DataError(f"{what} is {result:g}; it must be {wanted}")
+    return result
+
+
+def alpha(value: object) -> float:
+    """The parameter of alpha-fairness, from 0 to infinity."""
+    wanted = "a number from 0 (efficient) to infinity (max-min)"
+    result = number(value, "alpha", wanted)
+    if not result >= 0:
+        raise DataError(f"alpha is {result:g}; it must be {wanted}")
+    return result
+
+
+def tolerance(value: object) -> float:
+    """What a certificate must reach: finite and > 0."""
+    wanted = "a number > 0, such as 1e-6"
+    result = number(value, "tol", wanted)
+    if not (np.isfinite(result) and result > 0):
+        raise DataError(f"tol is {result:g}; it must be {wanted}")
+    return result
+
+
+def cluster(given: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a cluster, from its constructor's arguments."""
+    if any(map(_intake.labelled, given.values())):
+        from . import _frames
+
+        given = _frames.aligned(given)
+    capacity = _intake.matrix(given["capacity"], "capacity", "server", "resource")
+    demand = _intake.matrix(given["demand"], "demand", "user", "resource")
+    if capacity.shape[1] != demand.shape[1]:
+        raise DataError(
+            f"capacity has {capacity.shape[1]} resources and demand has {demand.shape[1]}; "
+            "give both one column per resource, in the same order"
+        )
+    resources = _names.names(given["resources"], capacity.shape[1], "resource")
+    users = _names.names(given["users"], len(demand), "user")
+    servers = _names.names(given["servers"], len(capacity), "server")
+    weight = _intake.vector(given["weight"], "weight", users, 1.0)
+    max_tasks = _intake.vector(given["max_tasks"], "max_tasks", users, np.inf)
+    eligible = _intake.eligibility(given["eligible"], users, servers)
+    amounts(capacity, "server", "capacity", servers, resources)
+    amounts(demand, "user", "demand", users, resources)
+    people(users, weight, max_tasks, demand)
+    arrays = map(frozen, (capacity, demand, weight, eligible, max_tasks))
+    return dict(zip(ARGUMENTS, (*arrays, resources, users, servers), strict=True))
+
+
+def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
+    """A row of an argument, or other numbers with one per name; a series counts by its labels."""
+    if not _intake.labelled(value):
+        return value
+    from . import _frames
+
+    return _frames.row(value, argument, names, axis)
+
+
+def amounts(table: Array, kind: str, what: str, labels: Sequence[str], resources: Sequence[str]) -> None:
+    """Capacities and demands are finite numbers >= 0."""
+    bad = np.argwhere(~(np.isfinite(table) & (table >= 0)))
+    if bad.size:
+        row, column = (int(index) for index in bad[0])
+        raise DataError(
+            f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} of "
+            f"{resources[column]!r}; it must be a finite number >= 0",
+            (f"{kind}s", row, what, resources[column]),
+        )
+
+
+def people(labels: Sequence[str], weight: Array, max_tasks: Array, demand: Array) -> None:
+    """Weights > 0, task limits >= 0, and everyone demands something."""
+    for row in np.flatnonzero(~(np.isfinite(weight) & (weight > 0))).tolist():
+        raise DataError(
+            f"user {labels[row]!r} (row {row}) has weight {weight[row]:g}; it must be a finite number > 0",
+            ("users", row, "weight"),
+        )
+    for row in np.flatnonzero(~(max_tasks >= 0)).tolist():
+        raise DataError(
+            f"user {labels[row]!r} (row {row}) has max_tasks {max_tasks[row]:g}; "
+            "it must be >= 0 (leave it out, or use inf, for no limit)",
+            ("users", row, "max_tasks"),
+        )
+    for row in np.flatnonzero(~demand.any(axis=1)).tolist():
+        raise DataError(
+            f"user {labels[row]!r} (row {row}) demands nothing; give it a demand > 0 for some resource, or drop it",
+            ("users", row, "demand"),
+        )

@@ -1,0 +1,299 @@
+"""`Cluster`: who wants what, and what there is. It knows nothing of fairness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DataError
+from . import _intake, _names, _patterns, _validate, cluster_file
+from ._immutable import frozen
+from ._shown import short
+from ._validate import ARGUMENTS
+from .merging import Merging, merge
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class Cluster:
+    """Servers with several resources, and the users who share them. Immutable, as are its copies and pickles.
+
+    Parameters
+    ----------
+    capacity : (servers, resources)
+        `c[i,r] >= 0`, in resource units. Zero: the server lacks the resource.
+    demand : (users, resources)
+        `d[n,r] >= 0`, in resource units per task. Every user needs something.
+    weight : (users,) or a number, optional
+        `phi[n] > 0`. Default: 1 for everyone.
+    eligible : (users, servers) of bool, optional
+        Placement constraints: may n run on i? Default: everywhere.
+    max_tasks : (users,) or a number, optional
+        `q[n] >= 0`, the most tasks that n has to run. Default: infinite.
+    resources, users, servers : names, optional
+        Distinct. Default: `resource1`, `user1`, `server1`, ...
+
+    Raises
+    ------
+    DataError
+        Naming the user, server or resource at fault, and the remedy.
+
+    Notes
+    -----
+    Arrays are read-only and their axes are always (users n, servers i, resources r). Data frames and series count by
+    their labels: they may stand in any order, and give the names if none are given. Masked arrays, complex numbers,
+    dates and text are not numbers.
+    """
+
+    capacity: Array
+    demand: Array
+    weight: Array
+    eligible: Mask
+    max_tasks: Array
+    resources: tuple[str, ...]
+    users: tuple[str, ...]
+    servers: tuple[str, ...]
+
+    def __init__(
+        self,
+        capacity: ArrayLike,
+        demand: ArrayLike,
+        weight: ArrayLike | None = None,
+        eligible: ArrayLike | None = None,
+        max_tasks: ArrayLike | None = None,
+        resources: Iterable[object] | None = None,
+        users: Iterable[object] | None = None,
+        servers: Iterable[object] | None = None,
+    ) -> None:
+        given = capacity, demand, weight, eligible, max_tasks, resources, users, servers
+        vars(self).update(_validate.cluster(dict(zip(ARGUMENTS, given, strict=True))))
+
+    # -- derived quantities (theory: gamma, shares) ----------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(users, servers, resources)."""
+        return len(self.users), len(self.servers), len(self.resources)
+
+    @cached_property
+    def gamma0(self) -> Array:
+        """Monopoly tasks `min_{r: d[n,r]>0} c[i,r]/d[n,r]`, placement ignored, (users, servers), in tasks."""
+        tasks = np.full(self.shape[:2], np.inf)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for capacity, demand in zip(self.capacity.T, self.demand.T, strict=True):
+                np.fmin(tasks, capacity[None, :] / demand[:, None], out=tasks)  # what is not needed is infinite, or 0/0
+        return frozen(tasks)
+
+    @cached_property
+    def gamma(self) -> Array:
+        """Monopoly tasks of n on i: `gamma0`, and 0 where n may not run; (users, servers), in tasks."""
+        return frozen(self.gamma0 * self.eligible) if self.constrained else self.gamma0
+
+    @property
+    def usable(self) -> Mask:
+        """Pairs (user, server) that can run a task: eligible, with every resource that the user needs."""
+        return self.gamma > 0
+
+    @cached_property
+    def constrained(self) -> bool:
+        """Is somebody not eligible somewhere?"""
+        return any(self.eligible.strides) and not bool(self.eligible.all())
+
+    @cached_property
+    def runnable(self) -> Mask:
+        """(users,): who can run anything at all."""
+        somewhere = _patterns.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
+        return frozen(somewhere & (self.max_tasks > 0))
+
+    @property
+    def pooled_capacity(self) -> Array:
+        """`C_r = sum_i c[i,r]`, (resources,)."""
+        return np.asarray(self.capacity.sum(axis=0))
+
+    @cached_property
+    def share_per_task(self) -> Array:
+        """`d[n,r]/C_r`, (users, resources); infinite where the cluster lacks what the user needs."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(self.demand > 0, self.demand / self.pooled_capacity, 0.0)
+        return frozen(share)
+
+    @property
+    def dominant_share_per_task(self) -> Array:
+        """`k_n = max_r d[n,r]/C_r`, (users,), per task."""
+        return np.asarray(self.share_per_task.max(axis=1))
+
+    @property
+    def dominant_resource(self) -> NDArray[np.intp]:
+        """The resource of which one task of n needs the largest share of the whole cluster (first one in a tie)."""
+        return np.asarray(self.share_per_task.argmax(axis=1))
+
+    @cached_property
+    def normalised_demand(self) -> Array:
+        """`D[n,i,r] = gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 for unusable pairs."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scaled = self.gamma[:, :, None] * self.demand[:, None, :] / self.capacity[None, :, :]
+        return frozen(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
+
+    # -- other clusters --------------------------------------------------------------------------
+
+    def replace(self, **changes: Any) -> Cluster:
+        """A copy with some of the constructor's arguments changed; what is not named stays."""
+        arguments: dict[str, Any] = {name: getattr(self, name) for name in ARGUMENTS}
+        unknown = set(changes) - set(arguments)
+        if unknown:
+            raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(ARGUMENTS)}")
+        return Cluster(**(arguments | changes))
+
+    __replace__ = replace  # copy.replace of Python 3.13
+
+    def select(
+        self,
+        users: Sequence[str] | None = None,
+        servers: Sequence[str] | None = None,
+        resources: Sequence[str] | None = None,
+    ) -> Cluster:
+        """Only the named users, servers and resources, in the order given."""
+        n = self._indices("users", users)
+        i = self._indices("servers", servers)
+        r = self._indices("resources", resources)
+        return Cluster(
+            self.capacity[np.ix_(i, r)],
+            self.demand[np.ix_(n, r)],
+            self.weight[n],
+            self.eligible[np.ix_(n, i)],
+            self.max_tasks[n],
+            [self.resources[k] for k in r],
+            [self.users[k] for k in n],
+            [self.servers[k] for k in i],
+        )
+
+    def _indices(self, axis: str, wanted: Sequence[str] | None) -> NDArray[np.intp]:
+        known: tuple[str, ...] = getattr(self, axis)
+        if wanted is None:
+            return np.arange(len(known))
+        wanted = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else list(wanted)
+        where = {name: index for index, name in enumerate(known)}
+        for name in wanted:
+            if not isinstance(name, str) or name not in where:
+                raise DataError(f"there is no {short(name)} among the {axis}: {_names.some(known)}")
+        return np.array([where[name] for name in wanted], dtype=np.intp)
+
+    def drop_user(self, user: str) -> Cluster:
+        """The cluster after `user` leaves."""
+        self._indices("users", [user])
+        if len(self.users) == 1:
+            raise DataError(f"user {user!r} is the only one; a cluster needs at least one user")
+        return self.select(users=[name for name in self.users if name != user])
+
+    def _with_row(self, argument: str, axis: str, name: str, value: Any) -> Cluster:
+        changed = np.array(getattr(self, argument))
+        row = int(self._indices(axis, [name])[0])
+        new = _intake.plain(value, f"{argument} of {name!r}", (axis, row, argument))
+        if new.shape != changed[row].shape:
+            raise DataError(f"{argument} of {name!r} must have shape {changed[row].shape}; got {new.shape}")
+        changed[row] = new
+        return self.replace(**{argument: changed})
+
+    def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
+        """As if `user` had reported another demand, (resources,)."""
+        return self._with_row("demand", "users", user, _validate.row(demand, "demand", self.resources, "resource"))
+
+    def with_weight(self, user: str, weight: float) -> Cluster:
+        """`user` has another weight."""
+        return self._with_row("weight", "users", user, weight)
+
+    def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
+        """`user` reports other servers, (servers,) of bool."""
+        row = [_validate.row(eligible, "eligible", self.servers, "server")]
+        return self._with_row("eligible", "users", user, _intake.eligibility(row, [user], self.servers)[0])
+
+    def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
+        """`user` has another number of tasks to run."""
+        return self._with_row("max_tasks", "users", user, max_tasks)
+
+    def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
+        """`server` has other capacities, (resources,)."""
+        return self._with_row(
+            "capacity", "servers", server, _validate.row(capacity, "capacity", self.resources, "resource")
+        )
+
+    def pool(self) -> Cluster:
+        """One server with the capacity of all; a user may use it who may use any server."""
+        if len(self.servers) == 1:
+            return self
+        eligible = self.eligible.any(axis=1, keepdims=True) if self.constrained else None
+        return self.replace(capacity=self.pooled_capacity[None, :], eligible=eligible, servers=["pool"])
+
+    def merge(self, servers: bool = True, users: bool = True) -> Merging:
+        """Merge what is proportional, exactly, with the way back: see `fairopt.model.merging`."""
+        return merge(self, servers=servers, users=users)
+
+    # -- files and frames --------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a cluster file (TOML, or JSON by its suffix): `docs/cluster-file.md`. Errors name the line."""
+        source = cluster_file.read(path)
+        try:
+            return cls(**source.arguments)
+        except DataError as error:
+            raise source.locate(error) from None
+
+    def save(self, path: str | Path) -> None:
+        """Write a cluster file that `load` reads back unchanged."""
+        cluster_file.write(path, {name: getattr(self, name) for name in ARGUMENTS})
+
+    def to_frames(self) -> dict[str, pd.DataFrame]:
+        """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
+        from . import _frames
+
+        return _frames.to_frames(self)
+
+    @classmethod
+    def from_frames(cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None) -> Cluster:
+        """From tables as `to_frames` makes them; `weight`, `max_tasks` and `eligible` may be left out."""
+        from . import _frames
+
+        return Cluster(**_frames.arguments(servers, users, eligible))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Cluster):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in ARGUMENTS)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made by the constructor: checked, read-only, and without anything computed before."""
+        given = {name: getattr(self, name) for name in ARGUMENTS}
+        return type(self), tuple((given | ({} if self.constrained else {"eligible": None})).values())
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Cluster is immutable; use replace({name}=...) for a changed copy")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Cluster is immutable; {name} cannot be deleted")
+
+    def __repr__(self) -> str:
+        n, i, r = self.shape
+        text = f"Cluster({n} users, {i} servers, {r} resources: {_names.some(self.resources)})"
+        if n * i <= 64:
+            frames = self.to_frames()
+            text += f"\n{frames['servers'].to_string()}\n{frames['users'].to_string()}"
+        return text
+
+    def _repr_html_(self) -> str:
+        n, i, r = self.shape
+        frames = self.to_frames()
+        return f"<p>{n} users, {i} servers, {r} resources</p>" + "".join(
+            frames[name].to_html(max_rows=12) for name in ("servers", "users")
+        )

@@ -1,0 +1,147 @@
+"""`Criterion`: what a mechanism means by fair, as a value that engines optimise and certificates judge.
+
+maximise  sum_n phi_n f_alpha(sigma_n / phi_n),     sigma_n = u_n x_n,
+f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1,  lexicographic max-min at alpha = infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from . import _intake, _validate
+from ._deferred import deferrable, deferred
+from ._immutable import Immutable, frozen
+from .cluster import Cluster
+
+Array = NDArray[np.float64]
+Scope = Literal["pool", "servers", "each", "game"]
+
+
+@deferrable("share")
+@dataclass(frozen=True, eq=False)
+class Criterion(Immutable):
+    """A share, an alpha and a scope, for the users of one cluster.
+
+    Attributes
+    ----------
+    share : (users,), or (users, servers) in the scopes `each` and `game`
+        `u_n`, the share that one task counts for. Infinite where no task can run. May be given as a function,
+        called when the share is first needed: servers that merge never need that of the whole cluster.
+    alpha : float in [0, infinity]
+    scope : where shares are compared
+        `pool`: one server with all capacity; `servers`: tasks summed over the servers; `each`: inside every
+        server on its own; `game`: every server with the user's tasks everywhere, as a Nash equilibrium.
+    weight : (users,)
+        `phi_n > 0`.
+    cap : (users,)
+        The most tasks that the mechanism lets n run, on top of the cluster's `max_tasks`.
+    """
+
+    share: Array
+    alpha: float
+    scope: Scope
+    weight: Array
+    cap: Array
+
+    @property
+    def stiffness(self) -> float:
+        """`max(alpha, 1)`: by so much the log of a marginal utility changes with that of the weight (or demands)."""
+        return max(self.alpha, 1.0)
+
+    def limits(self, cluster: Cluster) -> Array:
+        """The most tasks that n may run, (users,): its own task count or the mechanism's cap."""
+        return np.minimum(cluster.max_tasks, self.cap)
+
+    def levels(self, user_tasks: Array) -> Array:
+        """`sigma_n / phi_n` of user tasks (users,): what max-min compares; in `game`, (users, servers)."""
+        if self.share.ndim == 2:
+            return np.asarray(user_tasks[:, None] * self.share / self.weight[:, None])
+        return np.asarray(user_tasks * self.share / self.weight)
+
+    def log_marginal(self, user_tasks: Array) -> Array:
+        """`log dF/dx_n = alpha log phi_n + (1 - alpha) log u_n - alpha log x_n`, shaped like `share`."""
+        tasks = user_tasks.reshape((-1,) + (1,) * (self.share.ndim - 1))
+        weight = self.weight.reshape(tasks.shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.alpha == 0:
+                return np.log(self.share) + 0 * tasks
+            return np.asarray(
+                self.alpha * np.log(weight) + (1 - self.alpha) * np.log(self.share) - self.alpha * np.log(tasks)
+            )
+
+    def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
+        """What each user's utility less the price of its tasks falls short of its maximum over `low <= x' <= high`.
+
+        With `G = dF/dx`, `rho` the maximiser over x: `G x (rho^(1-alpha) - 1)/(1-alpha) - p x (rho - 1) >= 0`,
+        a Fenchel-Young loss, of second order in the error of x.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self.alpha == 0:
+                marginal = np.exp(log_marginal)
+                best = np.where(marginal > price, high, low)
+                return np.asarray((marginal - price) * (best - tasks))
+            ratio = np.exp((log_marginal - np.log(price)) / self.alpha)
+            ratio = np.clip(ratio, low / tasks, high / tasks)
+            loss = tasks * _gain(np.log(ratio), self.alpha, log_marginal) - price * tasks * (ratio - 1)
+        # The slope at no tasks at all is infinite: nothing bounds what such a user could gain.
+        return np.where(tasks > 0, np.maximum(loss, 0.0), np.where(high > 0, np.inf, 0.0))
+
+    def restrict(self, users: NDArray[np.intp]) -> Criterion:
+        """The same criterion for some of the users."""
+        return replace(self, share=self.share[users], weight=self.weight[users], cap=self.cap[users])
+
+
+def _gain(log_ratio: Array, alpha: float, log_marginal: Array) -> Array:
+    """`G (rho^(1-alpha) - 1)/(1-alpha)`, neither cancelling near rho = 1 nor overflowing far from it."""
+    if alpha == 1:
+        return np.asarray(np.exp(log_marginal) * log_ratio)
+    power = (1 - alpha) * log_ratio
+    near = np.exp(log_marginal) * np.expm1(np.clip(power, -1, 1))
+    far = np.exp(log_marginal + power) - np.exp(log_marginal)
+    return np.asarray(np.where(np.abs(power) < 1, near, far) / (1 - alpha))
+
+
+def criterion(
+    cluster: Cluster,
+    share: Array | Callable[[], Array],
+    alpha: float,
+    scope: Scope,
+    weight: Array | None = None,
+    cap: Array | None = None,
+) -> Criterion:
+    """A `Criterion` with the cluster's weights and no cap unless given, checked against the cluster."""
+    alpha = _validate.alpha(alpha)
+    if scope not in get_args(Scope):
+        raise DataError(f"scope {scope!r} is not one of {', '.join(get_args(Scope))}")
+    n = cluster.shape[0]
+    return Criterion(
+        deferred(partial(_checked, cluster, share, scope)) if callable(share) else _checked(cluster, share, scope),
+        alpha,
+        scope,
+        cluster.weight if weight is None else np.asarray(weight, dtype=float),
+        np.full(n, np.inf) if cap is None else np.asarray(cap, dtype=float),
+    )
+
+
+def virtual_share_per_task(cluster: Cluster) -> Array:
+    """`1/gamma[n,i]`, (users, servers): what one task adds to a virtual dominant share; infinite where none can run."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / cluster.gamma)
+
+
+def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope) -> Array:
+    share = _intake.plain(share() if callable(share) else share, "the share per task")
+    wanted = cluster.shape[:2] if scope in ("each", "game") else cluster.shape[:1]
+    if share.shape != wanted:
+        raise DataError(f"the share must have shape {wanted} here, one number per user; got {share.shape}")
+    bad = np.flatnonzero(~(share > 0).reshape(wanted[0], -1).all(axis=1))
+    if bad.size:
+        raise DataError(f"the share per task of user {cluster.users[bad[0]]!r} must be > 0", ("users", int(bad[0])))
+    return frozen(share)

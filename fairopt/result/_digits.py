@@ -1,0 +1,52 @@
+"""Which digits of an allocation are certain, and how it is printed with no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..certificates import Certificate
+
+Array = NDArray[np.float64]
+
+#: Users whose tasks may be off by more have fewer than three digits that are certain; rounding is no better than that.
+_FEW, _ROUNDING = 1e-3, 1e-15
+#: Digits that are shown at most.
+_MOST = 6
+
+
+def off(certificate: Certificate) -> Array | None:
+    """By how much tasks may be off, relatively and to first order, (users,): residual times condition."""
+    known = certificate.conditions
+    return None if known is None else np.asarray(max(certificate.residual, _ROUNDING) * known)
+
+
+def uncertain(users: Sequence[str], wrong: Array | None) -> pd.Series:
+    """Users with fewer than three certain digits, and by how much their tasks may be off."""
+    far = np.flatnonzero(wrong > _FEW) if wrong is not None else np.zeros(0, dtype=int)
+    index = pd.Index([users[int(n)] for n in far], name="user")
+    return pd.Series([] if wrong is None else wrong[far], index=index, name="may be off by", dtype=float)
+
+
+def doubts(doubtful: pd.Series) -> tuple[str, ...]:
+    """The note that names users whose tasks are not certain, if there are any."""
+    if doubtful.empty:
+        return ()
+    named = ", ".join(doubtful.index[:5]) + (f" and {len(doubtful) - 5} more" if len(doubtful) > 5 else "")
+    return (f"not certain to three digits, as a small change of the data moves their tasks: {named}",)
+
+
+def shown(frame: pd.DataFrame, certificate: Certificate) -> pd.DataFrame:
+    """The frame of an allocation (one row per user) as text, with the digits that are certain, at most six."""
+    wrong = off(certificate)
+    wrong = np.zeros(len(frame)) if wrong is None else wrong
+    with np.errstate(divide="ignore"):
+        digits = np.clip(np.floor(-np.log10(wrong)), 0, _MOST).astype(int)
+    text = frame.map("{:.6g}".format)
+    for name in frame.columns.difference(["weight"]):
+        column = zip(frame[name], digits, strict=True)
+        text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?" for value, k in column]
+    return text

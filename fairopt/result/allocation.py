@@ -1,0 +1,299 @@
+"""`Allocation`: tasks with everything needed to judge them, show them and go on with them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..certificates import ByCriterion, Certificate, blocking
+from ..model._deferred import deferrable, given
+from ..model._immutable import Immutable
+from ..model._names import apart
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.split import Split
+from . import _digits, _scale, allocation_file, metrics
+from .allocation_file import Claim
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from .trace import Trace
+
+Array = NDArray[np.float64]
+Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
+
+
+@dataclass(frozen=True)
+class Stats:
+    """How an answer was found: engine, solver and its status (reported, not believed), seconds, versions."""
+
+    engine: str
+    solver: str
+    status: str
+    rounds: int
+    build: float
+    compile: float
+    solve: float
+    certify: float
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """Seconds in all."""
+        return self.build + self.compile + self.solve + self.certify
+
+
+def idle(users: Sequence[str]) -> tuple[str, ...]:
+    """The note about users who can run nowhere, if there are any."""
+    if not users:
+        return ()
+    shown = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
+    return (f"can run nowhere, so gets 0 tasks: {shown}",)
+
+
+@deferrable("tasks")
+@dataclass(frozen=True, eq=False, repr=False)
+class Allocation(Immutable):
+    """Who runs how much where, and how good that is. Immutable, as are its copies and pickles; arrays are read-only.
+
+    Attributes
+    ----------
+    mechanism : str
+        Who made it, such as `alphaPF-VDS(alpha=3)`.
+    cluster : Cluster
+        The cluster it was judged on: the pooled one for single-pool mechanisms.
+    tasks : (users, servers)
+        `x[n,i]`, in tasks. Where servers were merged, the table is made when it is first read: what is per user or
+        per server (`user_tasks`, `utilization`, metrics) does without.
+    certificate : Certificate
+        Feasibility and optimality, computed without the solver.
+    criterion : Criterion
+        What was optimised.
+    log_prices : (servers, resources) or None; for max-min (levels, servers, resources)
+        `log lambda[i,r]` per resource unit, -inf for none: the witness of the certificate. On the scale of marginal
+        welfare `dF/dx_n`, for max-min on any. Logarithms, as at large alpha prices are beyond what doubles hold.
+    stats : Stats
+    notes : tuple of str
+        What the reader should know: that servers were pooled, who cannot run anything.
+    tol : float
+        The tolerance asked for; `flagged` tells if the certificate misses it (only with `throw=False`).
+    trace : Trace or None
+        Rounds of the distributed game, for answers of `best_response`.
+    warm : object
+        Where the engine may start for a similar problem: hand the allocation to `solve(..., start=...)`.
+    """
+
+    mechanism: str
+    cluster: Cluster
+    tasks: Array
+    certificate: Certificate
+    criterion: Criterion
+    log_prices: Array | None
+    stats: Stats
+    notes: tuple[str, ...]
+    tol: float
+    judge: Judge
+    trace: Trace | None = None
+    warm: object = field(default=None, repr=False)
+
+    @property
+    def _split(self) -> Split | None:
+        """The tasks as those of merged servers, if that is how they came."""
+        made_by = given(self, "tasks")
+        return made_by if isinstance(made_by, Split) else None
+
+    @property
+    def prices(self) -> Array | None:
+        """`lambda[i,r]` per resource unit, shaped like `log_prices`: scaled so that users' budgets sum to the weights.
+
+        In the game each server's own prices are scaled so that the largest price of a capacity is 1.
+        """
+        if self.log_prices is None:
+            return None
+        scaled = _scale.of_budgets(self.log_prices, self.criterion, self.cluster.capacity, self.user_tasks)
+        return np.asarray(np.exp(scaled))
+
+    @property
+    def flagged(self) -> bool:
+        """Does the certificate miss the tolerance asked for?"""
+        return not self.certificate.passes(self.tol)
+
+    @property
+    def user_tasks(self) -> Array:
+        """`x_n = sum_i x[n,i]`, (users,)."""
+        split = self._split
+        return np.asarray(self.tasks.sum(axis=1)) if split is None else split.user_tasks
+
+    @property
+    def usage(self) -> Array:
+        """`x[n,i] d[n,r]`, (users, servers, resources), in resource units."""
+        return np.asarray(self.tasks[:, :, None] * self.cluster.demand[:, None, :])
+
+    @property
+    def utilization(self) -> pd.DataFrame:
+        """Used part of each capacity, one row per server and a last row `overall`; NaN where there is none.
+
+        A server that is called `overall` is in row `overall (server)`.
+        """
+        split, there = self._split, self.cluster.capacity
+        used = self.tasks.T @ self.cluster.demand if split is None else split.use
+        part = np.divide(used, there, out=np.full(there.shape, np.nan), where=there > 0)
+        rows = np.vstack([part, metrics.utilization(self).to_numpy()])
+        servers = apart(self.cluster.servers, ["overall"], "server")
+        return pd.DataFrame(rows, index=[*servers, "overall"], columns=list(self.cluster.resources))
+
+    @property
+    def dominant_shares(self) -> Array:
+        """`k_n x_n`, (users,); 0 for users who can run nothing."""
+        tasks = self.user_tasks
+        return np.multiply(self.cluster.dominant_share_per_task, tasks, out=np.zeros(len(tasks)), where=tasks != 0)
+
+    @property
+    def virtual_dominant_shares(self) -> Array:
+        """`s[n,i] = x_n / gamma[n,i]`, (users, servers); NaN where n cannot run on i."""
+        gamma = self.cluster.gamma
+        shares = np.divide(self.user_tasks[:, None], gamma, out=np.full(gamma.shape, np.nan), where=gamma > 0)
+        return np.asarray(shares)
+
+    def certify(self) -> Certificate:
+        """The certificate computed again from cluster, tasks, criterion and prices."""
+        return self.judge(self.cluster, self.tasks, self.log_prices)[0]
+
+    def save(self, path: str | Path) -> None:
+        """Write an allocation file (JSON, `docs/allocation-file.md`) that `load`, and `tools/check.py`, can check."""
+        claim = Claim(self.mechanism, self.cluster, self.criterion, self.tasks, self.log_prices, float(self.tol))
+        allocation_file.write(path, claim)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an allocation file; the certificate is computed anew from its cluster, criterion, tasks and log prices.
+
+        It is the criterion's certificate, also where the mechanism had one of its own (bottleneck fairness). An
+        allocation that misses the file's tolerance is returned all the same, flagged. Wrong files are a `DataError`.
+        """
+        claim = allocation_file.read(path)
+        by_criterion = ByCriterion(claim.criterion)
+        begun = time.perf_counter()
+        certificate, proof = by_criterion(claim.cluster, claim.tasks, claim.log_prices)
+        stats = Stats("file", "none", "loaded", 0, 0.0, 0.0, 0.0, time.perf_counter() - begun)
+        log_prices = proof if claim.log_prices is None else claim.log_prices
+        notes = (
+            f"loaded from {path}",
+            *idle([claim.cluster.users[n] for n in np.flatnonzero(~claim.cluster.runnable)]),
+        )
+        made = claim.mechanism, claim.cluster, claim.tasks, certificate, claim.criterion, log_prices
+        return cls(*made, stats, notes, claim.tol, by_criterion)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per user: `tasks` in all, `dominant_share`, `weight`; of 2 to 20 servers, tasks per server by name.
+
+        A server that is called like one of these columns is in `tasks (server)` and so on.
+        """
+        frame = pd.DataFrame({"tasks": self.user_tasks}, index=pd.Index(self.cluster.users, name="user"))
+        frame["dominant_share"] = self.dominant_shares
+        frame["weight"] = self.cluster.weight
+        if 1 < len(self.cluster.servers) <= 20:
+            for i, server in enumerate(apart(self.cluster.servers, list(frame.columns), "server")):
+                frame[server] = self.tasks[:, i]
+        return frame
+
+    def bottlenecks(self) -> pd.DataFrame:
+        """What holds each user of a lexicographic max-min allocation: one row per user, as the certificate proves it.
+
+        A resource r of server i holds user n if it is used up, n needs it, and next to nobody above n's level uses it.
+
+        Columns: `level` (`sigma_n / phi_n`), `tasks`; `held_by`: `capacity`, `task limit`, `nowhere to run` or, where
+        the bound misses `tol`, `unproved`; `server` and `resource`, the bottleneck of those held by capacity: used up,
+        needed by the user, and at the prices that prove it the largest part of what a task costs where it is cheapest
+        (several may hold a user; one is named, and of merged servers the first; missing for the others); `bound`, the
+        relative rise in tasks that the proof leaves open.
+
+        Raises
+        ------
+        DataError
+            The mechanism is not lexicographic max-min over a pool or over servers.
+        SolverError
+            An engine other than `native` made it, and it is too large to look for prices.
+        """
+        tasks = self._split or self.tasks
+        found = blocking(self.cluster, tasks, self.criterion, self.prices, self.tol)
+        servers = [self.cluster.servers[i] if i >= 0 else None for i in found.server]
+        resources = [self.cluster.resources[r] if r >= 0 else None for r in found.resource]
+        return pd.DataFrame(
+            {
+                "level": found.level,
+                "tasks": self.user_tasks,
+                "held_by": found.held_by,
+                "server": servers,
+                "resource": resources,
+                "bound": found.bound,
+            },
+            index=pd.Index(self.cluster.users, name="user"),
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """One row of a comparison: tasks, shares, utilization per resource, Jain, certificate, seconds."""
+        runnable = self.cluster.runnable
+        row: dict[str, Any] = {
+            "tasks": float(self.user_tasks.sum()),
+            "min_share": metrics.min_share(self),
+            "max_share": metrics.max_share(self),
+        }
+        row |= {f"use_{name}": float(value) for name, value in metrics.utilization(self).items()}
+        levels = self.dominant_shares[runnable] / self.cluster.weight[runnable]
+        row["jain"] = metrics.jain_index(levels) if runnable.any() else float("nan")
+        row |= {"welfare": metrics.social_welfare(self), "certificate": self.certificate.residual}
+        return row | {"seconds": self.stats.total}
+
+    def plot(self) -> Figure:
+        """Stacked use of every server and resource, by user, as a matplotlib figure."""
+        from . import _plot
+
+        return _plot.stacked_use(self)
+
+    def uncertain(self) -> pd.Series:
+        """Users of whose tasks fewer than three digits are certain, and by how much theirs may be off, relatively.
+
+        To first order that is `certificate.residual` times the user's condition, see `certificate.conditions`: so much
+        the tasks of these users would move if data changed in their last digits. Empty where conditions are unknown.
+        """
+        return _digits.uncertain(self.cluster.users, _digits.off(self.certificate))
+
+    def _headline(self) -> str:
+        flag = "  ** misses the tolerance **" if self.flagged else ""
+        return f"{self.mechanism}: {len(self.cluster.users)} users, {len(self.cluster.servers)} servers{flag}"
+
+    def _verdict(self) -> str:
+        certificate = self.certificate
+        text = f"feasibility {_size(certificate.feasibility)}, {certificate.measure} {_size(certificate.optimality)}"
+        return text if certificate.gap is None else f"{text}, welfare gap {_size(certificate.gap)}"
+
+    def __repr__(self) -> str:
+        lines = [self._headline(), _digits.shown(self.to_frame(), self.certificate).to_string(max_rows=20)]
+        use = ", ".join(f"{name} {value:.1%}" for name, value in metrics.utilization(self).items())
+        lines.append(f"utilization: {use}")
+        lines.append(f"certificate: {self._verdict()}")
+        return "\n".join([*lines, *(f"note: {note}" for note in (*self.notes, *_digits.doubts(self.uncertain())))])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<li>{escape(note)}</li>" for note in (*self.notes, *_digits.doubts(self.uncertain())))
+        table = _digits.shown(self.to_frame(), self.certificate)
+        return (
+            f"<p><b>{escape(self._headline())}</b></p>{table.to_html(max_rows=20)}"
+            f"{self.utilization.tail(6).to_html(float_format='{:.1%}'.format)}"
+            f"<p>{escape(self._verdict())}</p><ul>{notes}</ul>"
+        )
+
+
+def _size(value: float) -> str:
+    """Rounding errors differ from machine to machine, and mean nothing."""
+    return "< 1e-12" if value < 1e-12 else f"{value:.1e}"

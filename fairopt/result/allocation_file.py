@@ -1,0 +1,241 @@
+"""Allocation files: tasks with all that is needed to check them, in JSON. See `docs/allocation-file.md`.
+
+The cluster stands in the file as the arrays of `Cluster`, so that any program can write and read it in a few lines.
+Numbers keep every digit; null is infinity, or the log of no price.
+What is read is a claim: nothing in the file says how good the tasks are, whoever reads it computes that.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from ..model import _files, _validate
+from ..model._names import label
+from ..model._shown import short
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ..model.fairness_efficiency import FairnessEfficiency
+
+Array = NDArray[np.float64]
+
+#: The version of the format that is written, and the only one that is read.
+VERSION = 1
+_KEYS = ("fairopt_allocation", "mechanism", "cluster", "criterion", "tasks", "log_prices", "tol")
+_CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "fair", "efficient")
+_CLUSTER_KEYS = ("resources", "servers", "users", "capacity", "demand", "weight", "max_tasks", "eligible")
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What an allocation file says: `tasks` (users, servers) are the answer to `criterion` on `cluster`.
+
+    `log_prices` (servers, resources), or (levels, servers, resources) for max-min, per resource unit, are the witness;
+    `tol` is what their certificate should reach.
+    """
+
+    mechanism: str
+    cluster: Cluster
+    criterion: Criterion
+    tasks: Array
+    log_prices: Array | None
+    tol: float
+
+
+def write(path: str | Path, claim: Claim) -> None:
+    """Write an allocation file: into another file first, so that a failure leaves an old one as it was."""
+    _files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
+
+
+def read(path: str | Path) -> Claim:
+    """Read an allocation file; every error names the file and the entry."""
+    path = Path(path)
+    document = _files.parse_json(_files.read(path, "allocation file"), path)
+    try:
+        return _claim(document)
+    except DataError as error:
+        raise DataError(f"{path}: {error}", error.where) from None
+
+
+def _document(claim: Claim) -> dict[str, Any]:
+    rule, cluster = claim.criterion, claim.cluster
+    fair: dict[str, Any] = {
+        "alpha": _plain(np.asarray(rule.alpha), "inf"),
+        "scope": rule.scope,
+    }
+    if not np.array_equal(rule.weight, cluster.weight):
+        fair["weight"] = rule.weight.tolist()
+    if np.isfinite(rule.cap).any():
+        fair["cap"] = _plain(rule.cap)
+    if rule.scope in ("pool", "servers"):
+        fair["share"] = _plain(rule.share)
+    elif not np.array_equal(rule.share, virtual_share_per_task(cluster)):
+        raise DataError(f"in the scope {rule.scope!r} files hold shares of 1/gamma[n,i] alone; these are others")
+    if isinstance(rule, FairnessEfficiency):
+        fair |= {"fair": rule.fair, "efficient": rule.efficient}
+    return {
+        "fairopt_allocation": VERSION,
+        "mechanism": claim.mechanism,
+        "cluster": {
+            "resources": list(cluster.resources),
+            "servers": list(cluster.servers),
+            "users": list(cluster.users),
+            "capacity": cluster.capacity.tolist(),
+            "demand": cluster.demand.tolist(),
+            "weight": cluster.weight.tolist(),
+            "max_tasks": _plain(cluster.max_tasks),
+            "eligible": cluster.eligible.astype(int).tolist(),
+        },
+        "criterion": fair,
+        "tasks": claim.tasks.tolist(),
+        "log_prices": None if claim.log_prices is None else _plain(claim.log_prices),
+        "tol": claim.tol,
+    }
+
+
+def _plain(array: Array, instead: str | None = None) -> Any:
+    """Nested lists, with `instead` in place of what is not finite."""
+    if np.isfinite(array).all():
+        return array.tolist()
+    plain = array.astype(object)
+    plain[~np.isfinite(array)] = instead
+    return plain.tolist()
+
+
+def _claim(document: Any) -> Claim:
+    _known(document, "an allocation file", _KEYS)
+    version = _needed(document, "fairopt_allocation", "")
+    if isinstance(version, bool) or version != VERSION:
+        _wrong("fairopt_allocation", f"is {short(version)}; this fairopt reads version {VERSION} of allocation files")
+    mechanism = document.get("mechanism", "unnamed")
+    if not isinstance(mechanism, str):
+        _wrong("mechanism", f"is {short(mechanism)}; it must be text")
+    label(mechanism, "mechanism", ("mechanism",))
+    cluster = _cluster(_needed(document, "cluster", ""))
+    rule = _criterion(cluster, _needed(document, "criterion", ""))
+    tasks = _array(_needed(document, "tasks", ""), "tasks", cluster.shape[:2])
+    given, log_prices = document.get("log_prices"), None
+    if given is not None:
+        shape: tuple[int, ...] = cluster.shape[1:]
+        if _depth(given) > 2:
+            if np.isfinite(rule.alpha) or rule.scope == "game":
+                _wrong("log_prices", "has several levels, which only max-min has; give one table (servers, resources)")
+            shape = (max(len(given), 1), *shape)
+        log_prices = _array(given, "log_prices", shape, -np.inf)
+    tol = _validate.tolerance(document.get("tol", 1e-6))
+    return Claim(mechanism, cluster, rule, tasks, log_prices, tol)
+
+
+def _cluster(given: Any) -> Cluster:
+    _known(given, "cluster", _CLUSTER_KEYS)
+    arguments: dict[str, Any] = {}
+    for key in ("resources", "servers", "users"):
+        arguments[key] = names = _needed(given, key, "cluster.")
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+            _wrong(f"cluster.{key}", f"is {short(names)}; it must be a list of names")
+    m, k, n = (len(names) for names in arguments.values())
+    for key, shape in (("capacity", (k, m)), ("demand", (n, m))):
+        arguments[key] = _array(_needed(given, key, "cluster."), f"cluster.{key}", shape)
+    if "weight" in given:
+        arguments["weight"] = _array(given["weight"], "cluster.weight", (n,))
+    if "max_tasks" in given:
+        arguments["max_tasks"] = _array(given["max_tasks"], "cluster.max_tasks", (n,), np.inf)
+    if "eligible" in given:
+        arguments["eligible"] = _array(given["eligible"], "cluster.eligible", (n, k))
+    try:
+        return Cluster(**arguments)
+    except DataError as error:
+        raise DataError(f"cluster: {error}", ("cluster", *error.where)) from None
+
+
+def _criterion(cluster: Cluster, given: Any) -> Criterion:
+    _known(given, "criterion", _CRITERION_KEYS)
+    users = cluster.shape[0]
+    alpha, scope = _needed(given, "alpha", "criterion."), _needed(given, "scope", "criterion.")
+    alpha = np.inf if alpha == "inf" else float(_array(alpha, "criterion.alpha", ()))
+    by_server = scope in ("each", "game")
+    if by_server and np.isfinite(alpha) and scope == "each":
+        _wrong("criterion.alpha", f'is {alpha:g}; in the scope "each" it must be "inf"')
+    if by_server and given.get("share") is not None:
+        _wrong("criterion.share", f"must be left out in the scope {short(scope)}, where it is 1/gamma[n,i]")
+    share: Any = partial(virtual_share_per_task, cluster)
+    if not by_server:
+        share = _array(_needed(given, "share", "criterion."), "criterion.share", (users,), np.inf)
+    weight = _array(given.get("weight", cluster.weight.tolist()), "criterion.weight", (users,))
+    cap = _array(given.get("cap", [None] * users), "criterion.cap", (users,), np.inf)
+    for name, bad in (("weight", ~(weight > 0)), ("cap", ~(cap >= 0))):
+        if bad.any():
+            n, least = int(bad.argmax()), "> 0" if name == "weight" else ">= 0"
+            _wrong(f"criterion.{name}[{n}]", f"of user {cluster.users[n]!r} must be {least}")
+    try:
+        found = criterion(cluster, share, alpha, scope if isinstance(scope, str) else short(scope), weight, cap)  # type: ignore[arg-type]
+    except DataError as error:
+        raise DataError(f"criterion: {error}", ("criterion", *error.where)) from None
+    if "fair" not in given and "efficient" not in given:
+        return found
+    fair, efficient = (
+        float(_array(_needed(given, name, "criterion."), f"criterion.{name}", ())) for name in ("fair", "efficient")
+    )
+    if not (fair > 0 and efficient > 0 and 0 < alpha < np.inf and alpha != 1 and not by_server):
+        _wrong(
+            "criterion.fair", "and efficient must be > 0, for a finite alpha > 0 other than 1 and one pool or servers"
+        )
+    kept = {name: getattr(found, name) for name in ("share", "alpha", "scope", "weight", "cap")}
+    return FairnessEfficiency(**kept, fair=fair, efficient=efficient)
+
+
+def _array(value: Any, name: str, shape: tuple[int, ...], null: float | None = None) -> Array:
+    """Numbers of this shape; null stands for `null` where that is given. Errors name the entry, as `tasks[2][0]`."""
+
+    def check(item: Any, at: str, rest: tuple[int, ...]) -> Any:
+        if rest:
+            if not isinstance(item, list) or len(item) != rest[0]:
+                found = f"has {len(item)} entries" if isinstance(item, list) else f"is {short(item)}"
+                _wrong(at, f"{found}; it must be a list of {rest[0]} ({name} has shape {shape})")
+            return [check(part, f"{at}[{k}]", rest[1:]) for k, part in enumerate(item)]
+        if item is None and null is not None:
+            return null
+        if isinstance(item, bool) or not isinstance(item, int | float) or not _finite(item):
+            _wrong(at, f"is {short(item)}; it must be a finite number{'' if null is None else f' or null ({null:g})'}")
+        return item
+
+    return np.array(check(value, name, shape), dtype=float)
+
+
+def _finite(value: float) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:  # a whole number of more than 308 digits
+        return False
+
+
+def _depth(value: Any) -> int:
+    """How many lists stand in each other at the beginning."""
+    depth = 0
+    while isinstance(value, list):
+        depth, value = depth + 1, value[0] if value else None
+    return depth
+
+
+def _known(document: Any, name: str, keys: tuple[str, ...]) -> None:
+    if not isinstance(document, dict):
+        raise DataError(f"{name} is {short(document)}; it must be a table with {', '.join(keys)}")
+    if unknown := sorted(set(document) - set(keys)):
+        raise DataError(f"unknown key {short(unknown[0])} in {name}; known: {', '.join(keys)}", (unknown[0],))
+
+
+def _needed(document: dict[str, Any], key: str, prefix: str) -> Any:
+    if document.get(key) is None:
+        _wrong(f"{prefix}{key}", "is missing; docs/allocation-file.md says what belongs there")
+    return document[key]
+
+
+def _wrong(entry: str, what: str) -> NoReturn:
+    raise DataError(f"{entry} {what}", (entry,))

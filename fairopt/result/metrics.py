@@ -1,0 +1,76 @@
+"""Numbers about an allocation, as plain functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DataError
+from ..model._same import different_clusters
+
+if TYPE_CHECKING:
+    from .allocation import Allocation
+
+Array = NDArray[np.float64]
+
+
+def utilization(allocation: Allocation) -> pd.Series:
+    """Used part of the whole capacity per resource, `sum use / sum_i c[i,r]`, in [0, 1]; NaN where there is none."""
+    used, there = allocation.user_tasks @ allocation.cluster.demand, allocation.cluster.pooled_capacity
+    part = np.divide(used, there, out=np.full(len(there), np.nan), where=there > 0)
+    return pd.Series(part, index=list(allocation.cluster.resources), name="utilization")
+
+
+def jain_index(values: ArrayLike) -> float:
+    """Jain's index `(sum v)^2 / (n sum v^2)`, from 1/n (one has all) to 1 (all equal). Source: Jain et al. 1984."""
+    v = np.asarray(values, dtype=float)
+    if v.size == 0 or not (np.isfinite(v) & (v >= 0)).all():
+        raise DataError("Jain's index needs at least one value, all finite and >= 0")
+    top = v.max()
+    if top == 0:
+        return 1.0
+    v = v / top
+    return float(v.sum() ** 2 / (v.size * (v**2).sum()))
+
+
+def min_share(allocation: Allocation) -> float:
+    """Smallest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
+    return float(_levels(allocation).min(initial=np.inf))
+
+
+def max_share(allocation: Allocation) -> float:
+    """Largest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
+    return float(_levels(allocation).max(initial=0.0))
+
+
+def social_welfare(allocation: Allocation) -> float:
+    """Sum of dominant shares, `sum_n k_n x_n`: what the utilitarian mechanism maximises."""
+    return float(allocation.dominant_shares.sum())
+
+
+def price_of_fairness(allocation: Allocation, efficient: Allocation) -> float:
+    """Relative loss of social welfare against an efficient allocation of the same cluster.
+
+    `1 - W(x)/W(x*)`, W = `social_welfare`; `efficient` is usually `Utilitarian().solve(cluster)`.
+    Source: Bertsimas, Farias, Trichakis 2011.
+
+    Raises
+    ------
+    DataError
+        The clusters differ (one may be the pool of the other), or the efficient allocation has no welfare.
+    """
+    different = different_clusters(allocation.cluster, efficient.cluster)
+    if different:
+        raise DataError(f"the two allocations are of different clusters: {different}; solve both on the same one")
+    best = social_welfare(efficient)
+    if not best > 0:
+        raise DataError("the efficient allocation has no welfare; is anybody able to run a task?")
+    return 1 - social_welfare(allocation) / best
+
+
+def _levels(allocation: Allocation) -> Array:
+    runnable = allocation.cluster.runnable
+    return allocation.dominant_shares[runnable] / allocation.cluster.weight[runnable]
