@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .mechanisms.utilitarian import Utilitarian
     from .model.cluster import Cluster
     from .model.criterion import Criterion
+    from .model.merging import merge
     from .result import metrics
     from .result.allocation import Allocation
     from .workloads.sources import open_source
@@ -69,6 +70,7 @@ _HOME = {
     "alpha_path": "harness.alpha_path",
     "best_response": "game.dynamics.distributed",
     "compare": "harness.compare",
+    "merge": "model.merging",
     "open_source": "workloads.sources",
     "sweep": "harness.sweep",
 }
@@ -102,6 +104,7 @@ __all__ = [
     "game",
     "harness",
     "mechanisms",
+    "merge",
     "metrics",
     "open_source",
     "papers",

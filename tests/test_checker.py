@@ -25,6 +25,7 @@ from fairopt.certificates.game import exploitability
 from fairopt.certificates.leximin import SAME_LEVEL, by_level, lexicographic_rise, proved
 from fairopt.errors import FairoptError
 from fairopt.mechanisms import Mechanism
+from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -116,7 +117,7 @@ def test_backward_error(mechanism: Mechanism, tool: ModuleType, tmp_path: Path) 
         certificate = allocation.certify()
         wanted, log_prices = certificate.optimality, allocation.log_prices
         assert log_prices is not None
-        merged = allocation.criterion.scope == "game" and not allocation.cluster.merge(users=False).trivial
+        merged = allocation.criterion.scope == "game" and not merge(allocation.cluster, users=False).trivial
         if merged or certificate.measure != "backward error":
             all_pairs = polytope(allocation)
             wanted = backward_error(
@@ -135,7 +136,7 @@ def test_max_min_over_servers(mechanism: Mechanism, tool: ModuleType, tmp_path: 
     """The bound that prices prove: for good answers that of the certificate, for moved ones that of `proved`."""
     certified = by_prices = large = 0
     for allocation in allocations(mechanism):
-        if allocation.log_prices is None or len(allocation.cluster.merge(users=False).cluster.servers) == 1:
+        if allocation.log_prices is None or len(merge(allocation.cluster, users=False).cluster.servers) == 1:
             continue
         error = checked(tool, allocation, tmp_path / "a.json")[1]
         all_pairs, rule, prices = polytope(allocation), allocation.criterion, np.exp(allocation.log_prices)
@@ -213,7 +214,7 @@ def test_servers_that_owe_their_users(mechanism: Mechanism, tool: ModuleType, tm
         assert error == pytest.approx(wanted, rel=1e-6, abs=1e-14 + rounding_here(allocation))
         large += wanted > 1e-4
         certificate = allocation.certify()
-        if allocation.cluster.merge(users=False).trivial and certificate.measure != "distance from the optimum":
+        if merge(allocation.cluster, users=False).trivial and certificate.measure != "distance from the optimum":
             rounding = rounding_here(allocation)
             assert error == pytest.approx(certificate.optimality, rel=1e-6, abs=1e-14 + rounding)
     assert large >= 5

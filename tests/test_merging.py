@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from strategies import clusters
 
 from fairopt.model.cluster import Cluster
+from fairopt.model.merging import merge
 
 TWINS = Cluster(
     [[2, 4], [1, 3], [6, 12], [2, 4]],
@@ -20,7 +21,7 @@ TWINS = Cluster(
 
 
 def test_by_hand() -> None:
-    merging = TWINS.merge()
+    merging = merge(TWINS)
     assert merging.server_of.tolist() == [0, 1, 0, 0]
     assert merging.user_of.tolist() == [0, 0, 1, 2]  # user 4 is proportional to user 1, but its tasks are finite
     np.testing.assert_allclose(merging.cluster.capacity, [[10, 20], [1, 3]])
@@ -37,33 +38,33 @@ def test_merged_names_are_distinct() -> None:
     """Somebody may be called like two that are merged: that was a DataError about names that nobody gave."""
     demand = [[1, 2], [2, 4], [1, 1], [3, 1], [4, 1]]
     cluster = Cluster([[1, 1], [2, 2], [1, 3]], demand, users=["A", "B", "A x2", "C", "D"], servers=["s", "t", "s x2"])
-    merged = cluster.merge().cluster
+    merged = merge(cluster).cluster
     assert merged.users == ("A x2 (merged)", "A x2", "C", "D")
     assert merged.servers == ("s x2 (merged)", "s x2")
 
 
 def test_what_does_not_merge() -> None:
     barred = TWINS.with_eligible("user1", [True, True, False, True])
-    merging = barred.merge()
+    merging = merge(barred)
     assert merging.server_of[0] == merging.server_of[3] != merging.server_of[2]
     assert merging.user_of[0] != merging.user_of[1]
     alone = Cluster([[1, 2], [2, 1]], [[1, 2], [2, 1]])
-    assert alone.merge().trivial
-    assert alone.merge().cluster is alone
-    assert TWINS.merge(users=False).cluster.shape[0] == 4
-    assert TWINS.merge(servers=False).cluster.shape[1] == 4
+    assert merge(alone).trivial
+    assert merge(alone).cluster is alone
+    assert merge(TWINS, users=False).cluster.shape[0] == 4
+    assert merge(TWINS, servers=False).cluster.shape[1] == 4
 
 
 def test_an_eligible_server_that_cannot_be_used_does_not_matter() -> None:
     """User 2 needs what neither server has: whether it is eligible there makes no difference."""
     cluster = Cluster([[1, 0], [2, 0]], [[1, 0], [1, 1]], eligible=[[1, 1], [1, 0]])
-    assert cluster.merge().cluster.shape[1] == 1
+    assert merge(cluster).cluster.shape[1] == 1
 
 
 @settings(max_examples=100)
 @given(clusters(), st.integers(0, 2**32 - 1))
 def test_sums_are_kept_and_the_way_back_is_exact(cluster: Cluster, seed: int) -> None:
-    merging = cluster.merge()
+    merging = merge(cluster)
     merged = merging.cluster
     np.testing.assert_allclose(merged.pooled_capacity, cluster.pooled_capacity)
     assert merged.weight.sum() == pytest.approx(cluster.weight.sum())
@@ -89,16 +90,16 @@ def test_sums_are_kept_and_the_way_back_is_exact(cluster: Cluster, seed: int) ->
 @settings(max_examples=60)
 @given(clusters())
 def test_gamma_adds_up(cluster: Cluster) -> None:
-    merging = cluster.merge(users=False)
+    merging = merge(cluster, users=False)
     summed = np.zeros((cluster.shape[0], merging.cluster.shape[1]))
     np.add.at(summed.T, merging.server_of, cluster.gamma.T)
     np.testing.assert_allclose(merging.cluster.gamma, summed, rtol=1e-9)
-    again = merging.cluster.merge(users=False)
+    again = merge(merging.cluster, users=False)
     assert again.trivial
 
 
 def test_prices_are_per_unit() -> None:
-    merging = TWINS.merge(users=False)
+    merging = merge(TWINS, users=False)
     prices = np.array([[1.0, 2.0], [3.0, 4.0]])
     np.testing.assert_array_equal(merging.split_prices(prices), [[1, 2], [3, 4], [1, 2], [1, 2]])
     assert merging.split_prices(None) is None

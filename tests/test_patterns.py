@@ -11,6 +11,7 @@ from strategies import clusters
 
 from fairopt.model import _patterns
 from fairopt.model.cluster import Cluster
+from fairopt.model.merging import merge
 
 
 def same(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -41,7 +42,7 @@ def test_groups_of_servers_by_definition(cluster: Cluster) -> None:
     direction = np.divide(cluster.capacity, size, out=np.zeros_like(cluster.capacity), where=size > 0)
     proportional = (np.abs(direction[:, None, :] - direction[None, :, :]) <= 1e-10 * direction[:, None, :]).all(axis=2)
     together = proportional & (usable[:, :, None] == usable[:, None, :]).all(axis=0)
-    np.testing.assert_array_equal(same(cluster.merge(users=False).server_of), together)
+    np.testing.assert_array_equal(same(merge(cluster, users=False).server_of), together)
 
 
 @settings(max_examples=50)

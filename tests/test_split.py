@@ -19,6 +19,7 @@ from fairopt.mechanisms._base import REGISTRY
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import virtual_share_per_task
+from fairopt.model.merging import merge
 from fairopt.model.split import Split
 from fairopt.result.allocation import Allocation
 
@@ -52,19 +53,19 @@ def no_table(monkeypatch: pytest.MonkeyPatch) -> None:
 @settings(max_examples=100)
 @given(clusters(), st.booleans(), st.integers(0, 2**32 - 1))
 def test_split_is_the_whole_table(cluster: Cluster, users: bool, seed: int) -> None:
-    merging = cluster.merge(users=users)
+    merging = merge(cluster, users=users)
     merged = np.random.default_rng(seed).uniform(0, 1, merging.cluster.shape[:2]) * merging.cluster.gamma
     split, table = Split.of(merging, merged), merging.split_tasks(merged)
     np.testing.assert_array_equal(split(), table)
     assert split.matches(table)
     np.testing.assert_allclose(split.user_tasks, table.sum(axis=1), rtol=1e-13)
     np.testing.assert_allclose(split.use, table.T @ cluster.demand, rtol=1e-12)
-    again = Split.from_table(cluster.merge(users=False), table)
+    again = Split.from_table(merge(cluster, users=False), table)
     np.testing.assert_allclose(again.merged, split.merged, rtol=1e-12)
 
 
 def test_another_split_does_not_match() -> None:
-    merging = PLAIN.merge(users=False)
+    merging = merge(PLAIN, users=False)
     table = merging.split_tasks(np.ones(merging.cluster.shape[:2]))
     split = Split.from_table(merging, table)
     table[4, [0, 2]] += [1e-9, -1e-9]  # the same sum on the merged server
@@ -82,7 +83,7 @@ def test_certificates_of_any_tasks_agree(alpha: float, cluster: Cluster, seed: i
         eligible=np.repeat(cluster.eligible, 2, axis=1),
         servers=None,
     )
-    merging = cluster.merge(users=False)
+    merging = merge(cluster, users=False)
     assert not merging.trivial
     merged = np.random.default_rng(seed).uniform(0, 0.6, merging.cluster.shape[:2]) * merging.cluster.gamma
     split = Split.of(merging, merged)
@@ -95,7 +96,7 @@ def test_certificates_of_any_tasks_agree(alpha: float, cluster: Cluster, seed: i
 
 @pytest.mark.parametrize("bad", [-0.5, math.nan, 1e3])
 def test_certificates_of_wrong_tasks_agree(bad: float) -> None:
-    merging = TYPED.merge(users=False)
+    merging = merge(TYPED, users=False)
     merged = np.zeros(merging.cluster.shape[:2])
     merged[1, 0] = bad
     rule = AlphaPFVDS(2.0).criterion(TYPED)
@@ -106,7 +107,7 @@ def test_certificates_of_wrong_tasks_agree(bad: float) -> None:
 
 
 def test_a_task_where_it_cannot_run() -> None:
-    merging = TYPED.merge(users=False)
+    merging = merge(TYPED, users=False)
     merged = np.zeros(merging.cluster.shape[:2])
     merged[4, 0] = 1.0
     certificate = judge(TYPED, Split.of(merging, merged), AlphaPFVDS(2.0).criterion(TYPED))[0]

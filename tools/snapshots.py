@@ -30,17 +30,14 @@ def google(rng: Rng, most: tuple[int, int], folder: Path) -> fo.Cluster:
     if rng.random() < 0.5:
         machines = np.sort(rng.choice(machines, 100, replace=False))
     limited = rng.random() < 1 / 3
-    return (
-        fo.Cluster(
-            everything.capacity[machines],
-            everything.demand[users],
-            max_tasks=everything.max_tasks[users] if limited else None,
-            resources=everything.resources,
-            users=[everything.users[n] for n in users],
-        )
-        .merge()
-        .cluster
+    chosen = fo.Cluster(
+        everything.capacity[machines],
+        everything.demand[users],
+        max_tasks=everything.max_tasks[users] if limited else None,
+        resources=everything.resources,
+        users=[everything.users[n] for n in users],
     )
+    return fo.merge(chosen).cluster
 
 
 @lru_cache(maxsize=len(MOMENTS))

@@ -14,6 +14,7 @@ from ..model._deferred import deferred
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, virtual_share_per_task
 from ..model.fairness_efficiency import FairnessEfficiency
+from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..model.split import Split
 from ._certificate import Certificate, feasibility
@@ -108,10 +109,10 @@ def _finite(
     feasible: tuple[float, str],
 ) -> tuple[Certificate, Array | None]:
     """Backward error, welfare gap and conditions, on the merged servers where tasks are split like them."""
-    split = tasks if isinstance(tasks, Split) else Split.from_table(cluster.merge(users=False), tasks)
+    split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
     merging, table, merged = split.merging, split.merged, split.merging.cluster
     if not isinstance(tasks, Split) and not split.matches(tasks):
-        merging, table, merged = cluster.merge(servers=False, users=False), tasks, cluster
+        merging, table, merged = merge(cluster, servers=False, users=False), tasks, cluster
     elif not merging.trivial and criterion.scope == "game":
         criterion = replace(criterion, share=virtual_share_per_task(merged))
     polytope = Polytope(merged, limits)
@@ -153,7 +154,7 @@ def _optimality(
 
     And what it measures, the prices that prove it, and where it is largest.
     """
-    split = tasks if isinstance(tasks, Split) else Split.from_table(cluster.merge(users=False), tasks)
+    split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
     merging = split.merging
     merged, table, servers = merging.cluster, split.merged, cluster.servers
     if criterion.scope in ("each", "game") and not merging.trivial:

@@ -19,6 +19,7 @@ from ..exact.rational import leximin
 from ..model import polytope as polytopes
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
+from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..model.split import Split
 from .bottleneck import rises
@@ -72,7 +73,7 @@ def blocking(
             "pool or over servers holds each user at one level; ask an allocation of DRF, DRFH, TSF, AssetFairness, "
             "TaskMaxMin, CMMF, MQDRF, MaxMin or AlphaFair(inf)"
         )
-    split = tasks if isinstance(tasks, Split) else Split.from_table(cluster.merge(users=False), tasks)
+    split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
     first = np.unique(split.merging.server_of, return_index=True)[1]
     limits = criterion.limits(cluster)
     polytope = Polytope(split.merging.cluster, limits)

@@ -29,6 +29,7 @@ from ..errors import DataError
 from ..model import polytope as polytopes
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
+from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..model.split import Split
 from .leximin import SAME_LEVEL, by_level, proved, rise_and_prices
@@ -60,7 +61,7 @@ def condition(cluster: Cluster, tasks: Array | Split, criterion: Criterion, pric
             f"alpha is {criterion.alpha:g} and the scope {criterion.scope!r} here: only lexicographic max-min over a "
             "pool or over servers has one level per user"
         )
-    split = tasks if isinstance(tasks, Split) else Split.from_table(cluster.merge(users=False), tasks)
+    split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
     limits, table, merged = criterion.limits(cluster), split.merged, split.merging.cluster
     polytope, result = Polytope(merged, limits), np.ones(len(limits))
     users = polytope.users

@@ -12,6 +12,7 @@ import numpy as np
 from .. import papers
 from ..errors import DataError
 from ..model.cluster import Cluster
+from ..model.merging import merge
 from ..workloads import known, open_source, trace_folder
 from ..workloads._registry import ALIASES
 
@@ -90,4 +91,4 @@ def build(source: Origin, seed: int, repetition: int, traces: str | None) -> tup
             raise DataError(f"{source.text} is a {here.kind} with other files here than where the sweep was started")
         snapshot = open_source(source.text, traces=traces, rng=rng)
         cluster, about = snapshot.cluster, snapshot.source
-    return (cluster.merge(users=False).cluster if source.merge else cluster), about
+    return (merge(cluster, users=False).cluster if source.merge else cluster), about

@@ -25,7 +25,7 @@ from ..model._immutable import frozen
 from ..model._same import unfit_start
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
-from ..model.merging import Merging
+from ..model.merging import Merging, merge
 from ..model.split import Split
 from ..result.allocation import Allocation, Stats, idle
 from ._candidates import Candidates
@@ -193,7 +193,7 @@ class Mechanism(ABC):
             raise DataError(f"start is of another cluster: {unfit}; solve without it")
         given = start.warm if start is not None and isinstance(start.warm, Earlier) else None
         users = self.merges_users
-        merging = seen.merge(users=users) if given is None else given.merged(seen, users)
+        merging = merge(seen, users=users) if given is None else given.merged(seen, users)
         notes += _idle(merging)
         # Candidates are compared on the merged cluster, which may be a thousand times smaller.
         found = Candidates(self, merging.cluster, self.criterion(merging.cluster), tol)

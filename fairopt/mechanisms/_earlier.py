@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..model.cluster import Cluster
-from ..model.merging import Merging
+from ..model.merging import Merging, merge
 
 
 @dataclass(frozen=True)
@@ -19,4 +19,4 @@ class Earlier:
     def merged(self, cluster: Cluster, users: bool) -> Merging:
         """`cluster` merged: as before if it is the same."""
         known = self.merging.original is cluster and self.users == users
-        return self.merging if known else cluster.merge(users=users)
+        return self.merging if known else merge(cluster, users=users)

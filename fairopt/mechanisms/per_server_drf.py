@@ -11,6 +11,7 @@ from ..engines.reference.program import Formulation, Leximin, Program
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ..model.merging import merge
 from ._base import Mechanism
 
 
@@ -34,7 +35,7 @@ class PerServerDRF(Mechanism):
     properties = "SI, EF; not PO"
 
     def check(self, cluster: Cluster) -> None:
-        bound = (cluster.max_tasks < cluster.merge(users=False).cluster.gamma.sum(axis=1)) & cluster.runnable
+        bound = (cluster.max_tasks < merge(cluster, users=False).cluster.gamma.sum(axis=1)) & cluster.runnable
         if bound.any():
             name = cluster.users[int(np.flatnonzero(bound)[0])]
             raise DataError(

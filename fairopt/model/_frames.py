@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,7 @@ from ..errors import DataError
 from ._intake import labelled
 from ._names import labels, some
 
-if TYPE_CHECKING:
-    from .cluster import Cluster
+Array = NDArray[np.float64]
 
 _USER_COLUMNS = ("weight", "max_tasks")
 #: What the rows and columns of each argument of a cluster are.
@@ -27,15 +26,23 @@ _AXES = {
 }
 
 
-def to_frames(cluster: Cluster) -> dict[str, pd.DataFrame]:
-    """The tables `servers`, `users` and `eligible` of a cluster."""
-    servers = pd.Index(cluster.servers, name="server")
-    users = pd.Index(cluster.users, name="user")
-    demand = pd.DataFrame(cluster.demand, index=users, columns=list(cluster.resources))
+def to_frames(
+    servers: Sequence[str],
+    users: Sequence[str],
+    resources: Sequence[str],
+    capacity: Array,
+    demand: Array,
+    weight: Array,
+    max_tasks: Array,
+    eligible: NDArray[np.bool_],
+) -> dict[str, pd.DataFrame]:
+    """The tables `servers`, `users` and `eligible` of a cluster's names and arrays."""
+    rows, columns = pd.Index(users, name="user"), pd.Index(servers, name="server")
+    wanted = pd.DataFrame(demand, index=rows, columns=list(resources))
     return {
-        "servers": pd.DataFrame(cluster.capacity, index=servers, columns=list(cluster.resources)),
-        "users": demand.assign(weight=cluster.weight, max_tasks=cluster.max_tasks),
-        "eligible": pd.DataFrame(cluster.eligible, index=users, columns=servers),
+        "servers": pd.DataFrame(capacity, index=columns, columns=list(resources)),
+        "users": wanted.assign(weight=weight, max_tasks=max_tasks),
+        "eligible": pd.DataFrame(eligible, index=rows, columns=columns),
     }
 
 

@@ -15,7 +15,6 @@ from . import _intake, _names, _patterns, _validate, cluster_file
 from ._immutable import frozen
 from ._shown import short
 from ._validate import ARGUMENTS
-from .merging import Merging, merge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -233,10 +232,6 @@ class Cluster:
         eligible = self.eligible.any(axis=1, keepdims=True) if self.constrained else None
         return self.replace(capacity=self.pooled_capacity[None, :], eligible=eligible, servers=["pool"])
 
-    def merge(self, servers: bool = True, users: bool = True) -> Merging:
-        """Merge what is proportional, exactly, with the way back: see `fairopt.model.merging`."""
-        return merge(self, servers=servers, users=users)
-
     # -- files and frames --------------------------------------------------------------------------
 
     @classmethod
@@ -256,7 +251,8 @@ class Cluster:
         """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
         from . import _frames
 
-        return _frames.to_frames(self)
+        names = self.servers, self.users, self.resources
+        return _frames.to_frames(*names, self.capacity, self.demand, self.weight, self.max_tasks, self.eligible)
 
     @classmethod
     def from_frames(cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None) -> Cluster:

@@ -11,7 +11,6 @@ one of its allocations. Google's 12,583 machines are 10 servers after merging.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,9 +18,7 @@ from numpy.typing import NDArray
 
 from . import _patterns
 from ._names import apart
-
-if TYPE_CHECKING:
-    from .cluster import Cluster
+from .cluster import Cluster
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

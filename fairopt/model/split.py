@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._immutable import frozen
-from .merging import Merging
+from .merging import Merging, merge
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ class Split:
     def of(cls, merging: Merging, tasks: Array) -> Split:
         """From tasks (merged users, merged servers): users are split, servers stay merged."""
         unmerged = len(merging.cluster.users) == len(merging.original.users)
-        return cls(merging if unmerged else merging.original.merge(users=False), merging.split_users(tasks))
+        return cls(merging if unmerged else merge(merging.original, users=False), merging.split_users(tasks))
 
     @classmethod
     def from_table(cls, merging: Merging, tasks: Array) -> Split:

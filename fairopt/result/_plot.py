@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from .allocation import Allocation
+from ._answer import Answer
 
 #: More bars or users than this cannot be told apart: servers are then pooled, and users beyond the largest joined.
 _MOST_BARS, _MOST_USERS = 24, 12
@@ -25,7 +23,7 @@ class Picture(Figure):
         return file.getvalue()
 
 
-def stacked_use(allocation: Allocation) -> Figure:
+def stacked_use(allocation: Answer) -> Figure:
     """Used part of every capacity, stacked by user: one bar per server and resource."""
     cluster = allocation.cluster
     there, servers = cluster.capacity, list(cluster.servers)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
 from ..model._same import different_clusters
-
-if TYPE_CHECKING:
-    from .allocation import Allocation
+from ._answer import Answer
 
 Array = NDArray[np.float64]
 
 
-def utilization(allocation: Allocation) -> pd.Series:
+def utilization(allocation: Answer) -> pd.Series:
     """Used part of the whole capacity per resource, `sum use / sum_i c[i,r]`, in [0, 1]; NaN where there is none."""
     used, there = allocation.user_tasks @ allocation.cluster.demand, allocation.cluster.pooled_capacity
     part = np.divide(used, there, out=np.full(len(there), np.nan), where=there > 0)
@@ -36,22 +32,22 @@ def jain_index(values: ArrayLike) -> float:
     return float(v.sum() ** 2 / (v.size * (v**2).sum()))
 
 
-def min_share(allocation: Allocation) -> float:
+def min_share(allocation: Answer) -> float:
     """Smallest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
     return float(_levels(allocation).min(initial=np.inf))
 
 
-def max_share(allocation: Allocation) -> float:
+def max_share(allocation: Answer) -> float:
     """Largest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
     return float(_levels(allocation).max(initial=0.0))
 
 
-def social_welfare(allocation: Allocation) -> float:
+def social_welfare(allocation: Answer) -> float:
     """Sum of dominant shares, `sum_n k_n x_n`: what the utilitarian mechanism maximises."""
     return float(allocation.dominant_shares.sum())
 
 
-def price_of_fairness(allocation: Allocation, efficient: Allocation) -> float:
+def price_of_fairness(allocation: Answer, efficient: Answer) -> float:
     """Relative loss of social welfare against an efficient allocation of the same cluster.
 
     `1 - W(x)/W(x*)`, W = `social_welfare`; `efficient` is usually `Utilitarian().solve(cluster)`.
@@ -71,6 +67,6 @@ def price_of_fairness(allocation: Allocation, efficient: Allocation) -> float:
     return 1 - social_welfare(allocation) / best
 
 
-def _levels(allocation: Allocation) -> Array:
+def _levels(allocation: Answer) -> Array:
     runnable = allocation.cluster.runnable
     return allocation.dominant_shares[runnable] / allocation.cluster.weight[runnable]

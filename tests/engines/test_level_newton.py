@@ -7,12 +7,12 @@ import pytest
 
 import fairopt as fo
 from fairopt.engines.linalg import conjugate_residuals, structured
-from fairopt.engines.maxmin import level_interior, level_newton
+from fairopt.engines.maxmin import level_interior, level_newton, level_point
 from fairopt.engines.maxmin.level import Level
 from fairopt.model.polytope import Polytope
 
 
-def begun(steps: int, seed: int = 0) -> level_interior.Point:
+def begun(steps: int, seed: int = 0) -> level_point.Point:
     """An interior point of 30 users on 8 servers after so many steps."""
     rng = np.random.default_rng(seed)
     cluster = fo.Cluster(np.exp(0.5 * rng.standard_normal((8, 3))), np.exp(0.5 * rng.standard_normal((30, 3))))
@@ -21,9 +21,9 @@ def begun(steps: int, seed: int = 0) -> level_interior.Point:
     use = polytope.pair_use / polytope.gamma[:, None]
     start = np.searchsorted(polytope.pair_user, np.arange(count + 1))
     problem = Level(start, polytope.pair_server, use, 8, np.ones(count, bool), np.zeros(count), np.full(count, np.inf))
-    point = level_interior.Point(problem, rng)
+    point = level_point.Point(problem, rng)
     for _ in range(steps):
-        point.step(1.0)
+        level_interior._advance(point, 1.0)
     return point
 
 

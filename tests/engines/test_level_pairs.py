@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairopt.engines.maxmin import level, level_interior, level_screening
+from fairopt.engines.maxmin import level, level_interior, level_point, level_screening
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 
@@ -25,7 +25,7 @@ def test_pairs_leave_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same levels as with all pairs; limits and zeros take users and servers away one after another."""
     left: list[float] = []
 
-    def let_go(point: level_interior.Point, gap: float) -> None:
+    def let_go(point: level_point.Point, gap: float) -> None:
         level_screening.let_go(point, gap)
         left.append(float(point.gone.sum()))
 
@@ -62,7 +62,7 @@ def test_nobody_loses_all_pairs(last: bool, monkeypatch: pytest.MonkeyPatch) -> 
     )  # fmt: skip
     left = []
 
-    def let_go(point: level_interior.Point, gap: float) -> None:
+    def let_go(point: level_point.Point, gap: float) -> None:
         level_screening.let_go(point, gap)
         assert (np.diff(point.start) > 0).all()
         left.append(len(point.at))
@@ -79,9 +79,9 @@ def test_what_left_is_carried_by_others(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(level_screening, "MANY", 0)
     monkeypatch.setattr(level_interior, "_SHARP", 0.0)  # steps are refined to rounding
     seen = []
-    original = level_interior.Point.step
+    original = level_interior._advance
 
-    def step(point: level_interior.Point, gap: float) -> float:
+    def step(point: level_point.Point, gap: float) -> float:
         length = original(point, gap)
         q, amount = point.problem, point.gone.copy()
         amount[point.at] += point.y
@@ -93,7 +93,7 @@ def test_what_left_is_carried_by_others(monkeypatch: pytest.MonkeyPatch) -> None
         seen.append((len(point.at), float(point.gone.sum() / have.sum())))
         return length
 
-    monkeypatch.setattr(level_interior.Point, "step", step)
+    monkeypatch.setattr(level_interior, "_advance", step)
     rng = np.random.default_rng(0)
     cluster = Cluster(20 * np.exp(rng.standard_normal((25, 3))), np.exp(rng.standard_normal((40, 3))))
     assert get("drfh").solve(cluster, engine="native").stats.engine == "native"

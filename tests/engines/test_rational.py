@@ -20,6 +20,7 @@ from fairopt.exact.rational import Exact
 from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
+from fairopt.model.merging import merge
 
 from .exact import leximin
 
@@ -109,7 +110,7 @@ def test_none_is_given_up(name: str) -> None:
         found = mechanism.solve(cluster)
         assert found.stats.engine == "native"
         if name != "per-server-drf":
-            merged = found.cluster.merge(users=False).cluster
+            merged = merge(found.cluster, users=False).cluster
             best = solved(merged, found.criterion).tasks.sum(axis=1).astype(float)
             np.testing.assert_allclose(found.user_tasks, best, rtol=1e-6, atol=0)
 

@@ -10,14 +10,15 @@ import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import entropy_homotopy
-from fairopt.game.equilibrium.equilibria import equilibria
 from fairopt.game.equilibrium.coupling import Between
+from fairopt.game.equilibrium.equilibria import equilibria
 from fairopt.game.model.equilibrium_system import Equations
+from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 
 
 def equations(shared: fo.Cluster, alpha: float) -> Equations:
-    merged = shared.merge().cluster
+    merged = merge(shared).cluster
     polytope = Polytope(merged, merged.max_tasks)
     return Equations(polytope, merged.weight[polytope.users], alpha)
 
@@ -134,7 +135,7 @@ def test_at_first_every_server_is_alone() -> None:
 def test_at_last_it_is_the_game(alpha: float) -> None:
     compared = 0
     for seed in range(6):
-        shared = zeros(seed).merge().cluster
+        shared = merge(zeros(seed)).cluster
         q = equations(shared, alpha)
         expected = fo.AlphaPFVDS(alpha).solve(shared, 1e-9).user_tasks
         with np.errstate(all="ignore"):

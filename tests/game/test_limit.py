@@ -9,6 +9,7 @@ import fairopt as fo
 from fairopt.game.equilibrium import entropy_homotopy
 from fairopt.game.model.equilibrium_system import Equations
 from fairopt.game.psdsf import continuation
+from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 
 
@@ -151,7 +152,7 @@ def test_a_straight_stretch_past_a_bend() -> None:
 def test_many_zero_demands_are_not_followed_but_answered() -> None:
     """Best responses, which jump along drifts; one of many allocations, always the same."""
     shared = integers(0, 60, 25)
-    assert continuation.furthest(equations(shared.merge().cluster, 64.0)) is None
+    assert continuation.furthest(equations(merge(shared).cluster, 64.0)) is None
     answer = fo.PSDSF().solve(shared)
     assert answer.certify().passes(1e-6)
     assert any("not shown to be the limit" in note for note in answer.notes)

@@ -11,6 +11,7 @@ from fairopt.engines.base import Solution
 from fairopt.game.equilibrium import interior, smoothing
 from fairopt.game.equilibrium.equilibria import log_unit_prices
 from fairopt.game.model.equilibrium_system import Equations
+from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 
 
@@ -24,7 +25,7 @@ def tied(seed: int, limits: bool = False) -> fo.Cluster:
 
 
 def equations(cluster: fo.Cluster, alpha: float) -> Equations:
-    merged = cluster.merge().cluster
+    merged = merge(cluster).cluster
     polytope = Polytope(merged, merged.max_tasks)
     return Equations(polytope, merged.weight[polytope.users], alpha)
 
@@ -48,7 +49,7 @@ def test_the_tangent_is_the_derivative(alpha: float, limits: bool) -> None:
 def test_it_ends_at_an_equilibrium(alpha: float) -> None:
     mechanism, tol = fo.AlphaPFVDS(alpha), 3e-9
     for seed in range(8):
-        shared = tied(seed).merge().cluster
+        shared = merge(tied(seed)).cluster
         problem = equations(shared, alpha)
         with np.errstate(all="ignore"):
             points = [point for mu, near in smoothing.PATHS[:2] for point in smoothing.follow(problem, tol, mu, near)]

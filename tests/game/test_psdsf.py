@@ -12,6 +12,7 @@ import fairopt as fo
 from fairopt.game.model.equilibrium_system import Equations
 from fairopt.game.psdsf import positive
 from fairopt.game.psdsf.greatest import greatest
+from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 from fairopt.papers import instance
 
@@ -126,7 +127,7 @@ def test_order_units_and_parts_do_not_matter() -> None:
         )
         expected = fo.PSDSF().solve(shared, 1e-9).user_tasks
         np.testing.assert_allclose(fo.PSDSF().solve(other, 1e-9).user_tasks, expected[users], rtol=1e-9)
-        merged = other.merge().cluster
+        merged = merge(other).cluster
         assert len(merged.servers) == 4
 
 

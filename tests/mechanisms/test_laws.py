@@ -18,6 +18,7 @@ from strategies import clusters, plain_clusters
 from fairopt.errors import CertificateError, DataError, NotConverged, SolverError
 from fairopt.mechanisms import GameMechanism, Mechanism, get, names
 from fairopt.model.cluster import Cluster
+from fairopt.model.merging import merge
 
 from .laws import check_answer
 
@@ -206,7 +207,7 @@ def test_merging_changes_nothing(mechanism: Mechanism) -> None:
         twice = Cluster(capacity, demand, weight)
         # Task counts do not scale with the task, and MQDRF knows no weights: there only servers merge.
         keep_users = mechanism.name in (*TASK_BASED, "mqdrf")
-        merging = twice.merge(users=not keep_users)
+        merging = merge(twice, users=not keep_users)
         assert merging.cluster.shape[1] < twice.shape[1]
         assert keep_users or merging.cluster.shape[0] < twice.shape[0]
         pool = mechanism.prepare(twice)[0].shape[1] < twice.shape[1]
@@ -229,7 +230,7 @@ def test_merged_equilibria_are_equilibria(mechanism: Mechanism) -> None:
         twice = cluster.replace(
             capacity=np.vstack([cluster.capacity, cluster.capacity[:1] * 2.5]), servers=None, eligible=None
         )
-        merging = twice.merge(users=False)
+        merging = merge(twice, users=False)
         found = mechanism.solve(merging.cluster)
         split = merging.split_tasks(found.tasks)
         certificate = mechanism.certify(twice, split, merging.split_prices(found.log_prices))[0]

@@ -9,6 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+from fairopt.model.merging import merge
 from fairopt.workloads import alibaba, bitbrains, calibrate, google2011, open_source
 from fairopt.workloads._tables import load
 
@@ -48,7 +49,8 @@ def test_google_machines_at_the_start(traces, google):
 def test_google_machines_merge_into_their_classes(traces):
     snapshot = google2011.cluster(traces, every_machine=True)
     assert len(snapshot.cluster.servers) == 12583
-    assert len(snapshot.cluster.select(users=snapshot.cluster.users[:3]).merge(users=False).cluster.servers) == 10
+    three = snapshot.cluster.select(users=snapshot.cluster.users[:3])
+    assert len(merge(three, users=False).cluster.servers) == 10
 
 
 def test_google_users(google):

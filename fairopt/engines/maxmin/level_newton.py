@@ -6,16 +6,14 @@ themselves, whose scale means nothing to it. So t is eliminated, not the prices:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..linalg import structured
 from ..linalg.conjugate_residuals import reduced
-
-if TYPE_CHECKING:
-    from .level_interior import Point
+from .level_point import Point
 
 Array = NDArray[np.float64]
 

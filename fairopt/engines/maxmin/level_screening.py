@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ..welfare.screening import FAR, LEAST_FAR, LITTLE, MANY, WORTHWHILE
-
-if TYPE_CHECKING:
-    from .level_interior import Point
+from .level_point import Point
 
 #: A pair comes in when it would carry more than about one part in so many of its user's level, at most so many of a
 #: user at once. Above the gap _LOOSE its product is at least _LEAST of the average, even where there is no room for it.
