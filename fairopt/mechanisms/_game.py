@@ -12,8 +12,9 @@ import numpy as np
 
 from ..engines.base import Solution
 from ..errors import FairoptError, NotConverged
-from ..game.equilibrium import alpha_zero, equilibria
+from ..game import engine as game_engine
 from ..game.reference import declarative
+from ..game.responses import played
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..result.allocation import Allocation
@@ -62,12 +63,10 @@ class GameMechanism(Mechanism):
         warm: object = None,
     ) -> Iterator[Solution]:
         if engine == "best-response":
-            return equilibria.responses(cluster, criterion, tol)
+            return played.solutions(cluster, criterion, tol)
         if engine == "declarative":
             return declarative.solutions(cluster, criterion, self.formulate, tol, solver)
-        if criterion.alpha == 0:
-            return alpha_zero.solutions(cluster, criterion)
-        return equilibria.solutions(cluster, criterion, tol, warm)
+        return game_engine.solutions(cluster, criterion, tol, warm)
 
     def stand_in(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float) -> Iterator[Solution] | None:
         """Best responses and CVXPY for a few seconds, as an error after one must not become one after minutes.
@@ -76,7 +75,7 @@ class GameMechanism(Mechanism):
         """
         pairs = int(np.count_nonzero(cluster.eligible))
         if engine == "best-response" and pairs <= _RESPONDING:
-            offers = equilibria.responses(cluster, criterion, tol, int(_RESPONSES / max(pairs, 1)))
+            offers = played.solutions(cluster, criterion, tol, int(_RESPONSES / max(pairs, 1)))
             return within(_PATIENCE, islice(offers, _LOOKS))
         if engine == "declarative" and pairs <= _DECLARED:
             return within(_PATIENCE, self.solutions(cluster, criterion, engine, tol, None))

@@ -14,7 +14,9 @@ import fairopt as fo
 from fairopt.errors import NotConverged
 from fairopt.game.equilibrium import equilibria, interior, smoothing
 from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.model.found import solution
 from fairopt.game.psdsf import continuation
+from fairopt.game.responses import played
 from fairopt.model.polytope import Polytope
 from fairopt.papers import found, instance, pf
 
@@ -243,7 +245,7 @@ def test_engines_leave_the_callers_warnings_alone() -> None:
     shared = cluster(0, 5, 3, 2)
     criterion = fo.AlphaPFVDS(8.0).criterion(shared)
     before = np.geterr()
-    for answers in (equilibria.solutions(shared, criterion, 1e-9), equilibria.responses(shared, criterion, 1e-9)):
+    for answers in (equilibria.solutions(shared, criterion, 1e-9), played.solutions(shared, criterion, 1e-9)):
         next(answers)
         assert np.geterr() == before
 
@@ -265,7 +267,7 @@ def test_who_solved_it_is_said() -> None:
     method = Equations(polytope, criterion.weight, 16.0)
     with np.errstate(all="ignore"):
         for found in smoothing.follow(method, 1e-6):
-            assert equilibria.solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"
+            assert solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"
 
 
 def test_small_alpha_is_solved_or_the_remedy_is_named() -> None:

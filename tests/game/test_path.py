@@ -9,8 +9,8 @@ import fairopt as fo
 from fairopt.engines.augmented import refine
 from fairopt.engines.base import Solution
 from fairopt.game.equilibrium import interior, smoothing
-from fairopt.game.equilibrium.equilibria import log_unit_prices
 from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.model.found import log_unit_prices
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 

@@ -12,8 +12,9 @@ import fairopt as fo
 from fairopt.engines import native
 from fairopt.engines.base import Solution
 from fairopt.errors import FairoptError, NotConverged, SolverError
-from fairopt.game.equilibrium import equilibria
+from fairopt.game import engine as game_engine
 from fairopt.game.reference import declarative
+from fairopt.game.responses import played
 from fairopt.mechanisms import _game, _patience
 from fairopt.model import polytope
 
@@ -56,19 +57,18 @@ def test_psdsf_with_finite_tasks_over_eight_decades(seed: int) -> None:
 def test_the_engines_of_the_game_in_their_order(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
     game = fo.AlphaPFVDS(alpha)
     wanted = game.solve(EXAMPLE).user_tasks
-    monkeypatch.setattr(_game.equilibrium, "solutions", broken)
-    monkeypatch.setattr(_game.linear, "solutions", broken)
+    monkeypatch.setattr(game_engine, "solutions", broken)
     for engine in game.engines(game.criterion(EXAMPLE))[1:]:
         found = game.solve(EXAMPLE)
         assert found.stats.engine == engine
         assert found.certify().passes(1e-6)
         np.testing.assert_allclose(found.user_tasks, wanted, rtol=1e-4)
-        monkeypatch.setattr(_game.equilibrium, "responses", broken)
+        monkeypatch.setattr(played, "solutions", broken)
 
 
 def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equilibria, "solutions", broken)
-    monkeypatch.setattr(equilibria, "responses", broken)
+    monkeypatch.setattr(game_engine, "solutions", broken)
+    monkeypatch.setattr(played, "solutions", broken)
     monkeypatch.setattr(declarative, "solutions", broken)
     with pytest.raises(SolverError, match=r"no luck \(engines tried: equilibrium, best-response, declarative\)"):
         fo.PSDSF().solve(EXAMPLE)
@@ -78,7 +78,7 @@ def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch
     def nothing(cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
         yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
 
-    monkeypatch.setattr(equilibria, "solutions", nothing)
+    monkeypatch.setattr(game_engine, "solutions", nothing)
     with pytest.raises(NotConverged, match=r"engines tried: equilibrium, best-response, declarative"):
         fo.PSDSF().solve(EXAMPLE)
     monkeypatch.setattr(native, "solutions", nothing)
@@ -91,7 +91,7 @@ def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.Monkey
     def nothing(cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
         yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
 
-    monkeypatch.setattr(equilibria, "solutions", nothing)
+    monkeypatch.setattr(game_engine, "solutions", nothing)
     monkeypatch.setattr(native, "solutions", nothing)
     monkeypatch.setattr(_game, "_RESPONDING", 3)
     assert fo.PSDSF().solve(EXAMPLE).stats.engine == "declarative"  # four pairs
