@@ -18,6 +18,7 @@ from fairopt.game.model.found import solution
 from fairopt.game.psdsf import continuation
 from fairopt.game.responses import played
 from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
 from fairopt.papers import found, instance, pf
 
 Array = NDArray[np.float64]
@@ -245,7 +246,8 @@ def test_engines_leave_the_callers_warnings_alone() -> None:
     shared = cluster(0, 5, 3, 2)
     criterion = fo.AlphaPFVDS(8.0).criterion(shared)
     before = np.geterr()
-    for answers in (equilibria.solutions(shared, criterion, 1e-9), played.solutions(shared, criterion, 1e-9)):
+    problem = Problem(shared, criterion)
+    for answers in (equilibria.solutions(problem, 1e-9), played.solutions(problem, 1e-9)):
         next(answers)
         assert np.geterr() == before
 

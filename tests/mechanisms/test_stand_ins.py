@@ -15,8 +15,9 @@ from fairopt.errors import FairoptError, NotConverged, SolverError
 from fairopt.game import engine as game_engine
 from fairopt.game.reference import declarative
 from fairopt.game.responses import played
-from fairopt.mechanisms import _game, _patience
+from fairopt.mechanisms import _game
 from fairopt.model import polytope
+from fairopt.solving import patience
 
 EXAMPLE = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
 
@@ -113,11 +114,11 @@ def test_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock advances by a second per answer: at least one, and none once the seconds are over."""
     answers = [Solution(np.zeros((1, 1)), None, str(k)) for k in range(9)]
     now = [0.0]
-    monkeypatch.setattr(_patience.time, "process_time", lambda: now[0])
+    monkeypatch.setattr(patience.time, "process_time", lambda: now[0])
 
     def taken(seconds: float) -> int:
         count = 0
-        for _ in _patience.within(seconds, iter(answers)):
+        for _ in patience.within(seconds, iter(answers)):
             now[0] += 1
             count += 1
         return count

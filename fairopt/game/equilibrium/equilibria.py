@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from ...engines.base import Solution
 from ...engines.welfare import interior_point
-from ...model.cluster import Cluster
-from ...model.criterion import Criterion
-from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..model._suppress import quiet
 from ..model.equilibrium_system import Equations, Point
 from ..model.found import Found, solution
@@ -67,13 +65,13 @@ class Aims:
         return cls(first, inside, _LEVEL * tol, path)
 
 
-def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity)."""
     begun = time.perf_counter()
+    cluster, criterion = problem.cluster, problem.criterion
     start = warm if isinstance(warm, Start) else None
-    limits = criterion.limits(cluster)
-    method = None if start is None else start.game(cluster, criterion)
-    polytope = Polytope(cluster, limits) if method is None else method.polytope
+    method = None if start is None else start.game(problem)
+    polytope = problem.polytope if method is None else method.polytope
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
         return
@@ -82,21 +80,22 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
         method = Equations.of(polytope, criterion)
     point = start.point if start is not None and start.fits(method) else None
     if criterion.alpha == 1 and point is None and criterion.scope == "game":
-        yield from _program(cluster, criterion, tol)
+        yield from _program(problem, tol)
     for _, answer in equilibria(method, tol, point):
         seconds = time.perf_counter() - begun - build
         found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
         yield (
             found
             if answer.warm is None or criterion.scope != "game"
-            else replace(found, warm=Start(answer.warm, method, limits))
+            else replace(found, warm=Start(answer.warm, method, problem.limits))
         )
 
 
-def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
+def _program(problem: Problem, tol: float) -> Iterator[Solution]:
     """alpha = 1: the equilibria are the optima of one convex program (PF section 4), in which shares cancel."""
+    criterion = problem.criterion
     welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
-    for found in interior_point.solutions(cluster, welfare, tol):
+    for found in interior_point.solutions(Problem(problem.cluster, welfare), tol):
         yield replace(found, engine="equilibrium", warm=None)
 
 

@@ -9,9 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...engines.base import Solution
-from ...model.cluster import Cluster
-from ...model.criterion import Criterion
-from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..model._suppress import quiet
 from ..model.equilibrium_system import Equations
 from ..model.found import solution
@@ -22,10 +20,10 @@ _ENOUGH = 3e-4
 
 
 @quiet
-def solutions(cluster: Cluster, criterion: Criterion, tol: float, most: int = 5000) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Solution]:
     """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
     begun = time.perf_counter()
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "best-response", status="nobody can run anything")
         return
