@@ -25,11 +25,11 @@ from .blocking import Blocking, blocking
 from .bottleneck import rises
 from .concave import duality_gap, fitted_gap
 from .condition import conditions
-from .exactly import distances
+from .exact_distance import distances
 from .game import exploitability
+from .ill_scaled import SEEN, advice, unevenness
 from .leximin import ENOUGH, lexicographic_rise
 from .maxmin_condition import condition as maxmin_conditions
-from .uneven import SEEN, advice, unevenness
 
 __all__ = [
     "BackwardError",
@@ -58,7 +58,7 @@ _CLEAR = 1e-9
 _CAUTION = 0.05
 
 
-def judge(
+def certify(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
     """The certificate of `tasks` (users, servers), a table or split, under `criterion`, and the prices that prove it.
@@ -69,10 +69,10 @@ def judge(
     prices returned are `None` where others, or none, prove it. Max-min of small clusters that doubles do not settle is
     measured from its exact optimum (`exactly`).
     """
-    return judge_problem(Problem(cluster, criterion), tasks, log_prices)
+    return certify_problem(Problem(cluster, criterion), tasks, log_prices)
 
 
-def judge_problem(
+def certify_problem(
     problem: Problem, tasks: Array | Split, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
     """`judge`, with the scaled data of the problem. What certifies (use, gaps, prices) is computed from `tasks`."""
@@ -107,7 +107,7 @@ class ByCriterion:
 
     def __call__(self, cluster: Cluster, tasks: Array, log_prices: Array | None) -> tuple[Certificate, Array | None]:
         with np.errstate(over="ignore", invalid="ignore"):
-            return judge(cluster, tasks, self.criterion, log_prices)
+            return certify(cluster, tasks, self.criterion, log_prices)
 
 
 def _finite(
@@ -169,13 +169,13 @@ def _optimality(
     merged, table, servers = merging.cluster, split.merged, cluster.servers
     if criterion.scope in ("each", "game") and not merging.trivial:
         if not isinstance(tasks, Split) and not split.matches(tasks):
-            return _settled(_scaled(problem, cluster, limits), tasks, criterion, limits, prices, cluster.servers)
+            return _solved(_scaled(problem, cluster, limits), tasks, criterion, limits, prices, cluster.servers)
         criterion = replace(criterion, share=virtual_share_per_task(merged))
     first = np.unique(merging.server_of, return_index=True)[1]
     hint = None if prices is None else prices[..., first, :]
     # Merged servers by a name that the cluster has.
     polytope = _scaled(problem, merged, limits)
-    found = _settled(polytope, table, criterion, limits, hint, [servers[i] for i in first])
+    found = _solved(polytope, table, criterion, limits, hint, [servers[i] for i in first])
     return found[0], found[1], merging.split_prices(found[2]), found[3]
 
 
@@ -185,7 +185,7 @@ def _scaled(problem: Problem, cluster: Cluster, limits: Array) -> Polytope:
     return problem.polytope if same else Polytope(cluster, limits)
 
 
-def _settled(
+def _solved(
     polytope: Polytope,
     tasks: Array,
     criterion: Criterion,
@@ -195,7 +195,7 @@ def _settled(
 ) -> tuple[float, str, Array | None, str]:
     """As `_judge` finds it, or from its distance to the optimum of a small cluster that is too uneven for doubles."""
     cluster = polytope.cluster
-    gaps, proof, found = _judge(polytope, tasks, criterion, prices, servers)
+    gaps, proof, found = _certify(polytope, tasks, criterion, prices, servers)
     gap, measure = float(gaps.max()), _measure(criterion)
     if not _is_maxmin(criterion):
         return gap, measure, proof, found
@@ -203,14 +203,14 @@ def _settled(
     proved = gap <= ENOUGH
     if proved and (criterion.scope == "each" or not _doubtful(polytope, criterion, limits, gap)):
         return gap, measure, proof, found
-    asked = np.ones(1, dtype=bool) if proved else gaps > ENOUGH
-    apart, where = distances(cluster, tasks, criterion, limits, asked, _CAUTION if proved else 1.0)
+    requested = np.ones(1, dtype=bool) if proved else gaps > ENOUGH
+    apart, where = distances(cluster, tasks, criterion, limits, requested, _CAUTION if proved else 1.0)
     i = int(apart.argmax())
     if apart[i] == np.inf or (apart[i] > ENOUGH and not proved):
         return gap, measure, proof, found
     found = f"largest for user {cluster.users[where[i]]!r}"
     found += f" on server {servers[i]!r}" if criterion.scope == "each" else ""
-    rest = float(gaps[~asked].max(initial=0.0))  # servers where doubles do
+    rest = float(gaps[~requested].max(initial=0.0))  # servers where doubles do
     return max(float(apart[i]), rest), "distance from the optimum", proof if proved else None, found
 
 
@@ -221,7 +221,7 @@ def _doubtful(polytope: Polytope, criterion: Criterion, limits: Array, gap: floa
     return gap > _CLEAR or unevenness(polytope, criterion)[0] < SEEN
 
 
-def _judge(
+def _certify(
     polytope: Polytope,
     tasks: Array,
     criterion: Criterion,

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates import Certificate, advice, judge, judge_problem
+from ..certificates import Certificate, advice, certify, certify_problem
 from ..engines import native
 from ..engines.base import Solution
 from ..engines.reference import declarative
@@ -125,13 +125,13 @@ class Mechanism(ABC):
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
     ) -> tuple[Certificate, Array | None]:
         """The certificate of `tasks` on the cluster that the mechanism sees, and the log prices that prove it."""
-        return judge(cluster, tasks, self.criterion(cluster), log_prices)
+        return certify(cluster, tasks, self.criterion(cluster), log_prices)
 
     def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
         """The certificate of tasks of a problem; mechanisms with their own `certify` are given the whole table."""
         if type(self).certify is not Mechanism.certify:
             return self.certify(problem.cluster, tasks(), log_prices)
-        return judge_problem(problem, tasks, log_prices)
+        return certify_problem(problem, tasks, log_prices)
 
     def solve(
         self,

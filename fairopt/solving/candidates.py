@@ -103,13 +103,13 @@ class Candidates:
         """
         first = name != "declarative" and (offer.rough or self.eligible <= _SMALL)
         if first and (better := self._refined(offer, name, np.inf)) is not None:
-            if self._judged(better, name) <= self.tol:
+            if self._certified(better, name) <= self.tol:
                 return True
-            return self._judged(offer, name) <= self.tol
-        residual = self._judged(offer, name)
+            return self._certified(offer, name) <= self.tol
+        residual = self._certified(offer, name)
         if not first and (residual > self.tol or (residual > _FINE and self.eligible <= _SMALL)):
             better = self._refined(offer, name, residual)
-            residual = residual if better is None else min(residual, self._judged(better, name))
+            residual = residual if better is None else min(residual, self._certified(better, name))
         return residual <= self.tol
 
     def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
@@ -133,7 +133,7 @@ class Candidates:
         part = self.problem.criterion.restrict(np.flatnonzero(runs)).log_marginal(after[runs]) + np.log(after[runs])
         return float(np.average(change, weights=np.exp(part - part.max()))) if len(change) else 0.0
 
-    def _judged(self, candidate: Solution, name: str) -> float:
+    def _certified(self, candidate: Solution, name: str) -> float:
         """The residual of a candidate, which is kept if it is the best."""
         begun = time.perf_counter()
         found = self.mechanism.certified(self.problem, Split(self.unmerged, candidate.tasks), candidate.log_prices)

@@ -9,7 +9,7 @@ import fairopt as fo
 from fairopt.engines.augmented import refine
 from fairopt.engines.base import Solution
 from fairopt.game.equilibrium import interior, smoothing
-from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.model.found import log_unit_prices
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
@@ -25,10 +25,10 @@ def tied(seed: int, limits: bool = False) -> fo.Cluster:
     return fo.Cluster(rng.integers(1, 4, (5, 3)).astype(float), demand, rng.integers(1, 3, 10), max_tasks=counts)
 
 
-def equations(cluster: fo.Cluster, alpha: float) -> Equations:
+def equations(cluster: fo.Cluster, alpha: float) -> EquilibriumSystem:
     merged = merge(cluster).cluster
     polytope = Polytope(merged, merged.max_tasks)
-    return Equations(polytope, merged.weight[polytope.users], alpha)
+    return EquilibriumSystem(polytope, merged.weight[polytope.users], alpha)
 
 
 @pytest.mark.parametrize("limits", [False, True])

@@ -72,7 +72,7 @@ def test_a_response_to_users_without_tasks(alpha: float) -> None:
     problem = problem_of(FREE, alpha)
     nothing = np.zeros(5)
     found = problem.best(nothing, nothing)
-    assert found.wrong <= 1e-6
+    assert found.residual <= 1e-6
     assert (problem.program.use @ found.fraction).max() == pytest.approx(1, abs=1e-8)
 
 
@@ -92,7 +92,7 @@ def test_every_answer_is_right(alpha: float) -> None:
             room = rng.choice([0.05, 0.1, 0.3, np.inf], users)
             cluster = cluster.replace(max_tasks=elsewhere + room * cluster.gamma[:, 0])
         found = problem_of(cluster, alpha).best(elsewhere, np.zeros(users))
-        assert found.wrong <= 2e-6, seed
+        assert found.residual <= 2e-6, seed
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 8.0, 64.0, math.inf])
@@ -101,7 +101,7 @@ def test_the_conditions_notice(alpha: float) -> None:
     problem = problem_of(FREE, alpha)
     program, elsewhere = problem.program, 0.2 * problem_of(FREE, alpha).program.gamma
     right = problem.best(elsewhere, elsewhere / program.gamma)
-    assert right.wrong <= 1e-6
+    assert right.residual <= 1e-6
 
     def now(fraction: Array, log_price: Array = right.log_price) -> float:
         return wrong(program, elsewhere, fraction, log_price)
@@ -135,7 +135,7 @@ def test_other_units_are_tried(monkeypatch: pytest.MonkeyPatch, units: str) -> N
     gamma = problem.program.gamma
     elsewhere = np.array([0.001, 0.3, 0.01, 0.1, 1.0]) * gamma
     share = np.ones(5) if units == "ones" else np.array([1e3, 1e-3, 1.0, 1e2, 1e-2])
-    assert problem.best(elsewhere, share).wrong <= 1e-6
+    assert problem.best(elsewhere, share).residual <= 1e-6
     monkeypatch.setattr(ServerProblem, "_units", lambda *_: iter([share]))
     with suppress(SolverError):
-        assert problem.best(elsewhere, share).wrong > 1e-4
+        assert problem.best(elsewhere, share).residual > 1e-4

@@ -41,7 +41,7 @@ STAY = 1e-3
 NEARLY = Decimal("0.99")
 
 
-class Equations:
+class EquilibriumSystem:
     """x (pairs,) and y (rows,): tasks, prices of capacities, and t of limits; no units."""
 
     def __init__(self, system: System, at: State) -> None:

@@ -60,14 +60,14 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     polytope = problem.polytope
     if not len(polytope.users):
         return None
-    worth = criterion.log_marginal(np.ones(problem.cluster.shape[0]))
+    marginal = criterion.log_marginal(np.ones(problem.cluster.shape[0]))
     who = polytope.users[polytope.pair_user]
-    log_worth = worth[who, polytope.pair_server] if worth.ndim == 2 else worth[who]
+    log_marginal = marginal[who, polytope.pair_server] if marginal.ndim == 2 else marginal[who]
     begun = time.perf_counter()
     rows, tasks = polytope.log_row_prices(log_prices), solution.tasks[who, polytope.pair_server]
     if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
-        rows = rows + _shift(polytope, criterion, log_worth, tasks, rows)
-    found = refined(polytope, log_worth, criterion.alpha, tasks, rows, _AIM)
+        rows = rows + _shift(polytope, criterion, log_marginal, tasks, rows)
+    found = refined(polytope, log_marginal, criterion.alpha, tasks, rows, _AIM)
     if found is None:
         return None
     run = Run(NAME, solution.status, 0.0, time.perf_counter() - begun, found.error)
@@ -81,7 +81,7 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     )
 
 
-def _shift(polytope: Polytope, criterion: Criterion, log_worth: Array, tasks: Array, log_rows: Array) -> Array:
+def _shift(polytope: Polytope, criterion: Criterion, log_marginal: Array, tasks: Array, log_rows: Array) -> Array:
     """(rows,): by how much log prices miss the scale of worth, by the median of tasks, in the game on each server.
 
     Of users with room for more, if there are any: others may pay less than their tasks are worth.
@@ -89,8 +89,8 @@ def _shift(polytope: Polytope, criterion: Criterion, log_worth: Array, tasks: Ar
     first = np.searchsorted(polytope.pair_user, np.arange(len(polytope.users)))
     total = np.add.reduceat(tasks, first)
     with np.errstate(divide="ignore", invalid="ignore"):
-        worth = log_worth - criterion.alpha * np.log(total)[polytope.pair_user]
-        off = worth - log_price_per_task(polytope, log_rows)
+        marginal = log_marginal - criterion.alpha * np.log(total)[polytope.pair_user]
+        off = marginal - log_price_per_task(polytope, log_rows)
         part = np.where(np.isfinite(off), tasks / total[polytope.pair_user], 0.0)
     room = (total < polytope.limit * (1 - _AT_LIMIT))[polytope.pair_user]
     game = criterion.scope == "game"
@@ -106,7 +106,7 @@ def _shift(polytope: Polytope, criterion: Criterion, log_worth: Array, tasks: Ar
 
 def refined(
     polytope: Polytope,
-    log_worth: Array,
+    log_marginal: Array,
     alpha: float,
     tasks: Array,
     log_rows: Array,
@@ -120,7 +120,7 @@ def refined(
     """
     options = options or Options()
     with np.errstate(all="ignore"):
-        problem = System(polytope, log_worth, alpha, tasks, log_rows, options)
+        problem = System(polytope, log_marginal, alpha, tasks, log_rows, options)
         if not problem.possible:
             return None
         state = problem.begin()
@@ -131,7 +131,7 @@ def refined(
             steps = found.steps + steps
             if best is None or found.error <= best.error:
                 best = replace(found, steps=steps)
-            if steps >= most or found.error > options.settled:
+            if steps >= most or found.error > options.solved:
                 break
             if not problem.recall(found.tasks, found.log_rows, state):
                 break

@@ -88,12 +88,12 @@ def _maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, lis
 def _concave(
     polytope: Polytope, criterion: Criterion, formulate: Formulate, unit: Array, solver: str, before: list[Run]
 ) -> Solution:
-    held = np.zeros(len(polytope.users))
+    fixed = np.zeros(len(polytope.users))
     runs, build, prices = list(before), 0.0, None
     own = criterion.restrict(polytope.users)
     while True:
         start = time.perf_counter()
-        program = ClusterProgram(polytope, criterion, unit, held, tasks=unit / own.share)
+        program = ClusterProgram(polytope, criterion, unit, fixed, tasks=unit / own.share)
         formulation = formulate(program)
         problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
         build += time.perf_counter() - start
@@ -104,12 +104,12 @@ def _concave(
         if not (tasks > 0).all():
             # alpha = 0, where nobody's welfare is too small to be seen; or an answer for the judge to reject.
             return _solution(polytope, program, prices, runs, build)
-        worth = own.log_marginal(tasks) + np.log(tasks)
-        waiting = held == 0
-        seen = waiting & (worth >= worth[waiting].max() + np.log(_VISIBLE))
+        marginal = own.log_marginal(tasks) + np.log(tasks)
+        waiting = fixed == 0
+        seen = waiting & (marginal >= marginal[waiting].max() + np.log(_VISIBLE))
         if not seen.any() or (waiting == seen).all():
             return _solution(polytope, program, prices, runs, build)
-        held = np.where(seen, tasks, held)
+        fixed = np.where(seen, tasks, fixed)
 
 
 def _solution(polytope: Polytope, program: Program, prices: Array | None, runs: list[Run], build: float) -> Solution:

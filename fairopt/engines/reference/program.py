@@ -69,11 +69,11 @@ class Program:
         return welfare_factor(self.weight, self.unit, alpha)
 
 
-def welfare_factor(weight: Array, unit: Array, alpha: float, held: Array | None = None) -> Array:
+def welfare_factor(weight: Array, unit: Array, alpha: float, fixed: Array | None = None) -> Array:
     """`weight^alpha unit^(1-alpha)` without overflow, the largest 1, and 0 for those held."""
     log_factor = alpha * np.log(weight) + (1 - alpha) * np.log(unit)
-    if held is not None:
-        log_factor = np.where(held > 0, -np.inf, log_factor)
+    if fixed is not None:
+        log_factor = np.where(fixed > 0, -np.inf, log_factor)
     return np.asarray(np.exp(log_factor - log_factor.max()))
 
 
@@ -90,7 +90,7 @@ class ClusterProgram(Program):
         polytope: Polytope,
         criterion: Criterion,
         unit: Array | None = None,
-        held: Array | None = None,
+        fixed: Array | None = None,
         tasks: Array | None = None,
     ) -> None:
         own = criterion.restrict(polytope.users)
@@ -112,13 +112,13 @@ class ClusterProgram(Program):
         self.constraints = {"capacity": polytope.use @ self.fraction <= 1}
         if len(polytope.limited) and criterion.scope != "each":
             self.constraints["max_tasks"] = polytope.use_of_limit @ self.fraction <= 1
-        self._held: Array = np.zeros(len(polytope.users)) if held is None else held
-        if kept := np.flatnonzero(self._held).tolist():
-            relative = sp.diags(1 / self._held[kept]) @ polytope.tasks[kept]
+        self._fixed: Array = np.zeros(len(polytope.users)) if fixed is None else fixed
+        if kept := np.flatnonzero(self._fixed).tolist():
+            relative = sp.diags(1 / self._fixed[kept]) @ polytope.tasks[kept]
             self.constraints["held"] = relative @ self.fraction >= 1 - 1e-12
 
     def factor(self, alpha: float) -> Array:
-        return welfare_factor(self.weight, self.unit, alpha, self._held)
+        return welfare_factor(self.weight, self.unit, alpha, self._fixed)
 
     def cost(self) -> Array:
         """What a whole server costs each user (pair, in the scope `each`) where it is cheapest, by the last prices.

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ...engines.base import Solution
 from ...engines.welfare import interior_point
 from ...model.problem import Problem
-from ..model._suppress import quiet
-from ..model.equilibrium_system import Equations, Point
+from ..model._warnings import suppress_fp_warnings
+from ..model.equilibrium_system import EquilibriumSystem, Point
 from ..model.found import Found, solution
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
@@ -77,7 +77,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         return
     build = time.perf_counter() - begun
     if method is None:
-        method = Equations.of(polytope, criterion)
+        method = EquilibriumSystem.of(polytope, criterion)
     point = start.point if start is not None and start.fits(method) else None
     if criterion.alpha == 1 and point is None and criterion.scope == "game":
         yield from _program(problem, tol)
@@ -99,8 +99,10 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
         yield replace(found, engine="equilibrium", warm=None)
 
 
-@quiet
-def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:
+@suppress_fp_warnings
+def equilibria(
+    method: EquilibriumSystem, tol: float, start: Point | None = None
+) -> Iterator[tuple[EquilibriumSystem, Found]]:
     """Points of one game, each better than those before, from where last digits may be found."""
     aims, best = Aims.of(tol), None
     for answer in _candidates(method, aims, start):
@@ -117,7 +119,7 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
     yield method, best
 
 
-def _candidates(method: Equations, aims: Aims, start: Point | None) -> Iterator[Found]:
+def _candidates(method: EquilibriumSystem, aims: Aims, start: Point | None) -> Iterator[Found]:
     """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
     if start is not None:
         yield from _following(method, aims, start)
@@ -137,7 +139,7 @@ def _candidates(method: Equations, aims: Aims, start: Point | None) -> Iterator[
         yield from follow(method, aims.path, mu, near)
 
 
-def _following(method: Equations, aims: Aims, start: Point) -> Iterator[Found]:
+def _following(method: EquilibriumSystem, aims: Aims, start: Point) -> Iterator[Found]:
     """The interior point from a point for another alpha."""
     near, steps = followed(method, start)
     if near is not None:
@@ -145,7 +147,7 @@ def _following(method: Equations, aims: Aims, start: Point) -> Iterator[Found]:
             yield replace(answer, steps=steps + answer.steps, warm=near)
 
 
-def _and_path(method: Equations, attempt: Attempt, aims: Aims) -> Iterator[Found]:
+def _and_path(method: EquilibriumSystem, attempt: Attempt, aims: Aims) -> Iterator[Found]:
     """The interior point, and the path from a point of it, or from its own beginnings."""
     answer: Found | None = None
     for answer in _attempt(method, attempt, aims):
@@ -157,7 +159,7 @@ def _and_path(method: Equations, attempt: Attempt, aims: Aims) -> Iterator[Found
 
 
 def _from_alone(
-    method: Equations, aims: Aims, starts: Iterator[entropy_homotopy.Place], most: float
+    method: EquilibriumSystem, aims: Aims, starts: Iterator[entropy_homotopy.Place], most: float
 ) -> Iterator[Found]:
     """The interior point from places where servers come to know each other, until `most` systems are solved."""
     wanted = _FIRST_START
@@ -171,7 +173,7 @@ def _from_alone(
 
 
 def _attempt(
-    method: Equations, attempt: Attempt, aims: Aims, start: Point | None = None, most: int = 150
+    method: EquilibriumSystem, attempt: Attempt, aims: Aims, start: Point | None = None, most: int = 150
 ) -> Iterator[Found]:
     """The first point of a run from which last digits may be found, then the best one."""
     best: Found | None = None
@@ -186,13 +188,13 @@ def _attempt(
     yield _whole(method, best, answer)
 
 
-def _whole(method: Equations, best: Found, last: Found) -> Found:
+def _whole(method: EquilibriumSystem, best: Found, last: Found) -> Found:
     """A point of a run with all pairs, and what the run knew at its end."""
     point = best.point if best.inside is None else method.whole(best.point, best.inside)
     return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
 
 
-def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:
+def _responses(method: EquilibriumSystem, best: Found, aim: float) -> Iterator[Found]:
     """Best responses in turn from the best point."""
     sweeps = Sweeps.of(method)
     state = sweeps.start(best.point.tasks)

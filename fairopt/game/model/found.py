@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...engines.base import Run, Solution
 from ...model.polytope import Polytope
-from .equilibrium_system import Equations, Point
+from .equilibrium_system import EquilibriumSystem, Point
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class Found:
 
 
 def solution(
-    polytope: Polytope, method: Equations, answer: Found, build: float, seconds: float, alpha: float, tol: float
+    polytope: Polytope, method: EquilibriumSystem, answer: Found, build: float, seconds: float, alpha: float, tol: float
 ) -> Solution:
     """A point as tasks and prices of the cluster."""
     fractions = answer.point.tasks / method.gamma
@@ -53,7 +53,7 @@ def solution(
     )
 
 
-def log_unit_prices(method: Equations, log_price: Array) -> Array:
+def log_unit_prices(method: EquilibriumSystem, log_price: Array) -> Array:
     """Level prices, log v, as log prices per resource unit (servers, resources): `alpha log v - log c`."""
     capacity = method.polytope.cluster.capacity
     return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

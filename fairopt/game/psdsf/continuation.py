@@ -18,9 +18,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..equilibrium.coupling import Between
+from ..equilibrium.coupling import CoupledGame
 from ..equilibrium.entropy_homotopy import GROW, MOST, Place, cooled, follow, newton
-from ..model.equilibrium_system import Equations
+from ..model.equilibrium_system import EquilibriumSystem
 
 Array = NDArray[np.float64]
 
@@ -40,12 +40,12 @@ _STEP, _LONGEST, _SHORTEST = 4.0, 16.0, 1.002
 _WEIGHTS = 8
 
 
-def furthest(equations: Equations) -> Place | None:
+def furthest(equations: EquilibriumSystem) -> Place | None:
     """The last place on the way; None if there is none on it, or no hope."""
     lacking = (~(equations.use > 0) & equations.row[equations.server]).any(axis=1).mean()
     if len(equations.server) * equations.row.sum() > _WORK or (equations.row.sum() > _ROWS and lacking > _LACKING):
         return None
-    low = Equations(equations.polytope, equations.weight, _LOW)
+    low = EquilibriumSystem(equations.polytope, equations.weight, _LOW)
     place = _last(follow(low, _WARM / _LOW, _BEFORE))
     if place is None or place.tau > 1.01 * _WARM / _LOW:
         return place
@@ -55,7 +55,7 @@ def furthest(equations: Equations) -> Place | None:
     return _last(cooled(grown, _COLD / _HIGH, grown.steps + _AFTER)) or grown
 
 
-def settled(place: Place, most: float) -> Array | None:
+def solved(place: Place, most: float) -> Array | None:
     """Tasks at 1/alpha = 0, if the place is near it and they change by at most `most` with what means nothing."""
     here = place.here
     if here.q.alpha < _HIGH or here.tau * here.q.alpha > _COOL:
@@ -79,9 +79,9 @@ def _grown(place: Place, alpha: float, budget: int) -> Place:
         slope = here.outward()
         steps += 1
         while slope is not None and factor > _SHORTEST:
-            further = Equations(here.q.polytope, here.q.weight, min(factor * here.q.alpha, alpha))
+            further = EquilibriumSystem(here.q.polytope, here.q.weight, min(factor * here.q.alpha, alpha))
             by = further.alpha / here.q.alpha
-            guess = Between(further, here.price + (1 - 1 / by) * slope, here.tau / by, here.unit)
+            guess = CoupledGame(further, here.price + (1 - 1 / by) * slope, here.tau / by, here.unit)
             there, taken = newton(guess, MOST)
             steps += taken
             if there is not None:

@@ -29,15 +29,15 @@ _WIDEST = 1e8
 
 
 class _Tilted(Program):
-    def __init__(self, polytope: Polytope, criterion: Criterion, tilt: Array, start: Array) -> None:
+    def __init__(self, polytope: Polytope, criterion: Criterion, reweighting: Array, start: Array) -> None:
         users = len(polytope.users)
         self.fraction = cp.Variable(len(polytope.gamma), nonneg=True, name="fraction")
         self.user_tasks = polytope.tasks @ self.fraction
-        self.tilted = sp.csr_matrix(polytope.tasks @ sp.diags(1 / tilt))
+        self.reweighted = sp.csr_matrix(polytope.tasks @ sp.diags(1 / reweighting))
         self.weight = criterion.restrict(polytope.users).weight
-        self.unit = self.tilted @ start
-        self.share = self.tilted @ self.fraction
-        self.scaled_share = sp.diags(1 / self.unit) @ self.tilted @ self.fraction
+        self.unit = self.reweighted @ start
+        self.share = self.reweighted @ self.fraction
+        self.scaled_share = sp.diags(1 / self.unit) @ self.reweighted @ self.fraction
         self.constraints = {"capacity": polytope.use @ self.fraction <= 1}
         if len(polytope.limited):
             self.constraints["max_tasks"] = polytope.use_of_limit @ self.fraction <= 1
@@ -58,15 +58,15 @@ def solves(
     log_gamma = np.log(polytope.gamma)
     counts = np.bincount(polytope.pair_user)
     log_mean = np.bincount(polytope.pair_user, log_gamma) / counts
-    log_tilt = (1 - alpha) * (log_gamma - log_mean[polytope.pair_user])
-    if np.ptp(log_tilt) > np.log(_WIDEST):
+    log_reweighting = (1 - alpha) * (log_gamma - log_mean[polytope.pair_user])
+    if np.ptp(log_reweighting) > np.log(_WIDEST):
         return
-    program = _Tilted(polytope, criterion, np.exp(log_tilt), start)
+    program = _Tilted(polytope, criterion, np.exp(log_reweighting), start)
     formulation = alpha_fair(program, alpha)
     problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
     fractions = start
     while True:
-        ratio = np.log(program.tilted @ fractions) - np.log(polytope.tasks @ fractions)
+        ratio = np.log(program.reweighted @ fractions) - np.log(polytope.tasks @ fractions)
         log_factor = (
             alpha * np.log(program.weight) + (alpha - 1) * log_mean + alpha * ratio + (1 - alpha) * np.log(program.unit)
         )

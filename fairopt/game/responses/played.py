@@ -10,8 +10,8 @@ import numpy as np
 
 from ...engines.base import Solution
 from ...model.problem import Problem
-from ..model._suppress import quiet
-from ..model.equilibrium_system import Equations
+from ..model._warnings import suppress_fp_warnings
+from ..model.equilibrium_system import EquilibriumSystem
 from ..model.found import solution
 from .rounds import Sweeps
 
@@ -19,7 +19,7 @@ from .rounds import Sweeps
 _ENOUGH = 3e-4
 
 
-@quiet
+@suppress_fp_warnings
 def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Solution]:
     """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
     begun = time.perf_counter()
@@ -27,7 +27,7 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "best-response", status="nobody can run anything")
         return
-    method = Equations(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
+    method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
     sweeps = Sweeps.of(method, criterion.alpha)
     state = sweeps.start(method.begin(0.3).tasks)
     rounds, wait = 0, 1
