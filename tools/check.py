@@ -58,7 +58,10 @@ def read(path):
     eligible = number(g.get("eligible", [[1] * K] * N), "cluster.eligible", (N, K), 0)
     need(eligible.max() <= 1, "cluster.eligible must be 0 or 1")
     alpha, scope = INF if rule["alpha"] == "inf" else number(rule["alpha"], "criterion.alpha", (), 0), rule["scope"]
-    need(scope in (good := ["pool", "servers", "game"] + ["each"] * (alpha == INF)), f"criterion.scope not in {good}")
+    need(
+        scope in (good := ["pool", "servers", "game"] + ["per_server"] * (alpha == INF)),
+        f"criterion.scope not in {good}",
+    )
     own = scope in ("game", "each")  # shares are 1/gamma[n,i]
     need(not own or rule.get("share") is None, "criterion.share must be left out in the scopes game and each")
     u = np.ones(N) if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)

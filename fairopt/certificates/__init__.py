@@ -27,7 +27,7 @@ from .concave import duality_gap, fitted_gap
 from .condition import conditions
 from .exact_distance import distances
 from .game import exploitability
-from .ill_scaled import SEEN, advice, unevenness
+from .ill_scaled import SEEN, advice, ill_scaling
 from .leximin import ENOUGH, lexicographic_rise
 from .maxmin_condition import condition as maxmin_conditions
 
@@ -52,7 +52,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-#: What is proved to this in doubles is, unless users are uneven.
+#: What is proved to this in doubles is, unless users are ill-scaled.
 _CLEAR = 1e-9
 #: The part of the work on an exact optimum that is done only to make sure.
 _CAUTION = 0.05
@@ -81,7 +81,7 @@ def certify_problem(
     if log_prices is not None and log_prices.ndim > 2 and not _is_maxmin(criterion):
         log_prices = None  # made for max-min: no hint here
     limits = problem.limits
-    if criterion.scope == "each":
+    if criterion.scope == "per_server":
         limits = np.where(limits > 0, np.inf, 0.0)  # servers that do not coordinate keep no limit but zero
     feasible, where = feasibility(cluster, tasks, limits)
     if not np.isfinite(feasible):
@@ -167,7 +167,7 @@ def _optimality(
     split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
     merging = split.merging
     merged, table, servers = merging.cluster, split.merged, cluster.servers
-    if criterion.scope in ("each", "game") and not merging.trivial:
+    if criterion.scope in ("per_server", "game") and not merging.trivial:
         if not isinstance(tasks, Split) and not split.matches(tasks):
             return _solved(_scaled(problem, cluster, limits), tasks, criterion, limits, prices, cluster.servers)
         criterion = replace(criterion, share=virtual_share_per_task(merged))
@@ -193,7 +193,7 @@ def _solved(
     prices: Array | None,
     servers: Sequence[str],
 ) -> tuple[float, str, Array | None, str]:
-    """As `_judge` finds it, or from its distance to the optimum of a small cluster that is too uneven for doubles."""
+    """As `_certify` finds it, or the distance to the optimum of a small cluster that is too ill-scaled for doubles."""
     cluster = polytope.cluster
     gaps, proof, found = _certify(polytope, tasks, criterion, prices, servers)
     gap, measure = float(gaps.max()), _measure(criterion)
@@ -201,7 +201,7 @@ def _solved(
         return gap, measure, proof, found
     # Prices may seem to prove what is not so where users are lost in the rounding of others.
     proved = gap <= ENOUGH
-    if proved and (criterion.scope == "each" or not _doubtful(polytope, criterion, limits, gap)):
+    if proved and (criterion.scope == "per_server" or not _doubtful(polytope, criterion, limits, gap)):
         return gap, measure, proof, found
     requested = np.ones(1, dtype=bool) if proved else gaps > ENOUGH
     apart, where = distances(cluster, tasks, criterion, limits, requested, _CAUTION if proved else 1.0)
@@ -209,7 +209,7 @@ def _solved(
     if apart[i] == np.inf or (apart[i] > ENOUGH and not proved):
         return gap, measure, proof, found
     found = f"largest for user {cluster.users[where[i]]!r}"
-    found += f" on server {servers[i]!r}" if criterion.scope == "each" else ""
+    found += f" on server {servers[i]!r}" if criterion.scope == "per_server" else ""
     rest = float(gaps[~requested].max(initial=0.0))  # servers where doubles do
     return max(float(apart[i]), rest), "distance from the optimum", proof if proved else None, found
 
@@ -218,7 +218,7 @@ def _doubtful(polytope: Polytope, criterion: Criterion, limits: Array, gap: floa
     """Is more to be known for little work?"""
     if not tried(polytope.cluster, limits, _CAUTION):
         return False
-    return gap > _CLEAR or unevenness(polytope, criterion)[0] < SEEN
+    return gap > _CLEAR or ill_scaling(polytope, criterion)[0] < SEEN
 
 
 def _certify(
@@ -231,7 +231,7 @@ def _certify(
     """What is open, by server where each is judged on its own, the prices that prove it, and where it is largest."""
     cluster = polytope.cluster
     proof: Array | None
-    if criterion.scope in ("game", "each"):
+    if criterion.scope in ("game", "per_server"):
         gaps, whom = exploitability(polytope, tasks, criterion)
         i = int(np.argmax(gaps))
         found = f"largest for {whom[i]} on server {servers[i]!r}" if gaps[i] > 0 else "no server would deviate"

@@ -32,7 +32,7 @@ def distances(
     for i in np.flatnonzero(requested).tolist():
         apart[i], who[i] = (
             _distance(*on_one(cluster, criterion, i), limits, tasks[:, i], work)
-            if criterion.scope == "each"
+            if criterion.scope == "per_server"
             else _distance(cluster, criterion, limits, tasks.sum(axis=1), work)
         )
         if apart[i] > ENOUGH:

@@ -16,7 +16,7 @@ from .welfare import interior_point
 
 def handles(criterion: Criterion) -> bool:
     """Is it alpha-fair welfare, or with a part for efficiency, or max-min, on servers (max-min also inside each)?"""
-    scopes = ("pool", "servers", "each") if np.isinf(criterion.alpha) else ("pool", "servers")
+    scopes = ("pool", "servers", "per_server") if np.isinf(criterion.alpha) else ("pool", "servers")
     return type(criterion) in (Criterion, FairnessEfficiency) and criterion.scope in scopes
 
 

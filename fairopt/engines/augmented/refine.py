@@ -39,12 +39,12 @@ NAME = "augmented Newton"
 #: Users with less room than this are served in full.
 _AT_LIMIT = 1e-6
 #: What is asked for whatever the tolerance: a judge measures a little otherwise, and the last steps square the error.
-_AIM = 1e-12
+_TARGET_ERROR = 1e-12
 
 
 @dataclass(frozen=True)
 class Refined:
-    """Tasks (pairs,) and log prices of whole capacities (rows,), how wrong they are, and Newton steps taken."""
+    """Tasks (pairs,) and log prices of whole capacities (rows,), their residual, and Newton steps taken."""
 
     tasks: Array
     log_rows: Array
@@ -67,7 +67,7 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     rows, tasks = polytope.log_row_prices(log_prices), solution.tasks[who, polytope.pair_server]
     if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
         rows = rows + _shift(polytope, criterion, log_marginal, tasks, rows)
-    found = refined(polytope, log_marginal, criterion.alpha, tasks, rows, _AIM)
+    found = refined(polytope, log_marginal, criterion.alpha, tasks, rows, _TARGET_ERROR)
     if found is None:
         return None
     run = Run(NAME, solution.status, 0.0, time.perf_counter() - begun, found.error)

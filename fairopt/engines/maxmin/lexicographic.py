@@ -33,7 +33,7 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything")
         return
-    if criterion.scope == "each" or cluster.shape[1] == 1:
+    if criterion.scope == "per_server" or cluster.shape[1] == 1:
         tasks = filled(polytope, criterion)
         run = Run("water filling", "exact", 0.0, time.perf_counter() - start - build, 0.0)
         yield Solution(tasks, None, "native", (run,), build, 1, "exact")
@@ -55,7 +55,7 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
 def _exact(problem: Problem) -> Iterator[Solution]:
     """Without rounding, where the cluster, or every server on its own, is small enough for that."""
     start, cluster, criterion, limits = time.perf_counter(), problem.cluster, problem.criterion, problem.limits
-    if criterion.scope == "each":
+    if criterion.scope == "per_server":
         limits = np.where(limits > 0, np.inf, 0.0)
         parts = [rational.leximin(*rational.on_one(cluster, criterion, i), limits) for i in range(cluster.shape[1])]
         found = [part for part in parts if part is not None]

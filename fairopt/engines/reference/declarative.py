@@ -73,7 +73,7 @@ def _leximin(polytope: Polytope, criterion: Criterion, formulate: Formulate, sol
         levels = problem.solve(solver)
         yield _solution(polytope, program, None, problem.runs, build)
         unit = np.maximum(levels, 1e-9 * levels.max())
-        if criterion.scope != "each":
+        if criterion.scope != "per_server":
             tasks = polytope.tasks @ polytope.inside(program.fraction.value)
 
 

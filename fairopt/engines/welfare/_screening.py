@@ -1,4 +1,4 @@
-"""Compiled loops of `sifting`: over all pairs, whose costs are products of what a user needs and what a server asks."""
+"""Compiled loops of `screening`: over all pairs, whose costs are products of needs and prices."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from .point import Point, Start
 Array = NDArray[np.float64]
 
 #: The engine aims at this part of the tolerance.
-_AIM = 0.5
+_TARGET_FRACTION = 0.5
 #: The judge is asked from this multiple of the tolerance on.
 _NEAR = 10.0
 #: Where all products come to this part of what users spend a run ends, whatever the judge says; with more pairs than
@@ -129,7 +129,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     steps = 0
     for free, start in _attempts(welfare, warm):
         with np.errstate(all="ignore"):
-            found, more = _best(run(welfare, _AIM * tol, certify, free, start))
+            found, more = _best(run(welfare, _TARGET_FRACTION * tol, certify, free, start))
         steps += more
         yield _solution(welfare, found, tol, steps, build, time.perf_counter() - begun - build)
 

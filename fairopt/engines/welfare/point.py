@@ -24,7 +24,7 @@ class Point:
     room: Array  # (limited,), v
     excess: Array  # (limited,), xi
     units: Array  # (units,), theta and what a subclass adds
-    remainder: float = 0.0  # what is left of the tasks of pairs that stand aside, as a part
+    remainder: float = 0.0  # what is left of the tasks of pairs that are screened out, as a part
     fair: Array = field(default_factory=lambda: np.zeros(0))  # (users,) where efficiency counts: log f
 
 
@@ -60,7 +60,7 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Rest:
-    """Pairs that stand aside (`sifting`), and what they had when they did."""
+    """Pairs that are screened out (`screening`), and what they had when they did."""
 
     inside: Index  # the pairs that take part
     aside: NDArray[np.bool_]  # (all pairs,)

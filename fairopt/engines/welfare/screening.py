@@ -1,8 +1,8 @@
-"""Pairs that stand aside: clearly dearer than what their user pays, they take no part in Newton steps.
+"""Column screening: pairs clearly dearer than what their user pays take no part in Newton steps.
 
 A pair has `x = mu/z` tasks, which is next to nothing once its slack z is many times what is left of the gap. Such pairs
-stand aside: their slacks follow from prices, and the tasks that they have together are on their way to none, in the
-same steps. A pair takes part again when prices come near to making it worth it, and no step goes beyond that point.
+are screened out: their slacks follow from prices, and the tasks that they have together are on their way to none, in
+the same steps. A pair takes part again when prices come near to making it worth it, and no step goes beyond that point.
 Where a user has 500 servers, 60 are left when the gap is 1e-4; the others cost a look at every step instead of twenty.
 """
 
@@ -22,8 +22,7 @@ Index = NDArray[np.intp]
 
 #: With fewer pairs all take part.
 MANY = 20_000
-#: A pair stands aside where its slack is beyond so many times the gap, and this at least, of what its user pays, and it
-#: has no more than a little of its user's tasks.
+#: Screen out (n, i) if `slack >= max(FAR gap, LEAST_FAR) user_price[n]` and `x[n,i] <= LITTLE x[n]`.
 FAR, LEAST_FAR, LITTLE = 25.0, 5e-3, 1e-3
 #: It comes back where its slack is below this part of that, or would lose more than this in a full step, of which no
 #: more is taken at once; with this part of its user's tasks at most.
@@ -108,7 +107,7 @@ def _with(welfare: Welfare, at: Point, kept: NDArray[np.bool_], fresh: Index, mu
 
 
 def whole(welfare: Welfare, at: Point, mu: float) -> Point:
-    """The point with all pairs, those that stand aside having what `mu` gives them."""
+    """The point with all pairs, those that are screened out having what `mu` gives them."""
     if welfare.remainder is None:
         return at
     every, user = _Everything.at(welfare, at.price), welfare.polytope.pair_user
@@ -119,7 +118,7 @@ def whole(welfare: Welfare, at: Point, mu: float) -> Point:
 
 
 def longest(welfare: Welfare, at: Point, step: Point) -> float:
-    """The longest step, at most 1, after which no pair that stands aside is cheaper than what its user pays.
+    """The longest step, at most 1, after which no pair that is screened out is cheaper than what its user pays.
 
     Pairs that stop it, or nearly, are called back.
     """

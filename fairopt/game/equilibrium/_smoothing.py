@@ -1,4 +1,4 @@
-"""Compiled loops of `path`: the smoothed equations of all pairs and resources, and what Newton's step asks of them."""
+"""Compiled loops of `smoothing`: the smoothed equations of all pairs and resources, and Newton's step on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A game between servers that are each alone and the per-server game, at one vector of log prices; see `alone`.
+"""A game between decoupled servers and the per-server game, at one vector of log prices; see `entropy_homotopy`.
 
 Close to the game temperatures are so small (1e-11) that differences of levels drown in their rounding. So levels are
 rounded once, at the prices where Newton's method begins, and carried from there by
@@ -18,8 +18,8 @@ from ..model.equilibrium_system import EquilibriumSystem, Point
 
 Array = NDArray[np.float64]
 
-#: Weight of the phantom users, relative to tau and to a price at which the server alone is full.
-_PHANTOM = 0.01
+#: Weight of the barrier terms, relative to tau and to a price at which the server alone is full.
+_BARRIER = 0.01
 #: Steps of `a log v` across which shares are not carried.
 _FAR = 30.0
 #: Users whose matrices are formed at once.
@@ -59,7 +59,7 @@ class CoupledGame:
         self.kept = 1 / (1 + np.exp(np.minimum(self.over, 700.0)))
         self.tasks: Array = self.part * np.exp(self.log_level - self.tau * np.logaddexp(0, self.over))[user]
         self.used = q.used(self.tasks)
-        taken = _PHANTOM * self.tau * np.exp(min(q.alpha, 1.0) * (unit[:, None] - price))
+        taken = _BARRIER * self.tau * np.exp(min(q.alpha, 1.0) * (unit[:, None] - price))
         full = np.where(q.row, self.used + taken, 1.0)
         self.residual: Array = np.log(full)
         self.barrier = np.where(q.row, taken / full, 1.0)
@@ -149,14 +149,14 @@ class CoupledGame:
         moved = self._answers(self._steeper()[None], np.zeros((1, *self.price.shape)))
         return None if moved is None else np.asarray(np.maximum(self.tasks * (1 + moved[0]), 0.0))
 
-    def responses(self, choices: Array, phantoms: Array) -> float:
+    def responses(self, choices: Array, barriers: Array) -> float:
         """Largest relative change in anybody's tasks for these changes in log weights that mean nothing.
 
-        Choices carry weights (several, pairs) and so do phantom users (several, servers, resources), 1 for want of a
+        Choices carry weights (several, pairs) and so do barrier terms (several, servers, resources), 1 for want of a
         reason: `x_ni = X_n softmax(l_n/tau + choice)_i`. Where prices decide who runs where, answers are as small as
         tau. Where they do not, because they tell pairs apart by less than tau, answers are not small.
         """
-        moved = self._answers(choices, phantoms)
+        moved = self._answers(choices, barriers)
         if moved is None:
             return np.inf
         totals = np.add.reduceat(self.part * moved, self.q.start[:-1], axis=1)
@@ -183,9 +183,9 @@ class CoupledGame:
         """What becomes wrong where tasks change by so much relative to themselves."""
         return np.where(self.q.row, self.q.used(self.tasks * moved) / self.full, 0.0)
 
-    def _answers(self, choices: Array, phantoms: Array) -> Array | None:
-        """Relative changes of tasks (several, pairs) where levels over tau and phantom users change; prices answer."""
-        both = zip(choices, phantoms, strict=True)
+    def _answers(self, choices: Array, barriers: Array) -> Array | None:
+        """Relative changes of tasks (several, pairs) where levels over tau and barrier terms change; prices answer."""
+        both = zip(choices, barriers, strict=True)
         residual = [self._more_residual(self._chosen(c)) + np.where(self.q.row, self.barrier * p, 0.0) for c, p in both]
         prices = self.solve(np.stack(residual))
         if prices is None:

@@ -6,7 +6,7 @@ and x on the server itself, so that with levels `l_ni = log(phi_n gamma_ni) - lo
     log X_n = tau log sum_i e^(l_ni/tau),    x_ni = X_n softmax(l_n/tau)_i.
 
 At tau = 1 every server is alone, with a problem of its own; tau = 0 is the game. Nor is there any complementarity in
-prices: a phantom user of little weight eps = 0.01 tau wants nothing but the one resource r of server i, and takes
+prices: a barrier term of little weight eps = 0.01 tau wants nothing but the one resource r of server i, and takes
 `eps/v_ir` of it (`eps/v^alpha` for alpha < 1), so that
 
     F_ir(log v) = log(use_ir + eps_i/v_ir) = 0,    a = min(alpha, 1/tau) in place of alpha,
@@ -35,7 +35,7 @@ Step = tuple[Array, float]  # of log prices and log tau
 
 #: The first step of log tau, the longest and the shortest; the next one by Newton steps taken.
 _STEP, _LONGEST, _SHORTEST = 0.5, 4.0, 1e-4
-#: Across a bend: at most so many systems, until log tau has fallen by so much. Lengths as in `path`.
+#: Across a bend: at most so many systems, until log tau has fallen by so much. Lengths as in `smoothing`.
 _BEND, _PAST, _TYPICAL = 200, 0.02, 10.0
 #: By what the next step differs from one that took so many Newton steps, and the most of them.
 GROW = (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6)

@@ -22,7 +22,7 @@ from ..model.found import Found, solution
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
 from .interior import ATTEMPTS, FOLLOW, Attempt, run
-from .smoothing import BY, PATHS, follow
+from .smoothing import METHOD_NAME, PATHS, follow
 from .warm_start import Start, followed
 
 Array = NDArray[np.float64]
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 #: What is aimed at, in parts of the tolerance: last digits may be found (`augmented`) where products come to the first;
 #: if that fails the interior point goes on to the second, or to the third in its backward error, as the judge sees the
 #: larger factor of a product; the path goes on to the fourth. No product need be less than the last.
-_FIRST, _AIM, _LEVEL, _PATH_AIM, _LEAST_AIM = 0.1, 1e-3, 0.9, 3e-4, 1e-11
+_FIRST, _TARGET_FRACTION, _LEVEL, _PATH_TARGET_FRACTION, _LEAST_TARGET = 0.1, 1e-3, 0.9, 3e-4, 1e-11
 #: Below this error last digits may be found where a run ends.
 _NEAR = 1e-2
 #: Best responses in a row, between two looks.
@@ -43,10 +43,10 @@ _WITH_ZEROS, _PER_STEP, _SMALL = 6, 20, 500
 _MIDWAY = 3
 #: Systems on the path from its own beginning, at least, and for every price.
 _WHOLE = 1000, 5
-#: From where servers know each other by this much, the interior point may go on, for so many steps.
+#: From where the coupling of servers is this strong, the interior point may go on, for so many steps.
 _FIRST_START, _SHORT = 0.1, 60
 #: Systems on the way there before another path is tried.
-_FEW = 120
+_HOMOTOPY_BUDGET = 120
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,10 @@ class Aims:
 
     @classmethod
     def of(cls, tol: float) -> Aims:
-        """What certifies at a tolerance."""
-        first, inside, path = (max(part * tol, _LEAST_AIM) for part in (_FIRST, _AIM, _PATH_AIM))
+        """What suffices at a tolerance."""
+        first, inside, path = (
+            max(part * tol, _LEAST_TARGET) for part in (_FIRST, _TARGET_FRACTION, _PATH_TARGET_FRACTION)
+        )
         return cls(first, inside, _LEVEL * tol, path)
 
 
@@ -108,7 +110,7 @@ def equilibria(
     for answer in _candidates(method, aims, start):
         if best is None or answer.error < best.error:
             best = answer
-            if best.error <= (aims.path if best.by == BY else _NEAR):
+            if best.error <= (aims.path if best.by == METHOD_NAME else _NEAR):
                 yield method, best
     assert best is not None
     for answer in _responses(method, best, aims.path):
@@ -131,10 +133,10 @@ def _candidates(method: EquilibriumSystem, aims: Aims, start: Point | None) -> I
     for attempt in ATTEMPTS if lacking or not early else ATTEMPTS[1:]:
         yield from _attempt(method, attempt, aims)
     starts = entropy_homotopy.follow(method)
-    yield from _from_alone(method, aims, starts, _FEW)
+    yield from _from_homotopy(method, aims, starts, _HOMOTOPY_BUDGET)
     if not early:
         yield from follow(method, aims.path, *PATHS[0])
-    yield from _from_alone(method, aims, starts, np.inf)
+    yield from _from_homotopy(method, aims, starts, np.inf)
     for mu, near in () if early else PATHS[1:]:
         yield from follow(method, aims.path, mu, near)
 
@@ -158,10 +160,10 @@ def _and_path(method: EquilibriumSystem, attempt: Attempt, aims: Aims) -> Iterat
         yield from follow(method, aims.path, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
 
 
-def _from_alone(
+def _from_homotopy(
     method: EquilibriumSystem, aims: Aims, starts: Iterator[entropy_homotopy.Place], most: float
 ) -> Iterator[Found]:
-    """The interior point from places where servers come to know each other, until `most` systems are solved."""
+    """The interior point from places where servers become coupled, until `most` systems are solved."""
     wanted = _FIRST_START
     for place in starts:
         if place.tau <= wanted:

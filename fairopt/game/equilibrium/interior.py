@@ -82,7 +82,7 @@ def run(
         if error <= level:
             backward = here.backward(level)
         if (error <= tol or backward <= level) and len(screening.outside):
-            # Whoever stands aside may need what idles.
+            # Whoever is screened out may need what idles.
             every = KKTSystem(screening.every, screening.every.whole(point, screening.inside), a, a, single)
             error, backward = every.error, every.backward(level)
         solved = mu <= _KEPT and step_number > 0 and (second or alpha <= k)

@@ -19,7 +19,7 @@ from ..model.equilibrium_system import EquilibriumSystem, Point
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: A pair stands aside where its slack, relative, is beyond so many times the gap; the other bounds are those of the
+#: A pair is screened out where its slack, relative, is beyond so many times the gap; the other bounds are those of the
 #: alpha-fair programs.
 _FAR = 5.0
 
@@ -85,7 +85,7 @@ class Screening:
         return self.every.taking(self.inside), point
 
     def longest(self, moved: Point, a: float) -> float:
-        """Which part of a step that leads to `moved` leaves all who stand aside enough of their slack."""
+        """Which part of a step that leads to `moved` leaves all who are screened out enough of their slack."""
         if self.seen is None or not len(self.outside):
             return 1.0
         loose = np.flatnonzero(~(self._lowered(moved) >= (1 - SOON) * self.least[self.outside]))

@@ -26,7 +26,7 @@ Step = tuple[Array, Array, Array, float]  # of log prices, log levels, tasks, lo
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
 #: What answers from here say that they were found by.
-BY = "smoothed path"
+METHOD_NAME = "smoothed path"
 #: Where to begin, and by what part of mu something may be wrong on the curve: the next ones more careful.
 PATHS = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
 #: Systems of so many prices are factorised in single precision above this mu.
@@ -36,9 +36,9 @@ _FIRST = 40
 #: The first step, the longest and the shortest.
 _STEP, _LONGEST, _SHORTEST = 0.5, 2.0, 1e-7
 #: Below this step units may be the reason; the first one with others.
-_STILL, _AGAIN = 1e-4, 0.1
+_MIN_STEP_BEFORE_RESCALE, _RESTART_STEP = 1e-4, 0.1
 #: mu rises where the curve bends, seldom by more than this unless another curve, which leads back, has been met.
-_BACK = 30.0
+_MU_RISE_LIMIT = 30.0
 #: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
 _TYPICAL = 10.0
 #: By what the next step differs from one that took so many corrections.
@@ -101,8 +101,9 @@ def follow(
             if there.largest < near * there.mu:
                 break
             step *= 0.4
-            if step < _STILL and here is not met:  # units have jumped: on with those that it was met in
-                here, step = met, _AGAIN
+            if step < _MIN_STEP_BEFORE_RESCALE and here is not met:
+                # Units have jumped: on with those that it was met in.
+                here, step = met, _RESTART_STEP
                 tangent, solved = _towards(here, here.tangent, tangent), solved + 1
             if step < _SHORTEST or solved > budget:
                 return
@@ -112,7 +113,7 @@ def follow(
         if found.error <= tol:
             return
         least = min(least, there.mu)
-        if there.mu > min(10 * mu, _BACK * least):  # back where it came from
+        if there.mu > min(10 * mu, _MU_RISE_LIMIT * least):  # back where it came from
             return
         step = min(step * _GROW[turns], _LONGEST)
 
@@ -243,7 +244,7 @@ def _found(q: EquilibriumSystem, at: _Place, solved: int) -> Found:
     true, share, _ = q.priced(point, q.alpha)
     total = q.totals(at.log_level, 0.0)[0]
     error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total)
-    return Found(point, error, solved, by=BY)
+    return Found(point, error, solved, by=METHOD_NAME)
 
 
 def _damped(q: EquilibriumSystem, step: Step) -> float:

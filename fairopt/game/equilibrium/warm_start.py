@@ -52,7 +52,7 @@ class Start:
 
 
 def followed(equations: EquilibriumSystem, point: Point) -> tuple[Point | None, int]:
-    """The point for the alpha of `equations`, or None where it is too far, and the Newton steps taken."""
+    """The point for the alpha of `equilibrium_system`, or None where it is too far, and the Newton steps taken."""
     alpha = equations.alpha
     mu = max(_LOWER * point.mu, _LEAST / max(1.0, alpha / equations.power))
     point = point.measured(equations.power)

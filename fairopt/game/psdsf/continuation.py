@@ -1,11 +1,11 @@
-"""The games of `alone`, followed to where nothing is left of 1/alpha.
+"""The games of `entropy_homotopy`, followed to where nothing is left of 1/alpha.
 
 At large alpha prices are `log v = a + b/alpha` and choices are made by b, which `alpha tau` has to be small for. First
 alpha = 2^16, until `alpha tau` is 0.1; then alpha grows to 2^20 while that is held, prices going on linearly in
 1/alpha; then tau falls on. Followed at 2^20 from the start curves bend more often, and with `alpha tau` small they have
 kinks as alpha grows.
 
-Whether prices have decided: an answer must not depend on weights that mean nothing (`Between.responses`). Users short
+Whether prices determine it: an answer must not depend on weights that mean nothing (`Between.responses`). Users short
 of the same resource on two servers are told apart there only by what other resources cost, less by a factor `c^alpha`:
 soon less than any number can tell, while others' tasks may depend on it.
 """
@@ -62,8 +62,8 @@ def solved(place: Place, most: float) -> Array | None:
         return None
     rng = np.random.default_rng(0)
     choices = rng.uniform(-1, 1, (_WEIGHTS, len(here.q.server)))
-    phantoms = rng.uniform(-1, 1, (_WEIGHTS, *here.price.shape))
-    return here.at_infinity() if here.responses(choices, phantoms) <= most else None
+    barriers = rng.uniform(-1, 1, (_WEIGHTS, *here.price.shape))
+    return here.at_infinity() if here.responses(choices, barriers) <= most else None
 
 
 def _last(places: Iterator[Place]) -> Place | None:

@@ -1,6 +1,6 @@
-"""The reference engine of the per-server game, all of it CVXPY: one program, tilted programs, best responses.
+"""The reference engine of the per-server game, all of it CVXPY: one program, reweighted programs, best responses.
 
-Start: the proportionally fair program, which is the equilibrium for alpha = 1. Then, alpha finite, a few tilted
+Start: the proportionally fair program, which is the equilibrium for alpha = 1. Then, alpha finite, a few reweighted
 programs. Then servers respond in turn (Gauss-Seidel, accelerated), until the certificate is content.
 Correct at small size and slow; convergence is observed, not proved, for alpha other than 1.
 """
@@ -27,7 +27,7 @@ from .server_problem import ServerProblem
 
 Array = NDArray[np.float64]
 
-#: Tilted programs are given up when one leaves more than this part of the exploitability.
+#: Reweighted programs are given up when one leaves more than this part of the exploitability.
 _WORTHWHILE = 0.7
 
 #: Rounds to go on without the exploitability falling below this part of the best.
@@ -73,7 +73,7 @@ def _gains(polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array
 
 
 def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> Iterator[Solution]:
-    """The proportionally fair program, then tilted ones; at alpha = 0 nothing, as each server's choice is final."""
+    """The proportionally fair program, then reweighted ones; at alpha = 0 nothing, as each server's choice is final."""
     cluster = polytope.cluster
     if criterion.alpha == 0 or not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")
@@ -96,7 +96,7 @@ def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> It
                 tasks, polytope.unit_prices(prices), "declarative", tuple(runs), first.build, rounds, run.status
             )
     except SolverError:
-        # The tilted programs only give a better start; best responses do without.
+        # The reweighted programs only give a better start; best responses do without.
         return
 
 

@@ -43,7 +43,7 @@ _FULL = 1e-6
 
 @dataclass(frozen=True)
 class Response:
-    """Fractions (users here,), log prices of whole capacities (rows here,), and how wrong they are, in tasks."""
+    """Fractions (users here,), log prices of whole capacities (rows here,), and their residual, in tasks."""
 
     fraction: Array
     log_price: Array

@@ -16,7 +16,7 @@ from ..model.found import solution
 from .rounds import Sweeps
 
 #: Rounds end where nobody would change more than this part of the tolerance.
-_ENOUGH = 3e-4
+_ACCEPT_FRACTION = 3e-4
 
 
 @suppress_fp_warnings
@@ -34,7 +34,7 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
     while rounds < most:
         for _ in range(wait):
             rounds += 1
-            if sweeps.gauss_seidel(state) <= _ENOUGH * tol:
+            if sweeps.gauss_seidel(state) <= _ACCEPT_FRACTION * tol:
                 break
         wait = min(2 * wait, 256)
         answer = replace(sweeps.found(state, rounds), steps=rounds)
