@@ -58,7 +58,7 @@ def read(path):
     eligible = number(g.get("eligible", [[1] * K] * N), "cluster.eligible", (N, K), 0)
     need(eligible.max() <= 1, "cluster.eligible must be 0 or 1")
     alpha, scope = INF if rule["alpha"] == "inf" else number(rule["alpha"], "criterion.alpha", (), 0), rule["scope"]
-    need(scope in ["pool", "servers", "game", "per_server"][: 3 + (alpha == INF)], f"no criterion.scope here: {scope!r}")
+    need(scope in ["pool", "servers", "game", "per_server"][: 3 + (alpha == INF)], f"criterion.scope is {scope!r}")
     own = scope in ("game", "per_server")  # shares are 1/gamma[n,i]
     need(not own or rule.get("share") is None, "criterion.share must be left out in the scopes game and each")
     u = np.ones(N) if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)
