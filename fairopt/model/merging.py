@@ -96,7 +96,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     if len(first_server) == i and len(first_user) == n:
         merged = cluster
     else:
-        merged = cluster.replace(
+        merged = cluster.derived(
             capacity=capacity,
             demand=cluster.demand[first_user],
             weight=weight,
