@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,7 @@ from ..errors import SolverError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 
-if TYPE_CHECKING:
-    from ._base import Mechanism
-
 Array = NDArray[np.float64]
-
 
 #: What an answer may be wrong by before its last digits are looked for unasked, up to so many pairs.
 _FINE, _SMALL = 1e-10, 500
@@ -29,6 +25,25 @@ _FINE, _SMALL = 1e-10, 500
 _FORMULATED = 5e-3
 #: A tolerance that engines reach by other ways than tighter ones, tried on up to so many pairs.
 _MODEST, _FEW = 1e-4, 20_000
+
+
+class Answering(Protocol):
+    """What the search needs of a `Mechanism`, which stands above it: offers of its engines, and its judge."""
+
+    @property
+    def met_by_criterion(self) -> bool:
+        """Does every optimum of its criterion pass its `certify`?"""
+
+    def solutions(
+        self, cluster: Cluster, criterion: Criterion, engine: str, tol: float, solver: str | None, warm: object
+    ) -> Iterator[Solution]:
+        """Candidate answers of an engine, best guess first."""
+
+    def stand_in(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float) -> Iterator[Solution] | None:
+        """The same, of an engine tried as those before it failed; `None` where nobody would wait unasked."""
+
+    def certify(self, cluster: Cluster, tasks: Array, log_prices: Array | None) -> tuple[Certificate, Array | None]:
+        """The certificate of tasks, and the log prices that prove it."""
 
 
 @dataclass
@@ -39,7 +54,7 @@ class Candidates:
     that asking for more is hardly ever worse (tested on small clusters, not proved).
     """
 
-    mechanism: Mechanism
+    mechanism: Answering
     cluster: Cluster
     rule: Criterion
     tol: float
