@@ -111,6 +111,12 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     return Merging(cluster, merged, server_of, user_of, part, cluster.weight / weight[user_of], size)
 
 
+def unmerged(cluster: Cluster) -> Merging:
+    """Every server and user by itself, whether or not some are proportional."""
+    n, i, _ = cluster.shape
+    return Merging(cluster, cluster, np.arange(i), np.arange(n), np.ones(i), np.ones(n), np.ones(n))
+
+
 def _groups(vectors: Array, *codes: Index) -> Index:
     """Group rows with proportional vectors and equal codes; groups are numbered by first appearance."""
     # Logarithms relative to the first entry that is not zero: the same whatever the units of the columns.

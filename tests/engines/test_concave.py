@@ -20,6 +20,7 @@ from fairopt.errors import DataError, SolverError
 from fairopt.game.equilibrium import equilibria
 from fairopt.model.criterion import Criterion
 from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
 ALPHAS = (0.0, 0.1, 0.5, 0.9999, 1.0, 1.0001, 2.0, 3.0, 8.0, 50.0, 500.0)
@@ -309,7 +310,7 @@ def test_the_criterion_and_the_polytope_are_all_it_needs() -> None:
     """No formulation: the same criterion by another name."""
     shared = plain(16, 8, 3)
     mine = Criterion(np.ones(8), 2.0, "servers", shared.weight, np.full(8, np.inf))
-    found = next(iter(native.solutions(shared, mine, 1e-6)))
+    found = next(iter(native.solutions(Problem(shared, mine), 1e-6)))
     assert isinstance(found, declarative.Solution)
     assert judge(shared, found.tasks, mine, found.log_prices)[0].passes(1e-6)
     assert Polytope(shared, mine.limits(shared)).allocation(np.zeros(24)).shape == found.tasks.shape

@@ -13,9 +13,9 @@ from fairopt.model.cluster import Cluster
 def test_many_pairs_take_part_by_and_by(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     cluster = Cluster(np.exp(0.5 * rng.standard_normal((30, 3))), np.exp(0.5 * rng.standard_normal((40, 3))))
-    monkeypatch.setattr(level_interior, "_MANY", 10)
-    monkeypatch.setattr(level_interior, "_CHEAPEST", 2)
-    monkeypatch.setattr(level_interior, "_RANDOM", 1)
+    monkeypatch.setattr(level_point, "_MANY", 10)
+    monkeypatch.setattr(level_point, "_CHEAPEST", 2)
+    monkeypatch.setattr(level_point, "_RANDOM", 1)
     found = get("drfh").solve(cluster, 1e-9, engine="native")
     assert found.stats.engine == "native"
     assert (found.tasks > 0).sum() < 0.5 * found.tasks.size

@@ -15,6 +15,7 @@ from fairopt.engines.welfare import newton as newton_system
 from fairopt.engines.welfare.conditions import Welfare
 from fairopt.engines.welfare.point import Point
 from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
 
 
 @pytest.fixture
@@ -161,10 +162,10 @@ def test_a_whole_point_has_all_pairs_at_mu() -> None:
 def test_starts_for_the_next_alpha_have_all_pairs() -> None:
     cluster = spread(5)
     first = fo.AlphaFair(2.0)
-    found = list(interior_point.solutions(cluster, first.criterion(cluster), 1e-6))[-1]
+    found = list(interior_point.solutions(Problem(cluster, first.criterion(cluster)), 1e-6))[-1]
     next_one = fo.AlphaFair(2.2).criterion(cluster)
-    warm = list(interior_point.solutions(cluster, next_one, 1e-6, found.warm))
-    cold = list(interior_point.solutions(cluster, next_one, 1e-6))
+    warm = list(interior_point.solutions(Problem(cluster, next_one), 1e-6, found.warm))
+    cold = list(interior_point.solutions(Problem(cluster, next_one), 1e-6))
     assert found.warm is not None
     assert warm[-1].tasks.sum(axis=1) == pytest.approx(cold[-1].tasks.sum(axis=1), rel=1e-3)
     assert warm[0].rounds < cold[0].rounds

@@ -14,8 +14,11 @@ import fairopt as fo
 from fairopt.errors import NotConverged
 from fairopt.game.equilibrium import equilibria, interior, smoothing
 from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.model.found import solution
 from fairopt.game.psdsf import continuation
+from fairopt.game.responses import played
 from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
 from fairopt.papers import found, instance, pf
 
 Array = NDArray[np.float64]
@@ -243,7 +246,8 @@ def test_engines_leave_the_callers_warnings_alone() -> None:
     shared = cluster(0, 5, 3, 2)
     criterion = fo.AlphaPFVDS(8.0).criterion(shared)
     before = np.geterr()
-    for answers in (equilibria.solutions(shared, criterion, 1e-9), equilibria.responses(shared, criterion, 1e-9)):
+    problem = Problem(shared, criterion)
+    for answers in (equilibria.solutions(problem, 1e-9), played.solutions(problem, 1e-9)):
         next(answers)
         assert np.geterr() == before
 
@@ -265,7 +269,7 @@ def test_who_solved_it_is_said() -> None:
     method = Equations(polytope, criterion.weight, 16.0)
     with np.errstate(all="ignore"):
         for found in smoothing.follow(method, 1e-6):
-            assert equilibria.solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"
+            assert solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"
 
 
 def test_small_alpha_is_solved_or_the_remedy_is_named() -> None:

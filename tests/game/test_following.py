@@ -11,8 +11,8 @@ from fairopt.game.equilibrium.interior import FOLLOW, run
 from fairopt.game.equilibrium.kkt_system import Linearised
 from fairopt.game.equilibrium.warm_start import Start, followed
 from fairopt.game.model.equilibrium_system import Equations, Point
-from fairopt.mechanisms._earlier import Earlier
 from fairopt.model.polytope import Polytope
+from fairopt.solving.earlier import Earlier
 
 
 def equations(alpha: float, seed: int = 0, users: int = 20, servers: int = 6) -> Equations:

@@ -145,5 +145,5 @@ def test_it_applies_where_every_user_of_a_server_needs_all_of_it() -> None:
     capacity, demand = [[4, 0, 1], [3, 5, 0]], [[1, 0, 1], [1, 2, 0], [2, 0, 3], [2, 1, 0]]
     eligible = np.array([[True, False], [False, True], [True, False], [False, True]])
     method = equations(fo.Cluster(capacity, demand, eligible=eligible))
-    assert positive.applies(method)
-    assert not positive.applies(equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])))
+    assert method.positive
+    assert not equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])).positive

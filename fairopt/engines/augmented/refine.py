@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...certificates.backward import log_price_per_task
-from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..base import Run, Solution
 from .newton_step import stepped
 from .state import Options, State
@@ -52,15 +52,15 @@ class Refined:
     steps: int
 
 
-def of_solution(cluster: Cluster, criterion: Criterion, solution: Solution) -> Solution | None:
+def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     """A candidate answer with its last digits found, or `None` where that is not for this method."""
-    log_prices = solution.log_prices
+    log_prices, criterion = solution.log_prices, problem.criterion
     if log_prices is None or type(criterion) is not Criterion:
         return None
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    polytope = problem.polytope
     if not len(polytope.users):
         return None
-    worth = criterion.log_marginal(np.ones(cluster.shape[0]))
+    worth = criterion.log_marginal(np.ones(problem.cluster.shape[0]))
     who = polytope.users[polytope.pair_user]
     log_worth = worth[who, polytope.pair_server] if worth.ndim == 2 else worth[who]
     begun = time.perf_counter()

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SolverError
-from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..base import Run, Solution
 from . import solvers
 from .program import ClusterProgram, Formulation, Leximin, Program
@@ -34,11 +34,9 @@ _VISIBLE = 1e-7
 _RESCALINGS = 3
 
 
-def solutions(
-    cluster: Cluster, criterion: Criterion, formulate: Formulate, solver: str | None = None
-) -> Iterator[Solution]:
+def solutions(problem: Problem, formulate: Formulate, solver: str | None = None) -> Iterator[Solution]:
     """Answers to a formulation, one per solver that fits, for a judge to take the first good one."""
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody can run anything")
         return

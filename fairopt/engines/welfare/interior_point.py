@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...certificates.backward import error_at
-from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.fairness_efficiency import FairnessEfficiency
 from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..base import Run, Solution
 from . import screening
 from .conditions import Welfare
@@ -112,10 +112,10 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
         at, single = advance(newton, weight, limit, welfare.least * tol), newton.single
 
 
-def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
     begun = time.perf_counter()
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
     nothing = np.full(cluster.capacity.shape, -np.inf)
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything", log=nothing)

@@ -1,4 +1,4 @@
-"""The equilibrium engine: interior point, else along curves, else best responses. PS-DSF as a limit.
+"""Equilibria for alpha in (0, infinity): the interior point, else along curves, else best responses.
 
 Every candidate is handed to a judge who knows none of this. Deterministic: no random start, and the order of users and
 servers does not matter beyond rounding.
@@ -13,19 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.base import Run, Solution
+from ...engines.base import Solution
 from ...engines.welfare import interior_point
-from ...model.cluster import Cluster
-from ...model.criterion import Criterion
-from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..model._suppress import quiet
-from ..model.canonical import canonical
 from ..model.equilibrium_system import Equations, Point
-from ..psdsf import positive
-from ..psdsf.limit import limit
+from ..model.found import Found, solution
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
-from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
+from .interior import ATTEMPTS, FOLLOW, Attempt, run
 from .smoothing import BY, PATHS, follow
 from .warm_start import Start, followed
 
@@ -69,16 +65,13 @@ class Aims:
         return cls(first, inside, _LEVEL * tol, path)
 
 
-def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
-    """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity]."""
+def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
+    """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity)."""
     begun = time.perf_counter()
-    if np.isinf(criterion.alpha):
-        yield from _psdsf(cluster, criterion, tol)
-        return
+    cluster, criterion = problem.cluster, problem.criterion
     start = warm if isinstance(warm, Start) else None
-    limits = criterion.limits(cluster)
-    method = None if start is None else start.game(cluster, criterion)
-    polytope = Polytope(cluster, limits) if method is None else method.polytope
+    method = None if start is None else start.game(problem)
+    polytope = problem.polytope if method is None else method.polytope
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
         return
@@ -87,39 +80,22 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
         method = Equations.of(polytope, criterion)
     point = start.point if start is not None and start.fits(method) else None
     if criterion.alpha == 1 and point is None and criterion.scope == "game":
-        yield from _program(cluster, criterion, tol)
+        yield from _program(problem, tol)
     for _, answer in equilibria(method, tol, point):
         seconds = time.perf_counter() - begun - build
         found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
         yield (
             found
             if answer.warm is None or criterion.scope != "game"
-            else replace(found, warm=Start(answer.warm, method, limits))
+            else replace(found, warm=Start(answer.warm, method, problem.limits))
         )
 
 
-def _psdsf(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
-    """alpha = infinity, in an order that does not depend on the given one: the answer may be one of many."""
-    begun = time.perf_counter()
-    users, servers = canonical(cluster)
-    ordered = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
-    polytope = Polytope(ordered, criterion.limits(cluster)[users])
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
-        return
-    build = time.perf_counter() - begun
-    for method, answer in limit(polytope, criterion.weight[users][polytope.users], tol):
-        seconds = time.perf_counter() - begun - build
-        found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
-        tasks = np.empty_like(found.tasks)
-        tasks[np.ix_(users, servers)] = found.tasks
-        yield replace(found, tasks=tasks)
-
-
-def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
+def _program(problem: Problem, tol: float) -> Iterator[Solution]:
     """alpha = 1: the equilibria are the optima of one convex program (PF section 4), in which shares cancel."""
+    criterion = problem.criterion
     welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
-    for found in interior_point.solutions(cluster, welfare, tol):
+    for found in interior_point.solutions(Problem(problem.cluster, welfare), tol):
         yield replace(found, engine="equilibrium", warm=None)
 
 
@@ -145,7 +121,7 @@ def _candidates(method: Equations, aims: Aims, start: Point | None) -> Iterator[
     """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
     if start is not None:
         yield from _following(method, aims, start)
-    lacking = not positive.applies(method)
+    lacking = not method.positive
     early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
     patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
     if early:
@@ -216,33 +192,6 @@ def _whole(method: Equations, best: Found, last: Found) -> Found:
     return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
 
 
-@quiet
-def responses(cluster: Cluster, criterion: Criterion, tol: float, most: int = 5000) -> Iterator[Solution]:
-    """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
-    begun = time.perf_counter()
-    polytope = Polytope(cluster, criterion.limits(cluster))
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "best-response", status="nobody can run anything")
-        return
-    method = Equations(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
-    sweeps = Sweeps.of(method, criterion.alpha)
-    state = sweeps.start(method.begin(0.3).tasks)
-    rounds, wait = 0, 1
-    while rounds < most:
-        for _ in range(wait):
-            rounds += 1
-            if sweeps.gauss_seidel(state) <= _PATH_AIM * tol:
-                break
-        wait = min(2 * wait, 256)
-        answer = replace(sweeps.found(state, rounds), steps=rounds)
-        seconds = time.perf_counter() - begun
-        yield replace(
-            solution(polytope, method, answer, 0.0, seconds, criterion.alpha, tol),
-            engine="best-response",
-            warm=None,
-        )
-
-
 def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:
     """Best responses in turn from the best point."""
     sweeps = Sweeps.of(method)
@@ -253,28 +202,3 @@ def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:
                 break
         answer = sweeps.found(state, best.steps)
         yield answer
-
-
-def solution(
-    polytope: Polytope, method: Equations, answer: Found, build: float, seconds: float, alpha: float, tol: float
-) -> Solution:
-    """A point as tasks and prices of the cluster."""
-    fractions = answer.point.tasks / method.gamma
-    tasks = polytope.allocation(polytope.inside(fractions))
-    prices = None
-    if np.isfinite(alpha):
-        prices = log_unit_prices(method, answer.point.log_price)
-    status = "converged" if answer.error <= tol else "not converged"
-    if np.isnan(answer.error):
-        status = "not measured"  # PS-DSF: the judge alone says
-    run = Run(answer.by, status, 0.0, seconds, answer.error)
-    rough = np.isfinite(alpha) and not answer.backward <= tol
-    return Solution(
-        tasks, None, "equilibrium", (run,), build, answer.steps, status, answer.notes, log=prices, rough=rough
-    )
-
-
-def log_unit_prices(method: Equations, log_price: Array) -> Array:
-    """Level prices, log v, as log prices per resource unit (servers, resources): `alpha log v - log c`."""
-    capacity = method.polytope.cluster.capacity
-    return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..model.equilibrium_system import Equations, Point
+from ..model.found import Found
 from .kkt_system import SINGLE, Linearised
 from .screening import Sifter
 
@@ -32,26 +32,6 @@ _LEAST_MU = 1e-15
 _SHORT, _STUCK = 0.3, 5
 #: A run ends whose backward error, looked at once products are small, was not halved in so many steps.
 _PATIENCE = 4
-
-
-@dataclass(frozen=True)
-class Found:
-    """A point, how far it is from an equilibrium (relative, in tasks), after how many Newton steps."""
-
-    point: Point
-    error: float
-    steps: int
-    warm: Point | None = None  # a point on the way, to start from for another alpha
-    midway: Point | None = None  # a point further on, for the path to start from
-    notes: tuple[str, ...] = ()
-    by: str = "interior point"  # what found it
-    inside: NDArray[np.intp] | None = None  # pairs that the point has, if not all
-    backward: float = np.inf  # its backward error, where that was looked at
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """Smaller is better."""
-        return self.backward, self.error
 
 
 @dataclass(frozen=True)

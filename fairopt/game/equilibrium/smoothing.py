@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...engines.linalg import structured
 from ..model.equilibrium_system import Equations, Point
-from .interior import Found
+from ..model.found import Found
 
 Array = NDArray[np.float64]
 Step = tuple[Array, Array, Array, float]  # of log prices, log levels, tasks, log mu

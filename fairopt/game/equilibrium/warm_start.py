@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model.cluster import Cluster
-from ...model.criterion import Criterion
+from ...model.problem import Problem
 from ..model.equilibrium_system import Equations, Point
 from .kkt_system import SINGLE, Linearised
 
@@ -36,10 +35,11 @@ class Start:
     equations: Equations
     limits: NDArray[np.float64]  # of all users
 
-    def game(self, cluster: Cluster, criterion: Criterion) -> Equations | None:
-        """The game of `criterion`, or None if more than alpha is another."""
+    def game(self, problem: Problem) -> Equations | None:
+        """The game of a problem, or None if more than alpha is another."""
+        cluster, criterion = problem.cluster, problem.criterion
         known = self.equations.polytope
-        if known.cluster is not cluster or not np.array_equal(criterion.limits(cluster), self.limits):
+        if known.cluster is not cluster or not np.array_equal(problem.limits, self.limits):
             return None
         same = np.array_equal(criterion.weight[known.users], self.equations.weight)
         return self.equations.at(criterion.alpha) if same else None

@@ -97,6 +97,11 @@ class Equations:
         other.alpha, other.power = alpha, min(alpha, _POWER)
         return other
 
+    @property
+    def positive(self) -> bool:
+        """Do all users of a server need all of its resources?"""
+        return bool(((self.use > 0) | ~self.row[self.server]).all())
+
     # -- parts of the equations ------------------------------------------------------------------
 
     def used(self, tasks: Array) -> Array:

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model.polytope import Polytope
-from ..equilibrium.interior import Found
 from ..model._suppress import quiet
 from ..model.equilibrium_system import Equations
+from ..model.found import Found
 from ..responses.acceleration import Drift
 from ..responses.rounds import Sweeps
 from . import continuation, positive
@@ -45,7 +45,7 @@ def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equat
     """The greatest where there is one; the limit followed; should neither be found, what best responses reach."""
     method = Equations(polytope, weight, _LARGE)
     start = Found(method.begin(0.3), np.nan, 0)
-    if positive.applies(method):
+    if method.positive:
         for exact in _greatest(method):
             yield method, exact
             # One round of exact responses takes away what the linear program's tolerance has left.

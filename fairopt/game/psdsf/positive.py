@@ -45,11 +45,6 @@ class Smoothed:
     steps: int
 
 
-def applies(q: Equations) -> bool:
-    """Whether all users of a server need all of its resources."""
-    return bool(((q.use > 0) | ~q.row[q.server]).all())
-
-
 def follow(q: Equations) -> Iterator[Smoothed]:
     """Smoothed allocations as tau falls, until it is 1e-8 or no shorter step helps."""
     served = np.bincount(q.server, minlength=len(q.row)) > 0

@@ -18,9 +18,9 @@ from ...engines.base import Run, Solution
 from ...engines.reference import declarative
 from ...engines.reference.program import Formulation, Program, alpha_fair
 from ...errors import SolverError
-from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..responses.acceleration import Acceleration
 from . import reweighted
 from .server_problem import ServerProblem
@@ -35,15 +35,14 @@ _PATIENCE, _BETTER = 60, 0.9
 
 
 def solutions(
-    cluster: Cluster,
-    criterion: Criterion,
+    problem: Problem,
     formulate: Callable[[Program], Formulation],
     tol: float,
     solver: str | None = None,
     max_rounds: int = 200,
 ) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one. `formulate` states one server's problem."""
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    criterion, polytope = problem.criterion, problem.polytope
     best = np.inf
     solution = None
     for solution in _central(polytope, criterion, solver):
@@ -81,7 +80,9 @@ def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> It
         return
     share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
     proportional = replace(criterion, share=share, alpha=1.0, scope="servers")
-    first = next(declarative.solutions(cluster, proportional, lambda program: alpha_fair(program, 1.0), solver))
+    first = next(
+        declarative.solutions(Problem(cluster, proportional), lambda program: alpha_fair(program, 1.0), solver)
+    )
     yield first
     if criterion.alpha == 1 or np.isinf(criterion.alpha):
         return

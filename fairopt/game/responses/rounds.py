@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..equilibrium.interior import Found
 from ..model.equilibrium_system import Equations, Point
+from ..model.found import Found
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

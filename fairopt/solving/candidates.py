@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,13 @@ from ..certificates import Certificate
 from ..engines.augmented import refine
 from ..engines.base import Solution
 from ..errors import SolverError
-from ..model.cluster import Cluster
-from ..model.criterion import Criterion
+from ..model.merging import Merging, unmerged
+from ..model.problem import Problem
+from ..model.split import Split
+from .solvable import Solvable
 
 Array = NDArray[np.float64]
+
 
 #: What an answer may be wrong by before its last digits are looked for unasked, up to so many pairs.
 _FINE, _SMALL = 1e-10, 500
@@ -25,25 +28,6 @@ _FINE, _SMALL = 1e-10, 500
 _FORMULATED = 5e-3
 #: A tolerance that engines reach by other ways than tighter ones, tried on up to so many pairs.
 _MODEST, _FEW = 1e-4, 20_000
-
-
-class Answering(Protocol):
-    """What the search needs of a `Mechanism`, which stands above it: offers of its engines, and its judge."""
-
-    @property
-    def met_by_criterion(self) -> bool:
-        """Does every optimum of its criterion pass its `certify`?"""
-
-    def solutions(
-        self, cluster: Cluster, criterion: Criterion, engine: str, tol: float, solver: str | None, warm: object
-    ) -> Iterator[Solution]:
-        """Candidate answers of an engine, best guess first."""
-
-    def stand_in(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float) -> Iterator[Solution] | None:
-        """The same, of an engine tried as those before it failed; `None` where nobody would wait unasked."""
-
-    def certify(self, cluster: Cluster, tasks: Array, log_prices: Array | None) -> tuple[Certificate, Array | None]:
-        """The certificate of tasks, and the log prices that prove it."""
 
 
 @dataclass
@@ -54,9 +38,8 @@ class Candidates:
     that asking for more is hardly ever worse (tested on small clusters, not proved).
     """
 
-    mechanism: Answering
-    cluster: Cluster
-    rule: Criterion
+    mechanism: Solvable
+    problem: Problem
     tol: float
     best: Solution | None = None
     verdict: tuple[Certificate, Array | None] | None = None
@@ -77,7 +60,7 @@ class Candidates:
             if name == engines[0]:
                 offers: Iterator[Solution] | None = self._first(name, solver, warm)
             else:
-                offers = self.mechanism.stand_in(self.cluster, self.rule, name, self.tol)
+                offers = self.mechanism.stand_in(self.problem, name, self.tol)
             if offers is None:
                 self.notes += (f"on so large a cluster {name} is not tried unasked; engine={name!r} does",)
                 continue
@@ -97,14 +80,19 @@ class Candidates:
 
         Engines stop elsewhere when less is asked, and last digits may be found from there.
         """
-        yield from self.mechanism.solutions(self.cluster, self.rule, name, self.tol, solver, warm)
-        if self.tol < _MODEST and np.isfinite(self.rule.alpha) and self.eligible <= _FEW:
-            yield from self.mechanism.solutions(self.cluster, self.rule, name, _MODEST, solver, warm)
+        yield from self.mechanism.solutions(self.problem, name, self.tol, solver, warm)
+        if self.tol < _MODEST and np.isfinite(self.problem.criterion.alpha) and self.eligible <= _FEW:
+            yield from self.mechanism.solutions(self.problem, name, _MODEST, solver, warm)
+
+    @cached_property
+    def unmerged(self) -> Merging:
+        """Each server by itself: the cluster has been merged."""
+        return unmerged(self.problem.cluster)
 
     @property
     def eligible(self) -> int:
         """Pairs of users and servers."""
-        return int(np.count_nonzero(self.cluster.eligible))
+        return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def _reaches(self, offer: Solution, name: str) -> bool:
         """Does an offer, or the same with its last digits found, reach the tolerance?
@@ -129,9 +117,9 @@ class Candidates:
 
         That of a formulation only where little changes: the criterion must not answer for one that states another.
         """
-        if np.isinf(self.rule.alpha) or not self.mechanism.met_by_criterion:
+        if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
             return None
-        better = refine.of_solution(self.cluster, self.rule, offer)
+        better = refine.of_solution(self.problem, offer)
         formulated = name == "declarative" and residual > _FORMULATED
         return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better
 
@@ -140,15 +128,15 @@ class Candidates:
         before, after = offer.tasks.sum(axis=1), better.tasks.sum(axis=1)
         runs = (before > 0) & (after > 0)
         change = np.abs(np.log(after[runs] / before[runs]))
-        if self.rule.scope == "game":
+        if self.problem.criterion.scope == "game":
             return float(change.max(initial=0.0))
-        part = self.rule.restrict(np.flatnonzero(runs)).log_marginal(after[runs]) + np.log(after[runs])
+        part = self.problem.criterion.restrict(np.flatnonzero(runs)).log_marginal(after[runs]) + np.log(after[runs])
         return float(np.average(change, weights=np.exp(part - part.max()))) if len(change) else 0.0
 
     def _judged(self, candidate: Solution, name: str) -> float:
         """The residual of a candidate, which is kept if it is the best."""
         begun = time.perf_counter()
-        found = self.mechanism.certify(self.cluster, candidate.tasks, candidate.log_prices)
+        found = self.mechanism.certified(self.problem, Split(self.unmerged, candidate.tasks), candidate.log_prices)
         self.seconds += time.perf_counter() - begun
         if self.best is None or found[0].residual < self.residual:
             self.best, self.verdict, self.answered = candidate, found, name
