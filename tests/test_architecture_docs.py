@@ -15,6 +15,7 @@ from fairopt.model.polytope import Polytope
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
+FOLDERS = ("fairopt", "tests", "tools", "benchmarks", "paper_figures")
 TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
@@ -57,6 +58,14 @@ def test_wrong_lines_are_put_right_and_lost_names_noticed(tool: ModuleType, tmp_
 def test_links_inside_the_project_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\((?!https?://)([^)#\s]+)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", [*DOCS, ROOT / "README.md"], ids=lambda path: path.name)
+def test_files_that_docs_name_are_there(path: Path) -> None:
+    """Between backquotes, with as much of the path as says which one is meant; capitals stand for a name."""
+    there = [f"/{file.relative_to(ROOT)}" for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
+    for name in re.findall(r"`([a-z_0-9/.]+\.py)`", path.read_text(encoding="utf-8")):
+        assert any(file.endswith(f"/{name}") for file in there), name
 
 
 def test_the_layout_is_that_of_the_package() -> None:
