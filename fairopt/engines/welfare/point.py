@@ -60,7 +60,7 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Rest:
-    """Pairs that stand aside (`sifting`), and what they had when they did."""
+    """Pairs that stand aside (`screening`), and what they had when they did."""
 
     inside: Index  # the pairs that take part
     aside: NDArray[np.bool_]  # (all pairs,)

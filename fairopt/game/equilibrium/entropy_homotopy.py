@@ -35,7 +35,7 @@ Step = tuple[Array, float]  # of log prices and log tau
 
 #: The first step of log tau, the longest and the shortest; the next one by Newton steps taken.
 _STEP, _LONGEST, _SHORTEST = 0.5, 4.0, 1e-4
-#: Across a bend: at most so many systems, until log tau has fallen by so much. Lengths as in `path`.
+#: Across a bend: at most so many systems, until log tau has fallen by so much. Lengths as in `smoothing`.
 _BEND, _PAST, _TYPICAL = 200, 0.02, 10.0
 #: By what the next step differs from one that took so many Newton steps, and the most of them.
 GROW = (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6)

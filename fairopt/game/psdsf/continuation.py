@@ -1,4 +1,4 @@
-"""The games of `alone`, followed to where nothing is left of 1/alpha.
+"""The games of `entropy_homotopy`, followed to where nothing is left of 1/alpha.
 
 At large alpha prices are `log v = a + b/alpha` and choices are made by b, which `alpha tau` has to be small for. First
 alpha = 2^16, until `alpha tau` is 0.1; then alpha grows to 2^20 while that is held, prices going on linearly in

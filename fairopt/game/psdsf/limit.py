@@ -4,7 +4,7 @@ PS-DSF allocations are not unique (catalogue item 41). Where demands are positiv
 limit (docs/game.md): `psdsf` comes near it and `greatest` finds it, exactly and with a proof.
 
 Otherwise (zero demands, task counts that bind) the limit is followed, and taken where prices have decided it
-(`infinity`). Elsewhere it is not found, nor do equilibria for large alpha say what it is: their exploitability does
+(`continuation`). Elsewhere it is not found, nor do equilibria for large alpha say what it is: their exploitability does
 not see what decides.
 """
 
