@@ -2,7 +2,7 @@
 
 Users who need 1e-13 of what blocks them, at numbers over eight decades, cannot be told from users who are free, nor be
 proved to be blocked, by sums of doubles. Data are doubles and so rational: successive linear programs in integers
-(`_simplex`) give the exact optimum and the prices that prove it. Who uses it need not trust it: prices prove tasks.
+(`simplex`) give the exact optimum and the prices that prove it. Who uses it need not trust it: prices prove tasks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Newton step on the equations of `augmented_system`: predictor and corrector on one factorised matrix."""
+"""A Newton step on the equations of `system`: predictor and corrector on one factorised matrix."""
 
 from __future__ import annotations
 

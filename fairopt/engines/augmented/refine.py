@@ -10,7 +10,7 @@ in tasks and logarithms of prices, mu to next to nothing. m is what a task is wo
 program, one per pair in the game. Other interior points here eliminate pairs, which squares what nearly ties: theirs
 end with products of 1e-8, and a product of 1e-8 may be two numbers of 1e-4. Here slacks over tasks stay on the
 diagonal, so that both factors become small. Pairs and rows left aside come back if they are violated. The equations
-are in `augmented_system`, a Newton step on them in `augmented_newton`.
+are in `system`, a Newton step on them in `newton_step`.
 
 Source: Wright, "Primal-Dual Interior-Point Methods" (1997), chapters 10 and 11 (augmented systems, Mehrotra).
 """

@@ -1,4 +1,4 @@
-"""The optimality conditions of alpha-fair welfare on the arrays of a polytope; `central` solves them by Newton steps.
+"""The optimality conditions of alpha-fair welfare on the arrays of a polytope; `newton` solves them by Newton steps.
 
 Unknowns: tasks x of every pair (user, server) and their slacks z, prices lam of every capacity and what of it idles, w;
 every user's tasks s and what it pays per task, pi; where there are limits q, the rest v and the excess xi; and theta.

@@ -1,6 +1,6 @@
 """Alpha-fair welfare by a structured primal-dual interior point: alpha in [0, infinity), scopes `pool` and `servers`.
 
-Ten to twenty Newton steps whatever alpha is (`welfare`: the conditions; `central`: a Newton step, at the price of one
+Ten to twenty Newton steps whatever alpha is (`conditions`: what holds there; `newton`: a step, at the price of one
 Cholesky factorisation in the number of capacities; `mehrotra`: which step). A run ends when the backward error, by the
 certificate's own arithmetic, is below the tolerance, or when products are so small that the last digits are better
 found on the augmented system (`augmented`), which solves for the pairs that are left; that is done for every engine by

@@ -1,4 +1,4 @@
-"""A game between decoupled servers and the per-server game, at one vector of log prices; see `entropy_homotopy`.
+"""Games between the decoupled one and the real one, at one vector of log prices; see `entropy_homotopy`.
 
 Close to the game temperatures are so small (1e-11) that differences of levels drown in their rounding. So levels are
 rounded once, at the prices where Newton's method begins, and carried from there by
