@@ -17,6 +17,7 @@ from fairopt.game.reference import declarative
 from fairopt.game.responses import played
 from fairopt.mechanisms import _game
 from fairopt.model import polytope
+from fairopt.model.problem import Problem
 from fairopt.solving import patience
 
 EXAMPLE = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
@@ -76,8 +77,8 @@ def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SolverError, match=r"no luck \(engines tried: best-response\)"):
         fo.PSDSF().solve(EXAMPLE, engine="best-response")
 
-    def nothing(cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
-        yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
+    def nothing(problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
+        yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
 
     monkeypatch.setattr(game_engine, "solutions", nothing)
     with pytest.raises(NotConverged, match=r"engines tried: equilibrium, best-response, declarative"):
@@ -89,8 +90,8 @@ def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
-        yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
+    def nothing(problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
+        yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
 
     monkeypatch.setattr(game_engine, "solutions", nothing)
     monkeypatch.setattr(native, "solutions", nothing)
