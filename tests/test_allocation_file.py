@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import drawn
 import numpy as np
 import pytest
+from families import draw
 
 import fairopt as fo
 from fairopt.cli import main
@@ -45,7 +45,7 @@ def test_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
     """Everything comes back with every digit, and the certificate is that which `certify` finds."""
     seen = 0
     for seed, style in [(seed, style) for seed in range(6) for style in ("nice", "plain", "wide")]:
-        cluster = drawn.cluster(seed, style)
+        cluster = draw(style, seed)
         if isinstance(mechanism, fo.FDS) and not cluster.pool().runnable.all():
             continue  # refused, with warnings
         try:

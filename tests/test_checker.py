@@ -14,9 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import drawn
 import numpy as np
 import pytest
+from families import draw
 from test_allocation_file import DAMAGE, TEXTS, at, document
 
 import fairopt as fo
@@ -85,7 +85,7 @@ def allocations(mechanism: Mechanism, moved: bool = True) -> list[fo.Allocation]
     """Answers on random clusters, and the same with tasks moved by up to 10% and by up to 1e-3 of some."""
     found = []
     for seed, style in [(seed, style) for seed in SEEDS for style in ("nice", "plain", "wide")]:
-        cluster, rng = drawn.cluster(seed, style), np.random.default_rng(seed)
+        cluster, rng = draw(style, seed), np.random.default_rng(seed)
         if isinstance(mechanism, fo.FDS) and not cluster.pool().runnable.all():
             continue  # refused, with warnings
         try:

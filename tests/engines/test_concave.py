@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from drawn import cluster
+from families import draw
 from numpy.typing import NDArray
 
 import fairopt as fo
@@ -47,7 +47,7 @@ def test_agreement_with_the_declarative_engine(block: int) -> None:
     """500 clusters, a fifth of them over eight decades: certified, and the tasks that strict concavity leaves."""
     fallbacks, narrow = 0, 0
     for seed in range(50 * block, 50 * block + 50):
-        shared = cluster(seed, "wide" if seed % 5 == 0 else ("nice", "plain")[seed % 2])
+        shared = draw("wide" if seed % 5 == 0 else ("nice", "plain")[seed % 2], seed)
         alpha = ALPHAS[seed % len(ALPHAS)]
         if not shared.runnable.any():
             continue
@@ -110,7 +110,7 @@ def test_every_global_mechanism_with_finite_alpha(mechanism: fo.mechanisms.Mecha
 
 
 def test_utilitarian_is_a_linear_program() -> None:
-    shared = cluster(7, "plain")
+    shared = draw("plain", 7)
     found, other = fo.Utilitarian().solve(shared, 1e-9), fo.Utilitarian().solve(shared, engine="declarative")
     assert found.stats.engine == "native"
     assert found.criterion.share @ found.user_tasks == pytest.approx(other.criterion.share @ other.user_tasks, rel=1e-9)

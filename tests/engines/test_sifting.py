@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn import cluster as drawn
+from families import draw
 
 import fairopt as fo
 from fairopt.engines.welfare import interior_point, mehrotra, screening
@@ -66,7 +66,7 @@ def test_answers_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch: py
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("seed", range(60))
 def test_drawn_clusters_with_limits_weights_zeros_and_placement(seed: int) -> None:
-    cluster = drawn(seed, ("nice", "plain")[seed % 2])
+    cluster = draw(("nice", "plain")[seed % 2], seed)
     if not cluster.runnable.any():
         pytest.skip("nobody can run anything")
     alpha = (0.0, 0.5, 1.0, 2.0, 8.0, 64.0)[seed % 6]
