@@ -1,4 +1,9 @@
-"""Clusters by family, drawn from a generator: what engines and judges of finite alpha meet, and what misled them."""
+"""Random clusters by family and number: `draw("nested", 3)`. All tests and tools that draw clusters by seed use it.
+
+Three families are of every kind at once and differ in their numbers: `nice` ones tie, `plain` ones do not, `wide` ones
+span 1e-4..1e4. The others, `FAMILIES`, have one difficulty each. Drawing takes no time, so hundreds are no matter;
+`strategies` draws for Hypothesis, which makes a failing cluster smaller.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,42 @@ from fairopt.model.cluster import Cluster
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
+Most = tuple[int, int, int]  # users, servers, resources
 
 
-def _size(rng: Rng, most: tuple[int, int]) -> tuple[int, int, int]:
+def numbers(rng: Rng, style: str, *shape: int) -> Array:
+    """Numbers of the families `nice`, `plain` and `wide`."""
+    if style == "nice":
+        return rng.choice([1.0, 1.0, 2.0, 3.0, 4.0, 6.0], shape)
+    return rng.uniform(0.25, 5, shape) if style == "plain" else 10 ** rng.uniform(-4, 4, shape)
+
+
+def everything(rng: Rng, style: str, most: Most) -> Cluster:
+    """Weights, zero demands and capacities, placement, proportional copies and finite tasks, each now and then."""
+    n, k, m = (int(rng.integers(1, size + 1)) for size in most)
+    demand, capacity = numbers(rng, style, n, m), numbers(rng, style, k, m)
+    if rng.random() < 0.5:
+        demand *= rng.random(demand.shape) < 0.75
+    if rng.random() < 0.4:
+        capacity *= rng.random(capacity.shape) < 0.85
+    demand[~demand.any(axis=1), rng.integers(m)] = 1.0
+    weight = numbers(rng, style, n) if rng.random() < 0.5 else np.ones(n)
+    eligible = rng.random((n, k)) < 0.7 if rng.random() < 0.5 else np.ones((n, k), bool)
+    if k > 1 and rng.random() < 0.25:
+        capacity[-1] = capacity[0] * rng.choice([1.0, 2.0, 0.3])
+    if n > 1 and rng.random() < 0.25:
+        demand[-1] = demand[0] * rng.choice([1.0, 2.0, 0.3])
+    found = Cluster(capacity, demand, weight, eligible)
+    if rng.random() < 0.35:
+        part, alone = rng.choice([0, 0.1, 0.3, 0.9, 2, np.inf], n), found.gamma.sum(axis=1)
+        tasks = [np.inf if np.isinf(p) else p * a for p, a in zip(part, alone, strict=True)]
+        found = found.replace(max_tasks=tasks)
+    return found
+
+
+def _size(rng: Rng, most: Most) -> Most:
     """(users, servers, resources), two or more users and servers."""
-    return int(rng.integers(2, most[0] + 1)), int(rng.integers(2, most[1] + 1)), int(rng.integers(1, 5))
+    return int(rng.integers(2, most[0] + 1)), int(rng.integers(2, most[1] + 1)), int(rng.integers(1, most[2] + 1))
 
 
 def _plain(rng: Rng, n: int, k: int, m: int) -> tuple[Array, Array]:
@@ -30,7 +66,7 @@ def _placement(rng: Rng, n: int, k: int, chance: float = 0.6) -> NDArray[np.bool
     return eligible
 
 
-def identical(rng: Rng, most: tuple[int, int]) -> Cluster:
+def identical(rng: Rng, most: Most) -> Cluster:
     """Equal servers, users stuck on one of them and users who may run on all.
 
     Half of the time as many equal users as servers, no two stuck on the same: each has exactly what one server gives,
@@ -46,14 +82,14 @@ def identical(rng: Rng, most: tuple[int, int]) -> Cluster:
     return Cluster(np.repeat(capacity, k, axis=0), demand, eligible=~stuck[:, None] | (np.arange(k) == place[:, None]))
 
 
-def near_ties(rng: Rng, most: tuple[int, int]) -> Cluster:
+def near_ties(rng: Rng, most: Most) -> Cluster:
     """As `identical`, all numbers off by a relative 1e-3 to 1e-9."""
     found, off = identical(rng, most), 10 ** rng.uniform(-9, -3)
     shaken = {name: getattr(found, name) for name in ("capacity", "demand")}
     return found.replace(**{name: a * (1 + off * rng.uniform(-1, 1, a.shape)) for name, a in shaken.items()})
 
 
-def types(rng: Rng, most: tuple[int, int]) -> Cluster:
+def types(rng: Rng, most: Most) -> Cluster:
     """A few types of servers, which users may run on or not."""
     n, k, m = _size(rng, most)
     capacity, demand = _plain(rng, n, int(rng.integers(1, 4)), m)
@@ -62,20 +98,20 @@ def types(rng: Rng, most: tuple[int, int]) -> Cluster:
     return Cluster(capacity[kind], demand, eligible=_placement(rng, n, len(capacity))[:, kind] | (k < len(capacity)))
 
 
-def nested(rng: Rng, most: tuple[int, int]) -> Cluster:
+def nested(rng: Rng, most: Most) -> Cluster:
     """User n may run on the first servers only, as many as it can."""
     n, k, m = _size(rng, most)
     return Cluster(*_plain(rng, n, k, m), eligible=np.arange(k) < rng.integers(1, k + 1, size=(n, 1)))
 
 
-def weights(rng: Rng, most: tuple[int, int]) -> Cluster:
+def weights(rng: Rng, most: Most) -> Cluster:
     """Weights over 1e-3 to 1e3, now and then with placement."""
     n, k, m = _size(rng, most)
     chance = 1.0 if rng.random() < 0.5 else 0.6
     return Cluster(*_plain(rng, n, k, m), 10 ** rng.uniform(-3, 3, n), _placement(rng, n, k, chance))
 
 
-def limits(rng: Rng, most: tuple[int, int]) -> Cluster:
+def limits(rng: Rng, most: Most) -> Cluster:
     """Finite tasks; half of the time some that bind exactly: what a user has alone, or its fair part of that."""
     n, k, m = _size(rng, most)
     found = Cluster(*_plain(rng, n, k, m), eligible=_placement(rng, n, k, 0.7))
@@ -85,7 +121,7 @@ def limits(rng: Rng, most: tuple[int, int]) -> Cluster:
     return found.replace(max_tasks=tasks)
 
 
-def zeros(rng: Rng, most: tuple[int, int]) -> Cluster:
+def zeros(rng: Rng, most: Most) -> Cluster:
     """Demands and capacities of zero; somebody may run nowhere."""
     n, k, m = _size(rng, most)
     capacity, demand = _plain(rng, n, k, m)
@@ -94,7 +130,7 @@ def zeros(rng: Rng, most: tuple[int, int]) -> Cluster:
     return Cluster(capacity * (rng.random(capacity.shape) < 0.85), demand)
 
 
-def integers(rng: Rng, most: tuple[int, int]) -> Cluster:
+def integers(rng: Rng, most: Most) -> Cluster:
     """Small integers, which tie."""
     n, k, m = _size(rng, most)
     return Cluster(
@@ -105,14 +141,14 @@ def integers(rng: Rng, most: tuple[int, int]) -> Cluster:
     )
 
 
-def traces(rng: Rng, most: tuple[int, int]) -> Cluster:
+def traces(rng: Rng, most: Most) -> Cluster:
     """As merged machines of Google's: 1 to 7,000 of a kind of few sizes, demands lognormal over many decades."""
     n, k, m = _size(rng, most)
     size = rng.choice([0.25, 0.5, 0.75, 1.0], (k, m)) * 10 ** rng.uniform(0, 3.85, (k, 1)).round()
     return Cluster(size, rng.lognormal(-3, 2, (n, m)), eligible=_placement(rng, n, k, 0.8))
 
 
-def proportional(rng: Rng, most: tuple[int, int]) -> Cluster:
+def proportional(rng: Rng, most: Most) -> Cluster:
     """Several users with demands in proportion, with placement of their own."""
     n, k, m = _size(rng, most)
     capacity, demand = _plain(rng, n, k, m)
@@ -121,21 +157,21 @@ def proportional(rng: Rng, most: tuple[int, int]) -> Cluster:
     return Cluster(capacity, demand, eligible=_placement(rng, n, k, 0.7))
 
 
-def many_users(rng: Rng, most: tuple[int, int]) -> Cluster:
+def many_users(rng: Rng, most: Most) -> Cluster:
     """N >> K."""
-    n, m = most[0] * 2, int(rng.integers(1, 4))
+    n, m = most[0] * 2, int(rng.integers(1, max(most[2], 2)))
     k = int(rng.integers(1, 3))
     return Cluster(*_plain(rng, n, k, m), eligible=_placement(rng, n, k, 0.8))
 
 
-def many_servers(rng: Rng, most: tuple[int, int]) -> Cluster:
+def many_servers(rng: Rng, most: Most) -> Cluster:
     """K >> N."""
-    k, m = most[1] * 2, int(rng.integers(1, 4))
+    k, m = most[1] * 2, int(rng.integers(1, max(most[2], 2)))
     n = int(rng.integers(2, 4))
     return Cluster(*_plain(rng, n, k, m), eligible=_placement(rng, n, k, 0.8))
 
 
-FAMILIES: dict[str, Callable[[Rng, tuple[int, int]], Cluster]] = {
+FAMILIES: dict[str, Callable[[Rng, Most], Cluster]] = {
     "identical": identical,
     "near-ties": near_ties,
     "types": types,
@@ -150,8 +186,16 @@ FAMILIES: dict[str, Callable[[Rng, tuple[int, int]], Cluster]] = {
     "many-servers": many_servers,
 }
 
+#: Families of every kind at once.
+STYLES = ("nice", "plain", "wide")
 
-def draw(family: str, seed: int, most: tuple[int, int] = (8, 8)) -> Cluster:
-    """Number `seed` of a family, of at most so many users and servers (`N >> K`, `K >> N`: twice as many)."""
-    rng = np.random.default_rng([seed, *family.encode()])
-    return FAMILIES[family](rng, most)
+
+def draw(family: str, seed: int, users: int = 8, servers: int = 5, resources: int = 4) -> Cluster:
+    """Number `seed` of a family, of at most so many users, servers and resources.
+
+    Families of many users or servers have twice as many of these.
+    """
+    most = users, servers, resources
+    if family in STYLES:
+        return everything(np.random.default_rng(seed), family, most)
+    return FAMILIES[family](np.random.default_rng([seed, *family.encode()]), most)

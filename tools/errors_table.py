@@ -84,7 +84,7 @@ def scale(e: Any, condition: Any) -> Any:
 
 def rows(name: str, family: str, seed: int, size: str, traces: Path | None = None) -> list[dict[str, object]]:
     """What is found at every tolerance; the reference is looked for once, in the game again where it is off."""
-    cluster = draw(family, seed, SIZES[size]) if family in FAMILIES else snapshot(family, seed, SIZES[size], traces)
+    cluster = draw(family, seed, *SIZES[size]) if family in FAMILIES else snapshot(family, seed, SIZES[size], traces)
     found, exact, least, spent = [], None, np.inf, 0.0
     for tol in TOLERANCES:
         row: dict[str, object] = dict.fromkeys(FIELDS, float("nan"))

@@ -54,7 +54,7 @@ def fairopt_s(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: 
 def test_nobody_is_farther_off_than_ten_times_the_condition_says(name: str, alpha: float | None, family: str) -> None:
     """The worst of a search for allocations that fairopt's judge passes at 1e-6."""
     mechanism = get(name, scope="servers") if alpha is None else get(name, alpha=alpha)
-    cluster = draw(family, 2, (4, 4))
+    cluster = draw(family, 2, 4, 4)
     criterion = mechanism.criterion(cluster)
     found = attack(cluster, criterion, fairopt_s, np.random.default_rng(0), tries=250, starts=2)
     assert found.e <= 1e-6
@@ -68,7 +68,7 @@ def test_nobody_is_farther_off_than_ten_times_the_condition_says(name: str, alph
 @pytest.mark.parametrize("family", ["nested", "weights", "limits"])
 def test_what_it_finds_passes_and_is_off(name: str, family: str) -> None:
     """Answers of changed weights are passed, so that it finds something; and no more than the bound."""
-    cluster = draw(family, 1, (3, 3))
+    cluster = draw(family, 1, 3, 3)
     criterion = get(name, alpha=3.0).criterion(cluster)
     found = attack(cluster, criterion, plain, np.random.default_rng(0), tries=200, starts=2)
     assert found.e == plain(cluster, found.tasks, criterion, found.log_prices)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 
-import drawn
 import numpy as np
 import pytest
+from families import draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -101,7 +101,7 @@ def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) ->
     """Right answers, and some that are wrong in one user's tasks, in prices or in where tasks are."""
     checked = 0
     for seed in range(40):
-        cluster = drawn.cluster(seed, ("plain", "nice")[seed % 2])
+        cluster = draw(("plain", "nice")[seed % 2], seed)
         answer = mechanism.solve(cluster, throw=False)
         if not len(Polytope(cluster, cluster.max_tasks).users) or answer.log_prices is None:
             continue
@@ -123,7 +123,7 @@ def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) ->
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_it_is_linear_in_what_is_wrong(mechanism: Mechanism) -> None:
     for seed in range(12):
-        cluster = drawn.cluster(seed, "plain").replace(max_tasks=None)
+        cluster = draw("plain", seed).replace(max_tasks=None)
         best = mechanism.solve(cluster, 1e-9)
         for n in np.flatnonzero(best.user_tasks > 0):
             for size in (1e-5, 1e-3):
@@ -138,7 +138,7 @@ def test_it_is_linear_in_what_is_wrong(mechanism: Mechanism) -> None:
 @given(seed=st.integers(0, 10**6), which=st.integers(0, len(MECHANISMS) - 1), wrong=st.floats(-5, 5))
 def test_no_prices_make_a_wrong_answer_pass(seed: int, which: int, wrong: float) -> None:
     """Random feasible tasks that leave a tenth idle everywhere, at random prices or at those of the optimum."""
-    cluster = drawn.cluster(seed, "plain").replace(max_tasks=None)
+    cluster = draw("plain", seed).replace(max_tasks=None)
     rng, mechanism = np.random.default_rng(seed), MECHANISMS[which]
     seen = mechanism.prepare(cluster)[0]
     tasks = 0.9 * random_feasible(seen, rng)
@@ -200,7 +200,7 @@ def test_users_of_small_welfare_are_right() -> None:
 @pytest.mark.parametrize("mechanism", [fo.AlphaFair(7.0), fo.AlphaFair(50.0), fo.AlphaPFVDS(2.0)], ids=str)
 def test_a_tighter_tolerance_is_never_worse(mechanism: Mechanism) -> None:
     for seed in range(40):
-        cluster = drawn.cluster(seed, "wide")
+        cluster = draw("wide", seed)
         tols = (1e-4, 1e-6, 1e-9, 1e-11)
         errors = [mechanism.solve(cluster, tol, throw=False).certificate.residual for tol in tols]
         for loose, tight, tol in zip(errors, errors[1:], tols[1:], strict=False):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import drawn
 import numpy as np
 import pandas as pd
 import pytest
+from families import draw
 
 from fairopt.errors import DataError, SolverError
 from fairopt.mechanisms import Mechanism, get
@@ -114,7 +114,7 @@ def test_merged_servers_and_users() -> None:
 def test_every_named_bottleneck_is_one(mechanism: Mechanism, style: str) -> None:
     seen: dict[str, int] = {}
     for seed in range(60):
-        found = mechanism.solve(drawn.cluster(seed, style))
+        found = mechanism.solve(draw(style, seed))
         frame = check(found)
         for kind in frame["held_by"]:
             seen[kind] = seen.get(kind, 0) + 1
@@ -127,7 +127,7 @@ def test_numbers_of_eight_decades(name: str) -> None:
     """Of what the mechanism can solve at all."""
     checked = 0
     for seed in range(40):
-        found = get(name).solve(drawn.cluster(seed, "wide"), throw=False)
+        found = get(name).solve(draw("wide", seed), throw=False)
         if not found.flagged:
             check(found)
             checked += 1
@@ -138,7 +138,7 @@ def test_prices_are_found_where_none_came() -> None:
     """The declarative engine hands over no prices: the judge's linear programs find those that name bottlenecks."""
     several = 0
     for seed in range(25):
-        found = get("drfh").solve(drawn.cluster(seed, "plain"), engine="declarative")
+        found = get("drfh").solve(draw("plain", seed), engine="declarative")
         check(found)
         several += len(found.cluster.servers) > 1
     assert several > 10

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import drawn
 import numpy as np
 import pytest
+from families import draw
 
 import fairopt as fo
 from fairopt.certificates import condition
@@ -31,7 +31,7 @@ def changed(cluster: fo.Cluster, rng: np.random.Generator) -> fo.Cluster:
 def test_tasks_of_changed_data_are_within_the_condition_and_near_it(mechanism: Mechanism) -> None:
     parts = []
     for seed in range(25):
-        cluster = drawn.cluster(seed, "plain").replace(max_tasks=None)
+        cluster = draw("plain", seed).replace(max_tasks=None)
         best = mechanism.solve(cluster, 1e-11, throw=False)
         x, known = best.user_tasks, best.certificate.conditions
         assert known is not None
@@ -48,7 +48,7 @@ def test_tasks_of_changed_data_are_within_the_condition_and_near_it(mechanism: M
 
 def test_at_scale_row_sums_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(20):
-        cluster = drawn.cluster(seed, "plain", users=12, servers=6)
+        cluster = draw("plain", seed, users=12, servers=6)
         best = fo.AlphaPFVDS(2.0).solve(cluster, 1e-9)
         exact = best.certificate.conditions
         with monkeypatch.context() as patch:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn import cluster
+from families import draw
 from numpy.typing import NDArray
 
 import fairopt as fo
@@ -94,7 +94,7 @@ def test_errors_in_tasks_are_below_e_times_the_condition(style: str) -> None:
     """
     count, far, largest = 0, 0, 0.0
     for seed in range(250 if style == "rest" else 70):
-        shared = on_the_rest(seed) if style == "rest" else cluster(seed, style, 8, 4, 3)
+        shared = on_the_rest(seed) if style == "rest" else draw(style, seed, 8, 4, 3)
         rng = np.random.default_rng(seed)
         weight = shared.weight * (1 + 10 ** rng.uniform(-9, -7.5) * rng.uniform(-1, 1, len(shared.users)))
         rule = fo.DRFH().criterion(shared)

@@ -32,7 +32,7 @@ CHANGE = 1e-4
 @cache
 def proved(family: str, kind: Kind, alpha: float, changed: bool = False) -> tuple[Cluster, Array | None, Reference]:
     """A cluster, its shares in a global program, and its answer, or that of changed weights."""
-    cluster = draw(family, 0, (3, 4))
+    cluster = draw(family, 0, 3, 4)
     off = np.random.default_rng(1).uniform(-CHANGE, CHANGE, len(cluster.weight)) * changed
     found = reference(cluster.replace(weight=cluster.weight * np.exp(off)), alpha, kind)
     assert found is not None
@@ -67,7 +67,7 @@ def test_fairopt_finds_the_same(family: str, kind: Kind, alpha: float) -> None:
     mechanism: Mechanism = AlphaPFVDS(alpha) if kind == "game" else AlphaFair(alpha)
     rng, compared = np.random.default_rng(0), 0
     for seed in range(4):
-        cluster = draw(family, seed, (4, 4))
+        cluster = draw(family, seed, 4, 4)
         best = mechanism.solve(cluster, throw=False)
         criterion = best.criterion
         polytope = Polytope(cluster, criterion.limits(cluster))

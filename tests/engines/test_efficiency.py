@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import drawn
 import numpy as np
 import pytest
+from families import draw
 
 import fairopt as fo
 from fairopt.engines.welfare import interior_point
@@ -26,7 +26,7 @@ def mechanism(seed: int, betas: tuple[float, ...]) -> FDS:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_it_agrees_with_the_declared_problem(seed: int) -> None:
-    cluster, chosen = drawn.cluster(seed, ("nice", "plain")[seed % 2]), mechanism(seed, (0.3, 0.5, 0.9, 1.5, 2.0, 5.0))
+    cluster, chosen = draw(("nice", "plain")[seed % 2], seed), mechanism(seed, (0.3, 0.5, 0.9, 1.5, 2.0, 5.0))
     found = chosen.solve(cluster, 1e-9, engine="native")
     assert found.stats.engine == "native"
     declared = chosen.solve(cluster, 1e-9, engine="declarative")
@@ -53,7 +53,7 @@ def test_many_users(beta: float, lam: float) -> None:
 
 
 def test_nearly_no_efficiency_is_alpha_fair() -> None:
-    cluster = drawn.cluster(5, "plain")
+    cluster = draw("plain", 5)
     found = fo.FDS(2.0, -0.5 - 1e-9).solve(cluster, 1e-9, engine="native")
     other = fo.FDS(2.0).solve(cluster, 1e-9)
     np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-6)
@@ -63,7 +63,7 @@ def test_nearly_no_efficiency_is_alpha_fair() -> None:
 def test_the_change_of_the_conditions_is_their_derivative(seed: int) -> None:
     """Along a step of tasks, pay and units, f following as it must, to first order."""
     chosen, rng = mechanism(seed, (0.3, 0.9, 2.0, 16.0)), np.random.default_rng(seed)
-    cluster = drawn.cluster(seed + 50, "plain").pool()
+    cluster = draw("plain", seed + 50).pool()
     criterion = chosen.criterion(cluster)
     q = interior_point.conditions(Polytope(cluster, criterion.limits(cluster)), criterion)
     assert isinstance(q, WelfareAndEfficiency)
@@ -101,7 +101,7 @@ def test_the_change_of_the_conditions_is_their_derivative(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_start_from_another_welfare_is_used_or_refused(seed: int) -> None:
-    cluster = drawn.cluster(seed, "plain")
+    cluster = draw("plain", seed)
     for first, then in (
         (fo.FDS(2.0, -2.0), fo.FDS(2.0, -3.0)),
         (fo.FDS(2.0, -2.0), fo.FDS(2.0)),
@@ -115,7 +115,7 @@ def test_a_start_from_another_welfare_is_used_or_refused(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_the_gap_bounds_what_is_missing(seed: int) -> None:
     """The certificate of a worse allocation is at least what the best has more."""
-    cluster, chosen = drawn.cluster(seed, "plain").pool(), mechanism(seed, (0.3, 0.9, 2.0, 16.0))
+    cluster, chosen = draw("plain", seed).pool(), mechanism(seed, (0.3, 0.9, 2.0, 16.0))
     found = chosen.solve(cluster, 1e-9)
     worse = found.tasks * np.random.default_rng(seed).uniform(0.5, 1, (len(cluster.users), 1))
     gap = chosen.certify(cluster, worse)[0].optimality

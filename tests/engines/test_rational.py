@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import drawn
 import numpy as np
 import pytest
+from families import draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from .exact import leximin
 Array = NDArray[np.float64]
 
 MECHANISMS = [get("drf"), get("drfh"), get("tsf"), get("asset-fairness", scope="servers"), get("task-maxmin")]
-#: Seeds of `drawn.cluster(seed, "wide")` at which doubles did not do for one of DRF, DRFH and TSF.
+#: Seeds of `draw("wide", seed)` at which doubles did not do for one of DRF, DRFH and TSF.
 HARD = [0, 7, 13, 26, 28, 33, 50, 55, 66, 67, 70, 72, 82, 88, 110, 118, 119]
 
 
@@ -68,7 +68,7 @@ def test_proofs_are_of_the_optimum_alone(style: str) -> None:
     rng, checked = np.random.default_rng(0), 0
     much, little = 1 + Fraction(1, 10**30), 1 - Fraction(1, 10**30)
     for seed in range(25):
-        cluster = drawn.cluster(seed, style, 6, 4, 3)
+        cluster = draw(style, seed, 6, 4, 3)
         criterion = get("drfh").criterion(cluster)
         limits, found = criterion.limits(cluster), solved(cluster, criterion)
         assert proofs(found, cluster, criterion, limits) is not None
@@ -104,7 +104,7 @@ def test_none_is_given_up(name: str) -> None:
     """Demands, capacities and weights over eight decades: native, certified, and each user's tasks the optimum's."""
     mechanism = get(name, alpha=np.inf) if name == "alpha-fair" else get(name)
     for seed in HARD:
-        cluster = drawn.cluster(seed, "wide")
+        cluster = draw("wide", seed)
         if name == "per-server-drf":
             cluster = cluster.replace(max_tasks=None)
         found = mechanism.solve(cluster)
@@ -120,7 +120,7 @@ def test_nothing_wrong_is_certified(name: str) -> None:
     """Any user with a part of 1e-5 less or more than in the answer, over eight decades."""
     rng, mechanism = np.random.default_rng(1), get(name)
     for seed in HARD:
-        found = mechanism.solve(drawn.cluster(seed, "wide"))
+        found = mechanism.solve(draw("wide", seed))
         wrong = np.array(found.tasks)
         running = np.flatnonzero(found.user_tasks > 0)
         if len(running):
@@ -133,7 +133,7 @@ def test_nothing_wrong_is_certified(name: str) -> None:
 def test_per_server_drf_of_eight_decades() -> None:
     """Water filling is exact to rounding, of which one server's certificate may prove little."""
     for seed in range(150):
-        cluster = drawn.cluster(seed, "wide").replace(max_tasks=None)
+        cluster = draw("wide", seed).replace(max_tasks=None)
         assert get("per-server-drf").solve(cluster).stats.engine == "native"
 
 
@@ -141,7 +141,7 @@ def test_what_is_too_large_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rational, "WORK", 0)
     for name, seed in (("drf", 13), ("drfh", 13), ("tsf", 67)):
         with pytest.raises(SolverError, match=r"user '\w+' needs \S+ of what user '\w+' needs of '\w+' of server") as e:
-            get(name).solve(drawn.cluster(seed, "wide"))
+            get(name).solve(draw("wide", seed))
         assert "bug" not in str(e.value)
         assert "too large" in str(e.value)
 
@@ -149,7 +149,7 @@ def test_what_is_too_large_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_declarative_engine_alone_points_to_the_native_one() -> None:
     for seed in (13, 67):
         with pytest.raises(SolverError, match=r"which rounding hides\. The native engine does without") as e:
-            get("tsf").solve(drawn.cluster(seed, "wide"), engine="declarative")
+            get("tsf").solve(draw("wide", seed), engine="declarative")
         assert "bug" not in str(e.value)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import drawn
 import numpy as np
 import pytest
+from families import draw
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -21,7 +21,7 @@ def best_sum(cluster: fo.Cluster, server: int) -> float:
 @pytest.mark.parametrize("style", ["nice", "plain", "wide"])
 @pytest.mark.parametrize("seed", range(0, 60, 2))
 def test_any_cluster_is_solved_to_1e_9(seed: int, style: str) -> None:
-    cluster = drawn.cluster(seed, style)
+    cluster = draw(style, seed)
     found = fo.AlphaPFVDS(0).solve(cluster, 1e-9)
     assert found.stats.engine == "equilibrium"
     assert found.certify().residual <= 1e-9
@@ -29,7 +29,7 @@ def test_any_cluster_is_solved_to_1e_9(seed: int, style: str) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_server_has_the_best_sum_of_fractions(seed: int) -> None:
-    cluster = drawn.cluster(seed, "plain", 30, 12).replace(max_tasks=None)
+    cluster = draw("plain", seed, 30, 12).replace(max_tasks=None)
     tasks = fo.AlphaPFVDS(0).solve(cluster).tasks
     for i in range(len(cluster.servers)):
         users = np.flatnonzero(cluster.usable[:, i])
@@ -39,7 +39,7 @@ def test_every_server_has_the_best_sum_of_fractions(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_declared_server_problem_agrees(seed: int) -> None:
-    cluster = drawn.cluster(seed, "plain").replace(max_tasks=None)
+    cluster = draw("plain", seed).replace(max_tasks=None)
     native, declared = (
         fo.AlphaPFVDS(0).solve(cluster, 1e-5, engine=engine).tasks for engine in ("equilibrium", "declarative")
     )
@@ -58,7 +58,7 @@ def test_users_without_tasks_are_no_obstacle() -> None:
 
 
 def test_the_order_of_servers_and_users_does_not_matter() -> None:
-    cluster = drawn.cluster(7, "nice", 12, 6).replace(max_tasks=None)
+    cluster = draw("nice", 7, 12, 6).replace(max_tasks=None)
     limit = 0.3 * cluster.gamma.sum(axis=1)
     cluster = cluster.replace(max_tasks=limit)
     rng = np.random.default_rng(1)

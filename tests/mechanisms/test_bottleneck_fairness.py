@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from drawn import cluster
+from families import draw
 from numpy.typing import NDArray
 
 import fairopt as fo
@@ -38,7 +38,7 @@ def test_nobody_is_refused_and_nobody_complains(style: str) -> None:
     """Up to eight decades, with limits: the declarative engine alone is off by 1.8e-6 to 1.5e-4 on four of the wide."""
     native, count = 0, 0
     for seed in range(300) if style == "wide" else range(80):
-        shared = cluster(seed, style)
+        shared = draw(style, seed)
         if not shared.runnable.any():
             continue
         found = fo.BottleneckFairness().solve(shared)
@@ -52,7 +52,7 @@ def test_without_limits_that_bind_it_is_ceei(style: str) -> None:
     """Two engines: CEEI as it is declared."""
     count = 0
     for seed in range(60):
-        shared = cluster(seed, style)
+        shared = draw(style, seed)
         found = fo.BottleneckFairness().solve(shared)
         if found.stats.engine != "native" or (found.user_tasks >= 0.999 * found.cluster.max_tasks).any():
             continue

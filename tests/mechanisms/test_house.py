@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from laws.answers import Tally, check_answer
 from strategies import clusters
 
 from fairopt import mechanisms
@@ -19,8 +19,6 @@ from fairopt.mechanisms import Mechanism
 from fairopt.mechanisms._base import REGISTRY
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion, criterion
-
-from .laws import check_answer
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
 
@@ -110,16 +108,16 @@ def test_solves_with_a_certificate(mixed: type[Mechanism], squared: type[Mechani
 
 
 def test_the_generic_laws(mixed: type[Mechanism], squared: type[Mechanism]) -> None:
-    seen: Counter[str] = Counter()
+    tally = Tally()
 
     @settings(max_examples=40)
     @given(clusters(styles=("nice", "plain")))
     def law(cluster: Cluster) -> None:
-        check_answer(mixed(), cluster, seen)
-        check_answer(squared(), cluster, seen)
+        check_answer(mixed(), cluster, tally)
+        check_answer(squared(), cluster, tally)
 
     law()
-    assert seen["SolverError"] == 0
+    assert tally.answered >= 80
 
 
 # fo.compare: whoever registers a mechanism finds it in the comparison.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from drawn import numbers
+from families import numbers
 
 import fairopt as fo
 from fairopt.engines import native

@@ -30,7 +30,7 @@ def of_kind(cluster: Cluster, alpha: float, kind: Kind) -> Conditions:
 @pytest.mark.parametrize("alpha", [0.5, 3])
 def test_as_the_interior_point(family: str, alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks of users are unique in a global program."""
-    cluster = draw(family, 1, (4, 4))
+    cluster = draw(family, 1, 4, 4)
     fast = reference(cluster, alpha, "global")
     monkeypatch.setattr(answers, "polished", lambda system, at: None)
     slow = reference(cluster, alpha, "global")
@@ -47,7 +47,7 @@ def test_a_wrong_guess_is_put_right_or_given_up(family: str, kind: Kind) -> None
     """Everybody everywhere, or a task somewhere taken away: what is returned is an answer."""
     found = 0
     for seed in range(5):
-        cluster = draw(family, seed, (4, 4))
+        cluster = draw(family, seed, 4, 4)
         exact = reference(cluster, 3, kind)
         assert exact is not None
         with many_digits():
@@ -72,7 +72,7 @@ def test_a_wrong_guess_is_put_right_or_given_up(family: str, kind: Kind) -> None
 @pytest.mark.parametrize("family", ["plain", "limits"])
 def test_a_root_that_is_off_is_no_answer(kind: Kind, family: str) -> None:
     """By 1e-12 in somebody's tasks or in somebody's price, or with a last step that is too long."""
-    cluster = draw("nested" if family == "plain" else family, 2, (4, 4))
+    cluster = draw("nested" if family == "plain" else family, 2, 4, 4)
     exact = reference(cluster, 2, kind)
     assert exact is not None
     with many_digits():
@@ -106,7 +106,7 @@ def test_prices_far_below_what_tasks_are_worth() -> None:
 
 
 def test_no_search_goes_on_for_long() -> None:
-    cluster = draw("limits", 0, (8, 8))
+    cluster = draw("limits", 0, 8, 8)
     began = time.perf_counter()
     reference(cluster, 50, "game", seconds=0)
     assert time.perf_counter() - began < 5

@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from certificates.test_judges import OPTIMA
-from drawn import cluster as drawn
+from families import draw
 from numpy.typing import NDArray
 
 from fairopt.mechanisms import GameMechanism, Mechanism
@@ -59,7 +59,7 @@ def test_a_user_whose_part_of_welfare_is_next_to_nothing() -> None:
 @pytest.mark.parametrize("kind", ["global", "game"])
 def test_where_it_starts_does_not_matter_near_the_answer(seed: int, kind: str) -> None:
     """alpha = 1, where the game is a global program: the same tasks from the cold, from the answer, by both kinds."""
-    cluster = drawn(seed, "plain", 4, 3, 3).replace(max_tasks=None)
+    cluster = draw("plain", seed, 4, 3, 3).replace(max_tasks=None)
     cold, other = reference(cluster, 1, kind), reference(cluster, 1, "game" if kind == "global" else "global")
     assert cold is not None
     assert other is not None

@@ -1,0 +1,76 @@
+"""Every engine of a mechanism answers on its own, they agree, and the declarative one solves the formulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairopt.engines.reference.program import Formulation, Program
+from fairopt.errors import FairoptError
+from fairopt.mechanisms import Mechanism
+from fairopt.model.cluster import Cluster
+
+from .registry import GAMES, UNIQUE, VARIANTS, identify, refuses
+
+#: Nothing ties, and everything matters: weights, placement, a limit that binds.
+FREE = Cluster([[9, 18], [7, 5]], [[1, 4], [3, 1], [2, 2.5]], weight=[1, 2, 1.5])
+PLACED = FREE.replace(eligible=[[1, 0], [1, 1], [0, 1]])
+LIMITED = PLACED.replace(max_tasks=[np.inf, 0.5, np.inf])
+CLUSTERS = {
+    "free": FREE,
+    "placed": PLACED,
+    "limited": LIMITED,
+    **{
+        f"{name}, one resource": cluster.select(resources=cluster.resources[:1])
+        for name, cluster in (("free", FREE), ("limited", LIMITED))
+    },
+}
+
+
+def engines(mechanism: Mechanism, cluster: Cluster) -> tuple[str, ...]:
+    return mechanism.engines(mechanism.criterion(mechanism.prepare(cluster)[0]))
+
+
+@pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
+def test_engines_agree(mechanism: Mechanism) -> None:
+    """Each of them alone: what one cannot do must not be hidden by another that stands in."""
+    solved = 0
+    for name, cluster in CLUSTERS.items():
+        if refuses(mechanism, cluster):
+            continue
+        answers = []
+        for engine in engines(mechanism, cluster):
+            found = mechanism.solve(cluster, engine=engine)
+            assert found.stats.engine == engine
+            assert found.certify().residual <= mechanism.tolerance(engine), (name, engine)
+            answers.append(found.user_tasks)
+            assert found.user_tasks.min() > 0 or mechanism not in UNIQUE
+        if mechanism in UNIQUE:
+            for tasks in answers[1:]:
+                np.testing.assert_allclose(tasks, answers[0], rtol=1e-4, err_msg=name)
+        assert engines(mechanism, cluster)[0] == mechanism.solve(cluster).stats.engine
+        solved += 1
+    assert solved >= 1
+
+
+@pytest.mark.parametrize("mechanism", [m for m in VARIANTS if m not in GAMES], ids=identify)
+def test_the_formulation_is_what_is_solved(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With tighter limits in the formulation the answer is not the mechanism's, and is not returned.
+
+    Equilibria are not in it: there the formulation states one server's problem, and another program may find the
+    answer before any server responds.
+    """
+    cluster = next(cluster for cluster in reversed(CLUSTERS.values()) if not refuses(mechanism, cluster))
+    right = mechanism.solve(cluster, engine="declarative").user_tasks
+    formulate = type(mechanism).formulate
+
+    def scarce(self: Mechanism, program: Program) -> Formulation:
+        made = formulate(self, program)
+        return Formulation(made.objective, {**made.constraints, "max_tasks": program.fraction <= 0.1})
+
+    monkeypatch.setattr(type(mechanism), "formulate", scarce)
+    with pytest.raises(FairoptError):
+        mechanism.solve(cluster, engine="declarative")
+    flagged = mechanism.solve(cluster, engine="declarative", throw=False)
+    assert flagged.flagged
+    assert flagged.user_tasks.sum() < 0.5 * right.sum()

@@ -1,0 +1,139 @@
+"""What must not change an answer: names, order, units, the scale of weights, and merging what is proportional."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import plain_clusters
+
+from fairopt.mechanisms import Mechanism
+from fairopt.model.cluster import Cluster
+from fairopt.model.merging import merge
+
+from .registry import (
+    GAMES,
+    UNIQUE,
+    VARIANTS,
+    applicable,
+    counts_tasks,
+    identify,
+    one_answer,
+    resources,
+    weighs_users,
+)
+
+Array = NDArray[np.float64]
+TOL = 1e-4
+invariance = settings(max_examples=12)
+
+
+def test_who_is_exempt() -> None:
+    """The laws below ask the criteria. A criterion that forgets the weights, or the task, would exempt itself."""
+    assert {m.name for m in VARIANTS if not weighs_users(m)} == {"mqdrf", "utilitarian"}
+    assert {m.name for m in VARIANTS if counts_tasks(m)} == {"task-maxmin", "gfj"}
+    assert {m.name for m in VARIANTS if not one_answer(m)} == {
+        "alphapf-vds",
+        "ps-dsf",
+        "utilitarian",
+        "bottleneck-fairness",
+    }
+
+
+def certified_elsewhere(mechanism: Mechanism, after: Cluster, tasks: Array, prices: Array | None) -> None:
+    """Transformed tasks of one cluster are an answer of the other: the law for mechanisms with several answers."""
+    seen = mechanism.prepare(after)[0]
+    certificate = mechanism.certify(seen, tasks, prices)[0]
+    assert certificate.residual <= 10 * mechanism.default_tol, certificate
+
+
+@pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
+def test_invariances(mechanism: Mechanism) -> None:
+    """Names, order and units do not matter; nor does the scale of the weights."""
+
+    @invariance
+    @given(applicable(mechanism), st.randoms(use_true_random=False), st.sampled_from([0.2, 3.0, 100.0]))
+    def law(cluster: Cluster, random: object, scale: float) -> None:
+        rng = np.random.default_rng(random.getrandbits(32))  # type: ignore[attr-defined]
+        n, i, r = cluster.shape
+        one, everyone = np.ones(n), np.arange(n)
+        found = mechanism.solve(cluster)
+        pooled = found.tasks.shape[1] != i
+
+        users, servers = rng.permutation(n), rng.permutation(i)
+        shuffled = cluster.select([cluster.users[k] for k in users], [cluster.servers[k] for k in servers])
+        weighed = cluster.replace(weight=cluster.weight * scale)
+        unit = np.where(np.arange(r) == rng.integers(r), scale, 1.0)
+        measured = cluster.replace(capacity=cluster.capacity * unit, demand=cluster.demand * unit)
+        size = np.where(everyone == rng.integers(n), scale, 1.0)
+        cut = cluster.replace(demand=cluster.demand * size[:, None], max_tasks=cluster.max_tasks / size)
+
+        cases = [(shuffled, users, one), (weighed, everyone, one), (measured, everyone, one)]
+        if not counts_tasks(mechanism):
+            cases.append((cut, everyone, 1 / size))
+        for other, order, factor in cases:
+            moved = servers if other is shuffled and not pooled else slice(None)
+            prices = found.log_prices
+            if prices is not None:
+                prices = prices[..., moved, :] - np.log(unit if other is measured else 1.0)
+            certified_elsewhere(mechanism, other, (found.tasks[order] * factor[:, None])[:, moved], prices)
+            if mechanism in UNIQUE:
+                after = mechanism.solve(other).user_tasks
+                np.testing.assert_allclose(after, found.user_tasks[order] * factor, rtol=TOL, atol=1e-9)
+
+    law()
+
+
+@pytest.mark.parametrize("mechanism", [m for m in VARIANTS if counts_tasks(m)], ids=identify)
+def test_mechanisms_that_count_tasks_depend_on_the_size_of_a_task(mechanism: Mechanism) -> None:
+    """The law above would be vacuous if they were exempted for nothing."""
+    small = mechanism.solve(Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks
+    large = mechanism.solve(Cluster([[9, 18]], [[2, 8], [3, 1]])).user_tasks
+    assert abs(large[0] * 2 / small[0] - 1) > 0.1
+
+
+@pytest.mark.parametrize("mechanism", UNIQUE, ids=identify)
+def test_merging_changes_nothing(mechanism: Mechanism) -> None:
+    """Proportional servers and users, merged by hand, give the tasks that `split_tasks` undoes."""
+
+    @settings(max_examples=15)
+    @given(plain_clusters(max_users=3, max_servers=2, max_resources=resources(mechanism)))
+    def law(cluster: Cluster) -> None:
+        capacity = np.vstack([cluster.capacity, cluster.capacity[:1] * 2.5])
+        demand = np.vstack([cluster.demand, cluster.demand[-1:] * 0.4])
+        weight = np.append(cluster.weight, cluster.weight[-1] * 3)
+        twice = Cluster(capacity, demand, weight)
+        # Task counts do not scale with the task; and where weights do not matter two users are not one of theirs.
+        keep_users = counts_tasks(mechanism) or not weighs_users(mechanism)
+        merging = merge(twice, users=not keep_users)
+        assert merging.cluster.shape[1] < twice.shape[1]
+        assert keep_users or merging.cluster.shape[0] < twice.shape[0]
+        pool = mechanism.prepare(twice)[0].shape[1] < twice.shape[1]
+        apart, joined = mechanism.solve(twice), mechanism.solve(merging.cluster)
+        tasks = joined.tasks
+        if pool:
+            tasks = tasks.sum(axis=1, keepdims=True) * np.eye(1, merging.cluster.shape[1])
+        split = merging.split_tasks(tasks)
+        split_users = split.sum(axis=1)
+        np.testing.assert_allclose(split_users, apart.user_tasks, rtol=TOL)
+
+    law()
+
+
+@pytest.mark.parametrize("mechanism", GAMES, ids=identify)
+def test_merged_equilibria_are_equilibria(mechanism: Mechanism) -> None:
+    @settings(max_examples=15)
+    @given(plain_clusters(max_users=3, max_servers=2))
+    def law(cluster: Cluster) -> None:
+        twice = cluster.replace(
+            capacity=np.vstack([cluster.capacity, cluster.capacity[:1] * 2.5]), servers=None, eligible=None
+        )
+        merging = merge(twice, users=False)
+        found = mechanism.solve(merging.cluster)
+        split = merging.split_tasks(found.tasks)
+        certificate = mechanism.certify(twice, split, merging.split_prices(found.log_prices))[0]
+        assert certificate.residual <= 10 * mechanism.default_tol, certificate
+
+    law()
