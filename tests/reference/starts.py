@@ -14,12 +14,14 @@ from .descent import MANNERS, Manner
 from .interior import State, System
 
 Array = NDArray[np.float64]
+#: Pairs with tasks that are taken as they are.
+MANY = 200
 
 
 def starts(
     of: Conditions, near: Array | None, log_prices: Array | None
-) -> Iterator[tuple[Decimals, State, Manner | None]]:
-    """Units, a state and how to go on from there; `None`: the equations at once, as it is nearly an answer."""
+) -> Iterator[tuple[System, State, Manner | None]]:
+    """A system, a state and how to go on from there; `None`: the equations at once, as it is nearly an answer."""
     if near is not None:
         x = decimals(np.maximum(near[of.user, of.server], 0.0))
         unit = of.tasks_of(x)
@@ -28,15 +30,15 @@ def starts(
             system = System(of, unit, exact=False)
             prices = _supporting(of, x) if log_prices is None else log_prices
             parts = (x / unit[of.user]).astype(float)
-            yield unit, _direct(system, parts, prices), None
+            yield system, _direct(system, parts, prices), None
             for mu in (1e-9, 1e-6, 1e-4, 1e-2):
-                yield unit, _warm(system, parts, prices, mu), MANNERS[0]
+                yield system, _warm(system, parts, prices, mu), MANNERS[0]
     unit, x = _filled(of)
     system = System(of, unit, exact=False)
     parts = (x / unit[of.user]).astype(float)
     start = State(parts, system.theta / parts, np.ones(system.taken.shape[1]), 1 - parts @ system.taken)
     for manner in MANNERS:
-        yield unit, start, manner
+        yield system, start, manner
 
 
 def _given(system: System, x: Array, log_prices: Array) -> tuple[Array, Array, Array, Array]:
@@ -57,11 +59,30 @@ def _given(system: System, x: Array, log_prices: Array) -> tuple[Array, Array, A
     return v, np.maximum(1 - x @ system.taken, 0.0), slack, has
 
 
+def _thinned(system: System, x: Array, used: NDArray[np.bool_]) -> Array:
+    """The same tasks by user and use by row, from fewer pairs: as good, and much faster where there are hundreds."""
+    users, own = np.unique(system.user[used]), np.flatnonzero(used)
+    if len(own) <= max(len(users) + system.taken.shape[1], MANY):
+        return x
+    rows = np.concatenate([(users[:, None] == system.user[own]).astype(float), system.taken[own].T])
+    try:
+        found, off = nnls(rows, rows @ x[own])
+    except RuntimeError:  # too many steps
+        return x
+    if off > 1e-9:
+        return x
+    thin = np.zeros(len(x))
+    thin[own] = found
+    return thin
+
+
 def _direct(system: System, x: Array, log_prices: Array) -> State:
     """Tasks and prices as they are, s and w such that they say who has tasks and which rows have prices."""
     v, w, slack, has = _given(system, x, log_prices)
     whole = system.same @ x
     used = (x > 1e-5 * whole) | ((x > 1e-9 * whole) & (slack < 1e-9))
+    x = _thinned(system, x, used)
+    used &= x > 0
     return State(x, np.where(used, 0.0, np.inf), v, np.where(has & (w < 1e-5), 0.0, np.inf))
 
 
