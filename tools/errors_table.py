@@ -192,7 +192,9 @@ def main() -> None:
                 writer.writerows(rows(name, family, seed, asked.size, traces))
                 file.flush()
         there = pd.read_csv(path)
-    kept = judged(there.drop_duplicates(KEYS, keep="last"))
+    there = there.drop_duplicates(KEYS, keep="last")
+    order = {name: k for k, name in enumerate([*families, *MECHANISMS])}
+    kept = judged(there.sort_values(["family", "mechanism", "seed", "tol"], key=lambda c: c.map(order).fillna(c)))
     missed = findings(kept)
     sys.stdout.write(table(kept).to_markdown(index=False, disable_numparse=True) + f"\n\n{summary(kept)}\n")
     if len(missed):
