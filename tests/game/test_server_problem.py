@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.errors import SolverError
 from fairopt.game import best_response
 from fairopt.game.reference import server_problem
-from fairopt.game.reference.server_conditions import wrong
+from fairopt.game.reference.server_conditions import residual
 from fairopt.game.reference.server_problem import Response, ServerProblem
 from fairopt.mechanisms import get
 from fairopt.model.polytope import Polytope
@@ -103,7 +103,7 @@ def test_the_conditions_notice(alpha: float) -> None:
     assert right.residual <= 1e-6
 
     def now(fraction: Array, log_price: Array = right.log_price) -> float:
-        return wrong(program, elsewhere, fraction, log_price)
+        return residual(program, elsewhere, fraction, log_price)
 
     assert now(0.99 * right.fraction) > 1e-3
     assert now(1.01 * right.fraction) > 5e-3

@@ -82,7 +82,7 @@ def _violated(of: Conditions, at: EquilibriumSystem, pairs: Mask, rows: Mask, on
     dear = rough_log(price) - log_marginal.astype(float)
     more = ~pairs & (dear < -1e-11 * max(float(of.alpha), 1.0))
     idle = (1 - at.x @ at.taken).astype(float)
-    over = ~rows & (idle < -1e-13)
+    over = ~rows & (idle < -9e-17)
     if of.game:
         more &= np.asarray(total < of.limit * (1 - AT_MOST), dtype=bool)[of.user]
     # Rather a price for what is full than tasks where nothing is left. Where users at their limits fill it, any price
