@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
 from ..engines.reference import expressed
 from ..engines.reference.named_problem import NamedProblem, cluster_problem
@@ -15,28 +14,7 @@ from ..model.problem import Problem
 
 
 class Stated(ABC):
-    """The part of `Mechanism` that says what is fair, on which clusters, and in which program.
-
-    Attributes
-    ----------
-    unique : bool
-        Does an answer that passes the certificate have the same `x_n` as any other?
-    counts_tasks : bool
-        Does a user who calls two of its tasks one get something else?
-    one_resource : bool
-        Is the mechanism for clusters of one resource only?
-    keeps_limits : bool
-        Can it keep finite task limits?
-    uses_weights : bool
-        Do the weights of the cluster matter?
-    """
-
-    # What laws ask every mechanism: they know none by name.
-    unique: ClassVar[bool] = True
-    counts_tasks: ClassVar[bool] = False
-    one_resource: ClassVar[bool] = False
-    keeps_limits: ClassVar[bool] = True
-    uses_weights: ClassVar[bool] = True
+    """The part of `Mechanism` that says what is fair, on which clusters, and in which program."""
 
     @abstractmethod
     def criterion(self, cluster: Cluster) -> Criterion:

@@ -22,6 +22,7 @@ from .registry import (
     identify,
     one_answer,
     resources,
+    weighs_ratios,
     weighs_users,
 )
 
@@ -33,6 +34,7 @@ invariance = settings(max_examples=12)
 def test_who_is_exempt() -> None:
     """The laws below ask the criteria. A criterion that forgets the weights, or the task, would exempt itself."""
     assert {m.name for m in VARIANTS if not weighs_users(m)} == {"mqdrf", "utilitarian"}
+    assert {m.name for m in VARIANTS if not weighs_ratios(m)} == {"concave-utility"}
     assert {m.name for m in VARIANTS if counts_tasks(m)} == {"task-maxmin", "gfj"}
     assert {m.name for m in VARIANTS if not one_answer(m)} == {
         "alphapf-vds",
@@ -70,7 +72,9 @@ def test_invariances(mechanism: Mechanism) -> None:
         size = np.where(everyone == rng.integers(n), scale, 1.0)
         cut = cluster.replace(demand=cluster.demand * size[:, None], max_tasks=cluster.max_tasks / size)
 
-        cases = [(shuffled, users, one), (weighed, everyone, one), (measured, everyone, one)]
+        cases = [(shuffled, users, one), (measured, everyone, one)]
+        if weighs_ratios(mechanism):
+            cases.append((weighed, everyone, one))
         if not counts_tasks(mechanism):
             cases.append((cut, everyone, 1 / size))
         for other, order, factor in cases:
