@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from strategies import clusters, plain_clusters
 
 from fairopt.errors import CertificateError, DataError, NotConverged, SolverError
-from fairopt.mechanisms import GameMechanism, Mechanism, get, names
+from fairopt.mechanisms import REGISTRY, GameMechanism, Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.model.merging import merge
 
@@ -24,27 +24,11 @@ from .laws import check_answer
 
 Array = NDArray[np.float64]
 
-#: Everything that comparisons show by default, of the mechanisms that come with the package.
-VARIANTS = [
-    variant for name in names() if get(name).__module__.startswith("fairopt.") for variant in get(name).variants()
-]
-
-#: Other parameters, on fewer clusters. Around 1 and far out is where the numerics are hard.
-ALPHAS = (0.0, 0.5, 0.9999, 1.0, 1.0001, 3.0, 50.0, 500.0, np.inf)
-OTHERS = [
-    *(get("alpha-fair", alpha=alpha) for alpha in ALPHAS),
-    *(get("alphapf-vds", alpha=alpha) for alpha in ALPHAS),
-    get("alpha-fair", alpha=3.0, share="asset", scope="pool"),
-    get("alpha-fair", alpha=2.0, share="task"),
-    get("ceei", scope="servers"),
-    get("asset-fairness", scope="servers"),
-    get("utilitarian", scope="pool"),
-    get("utilitarian", share="task"),
-    get("fds", beta=0.5),
-    get("fds", beta=0.5, lam=2.0),
-    get("fds", beta=3.0, lam=-2.0),
-    get("gfj", beta=0.5, lam=2.0),
-]
+#: The mechanisms that come with the package: everything that comparisons show by default, and other parameters, on
+#: fewer clusters.
+KINDS = [kind for _, kind in sorted(REGISTRY.items()) if kind.__module__.startswith("fairopt.")]
+VARIANTS = [variant for kind in KINDS for variant in kind.variants()]
+OTHERS = [trial for kind in KINDS for trial in kind.trials()]
 
 
 def identify(mechanism: Mechanism) -> str:
@@ -125,20 +109,14 @@ def test_hard_clusters(mechanism: Mechanism, name: str) -> None:
 
 # -- invariances ---------------------------------------------------------------------------------
 
-#: PS-DSF and its kin need not be unique (catalogue item 41); utilitarian allocations are the vertices of a face.
-UNIQUE = [
-    m for m in VARIANTS if not isinstance(m, GameMechanism) and m.name not in ("utilitarian", "bottleneck-fairness")
-]
-#: Those that count tasks, where a user gains by calling two of its tasks one.
-TASK_BASED = ("task-maxmin", "gfj")
+UNIQUE = [mechanism for mechanism in VARIANTS if mechanism.unique]
 TOL = 1e-4
 invariance = settings(max_examples=12)
 
 
 def applicable(mechanism: Mechanism) -> st.SearchStrategy[Cluster]:
     """Well-conditioned clusters on which the mechanism is defined."""
-    most = 1 if mechanism.name in ("maxmin", "cmmf") else 3
-    limits = mechanism.name != "per-server-drf"
+    most, limits = 1 if mechanism.one_resource else 3, mechanism.keeps_limits
     return clusters(styles=("plain", "nice"), max_users=4, max_servers=3, max_resources=most, limits=limits)
 
 
@@ -171,7 +149,7 @@ def test_invariances(mechanism: Mechanism) -> None:
         cut = cluster.replace(demand=cluster.demand * size[:, None], max_tasks=cluster.max_tasks / size)
 
         cases = [(shuffled, users, one), (weighed, everyone, one), (measured, everyone, one)]
-        if mechanism.name not in TASK_BASED:
+        if not mechanism.counts_tasks:
             cases.append((cut, everyone, 1 / size))
         for other, order, factor in cases:
             moved = servers if other is shuffled and not pooled else slice(None)
@@ -186,11 +164,11 @@ def test_invariances(mechanism: Mechanism) -> None:
     law()
 
 
-@pytest.mark.parametrize("name", TASK_BASED)
-def test_task_based_mechanisms_do_depend_on_the_size_of_a_task(name: str) -> None:
+@pytest.mark.parametrize("mechanism", [m for m in VARIANTS if m.counts_tasks], ids=identify)
+def test_task_based_mechanisms_do_depend_on_the_size_of_a_task(mechanism: Mechanism) -> None:
     """The law above would be vacuous if they were exempted for nothing."""
-    small = get(name).solve(Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks
-    large = get(name).solve(Cluster([[9, 18]], [[2, 8], [3, 1]])).user_tasks
+    small = mechanism.solve(Cluster([[9, 18]], [[1, 4], [3, 1]])).user_tasks
+    large = mechanism.solve(Cluster([[9, 18]], [[2, 8], [3, 1]])).user_tasks
     assert abs(large[0] * 2 / small[0] - 1) > 0.1
 
 
@@ -199,14 +177,14 @@ def test_merging_changes_nothing(mechanism: Mechanism) -> None:
     """Proportional servers and users, merged by hand, give the tasks that `split_tasks` undoes."""
 
     @settings(max_examples=15)
-    @given(plain_clusters(max_users=3, max_servers=2, max_resources=1 if mechanism.name in ("maxmin", "cmmf") else 3))
+    @given(plain_clusters(max_users=3, max_servers=2, max_resources=1 if mechanism.one_resource else 3))
     def law(cluster: Cluster) -> None:
         capacity = np.vstack([cluster.capacity, cluster.capacity[:1] * 2.5])
         demand = np.vstack([cluster.demand, cluster.demand[-1:] * 0.4])
         weight = np.append(cluster.weight, cluster.weight[-1] * 3)
         twice = Cluster(capacity, demand, weight)
-        # Task counts do not scale with the task, and MQDRF knows no weights: there only servers merge.
-        keep_users = mechanism.name in (*TASK_BASED, "mqdrf")
+        # Where task counts do not scale with the task, or weights do not matter, only servers merge.
+        keep_users = mechanism.counts_tasks or not mechanism.uses_weights
         merging = merge(twice, users=not keep_users)
         assert merging.cluster.shape[1] < twice.shape[1]
         assert keep_users or merging.cluster.shape[0] < twice.shape[0]
