@@ -6,7 +6,7 @@ TRACES ?= $(FAIROPT_TRACES)
 WITH := $(if $(TRACES),--traces $(TRACES)) $(if $(STORE),--store $(STORE))
 JOBS ?= 1
 
-.PHONY: tables figures claims test test-long lint types unit bench clean
+.PHONY: tables figures claims readme test test-long lint types unit bench clean
 
 # Seconds: what is not yet stored of the single clusters is computed; means come of what sweeps have stored.
 tables: $(VENV)/run-ready
@@ -22,6 +22,10 @@ figures: $(VENV)/run-ready
 
 claims: $(VENV)/run-ready
 	$(BIN)/fairopt claims
+
+# What README.md shows, and fairopt/__init__.pyi, from the code; tests check that both are up to date.
+readme: $(VENV)/dev-ready
+	$(BIN)/python tools/readme.py
 
 test: lint types unit
 

@@ -9,13 +9,14 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import fairopt
-from fairopt.mechanisms import get, names
+from fairopt.mechanisms import REGISTRY, get, names
 
 ROOT = Path(fairopt.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -183,5 +184,30 @@ def test_the_front_door() -> None:
         assert getattr(fairopt, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = fairopt.nonsense
-    kinds = {type(get(name).variants()[0]).__name__ for name in names()}
-    assert kinds <= set(fairopt.__all__), "a mechanism is missing from the front door"
+    assert not hasattr(fairopt, "Nonsense")
+    kinds = {type(get(name).variants()[0]) for name in names()}
+    assert all(getattr(fairopt, kind.__name__) is kind for kind in kinds), "a mechanism is missing from the front door"
+    assert {kind.__name__ for kind in kinds} <= set(fairopt.__all__)
+    everything: dict[str, object] = {}
+    exec("from fairopt import *", everything)
+    assert set(fairopt.__all__) <= set(everything)
+
+
+def test_the_front_door_names_no_mechanism() -> None:
+    """What is defined in `fairopt/mechanisms` is there without a line anywhere else."""
+    source = (ROOT / "__init__.py").read_text(encoding="utf-8").partition('"""\n\nfrom')[2]
+    assert not [name for name in names() if type(get(name).variants()[0]).__name__ in source]
+
+
+def test_mechanisms_of_others_stay_outside() -> None:
+    @dataclass(frozen=True)
+    class Outside(get("drf").__class__):  # type: ignore[misc]
+        """Not of this package."""
+
+        name = "outside"
+
+    try:
+        assert not hasattr(fairopt, "Outside")
+        assert "Outside" not in dir(fairopt)
+    finally:
+        del REGISTRY["outside"]

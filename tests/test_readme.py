@@ -28,9 +28,14 @@ def tool() -> ModuleType:
 
 def test_readme_prints_what_it_says(tool: ModuleType) -> None:
     text = tool.README.read_text(encoding="utf-8")
-    assert tool.render(text) == text, "run: python tools/readme.py"
+    assert tool.render(text) == text, "run: make readme"
     # The check can fail: a wrong output and a wrong table are put right.
     assert tool.render(text.replace("DRF: 2 users", "DRF: 3 users")) == text
+
+
+def test_type_checkers_know_every_name(tool: ModuleType) -> None:
+    assert tool.STUB.read_text(encoding="utf-8") == tool.stub(), "run: make readme"
+    assert "from .mechanisms.fds import GFJ as GFJ" in tool.stub()
 
 
 def test_what_alpha_does_is_what_the_store_has(tool: ModuleType) -> None:

@@ -1,12 +1,14 @@
 """Make the README tell the truth: run its code and commands, and write what they print below them.
 
-    python tools/readme.py                      # rewrite README.md
+    python tools/readme.py                      # rewrite README.md, and fairopt/__init__.pyi (`make readme`)
     python tools/readme.py --check              # exit 1 if it would change (a test does the same)
     python tools/readme.py --store DIR          # and what it says of real clusters, with docs/alpha.png, from a store
 
 A block of `python` followed by one of `text` is run, and what it prints replaces the text; in a block of `console`
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
 the real traces, and cells that take minutes: `fairopt sweep frontier`.
+
+`fairopt/__init__.pyi` tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from fairopt.report import Results, figures, mechanism_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+STUB = ROOT / "fairopt" / "__init__.pyi"
 
 
 def render(text: str) -> str:
@@ -49,6 +52,18 @@ def render(text: str) -> str:
             body = table()
             text = section.sub(lambda found, body=body: f"{found[1]}{body}\n{found[2]}", text)
     return text
+
+
+def stub() -> str:
+    """What `import fairopt` offers, for type checkers."""
+    where = dict(fo._HOME)
+    where |= {name: kind.__module__.partition(".")[2] for name, kind in fo._mechanisms().items()}
+    lines = {f"from .{module} import {name} as {name}" for name, module in where.items()}
+    for name, path in fo._MODULES.items():
+        package, _, last = path.rpartition(".")
+        lines.add(f"from .{package} import {last} as {name}")
+    lines.add("from ._version import __version__ as __version__")
+    return "# Written by `make readme`: do not edit.\n\n" + "\n".join(sorted(lines)) + "\n"
 
 
 def render_alpha(text: str, results: Results) -> str:
@@ -128,5 +143,7 @@ if __name__ == "__main__":
         new = render_alpha(new, stored)
         _draw(stored)
     if "--check" in sys.argv:
-        sys.exit("README.md is not what its code prints: run python tools/readme.py" if new != old else 0)
+        stale = new != old or not STUB.exists() or STUB.read_text(encoding="utf-8") != stub()
+        sys.exit("README.md or fairopt/__init__.pyi is not what the code says: run make readme" if stale else 0)
     README.write_text(new, encoding="utf-8")
+    STUB.write_text(stub(), encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -14,7 +13,6 @@ from ..certificates import Certificate, advice, certify, certify_problem
 from ..engines import native
 from ..engines.base import Solution
 from ..engines.reference import declarative
-from ..engines.reference.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..game.equilibrium import equilibria
 from ..model import polytope
@@ -25,6 +23,7 @@ from ..model.split import Split
 from ..result.allocation import Allocation
 from ..solving import solve as solving
 from ._label import differs, plain
+from ._stated import Stated
 
 Array = NDArray[np.float64]
 
@@ -39,7 +38,7 @@ REGISTRY: dict[str, type[Mechanism]] = {}
 
 
 @dataclasses.dataclass(frozen=True)
-class Mechanism(ABC):
+class Mechanism(Stated):
     """A way to share a cluster. Subclasses are frozen dataclasses whose fields are the mechanism's parameters.
 
     A subclass states `name`, `title` and `source`, and defines `criterion` and `formulate`. Outside the alpha-fair
@@ -58,25 +57,15 @@ class Mechanism(ABC):
         if cls.__dict__.get("name"):
             REGISTRY[cls.name] = cls
 
-    @abstractmethod
-    def criterion(self, cluster: Cluster) -> Criterion:
-        """What this mechanism means by fair on `cluster` (the pool, for single-pool mechanisms)."""
-
-    @abstractmethod
-    def formulate(self, program: Program) -> Formulation:
-        """The mechanism as a CVXPY problem over the tasks of `program`."""
-
-    def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
-        """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
-
-    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
-        """The cluster that the mechanism sees, and notes on what that changed; single-pool mechanisms pool it."""
-        return cluster, ()
-
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
         """The instances that comparisons show by default."""
         return (cls(),)
+
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        """Instances with other parameters, for the laws to try beside the variants."""
+        return ()
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         """Engines that can run this mechanism (on a cluster: with its criterion there), the default first."""
@@ -86,6 +75,10 @@ class Mechanism(ABC):
     @property
     def met_by_criterion(self) -> bool:
         """Does every optimum of `criterion` pass `certify`? One of the mechanism's own says so, if that is so."""
+        return self.judged_by_criterion
+
+    @property
+    def judged_by_criterion(self) -> bool:
         return type(self).certify is Mechanism.certify
 
     def tolerance(self, engine: str) -> float:
@@ -105,8 +98,9 @@ class Mechanism(ABC):
         `warm` is what an earlier solution of the same engine offered to start from.
         """
         if engine == "native":
+            self.check_statement(problem)
             return self._native(problem, tol, warm)
-        return declarative.solutions(problem, self.formulate, solver)
+        return declarative.solutions(problem, self.formulation, solver)
 
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         """The native engines; where one unit of welfare does not fit all users, the game's, which has none."""

@@ -9,18 +9,26 @@ from itertools import islice
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..engines.base import Solution
-from ..errors import FairoptError, NotConverged
+from ..engines.reference.named_problem import NamedProblem, cluster_problem
+from ..engines.reference.program import Program
+from ..errors import DataError, FairoptError, NotConverged
 from ..game import engine as game_engine
 from ..game.reference import declarative
+from ..game.reference.server_program import ServerProgram
+from ..game.reference.stated import proportional, server_problem
 from ..game.responses import played
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..result.allocation import Allocation
 from ..solving.patience import within
 from ._base import Mechanism
+
+Array = NDArray[np.float64]
 
 #: Below this alpha tasks may span more than numbers hold.
 _SMALL = 1e-2
@@ -41,6 +49,32 @@ class GameMechanism(Mechanism):
     """
 
     merges_users: ClassVar[bool] = True
+    unique: ClassVar[bool] = False  # PS-DSF is not (catalogue item 41); for finite alpha it is not proved
+
+    def problem(self, cluster: Cluster) -> NamedProblem:
+        """The whole game as one program, at alpha = 1: proportional fairness of tasks over all servers.
+
+        Raises
+        ------
+        DataError
+            alpha is another: every server has a problem of its own, `server_problem`.
+        """
+        self.check(cluster)
+        rule = self.criterion(cluster)
+        if rule.alpha != 1:
+            raise DataError(
+                f"{self} is a game and no single program: use server_problem(cluster, server, tasks), or choose "
+                "alpha=1, where the game is one"
+            )
+        return cluster_problem(cluster, proportional(cluster, rule), self.formulate)
+
+    def server_problem(self, cluster: Cluster, server: str | int, tasks: Array) -> NamedProblem:
+        """What a server, by name or number from 0, maximises over its column of `tasks` (users, servers).
+
+        The other columns are held; its own is not read. With the tasks of an equilibrium the answer is that column.
+        """
+        self.check(cluster)
+        return server_problem(cluster, self.criterion(cluster), server, tasks, self.formulate)
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         if criterion is not None and criterion.alpha == 0:
@@ -62,11 +96,16 @@ class GameMechanism(Mechanism):
         solver: str | None,
         warm: object = None,
     ) -> Iterator[Solution]:
+        self.check_statement(problem)
+        if engine == "declarative":
+            return declarative.solutions(problem, self.formulation, tol, solver)
         if engine == "best-response":
             return played.solutions(problem, tol)
-        if engine == "declarative":
-            return declarative.solutions(problem, self.formulate, tol, solver)
         return game_engine.solutions(problem, tol, warm)
+
+    def program(self, polytope: Polytope, criterion: Criterion) -> Program:
+        """The first server's."""
+        return ServerProgram(polytope, criterion, int(polytope.pair_server.min()))
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """Best responses and CVXPY for a few seconds, as an error after one must not become one after minutes.

@@ -16,6 +16,7 @@ from ..model import _intake, _validate
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
+from ._trials import ALPHAS
 
 Array = NDArray[np.float64]
 Share = Literal["dominant", "asset", "task"] | Sequence[float] | Callable[[Cluster], Array]
@@ -67,6 +68,14 @@ class AlphaFair(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", _validate.alpha(self.alpha))
+
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        return (
+            *(cls(alpha) for alpha in ALPHAS),
+            cls(3.0, "asset", "pool"),
+            cls(2.0, "task"),
+        )
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster, self.scope)

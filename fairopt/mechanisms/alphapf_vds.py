@@ -11,6 +11,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ._base import Mechanism
 from ._game import GameMechanism
+from ._trials import ALPHAS
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,10 @@ class AlphaPFVDS(GameMechanism):
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
         return (cls(1.0), cls(3.0))
+
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        return tuple(cls(alpha) for alpha in ALPHAS)
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return self.game(cluster, self.alpha)

@@ -36,6 +36,10 @@ class CEEI(Mechanism):
 
     scope: Literal["pool", "servers"] = "pool"
 
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        return (cls("servers"),)
+
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster, self.scope)
 

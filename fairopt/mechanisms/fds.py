@@ -77,6 +77,10 @@ class FDS(Mechanism):
         extra = self._lam - (1 - self.beta) / self.beta
         return extra if self.beta < 1 else -extra
 
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        return (cls(0.5), cls(0.5, 2.0), cls(3.0, -2.0))
+
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster)
 
@@ -114,6 +118,11 @@ class GFJ(FDS):
     name = "gfj"
     title = "GFJ"
     properties = "PO where convex; depends on the size of a task"
+    counts_tasks = True
+
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        return (cls(0.5, 2.0),)
 
     def share(self, cluster: Cluster) -> Array:
         return np.ones(len(cluster.users))

@@ -33,9 +33,14 @@ class Utilitarian(Mechanism):
     title = "utilitarian"
     source = "baseline (alpha = 0)"
     properties = "PO; no fairness"
+    unique = False  # any corner of a face
 
     share: Share = "dominant"
     scope: Literal["servers", "pool"] = "servers"
+
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        return (cls(scope="pool"), cls("task"))
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster, self.scope)

@@ -44,7 +44,7 @@ def solutions(problem: Problem, formulate: Formulate, solver: str | None = None)
     if isinstance(formulation.objective, Leximin):
         yield from _leximin(polytope, criterion, formulate, solver)
         return
-    levels, runs = _maxmin_levels(polytope, criterion)
+    levels, runs = maxmin_levels(polytope, criterion)
     fits = solvers.solvers_for(cp.Problem(formulation.objective, list(formulation.constraints.values())), solver)
     failure: SolverError | None = None
     for name in fits:
@@ -77,7 +77,7 @@ def _leximin(polytope: Polytope, criterion: Criterion, formulate: Formulate, sol
             tasks = polytope.tasks @ polytope.inside(program.fraction.value)
 
 
-def _maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[Run]]:
+def maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, list[Run]]:
     """The share of every user under max-min, (users,): the unit in which shares are near 1."""
     program = ClusterProgram(polytope, replace(criterion, alpha=np.inf))
     formulation = Formulation(Leximin(program.share / program.weight), program.constraints)

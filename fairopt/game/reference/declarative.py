@@ -8,7 +8,6 @@ Correct at small size and slow; convergence is observed, not proved, for alpha o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from ...model.problem import Problem
 from ..responses.acceleration import Acceleration
 from . import reweighted
 from .server_problem import ServerProblem
+from .stated import proportional
 
 Array = NDArray[np.float64]
 
@@ -78,11 +78,8 @@ def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> It
     if criterion.alpha == 0 or not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")
         return
-    share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
-    proportional = replace(criterion, share=share, alpha=1.0, scope="servers")
-    first = next(
-        declarative.solutions(Problem(cluster, proportional), lambda program: alpha_fair(program, 1.0), solver)
-    )
+    whole = Problem(cluster, proportional(cluster, criterion))
+    first = next(declarative.solutions(whole, lambda program: alpha_fair(program, 1.0), solver))
     yield first
     if criterion.alpha == 1 or np.isinf(criterion.alpha):
         return

@@ -1,0 +1,93 @@
+"""What a mechanism states: a criterion, and a convex program that must not say more than the criterion does."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from ..engines.reference import expressed
+from ..engines.reference.named_problem import NamedProblem, cluster_problem
+from ..engines.reference.program import ClusterProgram, Formulation, Program
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
+from ..model.problem import Problem
+
+
+class Stated(ABC):
+    """The part of `Mechanism` that says what is fair, on which clusters, and in which program.
+
+    Attributes
+    ----------
+    unique : bool
+        Does an answer that passes the certificate have the same `x_n` as any other?
+    counts_tasks : bool
+        Does a user who calls two of its tasks one get something else?
+    one_resource : bool
+        Is the mechanism for clusters of one resource only?
+    keeps_limits : bool
+        Can it keep finite task limits?
+    uses_weights : bool
+        Do the weights of the cluster matter?
+    """
+
+    # What laws ask every mechanism: they know none by name.
+    unique: ClassVar[bool] = True
+    counts_tasks: ClassVar[bool] = False
+    one_resource: ClassVar[bool] = False
+    keeps_limits: ClassVar[bool] = True
+    uses_weights: ClassVar[bool] = True
+
+    @abstractmethod
+    def criterion(self, cluster: Cluster) -> Criterion:
+        """What this mechanism means by fair on `cluster` (the pool, for single-pool mechanisms)."""
+
+    @abstractmethod
+    def formulate(self, program: Program) -> Formulation:
+        """The mechanism as a CVXPY problem over the tasks of `program`."""
+
+    @property
+    @abstractmethod
+    def judged_by_criterion(self) -> bool:
+        """Does the criterion alone decide what is certified? A mechanism with its own `certify` decides itself."""
+
+    def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
+        """Raise `DataError` with a remedy if the mechanism is not defined on `cluster`."""
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        """The cluster that the mechanism sees, and notes on what that changed; single-pool mechanisms pool it."""
+        return cluster, ()
+
+    def problem(self, cluster: Cluster) -> NamedProblem:
+        """The mechanism as a convex program on `cluster`, to change, read duals of, and solve with any solver.
+
+        Tasks and constraints are there by name (`NamedProblem`). Lexicographic max-min is a sequence of programs: this
+        is the first of them, which maximises the least level. No server or user is merged.
+
+        Raises
+        ------
+        DataError
+            The mechanism is not defined on this cluster, or nobody can run anything there.
+        """
+        self.check(cluster)
+        seen, _ = self.prepare(cluster)
+        return cluster_problem(seen, self.criterion(seen), self.formulate)
+
+    def formulation(self, program: Program) -> Formulation:
+        """`formulate`, and `DataError` for a constraint that nobody would judge: the criterion does not express it."""
+        found = self.formulate(program)
+        if self.judged_by_criterion:
+            expressed.check(program, found, str(self))
+        return found
+
+    def check_statement(self, problem: Problem) -> None:
+        """The same before an engine answers that reads the criterion alone: at the first solve of this mechanism."""
+        if not self.judged_by_criterion or "_stated" in vars(self):
+            return
+        if len(problem.polytope.users):
+            self.formulation(self.program(problem.polytope, problem.criterion))
+            vars(self)["_stated"] = True  # no field: nothing that tells mechanisms apart
+
+    def program(self, polytope: Polytope, criterion: Criterion) -> Program:
+        """What `formulate` is given on a cluster."""
+        return ClusterProgram(polytope, criterion)

@@ -1,0 +1,248 @@
+"""What mechanisms state is what their criteria say: as problems to take away, and as constraints nobody would judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fairopt.certificates import Certificate, feasibility, judge
+from fairopt.engines.reference.program import Formulation, Program, alpha_fair
+from fairopt.errors import DataError
+from fairopt.mechanisms import REGISTRY, GameMechanism, Mechanism, get
+from fairopt.model.cluster import Cluster
+from fairopt.model.criterion import Criterion, criterion
+
+from .test_laws import OTHERS, VARIANTS, identify
+
+Array = NDArray[np.float64]
+
+EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
+SMALL = {
+    "one pool": EXAMPLE,
+    "two servers, weights": Cluster([[6, 10], [5, 2]], [[1, 4], [3, 1], [1, 1]], [1, 2, 0.5]),
+    "placement and limits": Cluster(
+        [[6, 10], [5, 2]], [[1, 4], [3, 1], [2, 1]], eligible=[[1, 1], [1, 0], [0, 1]], max_tasks=[np.inf, 1.2, np.inf]
+    ),
+}
+GAME_AT_OTHER_ALPHAS = [m for m in VARIANTS if isinstance(m, GameMechanism) and m.criterion(EXAMPLE).alpha != 1]
+
+
+def fitting(mechanism: Mechanism, cluster: Cluster) -> Cluster:
+    """The cluster, with as many resources and limits as the mechanism is for."""
+    if mechanism.one_resource:
+        cluster = cluster.select(resources=[cluster.resources[0]])
+    return cluster if mechanism.keeps_limits else cluster.replace(max_tasks=None)
+
+
+@pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
+def test_engines_agree_with_the_formulation(mechanism: Mechanism) -> None:
+    """An objective that is not the criterion's would be certified where another engine answers."""
+    for cluster in SMALL.values():
+        here = fitting(mechanism, cluster)
+        declared = mechanism.solve(here, engine="declarative")
+        assert declared.certificate.passes(mechanism.tolerance("declarative"))
+        for engine in mechanism.engines(mechanism.criterion(mechanism.prepare(here)[0]))[:-1]:
+            other = mechanism.solve(here, engine=engine)
+            assert other.certificate.passes(mechanism.default_tol)
+            if mechanism.unique:
+                np.testing.assert_allclose(declared.user_tasks, other.user_tasks, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [m for m in [*VARIANTS, *OTHERS] if np.isfinite(m.criterion(EXAMPLE).alpha)], ids=identify
+)
+def test_problems_have_the_answers(mechanism: Mechanism) -> None:
+    """Finite alpha: solved by CVXPY as it comes, the problem has the mechanism's tasks and, scaled, prices."""
+    cluster = fitting(mechanism, SMALL["placement and limits"])
+    answer = mechanism.solve(cluster)
+    if isinstance(mechanism, GameMechanism) and answer.criterion.alpha != 1:
+        with pytest.raises(DataError, match=r"no single program: use server_problem\(cluster, server, tasks\)"):
+            mechanism.problem(cluster)
+        return
+    problem = mechanism.problem(cluster)
+    assert isinstance(problem, cp.Problem)
+    assert problem.prices is None
+    problem.solve(solver="CLARABEL")
+    assert problem.tasks.value.shape == answer.tasks.shape
+    alpha, tasks = answer.criterion.alpha, problem.tasks.value
+    steep = alpha >= 10  # at CVXPY's tolerances
+    if mechanism.unique and alpha > 0:
+        np.testing.assert_allclose(problem.user_tasks.value, answer.user_tasks, rtol=5e-2 if steep else 2e-4)
+    with np.errstate(divide="ignore"):
+        log_prices = np.log(problem.prices)
+    tasks = np.maximum(tasks, 0.0)
+    assert steep or mechanism.certify(answer.cluster, tasks, log_prices)[0].residual < 5e-3
+
+
+def of_maxmin() -> list[Mechanism]:
+    return [m for m in VARIANTS if np.isinf(m.criterion(EXAMPLE).alpha) and not isinstance(m, GameMechanism)]
+
+
+# Mechanisms for one resource are asked on one: `criterion` alone does not refuse more.
+@pytest.mark.parametrize("mechanism", of_maxmin(), ids=identify)
+def test_the_first_level_of_max_min(mechanism: Mechanism) -> None:
+    cluster = fitting(mechanism, SMALL["placement and limits"])
+    answer, problem = mechanism.solve(cluster), mechanism.problem(cluster)
+    problem.solve(solver="CLARABEL")
+    own = answer.criterion
+    if own.scope == "each":
+        usable = answer.cluster.usable
+        levels = (answer.tasks / np.where(usable, answer.cluster.gamma, 1.0) / own.weight[:, None])[usable]
+    else:
+        levels = own.levels(answer.user_tasks)
+    np.testing.assert_allclose(problem.value, levels.min(), rtol=1e-6)
+    assert problem.var_dict["level"].value == pytest.approx(problem.value)
+    assert (problem.named["level"].dual_value > 1e-6).any()
+    assert problem.levels.value.min() == pytest.approx(problem.value)
+
+
+@pytest.mark.parametrize("mechanism", GAME_AT_OTHER_ALPHAS, ids=identify)
+def test_servers_have_nothing_better_at_an_equilibrium(mechanism: GameMechanism) -> None:
+    cluster = SMALL["two servers, weights"]
+    answer = mechanism.solve(cluster)
+    for i, name in enumerate(cluster.servers):
+        changed = answer.tasks.copy()
+        changed[:, i] = 7.0  # its own column is not read
+        problem = mechanism.server_problem(cluster, name, changed)
+        problem.solve(solver="CLARABEL")
+        others = np.delete(np.arange(len(cluster.servers)), i)
+        np.testing.assert_array_equal(problem.tasks.value[:, others], answer.tasks[:, others])
+        if np.isfinite(answer.criterion.alpha):
+            np.testing.assert_allclose(problem.user_tasks.value, answer.user_tasks, rtol=1e-4)
+            assert mechanism.server_problem(cluster, i, changed).named.keys() == problem.named.keys()
+        else:
+            levels = (answer.user_tasks * answer.criterion.share[:, i] / cluster.weight).min()
+            assert problem.value == pytest.approx(levels, rel=1e-6)
+
+
+def test_what_is_no_server_problem() -> None:
+    game, zero = get("ps-dsf"), np.zeros((2, 1))
+    assert isinstance(game, GameMechanism)
+    with pytest.raises(DataError, match=r"no server 'x'; give one of server1, or its number"):
+        game.server_problem(EXAMPLE, "x", zero)
+    with pytest.raises(DataError, match="no server 3"):
+        game.server_problem(EXAMPLE, 3, zero)
+    for bad in (np.zeros((1, 2)), -np.ones((2, 1)), np.full((2, 1), np.nan)):
+        with pytest.raises(DataError, match=r"tasks must be numbers >= 0 of shape \(users, servers\) = \(2, 1\)"):
+            game.server_problem(EXAMPLE, 0, bad)
+    lacking = Cluster([[1, 1], [0, 1]], [[1, 1]])
+    with pytest.raises(DataError, match=r"nobody|no user can run anything on server 'server2'; choose another"):
+        game.server_problem(lacking, 1, np.zeros((1, 2)))
+    with pytest.raises(DataError, match="no user can run anything here"):
+        get("drfh").problem(Cluster([[1]], [[1]], max_tasks=0))
+
+
+def test_a_problem_is_changed_by_name() -> None:
+    problem = get("ceei").problem(EXAMPLE)
+    more = problem.adding(floor=problem.user_tasks >= [2.0, 2.2])
+    more.solve(solver="CLARABEL")
+    assert more.user_tasks.value[1] == pytest.approx(2.2, abs=1e-6)
+    assert more.named["floor"].dual_value[1] > 1e-3
+    assert set(more.named) == {"capacity", "floor"}
+    with pytest.raises(DataError, match="a constraint 'floor' already; choose another name"):
+        more.adding(floor=problem.user_tasks >= 0)
+    most = more.maximising(cp.sum(more.user_tasks))
+    most.solve(solver="CLARABEL")
+    assert most.value == pytest.approx(most.user_tasks.value.sum())
+    assert most.value >= more.user_tasks.value.sum() - 1e-6
+    # The one that they came of is as it was.
+    assert set(problem.named) == {"capacity"}
+
+
+# -- constraints that a criterion does not express -----------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Proportional(Mechanism):
+    """Proportional fairness of tasks, with what the tests change about it."""
+
+    change: str = "nothing"
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return criterion(cluster, np.ones(len(cluster.users)), 1.0, "servers")
+
+    def formulate(self, program: Program) -> Formulation:
+        found = alpha_fair(program, 1.0)
+        rules = dict(found.constraints)
+        if self.change == "floor":
+            rules["floor"] = program.user_tasks >= 2.2
+        elif self.change == "half":
+            rules["capacity"] = 2 * program.fraction <= 1
+        elif self.change == "unlimited":
+            del rules["capacity"]
+        elif self.change == "disguised":
+            rules["utility"] = program.user_tasks >= 2.2
+        return replace(found, constraints=rules)
+
+
+@dataclass(frozen=True)
+class _WithFloors(_Proportional):
+    """The same, and it judges its floors."""
+
+    def certify(
+        self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
+    ) -> tuple[Certificate, Array | None]:
+        short = float(np.maximum(1 - tasks.sum(axis=1) / 2.2, 0.0).max())
+        found, where = feasibility(cluster, tasks)
+        return Certificate(max(found, short), 0.0, "floors", where), None
+
+
+class _Game(GameMechanism):
+    """A game whose servers state a floor."""
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return self.game(cluster, 1.0)
+
+    def formulate(self, program: Program) -> Formulation:
+        found = alpha_fair(program, 1.0)
+        return replace(found, constraints={**found.constraints, "floor": program.fraction >= 0.1})
+
+
+@pytest.fixture(autouse=True)
+def nothing_registered() -> Iterator[None]:
+    before = dict(REGISTRY)
+    yield
+    assert before == REGISTRY
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("floor", r"states a constraint 'floor', which its criterion does not express: .* Define certify\("),
+        ("half", "states a constraint 'capacity'"),
+        ("disguised", "states a constraint 'utility'"),
+        ("unlimited", r"leaves out the constraint 'capacity', .* Give all of program\.constraints, or define certify"),
+    ],
+)
+@pytest.mark.parametrize("engine", [None, "native", "declarative"])
+def test_constraints_that_nobody_would_judge(change: str, message: str, engine: str | None) -> None:
+    with pytest.raises(DataError, match=message):
+        _Proportional(change).solve(EXAMPLE, engine=engine)
+    assert _Proportional().solve(EXAMPLE, engine=engine).certificate.passes()
+
+
+def test_a_mechanism_that_judges_its_constraints_may_have_them() -> None:
+    floors = _WithFloors("floor").solve(EXAMPLE)
+    assert floors.stats.engine == "declarative"
+    assert (floors.user_tasks >= 2.2 * (1 - 1e-6)).all()
+    assert not judge(EXAMPLE, floors.tasks, floors.criterion)[0].passes()  # the criterion knows none
+    assert _WithFloors("floor").problem(EXAMPLE).named.keys() == {"capacity", "floor"}
+
+
+@pytest.mark.parametrize("engine", [None, "best-response", "equilibrium", "declarative"])
+def test_servers_may_not_state_more_either(engine: str | None) -> None:
+    with pytest.raises(DataError, match="states a constraint 'floor'"):
+        _Game().solve(EXAMPLE, engine=engine)
+
+
+def test_the_statement_is_looked_at_once_and_tells_no_mechanisms_apart() -> None:
+    drf = get("drf")
+    drf.solve(EXAMPLE)
+    assert drf == get("drf")
+    assert hash(drf) == hash(get("drf"))
+    assert "_stated" not in repr(drf)
