@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fairopt.certificates import Certificate, feasibility, judge
+from fairopt.certificates import Certificate, certify, feasibility
 from fairopt.engines.reference.program import Formulation, Program, alpha_fair
 from fairopt.errors import DataError
 from fairopt.mechanisms import REGISTRY, GameMechanism, Mechanism, get
@@ -230,7 +230,7 @@ def test_a_mechanism_that_judges_its_constraints_may_have_them() -> None:
     floors = _WithFloors("floor").solve(EXAMPLE)
     assert floors.stats.engine == "declarative"
     assert (floors.user_tasks >= 2.2 * (1 - 1e-6)).all()
-    assert not judge(EXAMPLE, floors.tasks, floors.criterion)[0].passes()  # the criterion knows none
+    assert not certify(EXAMPLE, floors.tasks, floors.criterion)[0].passes()  # the criterion knows none
     assert _WithFloors("floor").problem(EXAMPLE).named.keys() == {"capacity", "floor"}
 
 
