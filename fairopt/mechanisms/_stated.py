@@ -48,7 +48,7 @@ class Stated(ABC):
 
     @property
     @abstractmethod
-    def judged_by_criterion(self) -> bool:
+    def certified_by_criterion(self) -> bool:
         """Does the criterion alone decide what is certified? A mechanism with its own `certify` decides itself."""
 
     def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
@@ -76,13 +76,13 @@ class Stated(ABC):
     def formulation(self, program: Program) -> Formulation:
         """`formulate`, and `DataError` for a constraint that nobody would judge: the criterion does not express it."""
         found = self.formulate(program)
-        if self.judged_by_criterion:
+        if self.certified_by_criterion:
             expressed.check(program, found, str(self))
         return found
 
     def check_statement(self, problem: Problem) -> None:
         """The same before an engine answers that reads the criterion alone: at the first solve of this mechanism."""
-        if not self.judged_by_criterion or "_stated" in vars(self):
+        if not self.certified_by_criterion or "_stated" in vars(self):
             return
         if len(problem.polytope.users):
             self.formulation(self.program(problem.polytope, problem.criterion))

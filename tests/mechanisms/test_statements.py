@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import cvxpy as cp
 import numpy as np
 import pytest
+from laws.registry import OTHERS, VARIANTS, identify
 from numpy.typing import NDArray
 
 from fairopt.certificates import Certificate, certify, feasibility
@@ -16,8 +17,6 @@ from fairopt.errors import DataError
 from fairopt.mechanisms import REGISTRY, GameMechanism, Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion, criterion
-
-from .test_laws import OTHERS, VARIANTS, identify
 
 Array = NDArray[np.float64]
 
