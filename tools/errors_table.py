@@ -131,7 +131,7 @@ def table(kept: pd.DataFrame) -> pd.DataFrame:
         own = kept[kept.tol == tol].groupby(by, sort=False)
         found[f"error {tol:g}"] = own.error.max().map("{:.1e}".format)
         found[f"error/(e cond) {tol:g}"] = own.over.max().map("{:.1e}".format)
-        found[f"off > 1e-5 {tol:g}"] = own.residual.sum()
+        found[f"off > 1e-5 {tol:g}"] = own.wrong.sum()
         found[f"refused {tol:g}"] = own.refused.mean().map("{:.1%}".format)
     found["unproved"] = (
         (kept.status == "unproved").groupby([kept[key] for key in by], sort=False).mean().map("{:.1%}".format)
@@ -158,7 +158,7 @@ def summary(kept: pd.DataFrame) -> str:
 
 def findings(kept: pd.DataFrame) -> pd.DataFrame:
     """The solves that miss a goal."""
-    return kept[(kept.over > 10) | kept.residual | kept.refused][[*KEYS, "status", "error", "e", "condition", "over"]]
+    return kept[(kept.over > 10) | kept.wrong | kept.refused][[*KEYS, "status", "error", "e", "condition", "over"]]
 
 
 def main() -> None:
