@@ -76,3 +76,8 @@ def test_generators_do_not_pass_for_real_clusters(
     harness.sweep("frontier", store="store", progress=False)
     with pytest.raises(DataError, match="the README speaks of real clusters; no trace here"):
         tool.render_alpha(tool.README.read_text(encoding="utf-8"), Results(Path("store")))
+
+
+def test_examples_of_utilities_print_what_they_say(tool: ModuleType) -> None:
+    text = (ROOT / "docs" / "utilities.md").read_text(encoding="utf-8")
+    assert tool.render(text) == text, "run: make readme"

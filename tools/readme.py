@@ -8,7 +8,8 @@ A block of `python` followed by one of `text` is run, and what it prints replace
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
 the real traces, and cells that take minutes: `fairopt sweep frontier`.
 
-`fairopt/__init__.pyi` tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms.
+docs/utilities.md is made anew in the same way. `fairopt/__init__.pyi` tells type checkers the names that
+`fairopt/__init__.py` takes from the registry of mechanisms.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from fairopt.report import Results, figures, mechanism_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+UTILITIES = ROOT / "docs" / "utilities.md"
 STUB = ROOT / "fairopt" / "__init__.pyi"
 
 
@@ -146,4 +148,5 @@ if __name__ == "__main__":
         stale = new != old or not STUB.exists() or STUB.read_text(encoding="utf-8") != stub()
         sys.exit("README.md or fairopt/__init__.pyi is not what the code says: run make readme" if stale else 0)
     README.write_text(new, encoding="utf-8")
+    UTILITIES.write_text(render(UTILITIES.read_text(encoding="utf-8")), encoding="utf-8")
     STUB.write_text(stub(), encoding="utf-8")

@@ -38,7 +38,7 @@ def searched(
 def _proposals(polytope: Polytope, criterion: Criterion, tasks: Array) -> Iterator[Array]:
     totals = tasks.sum(axis=1)
     who = polytope.users[polytope.pair_user]
-    if not len(who) or (criterion.alpha > 0 and not (totals[polytope.users] > 0).all()):
+    if not len(who) or not (criterion.starves or (totals[polytope.users] > 0).all()):
         return
     log_marginal = criterion.log_marginal(totals)
     marginal = log_marginal[who, polytope.pair_server] if log_marginal.ndim == 2 else log_marginal[who]

@@ -117,13 +117,13 @@ class _Conditions:
         self.impossible = ""
         if not len(who):
             return
-        # At alpha = 0 a user may get nothing: its tasks are measured in what it could run.
-        self.unit = polytope.reach if criterion.alpha == 0 else self.total
+        own = criterion.restrict(who)
+        self.unit = own.measure(self.total, polytope.reach)
         if not (self.unit > 0).all():
             n = who[int(np.argmin(self.unit))]
             self.impossible = f"user {polytope.cluster.users[n]!r}, who runs nothing, although it could"
             return
-        log_marginal = criterion.restrict(who).log_marginal(self.total)
+        log_marginal = own.log_marginal(self.total)
         self.marginal = log_marginal[self.user, self.server] if self.game else log_marginal
         self.room = np.where(np.isfinite(polytope.limit), np.maximum(1 - self.total / polytope.limit, 0.0), np.inf)
         self.part = self.tasks / self.unit[self.user]

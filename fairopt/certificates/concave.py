@@ -49,7 +49,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
     first = np.searchsorted(user, np.arange(len(polytope.users)))
     here = tasks[polytope.users[user], polytope.pair_server]
     x = np.add.reduceat(here, first)
-    if not (x >= 0).all() or not x.any() or (criterion.alpha > 0 and not (x > 0).all()):
+    if not (x >= 0).all() or not x.any() or not (criterion.starves or (x > 0).all()):
         return np.inf
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         log_marginal = own.log_marginal(x)

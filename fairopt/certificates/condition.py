@@ -82,8 +82,10 @@ class _Active:
 
 def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError) -> _Active:
     total = tasks.sum(axis=1)[polytope.users]
-    part = tasks[polytope.users[polytope.pair_user], polytope.pair_server] / total[polytope.pair_user]
-    pairs, rows = np.flatnonzero(found.pairs & (part > found.error)), np.flatnonzero(found.log_rows > -np.inf)
+    rule = criterion.restrict(polytope.users)
+    here, unit = tasks[polytope.users[polytope.pair_user], polytope.pair_server], rule.measure(total, polytope.reach)
+    part, kept = here / total[polytope.pair_user], here > found.error * unit[polytope.pair_user]
+    pairs, rows = np.flatnonzero(found.pairs & kept), np.flatnonzero(found.log_rows > -np.inf)
     user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
     row_of = np.full(polytope.cluster.capacity.shape, -1)
     row_of[polytope.row_server[rows], polytope.row_resource[rows]] = np.arange(len(rows))
@@ -103,7 +105,7 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     p, r, k = len(pairs), len(rows), len(full)
     same = sp.csr_matrix((np.ones(p), (np.arange(p), user)), shape=(p, len(total)))
     entries = [
-        (same @ same.T * (criterion.alpha / scale)).tocoo(),
+        (same @ sp.diags(rule.elasticity(total) / scale) @ same.T).tocoo(),
         sp.coo_matrix((share / scale, (at, p + to)), shape=(p, p + r + k)),
         sp.coo_matrix((use, (p + to, at)), shape=(p + r, p)),
         sp.coo_matrix((np.ones(len(served)), (served, p + r + own[served])), shape=(p, p + r + k)),

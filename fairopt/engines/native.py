@@ -6,22 +6,25 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..model.concave_welfare import ConcaveWelfare
 from ..model.criterion import Criterion
 from ..model.fairness_efficiency import FairnessEfficiency
 from ..model.problem import Problem
 from .base import Solution
 from .maxmin import lexicographic
-from .welfare import interior_point
+from .welfare import interior_point, powers
 
 
 def handles(criterion: Criterion) -> bool:
-    """Is it alpha-fair welfare, or with a part for efficiency, or max-min, on servers (max-min also inside each)?"""
-    scopes = ("pool", "servers", "per_server") if np.isinf(criterion.alpha) else ("pool", "servers")
-    return type(criterion) in (Criterion, FairnessEfficiency) and criterion.scope in scopes
+    """Is it a concave welfare, or one with a part for efficiency, or max-min, on servers (max-min also inside each)?"""
+    scopes = ("pool", "servers", "each") if np.isinf(criterion.alpha) else ("pool", "servers")
+    return type(criterion) in (Criterion, FairnessEfficiency, ConcaveWelfare) and criterion.scope in scopes
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
     if np.isinf(problem.criterion.alpha):
         return lexicographic.solutions(problem, tol)
+    if isinstance(problem.criterion, ConcaveWelfare):
+        return powers.solutions(problem, tol)
     return interior_point.solutions(problem, tol, warm)

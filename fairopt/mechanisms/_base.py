@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 _GROSS = 1e4
 
 #: Parameters that a mechanism's label always shows.
-_SHOWN = ("alpha", "beta")
+_SHOWN = ("alpha", "beta", "utility")
 
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
 REGISTRY: dict[str, type[Mechanism]] = {}

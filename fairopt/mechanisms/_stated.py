@@ -29,6 +29,8 @@ class Stated(ABC):
         Can it keep finite task limits?
     uses_weights : bool
         Do the weights of the cluster matter?
+    relative_weights : bool
+        Do only their ratios?
     """
 
     # What laws ask every mechanism: they know none by name.
@@ -37,6 +39,7 @@ class Stated(ABC):
     one_resource: ClassVar[bool] = False
     keeps_limits: ClassVar[bool] = True
     uses_weights: ClassVar[bool] = True
+    relative_weights: ClassVar[bool] = True
 
     @abstractmethod
     def criterion(self, cluster: Cluster) -> Criterion:

@@ -55,6 +55,19 @@ class Criterion(Immutable):
         """`max(alpha, 1)`: by so much the log of a marginal utility changes with that of the weight (or demands)."""
         return max(self.alpha, 1.0)
 
+    @property
+    def starves(self) -> bool:
+        """May an optimum give nothing to a user who could run tasks, as its first task is worth a finite amount?"""
+        return self.alpha == 0
+
+    def elasticity(self, user_tasks: Array) -> Array:
+        """By how much the log of a marginal utility falls with that of the tasks, (users,): alpha."""
+        return np.full(len(user_tasks), self.alpha)
+
+    def measure(self, user_tasks: Array, reach: Array) -> Array:
+        """What changes of a user's tasks are measured in, (users,): its tasks; where it may have none, its reach."""
+        return reach if self.starves else user_tasks
+
     def limits(self, cluster: Cluster) -> Array:
         """The most tasks that n may run, (users,): its own task count or the mechanism's cap."""
         return np.minimum(cluster.max_tasks, self.cap)

@@ -66,6 +66,11 @@ def read(path: str | Path) -> Claim:
 
 def _document(claim: Claim) -> dict[str, Any]:
     rule, cluster = claim.criterion, claim.cluster
+    if type(rule) not in (Criterion, FairnessEfficiency):
+        raise DataError(
+            f"files hold no {type(rule).__name__}, whose utility is a function: save the cluster, and give the tasks "
+            "to the mechanism's certify"
+        )
     fair: dict[str, Any] = {
         "alpha": _plain(np.asarray(rule.alpha), "inf"),
         "scope": rule.scope,

@@ -102,7 +102,7 @@ def _dense(matrix: Matrix) -> Solve | None:
     s, p, r = matrix.system, matrix.pairs, matrix.rows
     table = np.zeros((s.size, s.size))
     pair, row, limit = np.arange(p), p + np.arange(r), np.arange(p + r, s.size)
-    table[:p, :p] = matrix.coupling * (s.who[:, None] == s.who[None, :])
+    table[:p, :p] = matrix.coupling[s.who][:, None] * (s.who[:, None] == s.who[None, :])
     table[pair, pair] += matrix.diagonal
     table[s.at_pair, p + s.to] = matrix.share[s.at_pair, s.resource]
     table[p + s.to, s.at_pair] = matrix.use[s.at_pair, s.resource]
@@ -123,7 +123,7 @@ def _eliminated(matrix: Matrix) -> Solve:
     s, regular = matrix.system, matrix.options.regular_of_many
     weight = 1 / (matrix.diagonal + regular)
     softness = matrix.softness + regular
-    coupling = np.full(len(s.unit), matrix.coupling)
+    coupling = matrix.coupling.copy()
     coupling[s.limits] += matrix.whole[s.limits] / softness
     extra = 1 / np.maximum(coupling, 1e-200)
     here = np.flatnonzero(np.bincount(s.who, minlength=len(s.unit)) > 0)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...certificates.backward import log_price_per_task
+from ...model.concave_welfare import ConcaveWelfare
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
@@ -41,6 +42,9 @@ _AT_LIMIT = 1e-6
 #: What is asked for whatever the tolerance: a judge measures a little otherwise, and the last steps square the error.
 _TARGET_ERROR = 1e-12
 
+#: How often the tangent of a utility that is no power is taken.
+_TANGENTS = 8
+
 
 @dataclass(frozen=True)
 class Refined:
@@ -55,21 +59,26 @@ class Refined:
 def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     """A candidate answer with its last digits found, or `None` where that is not for this method."""
     log_prices, criterion = solution.log_prices, problem.criterion
-    if log_prices is None or type(criterion) is not Criterion:
+    if log_prices is None or type(criterion) not in (Criterion, ConcaveWelfare):
         return None
     polytope = problem.polytope
     if not len(polytope.users):
         return None
-    marginal = criterion.log_marginal(np.ones(problem.cluster.shape[0]))
     who = polytope.users[polytope.pair_user]
-    log_marginal = marginal[who, polytope.pair_server] if marginal.ndim == 2 else marginal[who]
     begun = time.perf_counter()
     rows, tasks = polytope.log_row_prices(log_prices), solution.tasks[who, polytope.pair_server]
+    log_marginal, alpha = _power_of(problem, tasks)
     if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
-        rows = rows + _shift(polytope, criterion, log_marginal, tasks, rows)
-    found = refined(polytope, log_marginal, criterion.alpha, tasks, rows, _TARGET_ERROR)
+        rows = rows + _shift(polytope, criterion, log_marginal, alpha, tasks, rows)
+    if isinstance(criterion, ConcaveWelfare) and (idle := _priced_out(problem, tasks, rows)).any():
+        tasks_of = np.where(idle[:, None], 0.0, solution.tasks)
+        without = replace(criterion, cap=np.where(idle, 0.0, criterion.cap))
+        return of_solution(Problem(problem.cluster, without), replace(solution, tasks=tasks_of))
+    found = refined(polytope, log_marginal, alpha, tasks, rows, _TARGET_ERROR)
     if found is None:
         return None
+    if type(criterion) is ConcaveWelfare:
+        found = _retaken(problem, found)
     run = Run(NAME, solution.status, 0.0, time.perf_counter() - begun, found.error)
     return replace(
         solution,
@@ -81,7 +90,58 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     )
 
 
-def _shift(polytope: Polytope, criterion: Criterion, log_marginal: Array, tasks: Array, log_rows: Array) -> Array:
+def _power_of(problem: Problem, tasks: Array) -> tuple[Array, Array]:
+    """What tasks are worth as `log_worth - alpha log x_n`, (pairs,) and (users,): exact, or a tangent at `tasks`."""
+    polytope, criterion = problem.polytope, problem.criterion
+    own = criterion.restrict(polytope.users)
+    if type(criterion) is Criterion:
+        alpha = np.full(len(polytope.users), criterion.alpha)
+        marginal = own.log_marginal(np.ones(len(alpha)))
+    else:
+        total: Array = np.bincount(polytope.pair_user, tasks, len(polytope.users)).astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alpha = own.elasticity(total)
+            marginal = own.log_marginal(total) + alpha * np.log(total)
+    by_pair = marginal[polytope.pair_user, polytope.pair_server] if marginal.ndim == 2 else marginal[polytope.pair_user]
+    return np.asarray(by_pair), alpha
+
+
+def _priced_out(problem: Problem, tasks: Array, log_rows: Array) -> NDArray[np.bool_]:
+    """Who (all users,) would have no tasks left at these prices, by a step of Newton's method for each user alone."""
+    polytope = problem.polytope
+    result = np.zeros(problem.cluster.shape[0], dtype=bool)
+    if not problem.criterion.starves:
+        return result
+    own, total = problem.criterion.restrict(polytope.users), np.bincount(polytope.pair_user, tasks).astype(float)
+    price = np.full(len(total), np.inf)
+    np.minimum.at(price, polytope.pair_user, log_price_per_task(polytope, log_rows))
+    with np.errstate(invalid="ignore"):
+        below = price - own.log_marginal(total)
+    result[polytope.users] = below * own.measure(total, polytope.reach) > total
+    return result
+
+
+def _retaken(problem: Problem, found: Refined) -> Refined:
+    """Tangents taken again where they led, until they lead nowhere else: Newton's method once more."""
+    user, reach, before = problem.polytope.pair_user, problem.polytope.reach, np.inf
+    own = problem.criterion.restrict(problem.polytope.users)
+    for _ in range(_TANGENTS):
+        again = refined(problem.polytope, *_power_of(problem, found.tasks), found.tasks, found.log_rows, _TARGET_ERROR)
+        if again is None:
+            break
+        old, new = (np.bincount(user, each.tasks).astype(float) for each in (found, again))
+        change = float((np.abs(new - old) / own.measure(old, reach)).max())
+        if not change < before:
+            break
+        found, before = replace(again, steps=found.steps + again.steps), change
+        if change < _TARGET_ERROR:
+            break
+    return found
+
+
+def _shift(
+    polytope: Polytope, criterion: Criterion, log_marginal: Array, alpha: Array, tasks: Array, log_rows: Array
+) -> Array:
     """(rows,): by how much log prices miss the scale of worth, by the median of tasks, in the game on each server.
 
     Of users with room for more, if there are any: others may pay less than their tasks are worth.
@@ -89,7 +149,7 @@ def _shift(polytope: Polytope, criterion: Criterion, log_marginal: Array, tasks:
     first = np.searchsorted(polytope.pair_user, np.arange(len(polytope.users)))
     total = np.add.reduceat(tasks, first)
     with np.errstate(divide="ignore", invalid="ignore"):
-        marginal = log_marginal - criterion.alpha * np.log(total)[polytope.pair_user]
+        marginal = log_marginal - (alpha * np.log(total))[polytope.pair_user]
         off = marginal - log_price_per_task(polytope, log_rows)
         part = np.where(np.isfinite(off), tasks / total[polytope.pair_user], 0.0)
     room = (total < polytope.limit * (1 - _AT_LIMIT))[polytope.pair_user]
@@ -107,7 +167,7 @@ def _shift(polytope: Polytope, criterion: Criterion, log_marginal: Array, tasks:
 def refined(
     polytope: Polytope,
     log_marginal: Array,
-    alpha: float,
+    alpha: float | Array,
     tasks: Array,
     log_rows: Array,
     aim: float,
@@ -115,8 +175,8 @@ def refined(
 ) -> Refined | None:
     """The point nearest to an optimum met on the way from `tasks` (pairs,) at `log_rows` (rows,), or `None`.
 
-    `log_worth` (pairs,) is the logarithm of what the first task is worth, `log m + alpha log x_n`. Ends when the error,
-    relative in tasks, is below `aim`; whether it is good enough is for a judge to say.
+    `log_worth` (pairs,) is the logarithm of what the first task is worth, `log m + alpha log x_n`, alpha one number or
+    by user. Ends when the error, relative in tasks, is below `aim`; whether it is good enough is for a judge to say.
     """
     options = options or Options()
     with np.errstate(all="ignore"):

@@ -20,10 +20,18 @@ class System:
     """The equations, with pairs and rows that take part."""
 
     def __init__(
-        self, polytope: Polytope, log_marginal: Array, alpha: float, tasks: Array, log_rows: Array, options: Options
+        self,
+        polytope: Polytope,
+        log_marginal: Array,
+        alpha: float | Array,
+        tasks: Array,
+        log_rows: Array,
+        options: Options,
     ) -> None:
-        self.polytope, self.alpha, self.options = polytope, alpha, options
-        self.scale = max(alpha, 1.0)
+        self.polytope, self.options = polytope, options
+        #: By user: how worth falls with tasks.
+        self.alpha: Array = np.broadcast_to(np.asarray(alpha, dtype=float), (len(polytope.users),))
+        self.scale = max(float(self.alpha.min(initial=np.inf)), 1.0)
         self.user = polytope.pair_user
         self.first: Index = np.searchsorted(self.user, np.arange(len(polytope.users)))
         self.unit = np.add.reduceat(tasks, self.first)
@@ -163,7 +171,7 @@ class System:
         whole = paid.sum(axis=1, keepdims=True)
         cost = (top + np.log(whole))[:, 0] - np.log(self.polytope.gamma[self.pairs])
         total = np.bincount(self.who, at.part, len(self.unit)) * self.unit
-        marginal = self.log_marginal[self.pairs] - self.alpha * np.log(total)[self.who]
+        marginal = self.log_marginal[self.pairs] - (self.alpha * np.log(total))[self.who]
         return (cost - marginal) / self.scale, paid / np.where(whole > 0, whole, 1.0)
 
     def _price_of_share(self, rows: Index, share: Array, log_rows: Array) -> Array:
@@ -214,7 +222,7 @@ class System:
     def _marginal(self, part: Array) -> Array:
         """log m of all pairs."""
         total = np.add.reduceat(part, self.first) * self.unit
-        return np.asarray(self.log_marginal - self.alpha * np.log(total)[self.user])
+        return np.asarray(self.log_marginal - (self.alpha * np.log(total))[self.user])
 
     def _use(self, part: Array) -> Array:
         used = np.zeros(self.row_of.shape)

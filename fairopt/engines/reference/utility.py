@@ -1,0 +1,87 @@
+"""The slope of a utility that is written in CVXPY."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+
+Array = NDArray[np.float64]
+Utility = Callable[[cp.Expression], cp.Expression]
+
+#: Levels at which a utility is looked at, from this part of the largest on.
+_POINTS, _LEAST = 80, 1e-9
+
+
+@dataclass(frozen=True)
+class UtilitySlope:
+    """`U'(t)` of a utility, by CVXPY's derivative of the expression; infinite at levels where it has none."""
+
+    utility: Utility
+
+    def __call__(self, levels: Array) -> Array:
+        """At levels of any shape."""
+        result = np.full(levels.shape, np.inf)
+        plain = np.isfinite(levels)
+        for some in (plain & (levels > 0), plain & (levels == 0)):
+            if some.any() and (found := self._slopes(levels[some])) is not None:
+                result[some] = found
+        return result
+
+    def _slopes(self, levels: Array) -> Array | None:
+        count = len(levels)
+        at = cp.Variable(max(count, 2), nonneg=True)  # of one number CVXPY's derivative is no matrix
+        at.value = np.resize(levels, max(count, 2))
+        with np.errstate(all="ignore"):
+            found = self.expression(at).grad[at]
+        return None if found is None else np.asarray(found.diagonal())[:count]
+
+    def expression(self, levels: cp.Expression) -> cp.Expression:
+        """The utility of levels (users,), one number each.
+
+        Raises
+        ------
+        DataError
+            It is none, it is not concave by CVXPY's rules, or it has another shape.
+        """
+        try:
+            found = self.utility(levels)
+        except Exception as error:
+            raise DataError(
+                f"the utility must be a function of a CVXPY expression, such as cp.log1p: {error}"
+            ) from None
+        if not isinstance(found, cp.Expression) or found.shape != levels.shape:
+            raise DataError(
+                "the utility must return a CVXPY expression of the shape that it is given, such as cp.log1p(s)"
+            )
+        if not found.is_concave():
+            raise DataError(
+                "the utility is not concave by CVXPY's rules; give one that is (cp.log1p, cp.sqrt, "
+                "lambda s: -cp.exp(-s)), see https://www.cvxpy.org/tutorial/dcp"
+            )
+        return found
+
+    def check(self, most: float) -> None:
+        """`DataError` unless slopes are positive at small levels and neither negative nor rising up to `most`."""
+        levels = most * np.geomspace(_LEAST, 1.0, _POINTS)
+        at = cp.Variable(_POINTS, nonneg=True)
+        at.value = levels
+        with np.errstate(all="ignore"):
+            matrix = self.expression(at).grad[at]
+        if matrix is None:
+            raise DataError(f"the utility must have a value and a derivative at shares from 0 to {most:g}")
+        slopes = matrix.diagonal()
+        if abs(matrix).sum() > abs(slopes).sum() * (1 + 1e-12):
+            raise DataError("the utility must take every share by itself; the users' utilities are added up")
+        with np.errstate(invalid="ignore"):
+            falls = (np.diff(slopes) <= 1e-9 * slopes[:-1]).all()
+        if not (np.isfinite(slopes).all() and falls and slopes[0] > 0 and slopes[-1] >= 0):
+            raise DataError(
+                f"the utility must increase, and ever more slowly, at weighted shares from 0 to {most:g}; its "
+                f"derivative is {slopes[0]:.3g} at {levels[0]:.3g} and {slopes[-1]:.3g} at {most:.3g}. Give another"
+            )

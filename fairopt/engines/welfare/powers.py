@@ -1,0 +1,59 @@
+"""`ConcaveWelfare` by alpha-fair programs: powers that are worth the same at the tasks found last, until these stay.
+
+At tasks x the utility is replaced by the power with alpha the largest elasticity in sight and with weights such that
+marginal utilities at x are those of the utility. A fixed point is the optimum. Where all elasticities are alpha one
+program is exact; otherwise it comes closer by a constant factor, and last digits are for `augmented`, whose tangents
+take every user's own elasticity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model.concave_welfare import ConcaveWelfare
+from ...model.criterion import Criterion
+from ...model.problem import Problem
+from ..base import Solution
+from . import interior_point
+
+Array = NDArray[np.float64]
+
+#: Most programs, how little they change tasks at the end, and the largest and least alpha.
+_PROGRAMS, _SETTLED, _LARGEST, _LEAST = 30, 1e-9, 500.0, 0.5
+
+
+def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
+    """Ever better answers, for a judge to take the first good one."""
+    rule = problem.criterion
+    assert isinstance(rule, ConcaveWelfare)
+    who, cluster = problem.polytope.users, problem.cluster
+    power = Criterion(rule.share, 1.0, rule.scope, rule.weight, rule.cap)
+    before, rounds = np.zeros(len(who)), 0
+    for _ in range(_PROGRAMS):
+        found = next(interior_point.solutions(Problem(cluster, power), tol), None)
+        if found is None:
+            return
+        rounds += found.rounds
+        yield replace(found, rounds=rounds, warm=None, rough=True)
+        tasks = found.tasks.sum(axis=1)
+        now = tasks[who]
+        if not (now > 0).all() or (np.abs(now - before) <= _SETTLED * now).all():
+            return
+        before = now
+        power = _marginal_the_same(rule, tasks, who)
+
+
+def _marginal_the_same(rule: ConcaveWelfare, tasks: Array, who: NDArray[np.intp]) -> Criterion:
+    """The power that has the marginal utilities of the rule at these tasks (users,)."""
+    own, now = rule.restrict(who), tasks[who]
+    with np.errstate(all="ignore"):
+        alpha = float(np.clip(own.elasticity(now).max(initial=_LEAST), _LEAST, _LARGEST))
+        log_weight = (own.log_marginal(now) - (1 - alpha) * np.log(own.share)) / alpha + np.log(now)
+    log_weight = np.nan_to_num(log_weight - log_weight.max(initial=-np.inf), nan=-600.0, neginf=-600.0)
+    weight = np.ones(len(tasks))
+    weight[who] = np.exp(np.maximum(log_weight, -600.0))
+    return Criterion(rule.share, alpha, rule.scope, weight, rule.cap)

@@ -1,0 +1,83 @@
+"""A utility of one's own: any concave, increasing function of the share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import cvxpy as cp
+import numpy as np
+
+from ..engines.reference.program import Formulation, Program
+from ..engines.reference.utility import Utility, UtilitySlope
+from ..errors import DataError
+from ..model.cluster import Cluster
+from ..model.concave_welfare import ConcaveWelfare
+from ..model.criterion import Criterion, criterion
+from ._base import Mechanism, pooled
+from .alpha_fair import Share, share_per_task
+
+
+@dataclass(frozen=True)
+class ConcaveUtility(Mechanism):
+    """The largest welfare under a utility that is given as a function, in CVXPY.
+
+        maximise  sum_n phi_n U(sigma_n / phi_n),    sigma_n = u_n x_n
+
+    Parameters
+    ----------
+    utility : U, a function of a CVXPY expression (the weighted shares, (users,)) that returns one of the same shape
+        Concave by CVXPY's rules, increasing and differentiable: `cp.log1p`, `lambda s: -cp.exp(-s)`.
+    share, scope : as in `AlphaFair`; a share has a size here, as U need not be homogeneous
+
+    `ConcaveUtility(cp.log)` is CEEI, `ConcaveUtility(lambda s: -cp.inv_pos(s))` is `AlphaFair(2)`. Where U'(0) is
+    finite a user may be left without tasks. The certificate is the backward error of the others, from U' in place of
+    `t^-alpha` (docs/certificates.md); examples are in docs/utilities.md.
+
+    A utility that is no function, or neither concave nor increasing on the shares that a cluster allows: `DataError`.
+
+    Properties: Pareto where U' > 0. Depends on the unit of the share unless U is alpha-fair.
+
+    Source: Kelly, "Charging and rate control for elastic traffic", 1997: users with concave utilities.
+    """
+
+    name = "concave-utility"
+    title = "concave utility"
+    source = "Kelly 1997"
+    properties = "PO; of a utility given as a function"
+    relative_weights = False  # a utility knows what a share of 1 is
+
+    utility: Utility = cp.log1p
+    share: Share = "dominant"
+    scope: Literal["servers", "pool"] = "servers"
+
+    def __post_init__(self) -> None:
+        if not callable(self.utility):
+            raise DataError(f"utility is {self.utility!r}; it must be a function of a CVXPY expression: use cp.log1p")
+
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        return (cls(cp.log), cls(lambda s: -cp.inv_pos(s)), cls(cp.sqrt, "dominant", "pool"))
+
+    def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
+        return pooled(cluster, self.scope)
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        plain = criterion(cluster, share_per_task(cluster, self.share), 1.0, self.scope)
+        slope = UtilitySlope(self.utility)
+        # Nobody can run more tasks than with everything there is.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alone = np.where(cluster.demand > 0, cluster.pooled_capacity / cluster.demand, np.inf).min(axis=1)
+            most = plain.levels(alone)
+        most = most[np.isfinite(most) & (most > 0)]
+        if len(most):  # somebody can run something
+            slope.check(float(most.max()))
+        fields = {name: getattr(plain, name) for name in ("share", "alpha", "scope", "weight", "cap")}
+        return ConcaveWelfare(**fields, slope=slope)
+
+    def formulate(self, program: Program) -> Formulation:
+        slope, level = UtilitySlope(self.utility), program.unit / program.weight
+        factor = program.factor(1.0)  # weights, 0 for those who are settled
+        largest = float((factor * slope(level) * level).max())  # of welfares at the margin
+        utility = slope.expression(program.share / program.weight)
+        return Formulation(cp.Maximize((factor / max(largest, np.finfo(float).tiny)) @ utility), program.constraints)

@@ -1,0 +1,93 @@
+"""`ConcaveWelfare`: any differentiable, concave, increasing utility of a share, with what a certificate asks of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .criterion import Criterion
+
+Array = NDArray[np.float64]
+Slope = Callable[[Array], Array]
+
+#: Steps in which derivatives of slopes are taken: of the logarithm of a level, and as a part of the largest.
+_STEP, _PART = 1e-4, 1e-6
+#: Halvings of the way to the most or least tasks.
+_HALVINGS = 60
+
+
+def _proportional(levels: Array) -> Array:
+    """`1/t`: of log t, if no slope is given."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / levels)
+
+
+@dataclass(frozen=True, eq=False)
+class ConcaveWelfare(Criterion):
+    """`F = sum_n phi_n U(t_n)` with `t_n = sigma_n / phi_n`, so that `dF/dx_n = u_n U'(t_n)`.
+
+    Attributes
+    ----------
+    slope : function of levels t (any shape) that returns `U'(t)`, without a unit; infinite where there is none at 0
+    alpha : 1, and not used: what it is elsewhere, `-d log U' / d log t`, depends on the level (`elasticity`)
+    """
+
+    slope: Slope = _proportional
+
+    @property
+    def stiffness(self) -> float:
+        """1: errors of marginal utilities count in full, although steep utilities need less of a change of weights."""
+        return 1.0
+
+    @cached_property
+    def starves(self) -> bool:
+        """Is the first task worth a finite amount, so that an optimum may give a user nothing?"""
+        return bool(np.isfinite(self.slope(np.zeros(1))).all())
+
+    def log_marginal(self, user_tasks: Array) -> Array:
+        """`log dF/dx_n = log u_n + log U'(u_n x_n / phi_n)`, (users,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            level = np.where(user_tasks == 0, 0.0, self.levels(user_tasks))  # shares may be infinite
+            return np.asarray(np.log(self.share) + np.log(self.slope(level)))
+
+    def elasticity(self, user_tasks: Array) -> Array:
+        """`-d log U' / d log t`, (users,), by a difference; 0 where there are no tasks."""
+        with np.errstate(all="ignore"):
+            more, less = (self.log_marginal(user_tasks * np.exp(step)) for step in (_STEP, -_STEP))
+            found = (less - more) / (2 * _STEP)
+        return np.where(np.isfinite(found) & (user_tasks > 0), np.maximum(found, 0.0), 0.0)
+
+    def measure(self, user_tasks: Array, reach: Array) -> Array:
+        """Tasks that would change the marginal utility by a factor, at least those there are and at most the reach."""
+        if not self.starves:
+            return user_tasks
+        step = _PART * reach
+        with np.errstate(all="ignore"):
+            change = (self.log_marginal(user_tasks) - self.log_marginal(user_tasks + step)) / step
+            return np.clip(np.where(change > 0, 1 / change, np.inf), np.minimum(user_tasks, reach), reach)
+
+    def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
+        """At least what each user's utility less the price of its tasks falls short of its maximum.
+
+        Near an optimum at most four times that.
+        Slopes fall: on the way to a point beyond the maximiser no task gains more than the first one.
+        """
+        marginal = np.exp(log_marginal)
+        wants = marginal > price
+        way = np.where(wants, high, low) - tasks
+        parts = 2.0 ** -np.arange(_HALVINGS)
+        points = tasks + np.outer(parts, way)
+        points[0] = np.where(wants, high, low)
+        with np.errstate(all="ignore"):
+            levels = np.where(points > 0, self.levels(np.maximum(points, 0.0)), 0.0)
+            there = np.log(self.share) + np.log(self.slope(levels))
+            slope = np.exp(log_marginal + there - self.log_marginal(tasks))
+            beyond = np.where(wants, slope <= price, slope >= price)
+            # The nearest point beyond the maximiser, or the end of the way.
+            chosen = np.where(beyond.any(axis=0), _HALVINGS - 1 - np.argmax(beyond[::-1], axis=0), 0)
+            loss = np.abs(marginal - price) * np.abs(points[chosen, np.arange(len(tasks))] - tasks)
+        return np.where(np.isnan(loss), np.inf, loss)

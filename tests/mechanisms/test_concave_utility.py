@@ -1,0 +1,172 @@
+"""Utilities given as functions: powers are alpha-fair, others are right by hand, and what is none is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt.errors import DataError
+from fairopt.model.concave_welfare import ConcaveWelfare
+
+from .test_statements import SMALL
+
+Array = NDArray[np.float64]
+Utility = Callable[[Any], Any]
+
+
+def power(alpha: float) -> Utility:
+    if alpha == 1:
+        return cp.log
+    return lambda s: cp.power(s, 1 - alpha) / (1 - alpha)
+
+
+def saturating(s: Any) -> Any:
+    return -cp.exp(-3 * s)
+
+
+def mixed(s: Any) -> Any:
+    return cp.log(1 + 2 * s) + cp.sqrt(s)
+
+
+def drawn(seed: int, decades: float) -> fo.Cluster:
+    rng = np.random.default_rng(seed)
+
+    def numbers(*shape: int) -> Array:
+        return np.asarray(10 ** rng.uniform(-decades, decades, shape))
+
+    return fo.Cluster(numbers(4, 3), numbers(6, 3), numbers(6), rng.random((6, 4)) < 0.8)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0, 5.0])
+@pytest.mark.parametrize("cluster", [*SMALL.values(), drawn(0, 0.5), drawn(1, 2), drawn(2, 2)])
+def test_powers_are_alpha_fair(cluster: fo.Cluster, alpha: float) -> None:
+    known = fo.AlphaFair(alpha).solve(cluster)
+    own = fo.ConcaveUtility(power(alpha)).solve(cluster)
+    assert own.certificate.passes(1e-9)
+    np.testing.assert_allclose(own.user_tasks, known.user_tasks, rtol=1e-7)
+    # Each judges the other's: A is 1 here, so that errors count up to alpha times as much.
+    there = fo.ConcaveUtility(power(alpha)).certify(cluster, known.tasks * 0.99, known.log_prices)[0]
+    here = fo.AlphaFair(alpha).certify(cluster, known.tasks * 0.99, known.log_prices)[0]
+    assert 0.5 * here.optimality <= there.optimality <= 2 * max(alpha, 1) * here.optimality
+    if alpha <= 1 and known.certificate.condition < 1e6:
+        np.testing.assert_allclose(own.certificate.conditions, known.certificate.conditions, rtol=0.1)
+
+
+@pytest.mark.parametrize("utility", [cp.log1p, saturating, mixed])
+@pytest.mark.parametrize("cluster", [*SMALL.values(), drawn(3, 0.5), drawn(4, 1)])
+def test_engines_agree(cluster: fo.Cluster, utility: Utility) -> None:
+    mechanism = fo.ConcaveUtility(utility)
+    native = mechanism.solve(cluster)
+    assert native.stats.engine == "native"
+    declared = mechanism.solve(cluster, engine="declarative")
+    np.testing.assert_allclose(declared.user_tasks, native.user_tasks, rtol=1e-5, atol=1e-5 * native.user_tasks.max())
+
+
+def test_by_hand() -> None:
+    """One resource, log1p: `u/(1 + u x)` is the price for those who have tasks, and at most that for the others."""
+    cluster = fo.Cluster([[1]], [[1], [1]])
+    both = fo.ConcaveUtility(cp.log1p, share=(1, 3)).solve(cluster)
+    np.testing.assert_allclose(both.user_tasks, [1 / 6, 5 / 6], rtol=1e-9)
+    one = fo.ConcaveUtility(cp.log1p, share=(0.5, 100)).solve(cluster)
+    np.testing.assert_allclose(one.user_tasks, [0, 1], atol=1e-5)
+    assert one.certificate.passes()
+    # With nothing at all for the first user it is an answer too; with the halves changed it is none.
+    mechanism = fo.ConcaveUtility(cp.log1p, share=(0.5, 100))
+    assert mechanism.certify(cluster, np.array([[0.0], [1.0]]))[0].passes(1e-9)
+    assert mechanism.certify(cluster, np.array([[1.0], [0.0]]))[0].optimality > 0.1
+    assert mechanism.certify(cluster, np.array([[0.1], [0.9]]))[0].optimality > 0.05
+    # Exponential: U' = exp(-t), so that t_1 - t_2 = log(u_1/u_2).
+    found = fo.ConcaveUtility(lambda s: -cp.exp(-s), share=(2, 3)).solve(cluster).user_tasks
+    assert 2 * found[0] - 3 * found[1] == pytest.approx(np.log(2 / 3))
+
+
+@pytest.mark.parametrize("utility", [cp.log1p, saturating, mixed])
+def test_the_error_is_that_of_the_data(utility: Utility) -> None:
+    """Answers of data that differ by delta show an error of about delta on these, and one percent shows as one."""
+    cluster, mechanism = SMALL["two servers, weights"], fo.ConcaveUtility(utility)
+    rng = np.random.default_rng(0)
+    for delta in (1e-7, 1e-5, 1e-3):
+        changed = cluster.replace(
+            demand=cluster.demand * np.exp(delta * rng.uniform(-1, 1, cluster.demand.shape)),
+            capacity=cluster.capacity * np.exp(delta * rng.uniform(-1, 1, cluster.capacity.shape)),
+        )
+        found = mechanism.solve(changed)
+        judged = mechanism.certify(cluster, found.tasks, found.log_prices)[0]
+        assert 0.02 * delta < judged.residual < 6 * delta
+    right = mechanism.solve(cluster)
+    assert mechanism.certify(cluster, right.tasks * 0.99, right.log_prices)[0].optimality > 5e-3
+
+
+@pytest.mark.parametrize("utility", [cp.log1p, saturating, mixed, cp.log])
+def test_the_welfare_gap_is_a_bound(utility: Utility) -> None:
+    """`bregman` is at least what is missing, by a search over a grid, and near an optimum at most four times it."""
+    cluster = fo.Cluster([[1]], [[1]] * 4)
+    rule = fo.ConcaveUtility(utility).criterion(cluster)
+    assert isinstance(rule, ConcaveWelfare)
+    tasks, high = np.array([0.1, 0.2, 0.5, 0.9]), np.full(4, 3.0)
+    worth = rule.log_marginal(tasks)
+    for factor in (0.3, 0.9, 0.999, 1.0, 1.001, 1.1, 4.0):
+        price = factor * np.exp(worth)
+        found = rule.bregman(tasks, worth, price, np.zeros(4), high)
+        for n in range(4):
+            grid = np.append(np.linspace(1e-6, 3, 40_001), tasks[n])
+            level = cp.Constant(grid * rule.share[n] / rule.weight[n])
+            value = rule.weight[n] * utility(level).value - price[n] * grid
+            missing = value.max() - value[-1]
+            assert missing <= found[n] * (1 + 1e-9) + 1e-12
+            assert not 0.9 <= factor <= 1.1 or found[n] <= 4.3 * missing + 1e-7
+
+
+def test_elasticities_and_measures() -> None:
+    cluster = fo.Cluster([[1]], [[1]] * 3)
+    tasks, reach = np.array([0.0, 0.1, 0.6]), np.ones(3)
+    for utility, alpha in ((power(3.0), 3.0), (cp.sqrt, 0.5)):
+        rule = fo.ConcaveUtility(utility).criterion(cluster)
+        assert not rule.starves
+        np.testing.assert_allclose(rule.elasticity(tasks), [0, alpha, alpha], rtol=1e-6)
+        np.testing.assert_array_equal(rule.measure(tasks, reach), tasks)
+    rule = fo.ConcaveUtility(lambda s: cp.log1p(4 * s)).criterion(cluster)
+    assert rule.starves
+    np.testing.assert_allclose(rule.elasticity(tasks), 4 * tasks / (1 + 4 * tasks), rtol=1e-6)
+    np.testing.assert_allclose(rule.measure(tasks, reach), [0.25, 0.35, 0.85], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("utility", "message"),
+    [
+        (3.0, "utility is 3.0; it must be a function"),
+        (cp.square, "not concave by CVXPY's rules; give one that is"),
+        (lambda s: -s, "the utility must increase"),
+        (lambda s: s - cp.square(2 * s), "the utility must increase, and ever more slowly"),
+        (cp.sum, "of the shape that it is given"),
+        (lambda s: 1.0, "must return a CVXPY expression"),
+        (cp.cumsum, "must take every share by itself"),
+        (lambda s: s.nonsense, "must be a function of a CVXPY expression.*nonsense"),
+    ],
+)
+def test_what_is_no_utility(utility: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        fo.ConcaveUtility(utility).solve(SMALL["one pool"])
+
+
+def test_linear_is_utilitarian() -> None:
+    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    own = fo.ConcaveUtility(lambda s: 2 * s).solve(cluster)
+    assert own.certificate.passes()
+    share = cluster.dominant_share_per_task
+    assert own.user_tasks @ share == pytest.approx(fo.Utilitarian().solve(cluster).user_tasks @ share, rel=1e-6)
+
+
+def test_label_and_files(tmp_path: Path) -> None:
+    assert str(fo.ConcaveUtility()) == "concave utility(utility=log1p)"
+    assert str(fo.ConcaveUtility(saturating, scope="pool")) == "concave utility(utility=saturating, scope=pool)"
+    answer = fo.ConcaveUtility().solve(SMALL["one pool"])
+    with pytest.raises(DataError, match="files hold no ConcaveWelfare, whose utility is a function: save the cluster"):
+        answer.save(tmp_path / "answer.json")
