@@ -115,7 +115,7 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
     return found
 
 
-def judged(kept: pd.DataFrame) -> pd.DataFrame:
+def assessed(kept: pd.DataFrame) -> pd.DataFrame:
     """With `over`, the error over e times condition, `wrong`, off by over 1e-5 where conditions are good, `refused`."""
     solved = kept.status == "solved"
     over = kept.error / scale(kept.e, kept.condition)
@@ -194,7 +194,7 @@ def main() -> None:
         there = pd.read_csv(path)
     there = there.drop_duplicates(KEYS, keep="last")
     order = {name: k for k, name in enumerate([*families, *MECHANISMS])}
-    kept = judged(there.sort_values(["family", "mechanism", "seed", "tol"], key=lambda c: c.map(order).fillna(c)))
+    kept = assessed(there.sort_values(["family", "mechanism", "seed", "tol"], key=lambda c: c.map(order).fillna(c)))
     missed = findings(kept)
     sys.stdout.write(table(kept).to_markdown(index=False, disable_numparse=True) + f"\n\n{summary(kept)}\n")
     if len(missed):
