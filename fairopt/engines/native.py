@@ -17,7 +17,7 @@ from .welfare import interior_point, powers
 
 def handles(criterion: Criterion) -> bool:
     """Is it a concave welfare, or one with a part for efficiency, or max-min, on servers (max-min also inside each)?"""
-    scopes = ("pool", "servers", "each") if np.isinf(criterion.alpha) else ("pool", "servers")
+    scopes = ("pool", "servers", "per_server") if np.isinf(criterion.alpha) else ("pool", "servers")
     return type(criterion) in (Criterion, FairnessEfficiency, ConcaveWelfare) and criterion.scope in scopes
 
 

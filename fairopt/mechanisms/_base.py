@@ -75,10 +75,10 @@ class Mechanism(Stated):
     @property
     def met_by_criterion(self) -> bool:
         """Does every optimum of `criterion` pass `certify`? One of the mechanism's own says so, if that is so."""
-        return self.certified_by_criterion
+        return self.judged_by_criterion
 
     @property
-    def certified_by_criterion(self) -> bool:
+    def judged_by_criterion(self) -> bool:
         return type(self).certify is Mechanism.certify
 
     def tolerance(self, engine: str) -> float:

@@ -49,7 +49,6 @@ class GameMechanism(Mechanism):
     """
 
     merges_users: ClassVar[bool] = True
-    unique: ClassVar[bool] = False  # PS-DSF is not (catalogue item 41); for finite alpha it is not proved
 
     def problem(self, cluster: Cluster) -> NamedProblem:
         """The whole game as one program, at alpha = 1: proportional fairness of tasks over all servers.

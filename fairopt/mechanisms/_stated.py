@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
 from ..engines.reference import expressed
 from ..engines.reference.named_problem import NamedProblem, cluster_problem
@@ -15,31 +14,7 @@ from ..model.problem import Problem
 
 
 class Stated(ABC):
-    """The part of `Mechanism` that says what is fair, on which clusters, and in which program.
-
-    Attributes
-    ----------
-    unique : bool
-        Does an answer that passes the certificate have the same `x_n` as any other?
-    counts_tasks : bool
-        Does a user who calls two of its tasks one get something else?
-    one_resource : bool
-        Is the mechanism for clusters of one resource only?
-    keeps_limits : bool
-        Can it keep finite task limits?
-    uses_weights : bool
-        Do the weights of the cluster matter?
-    relative_weights : bool
-        Do only their ratios?
-    """
-
-    # What laws ask every mechanism: they know none by name.
-    unique: ClassVar[bool] = True
-    counts_tasks: ClassVar[bool] = False
-    one_resource: ClassVar[bool] = False
-    keeps_limits: ClassVar[bool] = True
-    uses_weights: ClassVar[bool] = True
-    relative_weights: ClassVar[bool] = True
+    """The part of `Mechanism` that says what is fair, on which clusters, and in which program."""
 
     @abstractmethod
     def criterion(self, cluster: Cluster) -> Criterion:
@@ -51,7 +26,7 @@ class Stated(ABC):
 
     @property
     @abstractmethod
-    def certified_by_criterion(self) -> bool:
+    def judged_by_criterion(self) -> bool:
         """Does the criterion alone decide what is certified? A mechanism with its own `certify` decides itself."""
 
     def check(self, cluster: Cluster) -> None:  # noqa: B027 - most mechanisms are defined everywhere
@@ -79,13 +54,13 @@ class Stated(ABC):
     def formulation(self, program: Program) -> Formulation:
         """`formulate`, and `DataError` for a constraint that nobody would judge: the criterion does not express it."""
         found = self.formulate(program)
-        if self.certified_by_criterion:
+        if self.judged_by_criterion:
             expressed.check(program, found, str(self))
         return found
 
     def check_statement(self, problem: Problem) -> None:
         """The same before an engine answers that reads the criterion alone: at the first solve of this mechanism."""
-        if not self.certified_by_criterion or "_stated" in vars(self):
+        if not self.judged_by_criterion or "_stated" in vars(self):
             return
         if len(problem.polytope.users):
             self.formulation(self.program(problem.polytope, problem.criterion))

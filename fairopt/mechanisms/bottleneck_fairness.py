@@ -36,7 +36,6 @@ class BottleneckFairness(Mechanism):
     title = "bottleneck fairness"
     source = "Dolev et al., ITCS 2012; Gutman, Nisan 2012"
     properties = "no justified complaint, SI, PO; not SP"
-    unique = False  # the certificate is of the property, which many allocations have
 
     @property
     def met_by_criterion(self) -> bool:

@@ -28,7 +28,6 @@ class CMMF(Mechanism):
     title = "CMMF"
     source = "Ghodsi et al., EuroSys 2013 (Choosy)"
     properties = "EF, PO, SP; one resource"
-    one_resource = True
 
     def check(self, cluster: Cluster) -> None:
         if len(cluster.resources) != 1:

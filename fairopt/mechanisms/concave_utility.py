@@ -45,7 +45,6 @@ class ConcaveUtility(Mechanism):
     title = "concave utility"
     source = "Kelly 1997"
     properties = "PO; of a utility given as a function"
-    relative_weights = False  # a utility knows what a share of 1 is
 
     utility: Utility = cp.log1p
     share: Share = "dominant"

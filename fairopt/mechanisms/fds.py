@@ -118,7 +118,6 @@ class GFJ(FDS):
     name = "gfj"
     title = "GFJ"
     properties = "PO where convex; depends on the size of a task"
-    counts_tasks = True
 
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:

@@ -31,7 +31,6 @@ class MaxMin(Mechanism):
     title = "max-min"
     source = "Bertsekas, Gallager 1992"
     properties = "SI, EF, PO, SP; one resource, one pool"
-    one_resource = True
 
     def check(self, cluster: Cluster) -> None:
         if len(cluster.resources) != 1:

@@ -40,7 +40,6 @@ class MQDRF(Mechanism):
     title = "MQDRF"
     source = "Liu, Liu, definition 1"
     properties = "SP; not PO, although its paper says so"
-    uses_weights = False
 
     shares: tuple[float, ...] = (1.0,)
     sizes: tuple[int, ...] | None = None

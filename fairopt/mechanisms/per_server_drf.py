@@ -33,7 +33,6 @@ class PerServerDRF(Mechanism):
     title = "per-server DRF"
     source = "INFOCOM 2014, III"
     properties = "SI, EF; not PO"
-    keeps_limits = False
 
     def check(self, cluster: Cluster) -> None:
         bound = (cluster.max_tasks < merge(cluster, users=False).cluster.gamma.sum(axis=1)) & cluster.runnable

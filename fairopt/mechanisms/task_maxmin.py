@@ -27,7 +27,6 @@ class TaskMaxMin(Mechanism):
     title = "task max-min"
     source = "baseline"
     properties = "PO; depends on the size of a task"
-    counts_tasks = True
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, np.ones(len(cluster.users)), np.inf, "servers")

@@ -33,7 +33,6 @@ class Utilitarian(Mechanism):
     title = "utilitarian"
     source = "baseline (alpha = 0)"
     properties = "PO; no fairness"
-    unique = False  # any corner of a face
 
     share: Share = "dominant"
     scope: Literal["servers", "pool"] = "servers"

@@ -71,7 +71,7 @@ def certificate(mechanism: Mechanism, cluster: Cluster, tasks: Array, prices: Ar
 
 
 def is_unconstrained(mechanism: Mechanism) -> bool:
-    return mechanism.certified_by_criterion
+    return mechanism.judged_by_criterion
 
 
 @pytest.mark.parametrize(TABLE, OPTIMA)

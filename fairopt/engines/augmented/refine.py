@@ -91,7 +91,7 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
 
 
 def _power_of(problem: Problem, tasks: Array) -> tuple[Array, Array]:
-    """What tasks are worth as `log_worth - alpha log x_n`, (pairs,) and (users,): exact, or a tangent at `tasks`."""
+    """What a task is worth as `log_marginal - alpha log x_n`, (pairs,) and (users,): exact, or a tangent at `tasks`."""
     polytope, criterion = problem.polytope, problem.criterion
     own = criterion.restrict(polytope.users)
     if type(criterion) is Criterion:
@@ -175,8 +175,8 @@ def refined(
 ) -> Refined | None:
     """The point nearest to an optimum met on the way from `tasks` (pairs,) at `log_rows` (rows,), or `None`.
 
-    `log_worth` (pairs,) is the logarithm of what the first task is worth, `log m + alpha log x_n`, alpha one number or
-    by user. Ends when the error, relative in tasks, is below `aim`; whether it is good enough is for a judge to say.
+    `log_marginal` (pairs,) is the logarithm of what the first task is worth, `log m + alpha log x_n`, alpha one number
+    or by user. Ends when the error, relative in tasks, is below `aim`; whether it is good enough is for a judge to say.
     """
     options = options or Options()
     with np.errstate(all="ignore"):

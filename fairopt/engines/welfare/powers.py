@@ -44,10 +44,10 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
         if not (now > 0).all() or (np.abs(now - before) <= _SETTLED * now).all():
             return
         before = now
-        power = _marginal_the_same(rule, tasks, who)
+        power = _worth_the_same(rule, tasks, who)
 
 
-def _marginal_the_same(rule: ConcaveWelfare, tasks: Array, who: NDArray[np.intp]) -> Criterion:
+def _worth_the_same(rule: ConcaveWelfare, tasks: Array, who: NDArray[np.intp]) -> Criterion:
     """The power that has the marginal utilities of the rule at these tasks (users,)."""
     own, now = rule.restrict(who), tasks[who]
     with np.errstate(all="ignore"):
