@@ -26,7 +26,7 @@ import scipy.sparse as sp  # noqa: E402
 
 import fairopt as fo  # noqa: E402
 from benchmarks.families import FAMILIES, typed  # noqa: E402
-from fairopt.certificates import judge  # noqa: E402
+from fairopt.certificates import certify  # noqa: E402
 from fairopt.engines.reference.program import ClusterProgram  # noqa: E402
 from fairopt.model.criterion import Criterion  # noqa: E402
 from fairopt.model.polytope import Polytope  # noqa: E402
@@ -97,7 +97,7 @@ def direct(cluster: fo.Cluster, alpha: float) -> dict[str, object]:
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     tasks = polytope.allocation(polytope.inside(np.asarray(answer.x)[:pairs]))
     prices = polytope.unit_prices(np.maximum(np.asarray(answer.z)[: polytope.use.shape[0]], 0))
-    reached = judge(cluster, tasks, rule, prices)[0].residual
+    reached = certify(cluster, tasks, rule, prices)[0].residual
     return {"direct": seconds, "direct cpu": cpu, "direct gap": reached, "direct status": str(answer.status)}
 
 
@@ -152,7 +152,7 @@ def _through_cvxpy(
     seconds, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
     tasks = polytope.allocation(polytope.inside(fraction.value))
     prices = polytope.unit_prices(np.maximum(capacity.dual_value, 0))
-    reached = judge(polytope.cluster, tasks, rule, prices)[0].residual
+    reached = certify(polytope.cluster, tasks, rule, prices)[0].residual
     return {name: seconds, f"{name} cpu": cpu, f"{name} gap": reached}
 
 

@@ -187,7 +187,7 @@ DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("criterion", "alpha"), True, r"criterion\.alpha"),
     (("criterion", "scope"), "everywhere", "scope"),
     (("criterion", "scope"), ["pool"], "scope"),
-    (("criterion", "scope"), "each", "alpha"),
+    (("criterion", "scope"), "per_server", "alpha"),
     (("criterion", "scope"), "game", r"criterion\.share"),
     (("criterion", "share"), KeyError, r"criterion\.share"),
     (("criterion", "share"), [1.0], r"criterion\.share"),

@@ -168,7 +168,7 @@ def test_max_min_over_servers(mechanism: Mechanism, tool: ModuleType, tmp_path: 
 
 def rounding_here(allocation: fo.Allocation) -> float:
     """What is idle is rounded: 8 eps of a capacity, as a part of the tasks of the user that needs least of it."""
-    cluster, own = allocation.cluster, allocation.criterion.scope == "each"
+    cluster, own = allocation.cluster, allocation.criterion.scope == "per_server"
     least = 1.0
     for n, i in zip(*np.nonzero((allocation.tasks > 0) & cluster.usable), strict=True):
         total = allocation.tasks[n, i] if own else allocation.user_tasks[n]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import clusters
 
-from fairopt.certificates import Certificate, judge
+from fairopt.certificates import Certificate, certify
 from fairopt.mechanisms import parse
 from fairopt.mechanisms._base import REGISTRY
 from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
@@ -88,7 +88,7 @@ def test_certificates_of_any_tasks_agree(alpha: float, cluster: Cluster, seed: i
     merged = np.random.default_rng(seed).uniform(0, 0.6, merging.cluster.shape[:2]) * merging.cluster.gamma
     split = Split.of(merging, merged)
     rule = AlphaPFVDS(alpha).criterion(cluster)
-    one, other = judge(cluster, split, rule)[0], judge(cluster, split(), rule)[0]
+    one, other = certify(cluster, split, rule)[0], certify(cluster, split(), rule)[0]
     assert one.feasibility == pytest.approx(other.feasibility, rel=1e-12, abs=1e-12)
     assert one.optimality == pytest.approx(other.optimality, rel=1e-9, abs=1e-12)
     assert one.measure == other.measure
@@ -101,7 +101,7 @@ def test_certificates_of_wrong_tasks_agree(bad: float) -> None:
     merged[1, 0] = bad
     rule = AlphaPFVDS(2.0).criterion(TYPED)
     split = Split.of(merging, merged)
-    one, other = judge(TYPED, split, rule)[0], judge(TYPED, split(), rule)[0]
+    one, other = certify(TYPED, split, rule)[0], certify(TYPED, split(), rule)[0]
     assert one.feasibility == pytest.approx(other.feasibility, rel=1e-12)
     assert one.feasibility > 0.04
 
@@ -110,7 +110,7 @@ def test_a_task_where_it_cannot_run() -> None:
     merging = merge(TYPED, users=False)
     merged = np.zeros(merging.cluster.shape[:2])
     merged[4, 0] = 1.0
-    certificate = judge(TYPED, Split.of(merging, merged), AlphaPFVDS(2.0).criterion(TYPED))[0]
+    certificate = certify(TYPED, Split.of(merging, merged), AlphaPFVDS(2.0).criterion(TYPED))[0]
     assert certificate.feasibility == math.inf
     assert "user5" in certificate.worst
 

@@ -58,8 +58,8 @@ def read(path):
     eligible = number(g.get("eligible", [[1] * K] * N), "cluster.eligible", (N, K), 0)
     need(eligible.max() <= 1, "cluster.eligible must be 0 or 1")
     alpha, scope = INF if rule["alpha"] == "inf" else number(rule["alpha"], "criterion.alpha", (), 0), rule["scope"]
-    need(scope in (good := ["pool", "servers", "game"] + ["each"] * (alpha == INF)), f"criterion.scope not in {good}")
-    own = scope in ("game", "each")  # shares are 1/gamma[n,i]
+    need(scope in ["pool", "servers", "game", "per_server"][: 3 + (alpha == INF)], f"criterion.scope is {scope!r}")
+    own = scope in ("game", "per_server")  # shares are 1/gamma[n,i]
     need(not own or rule.get("share") is None, "criterion.share must be left out in the scopes game and each")
     u = np.ones(N) if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)
     phi = number(rule.get("weight", g.get("weight", [1] * N)), "weight", (N,), TINY)
@@ -70,7 +70,7 @@ def read(path):
     L = L if str(L).startswith("[[[") and alpha == INF and not own else [L]  # max-min may have a table for every level
     L = number(L, "log_prices", (len(L), K, M), -INF, -INF)
     gamma = np.array([(c[:, d[n] > 0] / d[n, d[n] > 0]).min(axis=1) for n in range(N)]) * eligible
-    q[(q > 0) & (scope == "each")] = INF  # servers that do not coordinate keep no limit but zero
+    q[(q > 0) & (scope == "per_server")] = INF  # servers that do not coordinate keep no limit but zero
     X, use, usable = x.sum(axis=1), x.T @ d, (gamma > 0) & (q > 0)[:, None]
     who, used = np.flatnonzero(usable.any(axis=1)), usable.T @ (d > 0)  # (i, r) that somebody can use
     pairs, rows = ([*zip(*np.nonzero(it), strict=True)] for it in (usable, used))
@@ -158,7 +158,7 @@ def bottleneck(p, servers):
     """alpha = inf, servers that are as one, or one that owes its users: by what part of its tasks could a user rise?
     min over levels h >= n's: max(h / n's - 1, min_{r: d[n,r]>0} (idle_r + what users above h use of r here) / (d X))"""
     here, users = p.x[:, servers].sum(axis=1), np.flatnonzero(p.usable[:, servers].any(axis=1))
-    X = here if p.scope == "each" else p.X
+    X = here if p.scope == "per_server" else p.X
     level = X / p.gamma[:, servers[0]] / p.phi if p.own else X * p.u / p.phi
     idle, found = np.maximum((p.c - p.use)[servers].sum(axis=0), 0), []
     free = {h: idle + here[users[level[users] > h]] @ p.d[users[level[users] > h]] for h in level[users]}

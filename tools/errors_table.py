@@ -85,7 +85,7 @@ def scale(e: Any, condition: Any) -> Any:
 def rows(name: str, family: str, seed: int, size: str, traces: Path | None = None) -> list[dict[str, object]]:
     """What is found at every tolerance; the reference is looked for once, in the game again where it is off."""
     cluster = draw(family, seed, *SIZES[size]) if family in FAMILIES else snapshot(family, seed, SIZES[size], traces)
-    found, exact, least, spent = [], None, np.inf, 0.0
+    found, answers, exact = [], [], None
     for tol in TOLERANCES:
         row: dict[str, object] = dict.fromkeys(FIELDS, float("nan"))
         row |= {"mechanism": name, "family": family, "seed": seed, "tol": tol, "status": "unproved", "user": ""}
@@ -103,11 +103,15 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
             other = exact_tasks(name, cluster, answer)
             if exact is None or (other is not None and off(answer.user_tasks, other) < off(answer.user_tasks, exact)):
                 exact = other
-        spent = time.perf_counter() - began
-        row["seconds_reference"] = spent
-        if exact is not None:
-            least, user = off(answer.user_tasks, exact)
-            row |= {"status": "solved", "error": least, "user": cluster.users[user]}
+        row["seconds_reference"] = time.perf_counter() - began
+        answers.append((row, answer.user_tasks, exact))
+    for row, tasks, proved in answers:
+        # What was proved near a later answer is as good, in the game if it is as near.
+        known = exact if proved is None else proved
+        if known is None or (proved is None and "PF" in name and off(tasks, known)[0] > 1e-3):
+            continue
+        least, user = off(tasks, known)
+        row |= {"status": "solved", "error": least, "user": cluster.users[user]}
     return found
 
 
@@ -127,7 +131,7 @@ def table(kept: pd.DataFrame) -> pd.DataFrame:
         own = kept[kept.tol == tol].groupby(by, sort=False)
         found[f"error {tol:g}"] = own.error.max().map("{:.1e}".format)
         found[f"error/(e cond) {tol:g}"] = own.over.max().map("{:.1e}".format)
-        found[f"off > 1e-5 {tol:g}"] = own.wrong.sum()
+        found[f"off > 1e-5 {tol:g}"] = own.residual.sum()
         found[f"refused {tol:g}"] = own.refused.mean().map("{:.1%}".format)
     found["unproved"] = (
         (kept.status == "unproved").groupby([kept[key] for key in by], sort=False).mean().map("{:.1%}".format)
@@ -154,7 +158,7 @@ def summary(kept: pd.DataFrame) -> str:
 
 def findings(kept: pd.DataFrame) -> pd.DataFrame:
     """The solves that miss a goal."""
-    return kept[(kept.over > 10) | kept.wrong | kept.refused][[*KEYS, "status", "error", "e", "condition", "over"]]
+    return kept[(kept.over > 10) | kept.residual | kept.refused][[*KEYS, "status", "error", "e", "condition", "over"]]
 
 
 def main() -> None:
@@ -188,7 +192,9 @@ def main() -> None:
                 writer.writerows(rows(name, family, seed, asked.size, traces))
                 file.flush()
         there = pd.read_csv(path)
-    kept = judged(there.drop_duplicates(KEYS, keep="last"))
+    there = there.drop_duplicates(KEYS, keep="last")
+    order = {name: k for k, name in enumerate([*families, *MECHANISMS])}
+    kept = judged(there.sort_values(["family", "mechanism", "seed", "tol"], key=lambda c: c.map(order).fillna(c)))
     missed = findings(kept)
     sys.stdout.write(table(kept).to_markdown(index=False, disable_numparse=True) + f"\n\n{summary(kept)}\n")
     if len(missed):

@@ -14,8 +14,9 @@ from ..model._deferred import deferred
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, virtual_share_per_task
 from ..model.fairness_efficiency import FairnessEfficiency
-from ..model.merging import merge
+from ..model.merging import merge, unmerged
 from ..model.polytope import Polytope
+from ..model.problem import Problem
 from ..model.split import Split
 from ._certificate import Certificate, feasibility
 from ._prices import searched
@@ -24,11 +25,11 @@ from .blocking import Blocking, blocking
 from .bottleneck import rises
 from .concave import duality_gap, fitted_gap
 from .condition import conditions
-from .exactly import distances
+from .exact_distance import distances
 from .game import exploitability
+from .ill_scaled import SEEN, advice, ill_scaling
 from .leximin import ENOUGH, lexicographic_rise
 from .maxmin_condition import condition as maxmin_conditions
-from .uneven import SEEN, advice, unevenness
 
 __all__ = [
     "BackwardError",
@@ -44,19 +45,20 @@ __all__ = [
     "exploitability",
     "feasibility",
     "judge",
+    "judge_problem",
     "lexicographic_rise",
     "rises",
 ]
 
 Array = NDArray[np.float64]
 
-#: What is proved to this in doubles is, unless users are uneven.
+#: What is proved to this in doubles is, unless users are ill-scaled.
 _CLEAR = 1e-9
 #: The part of the work on an exact optimum that is done only to make sure.
 _CAUTION = 0.05
 
 
-def judge(
+def certify(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
     """The certificate of `tasks` (users, servers), a table or split, under `criterion`, and the prices that prove it.
@@ -67,20 +69,28 @@ def judge(
     prices returned are `None` where others, or none, prove it. Max-min of small clusters that doubles do not settle is
     measured from its exact optimum (`exactly`).
     """
+    return certify_problem(Problem(cluster, criterion), tasks, log_prices)
+
+
+def certify_problem(
+    problem: Problem, tasks: Array | Split, log_prices: Array | None = None
+) -> tuple[Certificate, Array | None]:
+    """`judge`, with the scaled data of the problem. What certifies (use, gaps, prices) is computed from `tasks`."""
+    cluster, criterion = problem.cluster, problem.criterion
     tasks = tasks if isinstance(tasks, Split) else np.asarray(tasks, dtype=float)
     if log_prices is not None and log_prices.ndim > 2 and not _is_maxmin(criterion):
         log_prices = None  # made for max-min: no hint here
-    limits = criterion.limits(cluster)
-    if criterion.scope == "each":
+    limits = problem.limits
+    if criterion.scope == "per_server":
         limits = np.where(limits > 0, np.inf, 0.0)  # servers that do not coordinate keep no limit but zero
     feasible, where = feasibility(cluster, tasks, limits)
     if not np.isfinite(feasible):
         return Certificate(feasible, np.inf, _measure(criterion), where), None
     if np.isfinite(criterion.alpha):
-        return _finite(cluster, tasks, criterion, limits, log_prices, (feasible, where))
+        return _finite(problem, tasks, log_prices, (feasible, where))
     with np.errstate(over="ignore"):
         prices = None if log_prices is None else np.exp(log_prices)
-    optimal, measure, proof, found = _optimality(cluster, tasks, criterion, limits, prices)
+    optimal, measure, proof, found = _optimality(problem, tasks, limits, prices)
     with np.errstate(divide="ignore"):
         kept = None if proof is None else np.log(proof)
     known = None
@@ -97,25 +107,24 @@ class ByCriterion:
 
     def __call__(self, cluster: Cluster, tasks: Array, log_prices: Array | None) -> tuple[Certificate, Array | None]:
         with np.errstate(over="ignore", invalid="ignore"):
-            return judge(cluster, tasks, self.criterion, log_prices)
+            return certify(cluster, tasks, self.criterion, log_prices)
 
 
 def _finite(
-    cluster: Cluster,
+    problem: Problem,
     tasks: Array | Split,
-    criterion: Criterion,
-    limits: Array,
     log_prices: Array | None,
     feasible: tuple[float, str],
 ) -> tuple[Certificate, Array | None]:
     """Backward error, welfare gap and conditions, on the merged servers where tasks are split like them."""
+    cluster, criterion = problem.cluster, problem.criterion
     split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
     merging, table, merged = split.merging, split.merged, split.merging.cluster
     if not isinstance(tasks, Split) and not split.matches(tasks):
-        merging, table, merged = merge(cluster, servers=False, users=False), tasks, cluster
+        merging, table, merged = unmerged(cluster), tasks, cluster
     elif not merging.trivial and criterion.scope == "game":
         criterion = replace(criterion, share=virtual_share_per_task(merged))
-    polytope = Polytope(merged, limits)
+    polytope = problem.polytope if merged is cluster else Polytope(merged, problem.limits)
     names = [cluster.servers[i] for i in merging.first_server]  # merged servers by a name that the cluster has
     if log_prices is None:
         found = searched(polytope, criterion, table, names)
@@ -148,73 +157,81 @@ def _measure(criterion: Criterion) -> str:
 
 
 def _optimality(
-    cluster: Cluster, tasks: Array | Split, criterion: Criterion, limits: Array, prices: Array | None
+    problem: Problem, tasks: Array | Split, limits: Array, prices: Array | None
 ) -> tuple[float, str, Array | None, str]:
     """Optimality judged after merging proportional servers, which is exact when the tasks are split like them.
 
     And what it measures, the prices that prove it, and where it is largest.
     """
+    cluster, criterion = problem.cluster, problem.criterion
     split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
     merging = split.merging
     merged, table, servers = merging.cluster, split.merged, cluster.servers
-    if criterion.scope in ("each", "game") and not merging.trivial:
+    if criterion.scope in ("per_server", "game") and not merging.trivial:
         if not isinstance(tasks, Split) and not split.matches(tasks):
-            return _settled(cluster, tasks, criterion, limits, prices, cluster.servers)
+            return _solved(_scaled(problem, cluster, limits), tasks, criterion, limits, prices, cluster.servers)
         criterion = replace(criterion, share=virtual_share_per_task(merged))
     first = np.unique(merging.server_of, return_index=True)[1]
     hint = None if prices is None else prices[..., first, :]
     # Merged servers by a name that the cluster has.
-    found = _settled(merged, table, criterion, limits, hint, [servers[i] for i in first])
+    polytope = _scaled(problem, merged, limits)
+    found = _solved(polytope, table, criterion, limits, hint, [servers[i] for i in first])
     return found[0], found[1], merging.split_prices(found[2]), found[3]
 
 
-def _settled(
-    cluster: Cluster,
+def _scaled(problem: Problem, cluster: Cluster, limits: Array) -> Polytope:
+    """The polytope of `cluster`: the problem's, if that is its cluster and nothing is without limits here."""
+    same = cluster is problem.cluster and limits is problem.limits
+    return problem.polytope if same else Polytope(cluster, limits)
+
+
+def _solved(
+    polytope: Polytope,
     tasks: Array,
     criterion: Criterion,
     limits: Array,
     prices: Array | None,
     servers: Sequence[str],
 ) -> tuple[float, str, Array | None, str]:
-    """As `_judge` finds it, or from its distance to the optimum of a small cluster that is too uneven for doubles."""
-    gaps, proof, found = _judge(cluster, tasks, criterion, limits, prices, servers)
+    """As `_certify` finds it, or the distance to the optimum of a small cluster that is too ill-scaled for doubles."""
+    cluster = polytope.cluster
+    gaps, proof, found = _certify(polytope, tasks, criterion, prices, servers)
     gap, measure = float(gaps.max()), _measure(criterion)
     if not _is_maxmin(criterion):
         return gap, measure, proof, found
     # Prices may seem to prove what is not so where users are lost in the rounding of others.
     proved = gap <= ENOUGH
-    if proved and (criterion.scope == "each" or not _doubtful(cluster, criterion, limits, gap)):
+    if proved and (criterion.scope == "per_server" or not _doubtful(polytope, criterion, limits, gap)):
         return gap, measure, proof, found
-    asked = np.ones(1, dtype=bool) if proved else gaps > ENOUGH
-    apart, where = distances(cluster, tasks, criterion, limits, asked, _CAUTION if proved else 1.0)
+    requested = np.ones(1, dtype=bool) if proved else gaps > ENOUGH
+    apart, where = distances(cluster, tasks, criterion, limits, requested, _CAUTION if proved else 1.0)
     i = int(apart.argmax())
     if apart[i] == np.inf or (apart[i] > ENOUGH and not proved):
         return gap, measure, proof, found
     found = f"largest for user {cluster.users[where[i]]!r}"
-    found += f" on server {servers[i]!r}" if criterion.scope == "each" else ""
-    rest = float(gaps[~asked].max(initial=0.0))  # servers where doubles do
+    found += f" on server {servers[i]!r}" if criterion.scope == "per_server" else ""
+    rest = float(gaps[~requested].max(initial=0.0))  # servers where doubles do
     return max(float(apart[i]), rest), "distance from the optimum", proof if proved else None, found
 
 
-def _doubtful(cluster: Cluster, criterion: Criterion, limits: Array, gap: float) -> bool:
+def _doubtful(polytope: Polytope, criterion: Criterion, limits: Array, gap: float) -> bool:
     """Is more to be known for little work?"""
-    if not tried(cluster, limits, _CAUTION):
+    if not tried(polytope.cluster, limits, _CAUTION):
         return False
-    return gap > _CLEAR or unevenness(Polytope(cluster, limits), criterion)[0] < SEEN
+    return gap > _CLEAR or ill_scaling(polytope, criterion)[0] < SEEN
 
 
-def _judge(
-    cluster: Cluster,
+def _certify(
+    polytope: Polytope,
     tasks: Array,
     criterion: Criterion,
-    limits: Array,
     prices: Array | None,
     servers: Sequence[str],
 ) -> tuple[Array, Array | None, str]:
     """What is open, by server where each is judged on its own, the prices that prove it, and where it is largest."""
-    polytope = Polytope(cluster, limits)
+    cluster = polytope.cluster
     proof: Array | None
-    if criterion.scope in ("game", "each"):
+    if criterion.scope in ("game", "per_server"):
         gaps, whom = exploitability(polytope, tasks, criterion)
         i = int(np.argmax(gaps))
         found = f"largest for {whom[i]} on server {servers[i]!r}" if gaps[i] > 0 else "no server would deviate"
@@ -227,6 +244,6 @@ def _judge(
     users = polytope.users
     own = criterion.restrict(users)
     x = tasks[users, 0]
-    rise = rises(cluster.demand[users], cluster.capacity[0], x, own.levels(x), x, limits[users])
+    rise = rises(cluster.demand[users], cluster.capacity[0], x, own.levels(x), x, polytope.limit)
     n = int(rise.argmax())
     return rise[[n]], None, f"largest for user {cluster.users[users[n]]!r}" if rise[n] > 0 else "nobody can rise"

@@ -47,15 +47,15 @@ def rises(demand, capacity, tasks, levels, totals, limits):  # type: ignore[no-u
     """`bottleneck.rises`; users are gone through in the order of their levels, (users,)."""
     users, resources = demand.shape
     order = np.argsort(levels, kind="mergesort")
-    level, asked, mine = levels[order], demand[order], totals[order]
+    level, requested, mine = levels[order], demand[order], totals[order]
     above = np.zeros((users, resources))
     for n in range(users - 2, -1, -1):
         for r in range(resources):
-            above[n, r] = above[n + 1, r] + tasks[order[n + 1]] * asked[n + 1, r]
+            above[n, r] = above[n + 1, r] + tasks[order[n + 1]] * requested[n + 1, r]
     idle = np.empty(resources)
     for r in range(resources):
-        idle[r] = max(capacity[r] - above[0, r] - tasks[order[0]] * asked[0, r], 0.0) if users else 0.0
-    found = compromises(level, asked, mine, idle, above)
+        idle[r] = max(capacity[r] - above[0, r] - tasks[order[0]] * requested[0, r], 0.0) if users else 0.0
+    found = compromises(level, requested, mine, idle, above)
     result = np.empty(users)
     for n in range(users):
         most = limits[order[n]] / mine[n] - 1

@@ -41,10 +41,10 @@ def _proposals(polytope: Polytope, criterion: Criterion, tasks: Array) -> Iterat
     if not len(who) or (criterion.alpha > 0 and not (totals[polytope.users] > 0).all()):
         return
     log_marginal = criterion.log_marginal(totals)
-    worth = log_marginal[who, polytope.pair_server] if log_marginal.ndim == 2 else log_marginal[who]
+    marginal = log_marginal[who, polytope.pair_server] if log_marginal.ndim == 2 else log_marginal[who]
     idle = np.maximum(1 - polytope.used(tasks), 0.0)
     for free in (np.inf, _IDLE):
         for leeway in _LEEWAY:
-            found = supporting(polytope, criterion, tasks, idle, worth, leeway, idle > free)
+            found = supporting(polytope, criterion, tasks, idle, marginal, leeway, idle > free)
             if found is not None:
                 yield found

@@ -77,8 +77,8 @@ def backward_error(
     problem = _Conditions(polytope, criterion, tasks, servers)
     if problem.impossible:
         none = np.zeros(len(polytope.gamma), dtype=bool)
-        wrong = np.full(len(none), np.inf)
-        return BackwardError(np.inf, problem.impossible, log_rows, log_rows, none, wrong, np.zeros(len(log_rows)))
+        residual = np.full(len(none), np.inf)
+        return BackwardError(np.inf, problem.impossible, log_rows, log_rows, none, residual, np.zeros(len(log_rows)))
     log_rows = np.where(np.isnan(log_rows) | np.isposinf(log_rows), -np.inf, log_rows)
     best = problem.best(log_rows, _LEVELS[0])
     for tau in _LEVELS[1:] if best.error <= _NEAR else ():
@@ -124,10 +124,10 @@ class _Conditions:
             self.impossible = f"user {polytope.cluster.users[n]!r}, who runs nothing, although it could"
             return
         log_marginal = criterion.restrict(who).log_marginal(self.total)
-        self.worth = log_marginal[self.user, self.server] if self.game else log_marginal
+        self.marginal = log_marginal[self.user, self.server] if self.game else log_marginal
         self.room = np.where(np.isfinite(polytope.limit), np.maximum(1 - self.total / polytope.limit, 0.0), np.inf)
         self.part = self.tasks / self.unit[self.user]
-        if not np.isfinite(self.worth).all():
+        if not np.isfinite(self.marginal).all():
             self.impossible = "tasks beyond the range of numbers"
 
     def best(self, log_rows: Array, tau: float) -> BackwardError:
@@ -171,7 +171,7 @@ class _Conditions:
         """Global: errors (users,), dearness (pairs,), the pairs dropped, and the shift of log prices."""
         least = np.minimum.reduceat(price, self.first)
         dear = np.where((self.tasks > 0) & (price > least[self.user]), price - least[self.user], 0.0)
-        off = self.worth - least
+        off = self.marginal - least
         active = self.total > tau * self.unit
         shift = 0.0
         if fitted:
@@ -184,7 +184,7 @@ class _Conditions:
     def _of_pairs(self, price: Array, tau: float, fitted: bool) -> tuple[Array, Array, Mask, Array]:
         """The game: errors (pairs,), dearness (pairs,), the pairs dropped, and the shift of log prices (rows,)."""
         servers = self.polytope.cluster.shape[1]
-        room, off = self.room[self.user], self.worth - price
+        room, off = self.room[self.user], self.marginal - price
         shift = self._middles(off, room > tau, tau) if fitted else np.zeros(servers)
         off = (off - shift[self.server]) / self.scale
         dear = np.where(self.tasks > 0, -off, 0.0)

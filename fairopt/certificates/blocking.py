@@ -23,7 +23,7 @@ from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..model.split import Split
 from .bottleneck import rises
-from .exactly import distances, proofs
+from .exact_distance import distances, proofs
 from .leximin import SAME_LEVEL, by_level, proved, rise_and_prices
 
 Array = NDArray[np.float64]

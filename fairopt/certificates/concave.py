@@ -33,8 +33,8 @@ def fitted_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows:
         return gap(0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = tasks.sum(axis=1)[polytope.users]
-        worth = criterion.restrict(polytope.users).log_marginal(total) + np.log(total)
-    middle = np.logaddexp.reduce(worth) - np.logaddexp.reduce(log_rows)
+        marginal = criterion.restrict(polytope.users).log_marginal(total) + np.log(total)
+    middle = np.logaddexp.reduce(marginal) - np.logaddexp.reduce(log_rows)
     if not np.isfinite(middle):
         return gap(0.0)
     found = minimize_scalar(gap, bounds=(middle - 40, middle + 40), method="bounded", options={"xatol": 1e-12})

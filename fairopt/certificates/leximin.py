@@ -155,10 +155,12 @@ def rise_and_prices(
     solved = _linear.maximise(np.concatenate([np.zeros(pairs), np.ones(free)]), rows, bounds)
     if solved is None:
         return np.inf, None
-    prices, worth = solved[1][:2]
+    prices, marginal = solved[1][:2]
     limits = solved[1][2] if len(polytope.limited) else np.zeros(0)
     # Every z <= 1, so a pair worth more than it costs leaks at most the difference.
-    leak = np.maximum(relative.T @ worth - polytope.use.T @ prices - polytope.use_of_limit.T @ limits, 0.0).sum()
-    gap = prices.sum() + limits.sum() + leak - worth.sum()
-    smallest = worth[position].min()
+    idle_priced = np.maximum(
+        relative.T @ marginal - polytope.use.T @ prices - polytope.use_of_limit.T @ limits, 0.0
+    ).sum()
+    gap = prices.sum() + limits.sum() + idle_priced - marginal.sum()
+    smallest = marginal[position].min()
     return float(max(gap, 0.0) / smallest) if smallest > 0 else np.inf, prices

@@ -95,8 +95,8 @@ def undetermined(cluster: Cluster, error: float, conditions: Array, most: float 
 def _single(cluster: Cluster) -> Array:
     """On one server a level is held by one resource: a price for each alone, (resources, 1, resources)."""
     capacity = cluster.capacity[0]
-    worth = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
-    return np.asarray(np.diag(worth)[:, None, :])
+    marginal = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
+    return np.asarray(np.diag(marginal)[:, None, :])
 
 
 def _of_levels(

@@ -1,1 +1,1 @@
-"""Engines: from (cluster, criterion, formulation) to tasks and prices. Only `convex` calls a solver."""
+"""Engines: from (cluster, criterion, formulation) to tasks and prices. Only `reference.solvers` calls one of CVXPY."""

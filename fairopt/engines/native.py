@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.fairness_efficiency import FairnessEfficiency
+from ..model.problem import Problem
 from .base import Solution
 from .maxmin import lexicographic
 from .welfare import interior_point
@@ -16,12 +16,12 @@ from .welfare import interior_point
 
 def handles(criterion: Criterion) -> bool:
     """Is it alpha-fair welfare, or with a part for efficiency, or max-min, on servers (max-min also inside each)?"""
-    scopes = ("pool", "servers", "each") if np.isinf(criterion.alpha) else ("pool", "servers")
+    scopes = ("pool", "servers", "per_server") if np.isinf(criterion.alpha) else ("pool", "servers")
     return type(criterion) in (Criterion, FairnessEfficiency) and criterion.scope in scopes
 
 
-def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
-    if np.isinf(criterion.alpha):
-        return lexicographic.solutions(cluster, criterion, tol)
-    return interior_point.solutions(cluster, criterion, tol, warm)
+    if np.isinf(problem.criterion.alpha):
+        return lexicographic.solutions(problem, tol)
+    return interior_point.solutions(problem, tol, warm)

@@ -2,7 +2,7 @@
 
 Users who need 1e-13 of what blocks them, at numbers over eight decades, cannot be told from users who are free, nor be
 proved to be blocked, by sums of doubles. Data are doubles and so rational: successive linear programs in integers
-(`_simplex`) give the exact optimum and the prices that prove it. Who uses it need not trust it: prices prove tasks.
+(`simplex`) give the exact optimum and the prices that prove it. Who uses it need not trust it: prices prove tasks.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact:
     stop[limited] = numbers(limits[limited]) / rate[limited]
     tasks, full = np.full((users, 1), Fraction(0), dtype=object), []
     while len(rising):
-        asked = rate[rising] @ demand[rising]
-        meets = {r: left[r] / asked[r] for r in range(resources) if asked[r]}
+        requested = rate[rising] @ demand[rising]
+        meets = {r: left[r] / requested[r] for r in range(resources) if requested[r]}
         level = min([*meets.values(), stop[rising].min()])
         done = stop[rising] == level
         if not done.any():
@@ -165,9 +165,9 @@ def _rows(
     rows, level = [], len(pairs)
     for i, whole in enumerate(capacity):
         for r, most in enumerate(whole):
-            asked = {k: demand[n][r] for k, (n, j) in enumerate(pairs) if i == j and demand[n][r]}
-            if asked:
-                rows.append(_row("capacity", (i, r), asked, most))
+            requested = {k: demand[n][r] for k, (n, j) in enumerate(pairs) if i == j and demand[n][r]}
+            if requested:
+                rows.append(_row("capacity", (i, r), requested, most))
     for user in sorted({n for n, _ in pairs}):
         own = [k for k, (n, _) in enumerate(pairs) if n == user]
         if limits[user] < math.inf:

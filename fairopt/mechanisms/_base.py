@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar
@@ -11,25 +10,20 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates import Certificate, advice, judge
+from ..certificates import Certificate, advice, certify, certify_problem
 from ..engines import native
-from ..engines.augmented import refine
 from ..engines.base import Solution
-from ..engines.reference import declarative, solvers
+from ..engines.reference import declarative
 from ..engines.reference.program import Formulation, Program
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..game.equilibrium import equilibria
-from ..model import _validate, polytope
-from ..model._deferred import deferred
-from ..model._immutable import frozen
-from ..model._same import unfit_start
+from ..model import polytope
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
-from ..model.merging import Merging, merge
+from ..model.problem import Problem
 from ..model.split import Split
-from ..result.allocation import Allocation, Stats, idle
-from ._candidates import Candidates
-from ._earlier import Earlier
+from ..result.allocation import Allocation
+from ..solving import solve as solving
 from ._label import differs, plain
 
 Array = NDArray[np.float64]
@@ -100,8 +94,7 @@ class Mechanism(ABC):
 
     def solutions(
         self,
-        cluster: Cluster,
-        criterion: Criterion,
+        problem: Problem,
         engine: str,
         tol: float,
         solver: str | None,
@@ -112,33 +105,33 @@ class Mechanism(ABC):
         `warm` is what an earlier solution of the same engine offered to start from.
         """
         if engine == "native":
-            return self._native(cluster, criterion, tol, warm)
-        return declarative.solutions(cluster, criterion, self.formulate, solver)
+            return self._native(problem, tol, warm)
+        return declarative.solutions(problem, self.formulate, solver)
 
-    def _native(self, cluster: Cluster, criterion: Criterion, tol: float, warm: object) -> Iterator[Solution]:
+    def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         """The native engines; where one unit of welfare does not fit all users, the game's, which has none."""
-        yield from native.solutions(cluster, criterion, tol, warm)
-        if 0 < criterion.alpha < np.inf and type(criterion) is Criterion:
-            for found in equilibria.solutions(cluster, criterion, tol):
+        yield from native.solutions(problem, tol, warm)
+        if 0 < problem.criterion.alpha < np.inf and type(problem.criterion) is Criterion:
+            for found in equilibria.solutions(problem, tol):
                 yield dataclasses.replace(found, engine="native", warm=None)
 
-    def stand_in(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float) -> Iterator[Solution] | None:
+    def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """As `solutions`, of an engine tried as those before it failed; `None` where nobody would wait unasked."""
-        if np.count_nonzero(cluster.eligible) > polytope.LARGE:
+        if np.count_nonzero(problem.cluster.eligible) > polytope.LARGE:
             return None
-        return self.solutions(cluster, criterion, engine, tol, None)
+        return self.solutions(problem, engine, tol, None)
 
     def certify(
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
     ) -> tuple[Certificate, Array | None]:
         """The certificate of `tasks` on the cluster that the mechanism sees, and the log prices that prove it."""
-        return judge(cluster, tasks, self.criterion(cluster), log_prices)
+        return certify(cluster, tasks, self.criterion(cluster), log_prices)
 
-    def _certified(self, cluster: Cluster, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
-        """The certificate of split tasks; mechanisms with their own `certify` are given the whole table."""
+    def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
+        """The certificate of tasks of a problem; mechanisms with their own `certify` are given the whole table."""
         if type(self).certify is not Mechanism.certify:
-            return self.certify(cluster, tasks(), log_prices)
-        return judge(cluster, tasks, self.criterion(cluster), log_prices)
+            return self.certify(problem.cluster, tasks(), log_prices)
+        return certify_problem(problem, tasks, log_prices)
 
     def solve(
         self,
@@ -172,60 +165,7 @@ class Mechanism(ABC):
         SolverError, NotConverged, CertificateError
             No answer reached `tol`; see `fairopt.errors` for the remedies.
         """
-        self.check(cluster)
-        seen, notes = self.prepare(cluster)
-        criterion = self.criterion(seen)
-        known = self.engines(criterion)
-        if engine is not None and engine not in known:
-            raise DataError(f"{self} has no engine {engine!r}; it has {', '.join(known)}")
-        engines = known if engine is None else (engine,)
-        if solver is not None:
-            solver = solvers.known(solver)
-            if engine not in (None, "declarative"):
-                raise DataError(
-                    f"the {engine} engine of {self} takes no solver; choose engine='declarative' with {solver!r}"
-                )
-            engines = ("declarative",)
-        tol = self.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
-        if start is not None and not isinstance(start, Allocation):
-            raise DataError(f"start is of type {type(start).__name__}; it must be an allocation of solve, or None")
-        if start is not None and (unfit := unfit_start(start.cluster, cluster)):
-            raise DataError(f"start is of another cluster: {unfit}; solve without it")
-        given = start.warm if start is not None and isinstance(start.warm, Earlier) else None
-        users = self.merges_users
-        merging = merge(seen, users=users) if given is None else given.merged(seen, users)
-        notes += _idle(merging)
-        # Candidates are compared on the merged cluster, which may be a thousand times smaller.
-        found = Candidates(self, merging.cluster, self.criterion(merging.cluster), tol)
-        best = found.search(engines, solver, None if given is None else given.engine)
-        if best is None or found.verdict is None:
-            text = f"{found.failure or f'{self}: no answer'} (engines tried: {', '.join(found.tried)})"
-            raise SolverError(f"{text}{advice(seen, criterion)}") from found.failure
-        verdict = found.verdict
-        begun = time.perf_counter()
-        tasks = frozen(best.tasks)
-        if not merging.trivial:
-            split = Split.of(merging, tasks)
-            verdict = self._certified(seen, split, merging.split_prices(best.log_prices))
-            tasks = deferred(split)
-        certificate, prices = verdict
-        stats = _stats(best, found.seconds + time.perf_counter() - begun)
-        allocation = Allocation(
-            str(self),
-            seen,
-            tasks,
-            certificate,
-            criterion,
-            prices,
-            stats,
-            notes + found.notes + best.notes,
-            tol,
-            self.certify,
-            warm=None if best.warm is None else Earlier(merging, users, best.warm),
-        )
-        if allocation.flagged and throw:
-            raise self.complaint(allocation, tol, found.tried)
-        return allocation
+        return solving.solve(self, cluster, tol, throw=throw, engine=engine, solver=solver, start=start)
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         """The error for a best answer whose certificate misses `tol`, after some engines were tried."""
@@ -264,22 +204,3 @@ def pooled(cluster: Cluster, scope: str = "pool") -> tuple[Cluster, tuple[str, .
     if cluster.constrained:
         note += "; placement constraints ignored"
     return cluster.pool(), (note,)
-
-
-def _idle(merging: Merging) -> tuple[str, ...]:
-    somewhere = np.asarray(merging.cluster.usable.any(axis=1))[merging.user_of]
-    return idle([merging.original.users[n] for n in np.flatnonzero(~somewhere)])
-
-
-def _stats(solution: Solution, certify: float) -> Stats:
-    return Stats(
-        engine=solution.engine,
-        solver=next((run.solver for run in reversed(solution.runs) if run.solver != refine.NAME), "none"),
-        status=solution.status,
-        rounds=solution.rounds,
-        build=solution.build,
-        compile=sum(run.compile for run in solution.runs),
-        solve=sum(run.solve for run in solution.runs),
-        certify=certify,
-        versions=dict(solvers.versions()),
-    )

@@ -12,13 +12,15 @@ import numpy as np
 
 from ..engines.base import Solution
 from ..errors import FairoptError, NotConverged
-from ..game.equilibrium import alpha_zero, equilibria
+from ..game import engine as game_engine
 from ..game.reference import declarative
+from ..game.responses import played
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ..model.problem import Problem
 from ..result.allocation import Allocation
+from ..solving.patience import within
 from ._base import Mechanism
-from ._patience import within
 
 #: Below this alpha tasks may span more than numbers hold.
 _SMALL = 1e-2
@@ -54,32 +56,29 @@ class GameMechanism(Mechanism):
 
     def solutions(
         self,
-        cluster: Cluster,
-        criterion: Criterion,
+        problem: Problem,
         engine: str,
         tol: float,
         solver: str | None,
         warm: object = None,
     ) -> Iterator[Solution]:
         if engine == "best-response":
-            return equilibria.responses(cluster, criterion, tol)
+            return played.solutions(problem, tol)
         if engine == "declarative":
-            return declarative.solutions(cluster, criterion, self.formulate, tol, solver)
-        if criterion.alpha == 0:
-            return alpha_zero.solutions(cluster, criterion)
-        return equilibria.solutions(cluster, criterion, tol, warm)
+            return declarative.solutions(problem, self.formulate, tol, solver)
+        return game_engine.solutions(problem, tol, warm)
 
-    def stand_in(self, cluster: Cluster, criterion: Criterion, engine: str, tol: float) -> Iterator[Solution] | None:
+    def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """Best responses and CVXPY for a few seconds, as an error after one must not become one after minutes.
 
         `None` on clusters on which they would not come far in these.
         """
-        pairs = int(np.count_nonzero(cluster.eligible))
+        pairs = int(np.count_nonzero(problem.cluster.eligible))
         if engine == "best-response" and pairs <= _RESPONDING:
-            offers = equilibria.responses(cluster, criterion, tol, int(_RESPONSES / max(pairs, 1)))
+            offers = played.solutions(problem, tol, int(_RESPONSES / max(pairs, 1)))
             return within(_PATIENCE, islice(offers, _LOOKS))
         if engine == "declarative" and pairs <= _DECLARED:
-            return within(_PATIENCE, self.solutions(cluster, criterion, engine, tol, None))
+            return within(_PATIENCE, self.solutions(problem, engine, tol, None))
         return None
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:

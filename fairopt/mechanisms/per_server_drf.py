@@ -44,7 +44,7 @@ class PerServerDRF(Mechanism):
             )
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        return criterion(cluster, partial(virtual_share_per_task, cluster), np.inf, "each")
+        return criterion(cluster, partial(virtual_share_per_task, cluster), np.inf, "per_server")
 
     def formulate(self, program: Program) -> Formulation:
         share_on_server = program.share

@@ -31,7 +31,8 @@ class TSF(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         kinds, count = np.unique(cluster.capacity, axis=0, return_counts=True)
-        alone = cluster.replace(capacity=kinds, eligible=None, servers=None).gamma0 @ count
+        servers = tuple(str(k) for k in range(len(kinds)))
+        alone = cluster.derived(capacity=kinds, eligible=None, servers=servers).gamma0 @ count
         share = np.divide(1.0, alone, out=np.full(len(alone), np.inf), where=alone > 0)
         return criterion(cluster, share, np.inf, "servers")
 

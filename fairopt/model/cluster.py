@@ -147,12 +147,20 @@ class Cluster:
     def replace(self, **changes: Any) -> Cluster:
         """A copy with some of the constructor's arguments changed; what is not named stays."""
         arguments: dict[str, Any] = {name: getattr(self, name) for name in ARGUMENTS}
-        unknown = set(changes) - set(arguments)
-        if unknown:
+        if unknown := set(changes) - set(arguments):
             raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(ARGUMENTS)}")
         return Cluster(**(arguments | changes))
 
     __replace__ = replace  # copy.replace of Python 3.13
+
+    def derived(self, **changes: Any) -> Cluster:
+        """As `replace`, of numbers computed from this cluster's own: nothing is checked again; `eligible=None`: all."""
+        values = {name: getattr(self, name) for name in ARGUMENTS} | changes
+        if values["eligible"] is None:
+            values["eligible"] = _intake.eligibility(None, values["users"], values["servers"])
+        new = object.__new__(Cluster)
+        vars(new).update({name: frozen(v) if isinstance(v, np.ndarray) else tuple(v) for name, v in values.items()})
+        return new
 
     def select(
         self,
@@ -221,16 +229,15 @@ class Cluster:
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
         """`server` has other capacities, (resources,)."""
-        return self._with_row(
-            "capacity", "servers", server, _validate.row(capacity, "capacity", self.resources, "resource")
-        )
+        row = _validate.row(capacity, "capacity", self.resources, "resource")
+        return self._with_row("capacity", "servers", server, row)
 
     def pool(self) -> Cluster:
         """One server with the capacity of all; a user may use it who may use any server."""
         if len(self.servers) == 1:
             return self
         eligible = self.eligible.any(axis=1, keepdims=True) if self.constrained else None
-        return self.replace(capacity=self.pooled_capacity[None, :], eligible=eligible, servers=["pool"])
+        return self.derived(capacity=self.pooled_capacity[None, :], eligible=eligible, servers=("pool",))
 
     # -- files and frames --------------------------------------------------------------------------
 
@@ -282,10 +289,8 @@ class Cluster:
     def __repr__(self) -> str:
         n, i, r = self.shape
         text = f"Cluster({n} users, {i} servers, {r} resources: {_names.some(self.resources)})"
-        if n * i <= 64:
-            frames = self.to_frames()
-            text += f"\n{frames['servers'].to_string()}\n{frames['users'].to_string()}"
-        return text
+        frames = self.to_frames() if n * i <= 64 else {}
+        return "\n".join([text, *(frames[name].to_string() for name in ("servers", "users") if frames)])
 
     def _repr_html_(self) -> str:
         n, i, r = self.shape

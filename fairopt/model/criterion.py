@@ -21,7 +21,7 @@ from ._immutable import Immutable, frozen
 from .cluster import Cluster
 
 Array = NDArray[np.float64]
-Scope = Literal["pool", "servers", "each", "game"]
+Scope = Literal["pool", "servers", "per_server", "game"]
 
 
 @deferrable("share")
@@ -138,7 +138,7 @@ def virtual_share_per_task(cluster: Cluster) -> Array:
 
 def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope) -> Array:
     share = _intake.plain(share() if callable(share) else share, "the share per task")
-    wanted = cluster.shape[:2] if scope in ("each", "game") else cluster.shape[:1]
+    wanted = cluster.shape[:2] if scope in ("per_server", "game") else cluster.shape[:1]
     if share.shape != wanted:
         raise DataError(f"the share must have shape {wanted} here, one number per user; got {share.shape}")
     bad = np.flatnonzero(~(share > 0).reshape(wanted[0], -1).all(axis=1))

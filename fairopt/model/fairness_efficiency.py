@@ -94,11 +94,11 @@ class FairnessEfficiency(Criterion):
         least, left = price[cheapest], np.exp(theta - beta * (log_share - log_weight)[cheapest])
         left = min(left, _MOST * least)
         for _ in range(_STEPS):
-            tilt, fair = least - left, price[hungry] - least + left
+            reweighting, fair = least - left, price[hungry] - least + left
             log_share[hungry] = log_weight[hungry] + (theta - np.log(fair)) / beta
             powers, total = self._powers(log_share), log_sum(log_share)
             power_sum = log_sum(powers)
-            wrong = np.array([np.log(tilt / self.efficient) + total, theta + power_sum - np.log(self.fair)])
+            wrong = np.array([np.log(reweighting / self.efficient) + total, theta + power_sum - np.log(self.fair)])
             size, over = float(np.abs(wrong).max()), hungry & (log_share > high)
             if size < _NEARLY and over.any():
                 hungry &= ~over
@@ -111,13 +111,13 @@ class FairnessEfficiency(Criterion):
             if size < _EXACT:
                 break
             # Steps are in the logarithm of left / tilt, which is free.
-            of_place, of_theta = -(left * tilt / least) / fair / beta, 1 / beta
+            of_place, of_theta = -(left * reweighting / least) / fair / beta, 1 / beta
             part, power = np.exp(log_share[hungry] - total), (1 - beta) * np.exp(powers[hungry] - power_sum)
             a, b = part @ of_place - left / least, part.sum() * of_theta
             c, d = power @ of_place, 1 + power.sum() * of_theta
             step = np.array([b * wrong[1] - d * wrong[0], c * wrong[0] - a * wrong[1]]) / (a * d - b * c)
             step /= max(np.abs(of_place * step[0] + of_theta * step[1]).max() / _LONGEST, 1.0)
-            theta, ratio = theta + step[1], left / tilt * np.exp(step[0])
+            theta, ratio = theta + step[1], left / reweighting * np.exp(step[0])
             left = least * ratio / (1 + ratio)
         return np.minimum(log_share, high)
 

@@ -96,7 +96,7 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     if len(first_server) == i and len(first_user) == n:
         merged = cluster
     else:
-        merged = cluster.replace(
+        merged = cluster.derived(
             capacity=capacity,
             demand=cluster.demand[first_user],
             weight=weight,
@@ -109,6 +109,12 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     part = np.divide(_some_entry(cluster.capacity), whole, out=np.zeros(i), where=whole > 0)
     size = _some_entry(cluster.demand) / _some_entry(cluster.demand)[first_user][user_of]
     return Merging(cluster, merged, server_of, user_of, part, cluster.weight / weight[user_of], size)
+
+
+def unmerged(cluster: Cluster) -> Merging:
+    """Every server and user by itself, whether or not some are proportional."""
+    n, i, _ = cluster.shape
+    return Merging(cluster, cluster, np.arange(i), np.arange(n), np.ones(i), np.ones(n), np.ones(n))
 
 
 def _groups(vectors: Array, *codes: Index) -> Index:

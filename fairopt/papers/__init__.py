@@ -5,8 +5,8 @@
     papers.instance("pf-fig1")     # a Cluster
     papers.check()                 # a table: every claim, what is printed, ours, what is right, the verdict
 
-One file per paper: `drf`, `drfh`, `lec`, `mqdrf`, `pf`, and `found` for small instances found on the way. Numbers of
-items are those of the project's catalogue of everything that the papers state.
+One file per paper: `drf`, `drfh`, `lec`, `mqdrf`, `pf`, and `counterexamples` for small instances of our own. Numbers
+of items are those of the project's catalogue of everything that the papers state.
 """
 
 from __future__ import annotations

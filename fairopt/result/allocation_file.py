@@ -160,9 +160,9 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
     users = cluster.shape[0]
     alpha, scope = _needed(given, "alpha", "criterion."), _needed(given, "scope", "criterion.")
     alpha = np.inf if alpha == "inf" else float(_array(alpha, "criterion.alpha", ()))
-    by_server = scope in ("each", "game")
-    if by_server and np.isfinite(alpha) and scope == "each":
-        _wrong("criterion.alpha", f'is {alpha:g}; in the scope "each" it must be "inf"')
+    by_server = scope in ("per_server", "game")
+    if by_server and np.isfinite(alpha) and scope == "per_server":
+        _wrong("criterion.alpha", f'is {alpha:g}; in the scope "per_server" it must be "inf"')
     if by_server and given.get("share") is not None:
         _wrong("criterion.share", f"must be left out in the scope {short(scope)}, where it is 1/gamma[n,i]")
     share: Any = partial(virtual_share_per_task, cluster)

@@ -44,7 +44,7 @@ def plain(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: Arra
 def attack(
     cluster: Cluster,
     criterion: Criterion,
-    judge: Judge,
+    certify: Judge,
     rng: Rng,
     bound: float = 1e-6,
     tries: int = 2000,
@@ -58,13 +58,13 @@ def attack(
     share = None if kind == "game" else criterion.share
     exact = reference(cluster, criterion.alpha, kind, share)
     assert exact is not None, "nothing to compare with"
-    best = _judged(cluster, criterion, judge, exact, exact.tasks, exact.log_prices)
+    best = _judged(cluster, criterion, certify, exact, exact.tasks, exact.log_prices)
     assert best.e <= bound, f"the exact answer has e = {best.e}"
     for _ in range(starts):
         other = cluster.replace(weight=cluster.weight * np.exp(bound * rng.choice([-0.9, 0.9], len(cluster.weight))))
         moved = reference(other, criterion.alpha, kind, share, near=exact.tasks)
         if moved is not None:
-            best = _passed(cluster, criterion, judge, exact, moved.tasks, moved.log_prices, bound, best)
+            best = _passed(cluster, criterion, certify, exact, moved.tasks, moved.log_prices, bound, best)
     sizes = dict.fromkeys(STEPS, 10 * bound)
     for _ in range(tries):
         step = STEPS[rng.integers(len(STEPS))]
@@ -73,7 +73,7 @@ def attack(
         tasks = _fitted(cluster, tasks)
         if rng.random() < 0.5:
             _follow(cluster, criterion, tasks, prices, rng)
-        found = _passed(cluster, criterion, judge, exact, tasks, prices, bound, best)
+        found = _passed(cluster, criterion, certify, exact, tasks, prices, bound, best)
         # Longer steps after one that led farther, shorter ones after others.
         sizes[step] = float(np.clip(sizes[step] * (1.5 if found.off > best.off else 0.95), 1e-12, 1.0))
         best = found
@@ -81,18 +81,18 @@ def attack(
 
 
 def _judged(
-    cluster: Cluster, criterion: Criterion, judge: Judge, exact: Reference, tasks: Array, log_prices: Array
+    cluster: Cluster, criterion: Criterion, certify: Judge, exact: Reference, tasks: Array, log_prices: Array
 ) -> Find:
     with np.errstate(divide="ignore", invalid="ignore"):
         away = np.where(exact.user_tasks > 0, abs(tasks.sum(axis=1) / exact.user_tasks - 1), 0.0)
     user = int(away.argmax())
-    return Find(float(away[user]), user, judge(cluster, tasks, criterion, log_prices), tasks, log_prices)
+    return Find(float(away[user]), user, certify(cluster, tasks, criterion, log_prices), tasks, log_prices)
 
 
 def _passed(
     cluster: Cluster,
     criterion: Criterion,
-    judge: Judge,
+    certify: Judge,
     exact: Reference,
     tasks: Array,
     log_prices: Array,
@@ -100,7 +100,7 @@ def _passed(
     best: Find,
 ) -> Find:
     """What was tried, if it passes and is not nearer than the best, else the best."""
-    found = _judged(cluster, criterion, judge, exact, tasks, log_prices)
+    found = _judged(cluster, criterion, certify, exact, tasks, log_prices)
     return found if found.e <= bound and found.off >= best.off else best
 
 

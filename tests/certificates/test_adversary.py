@@ -7,7 +7,7 @@ import pytest
 from families import draw
 from numpy.typing import NDArray
 
-from fairopt.certificates import judge
+from fairopt.certificates import certify
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
@@ -44,7 +44,7 @@ def fairopt_s(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: 
     """fairopt's own judge."""
     with np.errstate(divide="ignore"):
         per_unit = log_prices - np.log(cluster.capacity)
-    return judge(cluster, tasks, criterion, np.where(np.isnan(per_unit), -np.inf, per_unit))[0].residual
+    return certify(cluster, tasks, criterion, np.where(np.isnan(per_unit), -np.inf, per_unit))[0].residual
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_nobody_is_farther_off_than_ten_times_the_condition_says(name: str, alph
     found = attack(cluster, criterion, fairopt_s, np.random.default_rng(0), tries=250, starts=2)
     assert found.e <= 1e-6
     with np.errstate(divide="ignore"):
-        certificate = judge(cluster, found.tasks, criterion, found.log_prices - np.log(cluster.capacity))[0]
+        certificate = certify(cluster, found.tasks, criterion, found.log_prices - np.log(cluster.capacity))[0]
     assert certificate.conditions is not None
     assert found.off <= 10 * found.e * certificate.conditions[found.user]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.certificates import BackwardError, backward_error, judge
+from fairopt.certificates import BackwardError, backward_error, certify
 from fairopt.mechanisms import Mechanism
 from fairopt.model.criterion import Criterion
 from fairopt.model.polytope import Polytope
@@ -181,7 +181,7 @@ def test_what_was_certified_and_wrong(
         np.testing.assert_allclose(found.user_tasks, right, rtol=10 * tol)
     tasks = found.tasks * (np.array(wrong) / np.array(right))[:, None]
     for prices in (found.log_prices, None):
-        assert judge(found.cluster, tasks, found.criterion, prices)[0].optimality > 1e-5
+        assert certify(found.cluster, tasks, found.criterion, prices)[0].optimality > 1e-5
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_the_welfare_gap_does_not_see_what_the_backward_error_sees() -> None:
     cluster = fo.Cluster([[1000.0]], np.ones((1000, 1)), users=[f"u{n}" for n in range(1000)])
     tasks = np.ones((1000, 1))
     tasks[:2, 0] = 0.99, 1.01
-    found = judge(cluster.pool(), tasks, fo.CEEI().criterion(cluster), np.zeros((1, 1)))[0]
+    found = certify(cluster.pool(), tasks, fo.CEEI().criterion(cluster), np.zeros((1, 1)))[0]
     assert found.gap is not None
     assert found.gap < 2e-7
     assert 0.005 < found.optimality < 0.02

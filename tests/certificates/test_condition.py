@@ -78,7 +78,7 @@ def test_only_digits_that_are_certain_are_shown() -> None:
     prices = np.log(np.array([[1.0, 1.0, 1.0]]))
     rule = fo.CEEI().criterion(cluster)
     best = fo.CEEI().solve(cluster)
-    certificate, proof = fo.certificates.judge(cluster, tasks, rule, prices)
+    certificate, proof = fo.certificates.certify(cluster, tasks, rule, prices)
     shown = fo.Allocation(
         "by hand", cluster, tasks, certificate, rule, proof, best.stats, (), 1e-5, fo.CEEI().certify
     )  # fmt: skip

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import plain_clusters
 
-from fairopt.certificates import Certificate, feasibility, judge, leximin
+from fairopt.certificates import Certificate, certify, feasibility, leximin
 from fairopt.exact import rational
 from fairopt.mechanisms import GameMechanism, Mechanism, get
 from fairopt.model import polytope
@@ -363,7 +363,7 @@ def test_the_gap_bounds_the_missing_welfare(alpha: float) -> None:
             x = tasks.sum(axis=1)
             marginal = cluster.weight**alpha * criterion.share ** (1 - alpha) * x**-alpha
             for hint in (None, best.log_prices):
-                gap = judge(cluster, tasks, criterion, hint)[0].gap
+                gap = certify(cluster, tasks, criterion, hint)[0].gap
                 assert gap is not None
                 missing = (top - welfare(criterion, x)) / float(marginal @ x)
                 assert missing <= gap + 1e-7
@@ -373,7 +373,7 @@ def test_the_gap_bounds_the_missing_welfare(alpha: float) -> None:
                         marginal @ x
                     ) <= gap + 1e-9
         # And with the right prices it is not much more than what is missing.
-        near = judge(cluster, 0.99 * best.tasks, criterion, best.log_prices)[0].gap
+        near = certify(cluster, 0.99 * best.tasks, criterion, best.log_prices)[0].gap
         assert near is not None
         assert near <= 0.05
 
@@ -433,9 +433,9 @@ def test_large_clusters_are_judged_by_hints_alone(monkeypatch: pytest.MonkeyPatc
     cluster = Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
     solved = get("drfh").solve(cluster)
     rough = np.asarray(solved.log_prices) + np.log([[1.0, 1.3], [1.1, 1.0]])
-    exactly = judge(cluster, solved.tasks, solved.criterion, rough)[0].residual
+    exactly = certify(cluster, solved.tasks, solved.criterion, rough)[0].residual
     monkeypatch.setattr(polytope, "LARGE", 3)
     monkeypatch.setattr(rational, "WORK", 0)
     monkeypatch.setattr(leximin._linear, "maximise", None)  # calling it would be an error
-    roughly = judge(cluster, solved.tasks, solved.criterion, rough)[0].residual
+    roughly = certify(cluster, solved.tasks, solved.criterion, rough)[0].residual
     assert exactly < 1e-6 < roughly < np.inf

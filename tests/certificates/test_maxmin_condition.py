@@ -10,7 +10,7 @@ from families import draw
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.certificates import feasibility, judge
+from fairopt.certificates import certify, feasibility
 from fairopt.certificates.leximin import lexicographic_rise
 from fairopt.certificates.maxmin_condition import condition, undetermined
 from fairopt.errors import DataError
@@ -48,7 +48,7 @@ def test_who_lives_on_rounding_is_named_where_the_certificate_is_blind(few: floa
     """49% too many tasks cost the others 1e-8: the rise of all is below 1e-6."""
     shared, tasks, prices = leftover(1.49, few)
     rule = fo.DRFH().criterion(shared)
-    certificate = judge(shared, tasks, rule, logs(prices))[0]
+    certificate = certify(shared, tasks, rule, logs(prices))[0]
     assert certificate.passes(1e-6)
     found = condition(shared, tasks, rule, prices)
     assert found[0] > 1 / few
@@ -57,7 +57,7 @@ def test_who_lives_on_rounding_is_named_where_the_certificate_is_blind(few: floa
     right = leftover(1.0, few)[1]
     fine = condition(shared, right, rule, prices)
     np.testing.assert_allclose(fine, 1, rtol=1e-6)
-    assert undetermined(shared, judge(shared, right, rule, logs(prices))[0].residual, fine) == ()
+    assert undetermined(shared, certify(shared, right, rule, logs(prices))[0].residual, fine) == ()
 
 
 @pytest.mark.parametrize("servers", [1, 2])

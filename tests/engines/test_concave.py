@@ -10,7 +10,7 @@ from families import draw
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.certificates import Certificate, judge
+from fairopt.certificates import Certificate, certify
 from fairopt.certificates.backward import error_at
 from fairopt.engines import native
 from fairopt.engines.augmented import refine
@@ -20,6 +20,7 @@ from fairopt.errors import DataError, SolverError
 from fairopt.game.equilibrium import equilibria
 from fairopt.model.criterion import Criterion
 from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
 ALPHAS = (0.0, 0.1, 0.5, 0.9999, 1.0, 1.0001, 2.0, 3.0, 8.0, 50.0, 500.0)
@@ -82,7 +83,7 @@ def test_agreement_with_the_declarative_engine(block: int) -> None:
 def test_both_tolerances_from_prices_alone(alpha: float, tol: float) -> None:
     shared = plain(1)
     found = fo.AlphaFair(alpha).solve(shared, tol, engine="native")
-    certificate, _ = judge(shared, found.tasks, found.criterion, found.log_prices)
+    certificate, _ = certify(shared, found.tasks, found.criterion, found.log_prices)
     assert certificate.passes(tol)
     assert found.stats.engine == "native"
 
@@ -127,7 +128,7 @@ def test_what_it_does_not_handle_is_left_to_the_declarative_engine() -> None:
         name = ""
 
         def certify(self, cluster: fo.Cluster, tasks: Array, prices: Array | None = None) -> tuple[Certificate, None]:
-            return judge(cluster, tasks, self.criterion(cluster), prices)[0], None
+            return certify(cluster, tasks, self.criterion(cluster), prices)[0], None
 
     shared, mechanism = plain(3, 5, 3), Cautious()
     assert mechanism.engines(mechanism.criterion(mechanism.prepare(shared)[0])) == ("declarative",)
@@ -247,7 +248,7 @@ def test_a_wrong_answer_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own error is not believed: here it calls the optimum what leaves a thousandth unused."""
     honest = conditions.Welfare.fractions
     monkeypatch.setattr(conditions.Welfare, "fractions", lambda self, point: 0.999 * honest(self, point))
-    monkeypatch.setattr(interior_point, "_judge", lambda *_: lambda *_: 0.0)
+    monkeypatch.setattr(interior_point, "_certify", lambda *_: lambda *_: 0.0)
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
     honestly = refine.of_solution
     monkeypatch.setattr(refine, "of_solution", lambda *_: None)
@@ -262,12 +263,12 @@ def test_the_error_of_the_engine_is_the_certificate_s() -> None:
     criterion = fo.AlphaFair(2.0).criterion(shared)
     polytope = Polytope(shared, criterion.limits(shared))
     q = conditions.Welfare(polytope, criterion)
-    *_, found = interior_point.run(q, 1e-8, interior_point._judge(polytope, criterion, 1e-8))
+    *_, found = interior_point.run(q, 1e-8, interior_point._certify(polytope, criterion, 1e-8))
     assert found.error <= 1e-8
     tasks = polytope.allocation(found.fractions)
     prices = polytope.log_unit_prices(np.log(found.point.price[q.row]))
     # The judge tries several levels, of which the engine knows one: its own bound is the larger one.
-    assert judge(shared, tasks, criterion, prices)[0].optimality <= found.error * (1 + 1e-3) + 1e-13
+    assert certify(shared, tasks, criterion, prices)[0].optimality <= found.error * (1 + 1e-3) + 1e-13
     rows = polytope.log_row_prices(prices)
     assert error_at(polytope, criterion, tasks, rows, 1e-8) == pytest.approx(found.error, rel=1e-3, abs=1e-13)
 
@@ -277,7 +278,7 @@ def test_a_point_without_tasks_for_somebody_has_no_error() -> None:
     shared = plain(12)
     criterion = fo.AlphaFair(2.0).criterion(shared)
     q = conditions.Welfare(Polytope(shared, criterion.limits(shared)), criterion)
-    at, judged = q.begin(), interior_point._judge(q.polytope, criterion, 1.0)  # rows that idle keep their prices
+    at, judged = q.begin(), interior_point._certify(q.polytope, criterion, 1.0)  # rows that idle keep their prices
     fractions = q.polytope.inside(q.fractions(at))
     assert 0 < judged(fractions, at) < np.inf
     assert judged(np.where(q.polytope.pair_user == 0, 0.0, fractions), at) == np.inf
@@ -313,7 +314,7 @@ def test_the_criterion_and_the_polytope_are_all_it_needs() -> None:
     """No formulation: the same criterion by another name."""
     shared = plain(16, 8, 3)
     mine = Criterion(np.ones(8), 2.0, "servers", shared.weight, np.full(8, np.inf))
-    found = next(iter(native.solutions(shared, mine, 1e-6)))
+    found = next(iter(native.solutions(Problem(shared, mine), 1e-6)))
     assert isinstance(found, declarative.Solution)
-    assert judge(shared, found.tasks, mine, found.log_prices)[0].passes(1e-6)
+    assert certify(shared, found.tasks, mine, found.log_prices)[0].passes(1e-6)
     assert Polytope(shared, mine.limits(shared)).allocation(np.zeros(24)).shape == found.tasks.shape

@@ -69,30 +69,34 @@ def test_the_change_of_the_conditions_is_their_derivative(seed: int) -> None:
     assert isinstance(q, WelfareAndEfficiency)
     at, size = q.begin(), 1e-6
     at = replace(at, fair=at.fair + rng.normal(0, 0.1, len(at.fair)))
-    total, pay, units = (rng.normal(0, 0.1, each.shape) for each in (at.total, at.pay, at.units))
-    worth, step = q.worth(at), replace(at, total=total, pay=pay, units=units)
+    total, pay, units = (rng.normal(0, 0.1, each.shape) for each in (at.total, at.user_price, at.units))
+    worth, step = q.marginal(at), replace(at, total=total, pay=pay, units=units)
     fairer, unfair, fair = q._fairer(at, step), q._unfair(at), q._parts(at)[1]
 
     def after(part: float) -> tuple[np.ndarray, float, float]:
         point = replace(
             at,
             total=at.total + part * total,
-            pay=at.pay + part * pay,
+            pay=at.user_price + part * pay,
             units=at.units + part * units,
             fair=at.fair + part * fairer,
         )
         log_worth = np.logaddexp(point.fair, point.units[1] + q.log_share)
-        return q.of_price * (np.log(point.pay) - log_worth), float(q.wrong_units(point)[0]), q._parts(point)[2]
+        return (
+            q.of_price * (np.log(point.user_price) - log_worth),
+            float(q.residual_units(point)[0]),
+            q._parts(point)[2],
+        )
 
     rho, unit, ratio = ((x - y) / (2 * size) for x, y in zip(after(size), after(-size), strict=True))
-    linear = worth.of_share * total / at.total + q.of_price * pay / at.pay
+    linear = worth.of_share * total / at.total + q.of_price * pay / at.user_price
     linear -= sum(each * change for each, change in zip(worth.of_units, units, strict=True))
     # What f is wrong by, which the step puts right, counts as wrong before it and not as a change.
     assert rho == pytest.approx(linear + worth.of_units[0] * unfair, abs=1e-5)
     change = q.change_units(at, total, pay, units)
     assert unit == pytest.approx(change[0], abs=1e-5)
     assert ratio == pytest.approx(change[1] + fair @ unfair / q.of_price, abs=1e-5)
-    assert q.wrong_units(at)[1] == pytest.approx(q._parts(at)[2] - q.ratio + fair @ unfair / q.of_price)
+    assert q.residual_units(at)[1] == pytest.approx(q._parts(at)[2] - q.ratio + fair @ unfair / q.of_price)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -13,9 +13,9 @@ from fairopt.model.cluster import Cluster
 def test_many_pairs_take_part_by_and_by(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     cluster = Cluster(np.exp(0.5 * rng.standard_normal((30, 3))), np.exp(0.5 * rng.standard_normal((40, 3))))
-    monkeypatch.setattr(level_interior, "_MANY", 10)
-    monkeypatch.setattr(level_interior, "_CHEAPEST", 2)
-    monkeypatch.setattr(level_interior, "_RANDOM", 1)
+    monkeypatch.setattr(level_point, "_MANY", 10)
+    monkeypatch.setattr(level_point, "_CHEAPEST", 2)
+    monkeypatch.setattr(level_point, "_RANDOM", 1)
     found = get("drfh").solve(cluster, 1e-9, engine="native")
     assert found.stats.engine == "native"
     assert (found.tasks > 0).sum() < 0.5 * found.tasks.size
@@ -25,11 +25,11 @@ def test_pairs_leave_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same levels as with all pairs; limits and zeros take users and servers away one after another."""
     left: list[float] = []
 
-    def let_go(point: level_point.Point, gap: float) -> None:
-        level_screening.let_go(point, gap)
-        left.append(float(point.gone.sum()))
+    def drop_columns(point: level_point.Point, gap: float) -> None:
+        level_screening.drop_columns(point, gap)
+        left.append(float(point.screened_out.sum()))
 
-    monkeypatch.setattr(level_interior, "let_go", let_go)
+    monkeypatch.setattr(level_interior, "drop_columns", drop_columns)
     runs = 0
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -62,12 +62,12 @@ def test_nobody_loses_all_pairs(last: bool, monkeypatch: pytest.MonkeyPatch) -> 
     )  # fmt: skip
     left = []
 
-    def let_go(point: level_point.Point, gap: float) -> None:
-        level_screening.let_go(point, gap)
+    def drop_columns(point: level_point.Point, gap: float) -> None:
+        level_screening.drop_columns(point, gap)
         assert (np.diff(point.start) > 0).all()
         left.append(len(point.at))
 
-    monkeypatch.setattr(level_interior, "let_go", let_go)
+    monkeypatch.setattr(level_interior, "drop_columns", drop_columns)
     found = level_interior.highest(problem, rng)
     assert found is not None
     assert found.gap < 1e-9
@@ -83,14 +83,14 @@ def test_what_left_is_carried_by_others(monkeypatch: pytest.MonkeyPatch) -> None
 
     def step(point: level_point.Point, gap: float) -> float:
         length = original(point, gap)
-        q, amount = point.problem, point.gone.copy()
+        q, amount = point.problem, point.screened_out.copy()
         amount[point.at] += point.y
         load = np.zeros(point.row.shape)
         np.add.at(load, q.server, q.use * amount[:, None])
         have = np.add.reduceat(amount, q.start[:-1])
         assert np.abs(np.where(point.row, 1 - load - point.w, 0.0)).max() < 1e-8
         assert np.abs(have - point.t - point.v).max() < 1e-8 * point.t
-        seen.append((len(point.at), float(point.gone.sum() / have.sum())))
+        seen.append((len(point.at), float(point.screened_out.sum() / have.sum())))
         return length
 
     monkeypatch.setattr(level_interior, "_advance", step)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import clusters, integer_clusters
 
-from fairopt.certificates import _linear, judge
+from fairopt.certificates import _linear, certify
 from fairopt.engines import native
 from fairopt.engines.maxmin import filling, level, level_interior, levels
 from fairopt.engines.maxmin.levels import Levels
@@ -130,7 +130,7 @@ def test_no_prices_make_a_wrong_answer_pass(cluster: Cluster, seed: int, kind: s
     wrong = np.array(found.tasks)
     wrong[rng.choice(running)] *= 0.99
     with np.errstate(all="ignore"):
-        certificate = judge(cluster, wrong, mechanism.criterion(cluster), prices)[0]
+        certificate = certify(cluster, wrong, mechanism.criterion(cluster), prices)[0]
     assert certificate.optimality >= 0.0099
 
 
@@ -216,7 +216,7 @@ def test_water_filling_of_a_large_pool() -> None:
     criterion = get("drf").criterion(cluster)
     tasks = filling.filled(Polytope(cluster, cluster.max_tasks), criterion)
     # Rounding in sums of 20,000 users is large beside those who need little of what blocks them.
-    assert judge(cluster, tasks, criterion)[0].residual < 1e-6
+    assert certify(cluster, tasks, criterion)[0].residual < 1e-6
 
 
 def test_who_is_handled() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import clusters, integer_clusters
 
-from fairopt.certificates import judge
-from fairopt.certificates.exactly import proofs
+from fairopt.certificates import certify
+from fairopt.certificates.exact_distance import proofs
 from fairopt.errors import SolverError
 from fairopt.exact import rational
 from fairopt.exact.rational import Exact
@@ -127,7 +127,7 @@ def test_nothing_wrong_is_certified(name: str) -> None:
             wrong[rng.choice(running)] *= 1 + rng.choice([-1e-5, 1e-5])
             hint = found.prices if rng.random() < 0.5 else None
             with np.errstate(all="ignore"):
-                assert judge(found.cluster, wrong, found.criterion, hint)[0].residual > 1e-6
+                assert certify(found.cluster, wrong, found.criterion, hint)[0].residual > 1e-6
 
 
 def test_per_server_drf_of_eight_decades() -> None:

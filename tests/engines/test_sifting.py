@@ -15,6 +15,7 @@ from fairopt.engines.welfare import newton as newton_system
 from fairopt.engines.welfare.conditions import Welfare
 from fairopt.engines.welfare.point import Point
 from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def points(alpha: float, seed: int = 0) -> Iterator[tuple[Welfare, Point, float,
         if gap < 1e-9:
             return
         yield welfare, at, mu, gap
-        welfare, at = screening.sifted(welfare, at, mu, gap)
+        welfare, at = screening.screened(welfare, at, mu, gap)
         now = mehrotra.products(welfare, at)
         newton = newton_system.Newton(welfare, at, mehrotra.mean(now, 1.0, np.ones(0)), True)
         at = mehrotra.advance(newton, 1.0, np.ones(0))
@@ -82,7 +83,7 @@ def test_most_pairs_leave(alpha: float) -> None:
     assert at.rest * welfare.rest.sums.max() < 1e-4
     # Whoever stands aside is dearer than what its user pays.
     cost = welfare.polytope.price_per_task(at.price[welfare.row]) * welfare.unit[welfare.polytope.pair_user]
-    assert (cost > at.pay[welfare.polytope.pair_user])[welfare.rest.aside].all()
+    assert (cost > at.user_price[welfare.polytope.pair_user])[welfare.rest.aside].all()
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
@@ -90,12 +91,12 @@ def test_leaving_changes_nothing(alpha: float) -> None:
     """What those who leave had still counts: equations of users and capacities are as wrong as they were."""
     left = 0
     for welfare, at, mu, gap in points(alpha):
-        other, there = screening.sifted(welfare, at, mu, gap)
+        other, there = screening.screened(welfare, at, mu, gap)
         came = len(np.setdiff1d(inside(other), inside(welfare)))
         if other is not welfare and not came:
             left += 1
-            before = welfare.residuals(at, welfare.worth(at))
-            after = other.residuals(there, other.worth(there))
+            before = welfare.residuals(at, welfare.marginal(at))
+            after = other.residuals(there, other.marginal(there))
             assert after.user == pytest.approx(before.user, abs=1e-12)
             assert after.capacity == pytest.approx(before.capacity, abs=1e-12)
             assert there.tasks == pytest.approx(at.tasks[np.isin(inside(welfare), inside(other))])
@@ -109,13 +110,13 @@ def inside(welfare: Welfare) -> np.ndarray:
 def test_a_full_step_leaves_nothing_to_those_aside() -> None:
     """Users' and capacities' equations, which are linear, hold after a full step, the rest being nothing then."""
     for welfare, at, mu, gap in points(2.0):
-        other, there = screening.sifted(welfare, at, mu, gap)
+        other, there = screening.screened(welfare, at, mu, gap)
         if other.rest is None or not other.rest.sums.any():
             continue
         newton = newton_system.Newton(other, there, mu, True, single=False)
         now = mehrotra.products(other, there)
         step = newton.direction(newton_system.Products(-now.pair, -now.capacity, -now.limit))
-        step = newton.refined(step, newton.wrong.rho)
+        step = newton.refined(step, newton.residual.rho)
         assert there.rest + step.rest == 0
         tasks = there.tasks + step.tasks
         assert other.summed(tasks) == pytest.approx(there.total + step.total, rel=1e-6)
@@ -130,16 +131,16 @@ def test_steps_end_before_a_pair_aside_is_worth_it_and_it_returns() -> None:
     assert welfare.rest is not None
     polytope, user = welfare.polytope, welfare.polytope.pair_user
     k = int(np.flatnonzero(welfare.rest.aside)[0])
-    slack = polytope.price_per_task(at.price[welfare.row])[k] * welfare.unit[user[k]] - at.pay[user[k]]
-    still = replace(at, price=np.zeros_like(at.price), pay=np.zeros_like(at.pay))
+    slack = polytope.price_per_task(at.price[welfare.row])[k] * welfare.unit[user[k]] - at.user_price[user[k]]
+    still = replace(at, price=np.zeros_like(at.price), pay=np.zeros_like(at.user_price))
     assert screening.longest(welfare, at, still) == 1
     assert not welfare.rest.called.any()
-    rising = still.pay.copy()
+    rising = still.user_price.copy()
     rising[user[k]] = 10 * slack  # what its user pays would rise to far more than the pair costs
     part = screening.longest(welfare, at, replace(still, pay=rising))
     assert part <= 0.09 * (1 + 1e-12)  # others of the user may be nearer
     assert welfare.rest.called[k]
-    other, there = screening.sifted(welfare, at, mu, gap)
+    other, there = screening.screened(welfare, at, mu, gap)
     assert k in inside(other)
     new = np.searchsorted(inside(other), k)
     assert 0 < there.tasks[new] <= 2e-4 * there.total[user[k]] * (1 + 1e-12)
@@ -160,10 +161,10 @@ def test_a_whole_point_has_all_pairs_at_mu() -> None:
 def test_starts_for_the_next_alpha_have_all_pairs() -> None:
     cluster = spread(5)
     first = fo.AlphaFair(2.0)
-    found = list(interior_point.solutions(cluster, first.criterion(cluster), 1e-6))[-1]
+    found = list(interior_point.solutions(Problem(cluster, first.criterion(cluster)), 1e-6))[-1]
     next_one = fo.AlphaFair(2.2).criterion(cluster)
-    warm = list(interior_point.solutions(cluster, next_one, 1e-6, found.warm))
-    cold = list(interior_point.solutions(cluster, next_one, 1e-6))
+    warm = list(interior_point.solutions(Problem(cluster, next_one), 1e-6, found.warm))
+    cold = list(interior_point.solutions(Problem(cluster, next_one), 1e-6))
     assert found.warm is not None
     assert warm[-1].tasks.sum(axis=1) == pytest.approx(cold[-1].tasks.sum(axis=1), rel=1e-3)
     assert warm[0].rounds < cold[0].rounds

@@ -10,17 +10,17 @@ import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import entropy_homotopy
-from fairopt.game.equilibrium.coupling import Between
+from fairopt.game.equilibrium.coupling import CoupledGame
 from fairopt.game.equilibrium.equilibria import equilibria
-from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 
 
-def equations(shared: fo.Cluster, alpha: float) -> Equations:
+def equations(shared: fo.Cluster, alpha: float) -> EquilibriumSystem:
     merged = merge(shared).cluster
     polytope = Polytope(merged, merged.max_tasks)
-    return Equations(polytope, merged.weight[polytope.users], alpha)
+    return EquilibriumSystem(polytope, merged.weight[polytope.users], alpha)
 
 
 def zeros(seed: int, users: int = 8, servers: int = 4, limits: bool = False) -> fo.Cluster:
@@ -40,8 +40,8 @@ def test_derivatives(alpha: float, tau: float, limits: bool) -> None:
     rng = np.random.default_rng(0)
     price, unit = rng.normal(size=q.row.shape), rng.normal(size=len(q.row))
     with np.errstate(all="ignore"):
-        here, step = Between(q, price, tau, unit), rng.normal(size=q.row.shape)
-        after, before = (Between(q, price + h * step, tau, unit).wrong for h in (1e-5, -1e-5))
+        here, step = CoupledGame(q, price, tau, unit), rng.normal(size=q.row.shape)
+        after, before = (CoupledGame(q, price + h * step, tau, unit).residual for h in (1e-5, -1e-5))
         expected = ((after - before) / 2e-5)[q.row]
         found = (here.matrix() @ np.where(q.row, step, 0.0).ravel()).reshape(step.shape)[q.row]
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
@@ -56,14 +56,14 @@ def test_derivatives_along_the_way(alpha: float, tau: float, limits: bool) -> No
     rng, h = np.random.default_rng(0), 1e-6
     price, unit = 0.1 * rng.normal(size=q.row.shape), np.zeros(len(q.row))
     with np.errstate(all="ignore"):
-        after, before = (Between(q, price, tau * np.exp(by), unit).wrong for by in (h, -h))
-        here = Between(q, price, tau, unit)
+        after, before = (CoupledGame(q, price, tau * np.exp(by), unit).residual for by in (h, -h))
+        here = CoupledGame(q, price, tau, unit)
         np.testing.assert_allclose(here.drift(), (after - before) / (2 * h), atol=1e-7)
         step = tau * rng.normal(size=price.shape)
-        carried = here.moved(step / 2).moved(step / 2).wrong
-        np.testing.assert_allclose(carried, Between(q, price + step, tau, unit).wrong, atol=1e-12)
+        carried = here.moved(step / 2).moved(step / 2).residual
+        np.testing.assert_allclose(carried, CoupledGame(q, price + step, tau, unit).residual, atol=1e-12)
         far = -25 / here.a * np.ones_like(price)  # little is left of what there was
-        np.testing.assert_allclose(here.moved(far).wrong, Between(q, price + far, tau, unit).wrong, atol=1e-9)
+        np.testing.assert_allclose(here.moved(far).residual, CoupledGame(q, price + far, tau, unit).residual, atol=1e-9)
 
 
 def test_games_between_do_not_keep_each_other() -> None:
@@ -72,7 +72,7 @@ def test_games_between_do_not_keep_each_other() -> None:
     gc.disable()
     try:
         with np.errstate(all="ignore"):
-            here = Between(q, np.zeros(q.row.shape), 0.1, np.zeros(len(q.row)))
+            here = CoupledGame(q, np.zeros(q.row.shape), 0.1, np.zeros(len(q.row)))
             seen = weakref.ref(here)
             here = here.moved(1e-3 * np.ones(q.row.shape)).moved(20.0 * np.ones(q.row.shape))
         del here
@@ -81,11 +81,11 @@ def test_games_between_do_not_keep_each_other() -> None:
         gc.enable()
 
 
-def solved(q: Equations, start: Between) -> Between:
+def solved(q: EquilibriumSystem, start: CoupledGame) -> CoupledGame:
     """To rounding, from nearby."""
-    here = Between(q, start.price, start.tau, start.unit)
+    here = CoupledGame(q, start.price, start.tau, start.unit)
     for _ in range(30):
-        step = here.solve(here.wrong)
+        step = here.solve(here.residual)
         assert step is not None
         here = here.moved(step)
     return here
@@ -107,7 +107,7 @@ def test_answers_to_weights_and_to_alpha() -> None:
         tasks = here.at_infinity()
         assert tasks is not None
         # The same while alpha tau is held: prices alone.
-        hotter = Between(q, here.price, here.tau / (1 + h), here.unit)
+        hotter = CoupledGame(q, here.price, here.tau / (1 + h), here.unit)
         held = solved(equations(zeros(4), 16.0 * (1 + h)), hotter)
         np.testing.assert_allclose(here.outward(), (held.price - here.price) / h, rtol=1e-2, atol=1e-3)
         much = here.tasks > 1e-3

@@ -20,6 +20,7 @@ from fairopt.game.responses.acceleration import Acceleration, Drift
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -170,7 +171,7 @@ def test_not_converged_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_candidate_is_feasible() -> None:
     mechanism = get("alphapf-vds", alpha=3.0)
     candidates = list(
-        declarative.solutions(VARIANT, mechanism.criterion(VARIANT), mechanism.formulate, 1e-4, max_rounds=3)
+        declarative.solutions(Problem(VARIANT, mechanism.criterion(VARIANT)), mechanism.formulate, 1e-4, max_rounds=3)
     )
     assert len(candidates) >= 4
     for candidate in candidates:
@@ -235,5 +236,5 @@ def test_tilted_programs_end_when_nothing_is_known_of_them(monkeypatch: pytest.M
     monkeypatch.setattr(declarative, "_worst", lambda *_: worst)
     mechanism = get("alphapf-vds", alpha=3.0)
     criterion = mechanism.criterion(VARIANT)
-    found = declarative.solutions(VARIANT, criterion, mechanism.formulate, 1e-4, max_rounds=2)
+    found = declarative.solutions(Problem(VARIANT, criterion), mechanism.formulate, 1e-4, max_rounds=2)
     assert len(list(islice(found, 10))) < 10

@@ -14,10 +14,13 @@ import fairopt as fo
 from fairopt.engines.base import Solution
 from fairopt.errors import NotConverged
 from fairopt.game.equilibrium import equilibria, interior, smoothing
-from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
+from fairopt.game.model.found import solution
 from fairopt.game.psdsf import continuation
+from fairopt.game.responses import played
 from fairopt.model.polytope import Polytope
-from fairopt.papers import found, instance, pf
+from fairopt.model.problem import Problem
+from fairopt.papers import counterexamples, instance, pf
 
 Array = NDArray[np.float64]
 
@@ -81,7 +84,7 @@ def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
     shared = cluster(seed, 8, 5, 3)
     criterion = fo.AlphaPFVDS(1).criterion(shared)
     polytope = Polytope(shared, criterion.limits(shared))
-    game = Equations(polytope, criterion.weight, 1.0)
+    game = EquilibriumSystem(polytope, criterion.weight, 1.0)
     best = min(interior.run(game, interior.ATTEMPTS[0], 1e-11), key=lambda found: found.error)
     assert best.error <= 1e-8
     tasks = np.add.reduceat(best.point.tasks * game.largest[polytope.pair_user], game.start[:-1])
@@ -184,7 +187,7 @@ def test_item_41(engine: str) -> None:
     tol = 1e-3 if engine == "declarative" else 1e-5
     np.testing.assert_allclose(answer.user_tasks / answer.user_tasks[0], [1, 1 / 2, 1 / 3], rtol=tol)
     assert 4 * (1 - tol) <= answer.user_tasks[0] <= 74 / 17 * (1 + tol)
-    at_an_end = found.psdsf_family(4 / 3)
+    at_an_end = counterexamples.psdsf_family(4 / 3)
     assert fo.PSDSF().certify(instance("found-41"), at_an_end)[0].residual < 1e-9
 
 
@@ -236,7 +239,7 @@ def test_ps_dsf_says_when_it_is_not_the_limit(monkeypatch: pytest.MonkeyPatch) -
     plain = cluster(3, 4, 2, 2)
     shared = plain.replace(demand=plain.demand * [[1, 1], [1, 1], [0, 1], [1, 0]])  # positive ones need no path
     assert not any("limit" in note for note in fo.PSDSF().solve(shared).notes)
-    monkeypatch.setattr(continuation, "settled", lambda *_: None)
+    monkeypatch.setattr(continuation, "solved", lambda *_: None)
     assert any("not shown to be the limit" in note for note in fo.PSDSF().solve(shared).notes)
 
 
@@ -244,7 +247,8 @@ def test_engines_leave_the_callers_warnings_alone() -> None:
     shared = cluster(0, 5, 3, 2)
     criterion = fo.AlphaPFVDS(8.0).criterion(shared)
     before = np.geterr()
-    for answers in (equilibria.solutions(shared, criterion, 1e-9), equilibria.responses(shared, criterion, 1e-9)):
+    problem = Problem(shared, criterion)
+    for answers in (equilibria.solutions(problem, 1e-9), played.solutions(problem, 1e-9)):
         next(answers)
         assert np.geterr() == before
 
@@ -263,10 +267,10 @@ def test_who_solved_it_is_said() -> None:
     assert solve(shared, 2.0, engine="best-response").stats.solver == "best responses"
     criterion = fo.AlphaPFVDS(16.0).criterion(shared)
     polytope = Polytope(shared, criterion.limits(shared))
-    method = Equations(polytope, criterion.weight, 16.0)
+    method = EquilibriumSystem(polytope, criterion.weight, 16.0)
     with np.errstate(all="ignore"):
         for found in smoothing.follow(method, 1e-6):
-            assert equilibria.solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"
+            assert solution(polytope, method, found, 0, 0, 16.0, 1e-6).runs[-1].solver == "smoothed path"
 
 
 def test_small_alpha_is_solved_or_the_remedy_is_named() -> None:

@@ -8,18 +8,18 @@ import pytest
 import fairopt as fo
 from fairopt.game.equilibrium import equilibria
 from fairopt.game.equilibrium.interior import FOLLOW, run
-from fairopt.game.equilibrium.kkt_system import Linearised
+from fairopt.game.equilibrium.kkt_system import KKTSystem
 from fairopt.game.equilibrium.warm_start import Start, followed
-from fairopt.game.model.equilibrium_system import Equations, Point
-from fairopt.mechanisms._earlier import Earlier
+from fairopt.game.model.equilibrium_system import EquilibriumSystem, Point
 from fairopt.model.polytope import Polytope
+from fairopt.solving.earlier import Earlier
 
 
-def equations(alpha: float, seed: int = 0, users: int = 20, servers: int = 6) -> Equations:
+def equations(alpha: float, seed: int = 0, users: int = 20, servers: int = 6) -> EquilibriumSystem:
     """The game on a plain random cluster."""
     rng = np.random.default_rng(seed)
     cluster = fo.Cluster(rng.uniform(0.5, 5, (servers, 3)), rng.uniform(0.5, 5, (users, 3)))
-    return Equations(Polytope(cluster, np.full(users, np.inf)), np.ones(users), alpha)
+    return EquilibriumSystem(Polytope(cluster, np.full(users, np.inf)), np.ones(users), alpha)
 
 
 def warm(alpha: float, seed: int = 0) -> Point:
@@ -32,11 +32,11 @@ def warm(alpha: float, seed: int = 0) -> Point:
 @pytest.mark.parametrize("alpha", [0.3, 0.95, 3.0])
 def test_the_next_point_satisfies_the_next_equations_at_about_the_same_mu(alpha: float) -> None:
     start, there = warm(alpha), equations(1.5 * alpha)
-    before = Linearised(there, start.measured(there.power), there.alpha, there.alpha, False)
+    before = KKTSystem(there, start.measured(there.power), there.alpha, there.alpha, False)
     point, steps = followed(there, start)
     assert point is not None
     assert 1 <= steps <= 12
-    after = Linearised(there, point, there.alpha, there.alpha, False)
+    after = KKTSystem(there, point, there.alpha, there.alpha, False)
     assert after.residual() < 0.1 < before.residual()
     assert 1e-5 < after.average < 0.3
     assert after.error > 1e-6  # mu has not been brought down: that is what the interior point does from here

@@ -7,7 +7,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import entropy_homotopy
-from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.psdsf import continuation
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
@@ -22,9 +22,9 @@ def sparse_demands(seed: int, users: int = 30, servers: int = 8) -> fo.Cluster:
     return fo.Cluster(30 * rng.lognormal(0, 0.6, (servers, 3)), demand, rng.uniform(0.5, 2, users))
 
 
-def equations(shared: fo.Cluster, alpha: float) -> Equations:
+def equations(shared: fo.Cluster, alpha: float) -> EquilibriumSystem:
     polytope = Polytope(shared, shared.max_tasks)
-    return Equations(polytope, shared.weight[polytope.users], alpha)
+    return EquilibriumSystem(polytope, shared.weight[polytope.users], alpha)
 
 
 @pytest.mark.parametrize("seed", [0, 6, 7])
@@ -66,7 +66,7 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
     with np.errstate(all="ignore"):
         place = continuation.furthest(q)
         assert place is not None
-        assert continuation.settled(place, 1e-3) is None
+        assert continuation.solved(place, 1e-3) is None
 
 
 @pytest.mark.parametrize("seed", [8, 9])
@@ -99,7 +99,7 @@ def test_merging_does_not_matter() -> None:
     with np.errstate(all="ignore"):
         place = continuation.furthest(q)
         assert place is not None
-        tasks = continuation.settled(place, 1e-7)
+        tasks = continuation.solved(place, 1e-7)
     assert tasks is not None
     totals = np.add.reduceat(tasks, q.start[:-1]) * q.largest
     np.testing.assert_allclose(totals, fo.PSDSF().solve(shared).user_tasks, rtol=1e-6)

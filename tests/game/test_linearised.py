@@ -7,24 +7,24 @@ import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import interior, kkt_system
-from fairopt.game.equilibrium.kkt_system import Linearised
-from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.equilibrium.kkt_system import KKTSystem
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.polytope import Polytope
 
 
-def game(alpha: float, seed: int = 0) -> Equations:
+def game(alpha: float, seed: int = 0) -> EquilibriumSystem:
     rng = np.random.default_rng(seed)
     shared = fo.Cluster(100 * np.exp(0.5 * rng.standard_normal((15, 3))), np.exp(0.5 * rng.standard_normal((40, 3))))
     polytope = Polytope(shared, shared.max_tasks)
-    return Equations(polytope, shared.weight[polytope.users], alpha)
+    return EquilibriumSystem(polytope, shared.weight[polytope.users], alpha)
 
 
-def on_the_way(q: Equations, steps: int) -> Linearised:
+def on_the_way(q: EquilibriumSystem, steps: int) -> KKTSystem:
     """After so many steps."""
     with np.errstate(all="ignore"):
         for found in interior.run(q, interior.ATTEMPTS[0], 1e-12):
             if found.steps == steps:
-                return Linearised(q, found.point, q.alpha, q.power, False)
+                return KKTSystem(q, found.point, q.alpha, q.power, False)
     raise AssertionError("over before that")
 
 
@@ -63,12 +63,12 @@ def test_small_games_do_without_correctors(monkeypatch: pytest.MonkeyPatch) -> N
     here = on_the_way(game(3.0), 5)
     aim = here.newton(0.0)
     solved: list[float] = []
-    original = Linearised.newton
+    original = KKTSystem.newton
 
-    def counted(self: Linearised, target: float, *others: object) -> kkt_system.Steps:
+    def counted(self: KKTSystem, target: float, *others: object) -> kkt_system.Steps:
         solved.append(target)
         return original(self, target, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Linearised, "newton", counted)
+    monkeypatch.setattr(KKTSystem, "newton", counted)
     here.corrected(0.01 * here.average, aim)
     assert len(solved) == 1

@@ -9,10 +9,11 @@ import fairopt as fo
 from fairopt.engines.augmented import refine
 from fairopt.engines.base import Solution
 from fairopt.game.equilibrium import interior, smoothing
-from fairopt.game.equilibrium.equilibria import log_unit_prices
-from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
+from fairopt.game.model.found import log_unit_prices
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
 
 
 def tied(seed: int, limits: bool = False) -> fo.Cluster:
@@ -24,10 +25,10 @@ def tied(seed: int, limits: bool = False) -> fo.Cluster:
     return fo.Cluster(rng.integers(1, 4, (5, 3)).astype(float), demand, rng.integers(1, 3, 10), max_tasks=counts)
 
 
-def equations(cluster: fo.Cluster, alpha: float) -> Equations:
+def equations(cluster: fo.Cluster, alpha: float) -> EquilibriumSystem:
     merged = merge(cluster).cluster
     polytope = Polytope(merged, merged.max_tasks)
-    return Equations(polytope, merged.weight[polytope.users], alpha)
+    return EquilibriumSystem(polytope, merged.weight[polytope.users], alpha)
 
 
 @pytest.mark.parametrize("limits", [False, True])
@@ -58,7 +59,7 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         polytope = problem.polytope
         tasks = polytope.allocation(polytope.inside(best.point.tasks / problem.gamma))
         found = Solution(tasks, None, "equilibrium", log=log_unit_prices(problem, best.point.log_price))
-        better = refine.of_solution(shared, mechanism.criterion(shared), found)
+        better = refine.of_solution(Problem(shared, mechanism.criterion(shared)), found)
         assert better is not None
         assert mechanism.certify(shared, better.tasks, better.log)[0].residual <= 1e-6
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit

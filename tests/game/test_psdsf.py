@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.psdsf import positive
 from fairopt.game.psdsf.greatest import greatest
 from fairopt.model.merging import merge
@@ -30,9 +30,9 @@ def cluster(seed: int, users: int = 8, servers: int = 4, resources: int = 3) -> 
     return fo.Cluster(capacity, rng.uniform(0.25, 5, (users, resources)), rng.uniform(0.5, 2, users), eligible=eligible)
 
 
-def equations(shared: fo.Cluster) -> Equations:
+def equations(shared: fo.Cluster) -> EquilibriumSystem:
     polytope = Polytope(shared, shared.max_tasks)
-    return Equations(polytope, shared.weight[polytope.users], 64.0)
+    return EquilibriumSystem(polytope, shared.weight[polytope.users], 64.0)
 
 
 def complaint(shared: fo.Cluster, tasks: Array) -> float:
@@ -145,5 +145,5 @@ def test_it_applies_where_every_user_of_a_server_needs_all_of_it() -> None:
     capacity, demand = [[4, 0, 1], [3, 5, 0]], [[1, 0, 1], [1, 2, 0], [2, 0, 3], [2, 1, 0]]
     eligible = np.array([[True, False], [False, True], [True, False], [False, True]])
     method = equations(fo.Cluster(capacity, demand, eligible=eligible))
-    assert positive.applies(method)
-    assert not positive.applies(equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])))
+    assert method.positive
+    assert not equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])).positive

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairopt.engines.maxmin._filling import fill, refill
 from fairopt.game.dynamics.distributed import best_response
-from fairopt.game.model.equilibrium_system import Equations
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.reference.server_problem import ServerProblem
 from fairopt.game.responses._response import respond
 from fairopt.game.responses.rounds import Sweeps
@@ -44,7 +44,7 @@ class Server:
         if np.isinf(alpha):
             fill(self.gain, per_task, self.elsewhere, self.room, q, tasks)
         else:
-            self.wrong = respond(alpha, np.log(self.gain), per_task, self.use, self.elsewhere, self.room, q, tasks)
+            self.residual = respond(alpha, np.log(self.gain), per_task, self.use, self.elsewhere, self.room, q, tasks)
         return tasks, q
 
 
@@ -100,7 +100,7 @@ def test_response_meets_the_conditions(kind: str, alpha: float) -> None:
     for _ in range(60):
         server = drawn(rng, kind)
         tasks, q = server.respond(alpha)
-        assert server.wrong <= 1e-11
+        assert server.residual <= 1e-11
         check(server, alpha, tasks, q)
 
 
@@ -128,7 +128,7 @@ def test_rounds_at_large_alpha_where_demands_are_zero(alpha: float) -> None:
         demand = rng.integers(0, 3, (30, 4)).astype(float)
         demand[~demand.any(axis=1), 0] = 1.0
         shared = Cluster(10.0 * rng.integers(1, 5, (12, 4)), demand)
-        method = Equations(Polytope(shared, shared.max_tasks), shared.weight, alpha)
+        method = EquilibriumSystem(Polytope(shared, shared.max_tasks), shared.weight, alpha)
         sweeps = Sweeps.of(method)
         with np.errstate(all="ignore"):
             state = sweeps.start(method.begin(0.3).tasks)
@@ -150,7 +150,7 @@ def test_many_users_at_the_edge(alpha: float) -> None:
         elsewhere = level / paid * rng.uniform(0.97, 1.005, 100)
         server = Server(level, gamma, use, elsewhere, np.full(100, np.inf))
         tasks, q = server.respond(alpha)
-        assert server.wrong <= 1e-11
+        assert server.residual <= 1e-11
         check(server, alpha, tasks, q)
 
 
@@ -162,7 +162,7 @@ def test_a_dense_game_in_its_middle() -> None:
     assert found.trace is not None
     rule = criterion(cluster, 1 / cluster.gamma, 3.0, "game")
     polytope = Polytope(cluster, rule.limits(cluster))
-    method = Equations(polytope, rule.weight, 3.0)
+    method = EquilibriumSystem(polytope, rule.weight, 3.0)
     mine = polytope.fractions(found.tasks) * method.gamma
     total = np.add.reduceat(mine, method.start[:-1])
     for i in range(20):
@@ -172,7 +172,7 @@ def test_a_dense_game_in_its_middle() -> None:
             np.exp(method.log_gain[here]), method.gamma[here], method.use[here], there, np.full(len(here), np.inf)
         )
         tasks, q = server.respond(3.0)
-        assert server.wrong <= 1e-11
+        assert server.residual <= 1e-11
         check(server, 3.0, tasks, q)
 
 
@@ -223,7 +223,7 @@ def test_equal_users_by_hand() -> None:
 def seen_by_server_0(cluster: Cluster, criterion: Criterion, elsewhere: Array) -> tuple[Polytope, Server]:
     """The first server as the kernels see it; elsewhere in tasks, all users."""
     polytope = Polytope(cluster, criterion.limits(cluster))
-    method = Equations(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
+    method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
     mine = np.flatnonzero(polytope.pair_server == 0)
     users = polytope.pair_user[mine]
     there = elsewhere[polytope.users[users]] / method.largest[users]

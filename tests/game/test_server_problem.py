@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.errors import SolverError
 from fairopt.game import best_response
 from fairopt.game.reference import server_problem
-from fairopt.game.reference.server_conditions import wrong
+from fairopt.game.reference.server_conditions import residual
 from fairopt.game.reference.server_problem import Response, ServerProblem
 from fairopt.mechanisms import get
 from fairopt.model.polytope import Polytope
@@ -71,7 +71,7 @@ def test_a_response_to_users_without_tasks(alpha: float) -> None:
     problem = problem_of(FREE, alpha)
     nothing = np.zeros(5)
     found = problem.best(nothing, nothing)
-    assert found.wrong <= 1e-6
+    assert found.residual <= 1e-6
     assert (problem.program.use @ found.fraction).max() == pytest.approx(1, abs=1e-8)
 
 
@@ -91,7 +91,7 @@ def test_every_answer_is_right(alpha: float) -> None:
             room = rng.choice([0.05, 0.1, 0.3, np.inf], users)
             cluster = cluster.replace(max_tasks=elsewhere + room * cluster.gamma[:, 0])
         found = problem_of(cluster, alpha).best(elsewhere, np.zeros(users))
-        assert found.wrong <= 2e-6, seed
+        assert found.residual <= 2e-6, seed
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 8.0, 64.0, math.inf])
@@ -100,10 +100,10 @@ def test_the_conditions_notice(alpha: float) -> None:
     problem = problem_of(FREE, alpha)
     program, elsewhere = problem.program, 0.2 * problem_of(FREE, alpha).program.gamma
     right = problem.best(elsewhere, elsewhere / program.gamma)
-    assert right.wrong <= 1e-6
+    assert right.residual <= 1e-6
 
     def now(fraction: Array, log_price: Array = right.log_price) -> float:
-        return wrong(program, elsewhere, fraction, log_price)
+        return residual(program, elsewhere, fraction, log_price)
 
     assert now(0.99 * right.fraction) > 1e-3
     assert now(1.01 * right.fraction) > 5e-3
@@ -134,4 +134,4 @@ def test_from_units_that_do_not_do(units: str) -> None:
     gamma = problem.program.gamma
     elsewhere = np.array([0.001, 0.3, 0.01, 0.1, 1.0]) * gamma
     share = np.ones(5) if units == "ones" else np.array([1e3, 1e-3, 1.0, 1e2, 1e-2])
-    assert problem.best(elsewhere, share).wrong <= 1e-6
+    assert problem.best(elsewhere, share).residual <= 1e-6

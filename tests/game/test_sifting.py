@@ -9,7 +9,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import interior, screening
-from fairopt.game.model.equilibrium_system import Equations, Point
+from fairopt.game.model.equilibrium_system import EquilibriumSystem, Point
 from fairopt.model.polytope import Polytope
 
 
@@ -26,12 +26,12 @@ def spread(seed: int, users: int = 60, servers: int = 30) -> fo.Cluster:
     return fo.Cluster(capacity, np.exp(0.7 * rng.standard_normal((users, 4))))
 
 
-def game(alpha: float, seed: int = 0) -> Equations:
+def game(alpha: float, seed: int = 0) -> EquilibriumSystem:
     cluster = spread(seed)
-    return Equations(Polytope(cluster, np.full(60, np.inf)), np.ones(60), alpha)
+    return EquilibriumSystem(Polytope(cluster, np.full(60, np.inf)), np.ones(60), alpha)
 
 
-def near(q: Equations) -> Point:
+def near(q: EquilibriumSystem) -> Point:
     """A point near the equilibrium, with all pairs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(screening, "MANY", 10**9)
@@ -64,8 +64,8 @@ def test_most_pairs_leave_on_the_way(alpha: float) -> None:
 
 def test_what_leaves_is_made_up_for_by_steps() -> None:
     q = game(2.0)
-    sifter, at = screening.Sifter.of(q), near(q)
-    now, point = sifter.sifted(q, at, 2.0, 1e-4)
+    sifter, at = screening.Screening.of(q), near(q)
+    now, point = sifter.screened(q, at, 2.0, 1e-4)
     assert len(point.tasks) == len(sifter.inside) < len(at.tasks)
     assert sorted([*sifter.inside, *sifter.outside]) == list(range(len(at.tasks)))
     before, after = np.add.reduceat(at.tasks, q.start[:-1]), np.add.reduceat(point.tasks, now.start[:-1])
@@ -81,8 +81,8 @@ def test_what_leaves_is_made_up_for_by_steps() -> None:
 @pytest.mark.parametrize("size", [1e-3, 0.05, 1.0])
 def test_bounds_of_slacks_hold_and_are_exact_where_that_matters(size: float) -> None:
     q, rng = game(2.0), np.random.default_rng(5)
-    sifter, at = screening.Sifter.of(q), near(q)
-    _, at = sifter.sifted(q, at, 2.0, 1e-4)
+    sifter, at = screening.Screening.of(q), near(q)
+    _, at = sifter.screened(q, at, 2.0, 1e-4)
     outside = sifter.outside
     for _ in range(4):
         price = at.log_price + size * rng.uniform(-0.5, 1, at.log_price.shape)
@@ -99,13 +99,13 @@ def test_bounds_of_slacks_hold_and_are_exact_where_that_matters(size: float) -> 
 def test_no_resource_loses_all_who_need_it() -> None:
     """Weights over four decades, 1000 x 200, alpha = 16: all pairs of a server left, and nothing held its price."""
     q = game(8.0)
-    sifter, at = screening.Sifter.of(q), near(q)
+    sifter, at = screening.Screening.of(q), near(q)
     dear = q.server == 3
     price = at.log_price.copy()
     price[3] += 5
     slack = np.where(dear, q.priced(replace(at, log_price=price), 8.0)[0], at.slack)
     point = replace(at, log_price=price, slack=slack, tasks=np.where(dear, 1e-12, at.tasks))
-    now, kept = sifter.sifted(q, point, 8.0, 1e-4)
+    now, kept = sifter.screened(q, point, 8.0, 1e-4)
     assert len(now.server) < len(q.server)
     assert dear[sifter.inside].sum() == dear.sum()
     assert ((now.used(np.ones(len(kept.tasks))) > 0) == q.row).all()
@@ -113,8 +113,8 @@ def test_no_resource_loses_all_who_need_it() -> None:
 
 def test_a_step_ends_before_a_pair_outside_is_worth_it_and_it_returns() -> None:
     q = game(2.0)
-    sifter, at = screening.Sifter.of(q), near(q)
-    now, point = sifter.sifted(q, at, 2.0, 1e-4)
+    sifter, at = screening.Screening.of(q), near(q)
+    now, point = sifter.screened(q, at, 2.0, 1e-4)
     slack = sifter.least[sifter.outside]
     k = int(np.argmin(slack))
     user = q.user[sifter.outside[k]]
@@ -126,7 +126,7 @@ def test_a_step_ends_before_a_pair_outside_is_worth_it_and_it_returns() -> None:
     assert 0 < part < 0.95
     assert sifter.soon[k]
     pair = sifter.outside[k]
-    there, again = sifter.sifted(now, point, 2.0, 1e-4)
+    there, again = sifter.screened(now, point, 2.0, 1e-4)
     assert pair in sifter.inside
     where = int(np.searchsorted(sifter.inside, pair))
     assert there.user[where] == user
@@ -152,7 +152,7 @@ def test_what_is_not_a_number_stays_to_be_noticed() -> None:
     """A system that could not be solved leaves steps that are not numbers; whoever comes next ends the run."""
     q = game(8.0)
     at = near(q)
-    sifter = screening.Sifter.of(q)
+    sifter = screening.Screening.of(q)
     lost = replace(at, tasks=np.full_like(at.tasks, np.nan), slack=np.full_like(at.slack, np.nan))
-    now, _ = sifter.sifted(q, lost, 8.0, 1e-3)
+    now, _ = sifter.screened(q, lost, 8.0, 1e-3)
     assert len(now.server) == len(q.server)

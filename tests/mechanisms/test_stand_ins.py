@@ -12,10 +12,13 @@ import fairopt as fo
 from fairopt.engines import native
 from fairopt.engines.base import Solution
 from fairopt.errors import FairoptError, NotConverged, SolverError
-from fairopt.game.equilibrium import equilibria
+from fairopt.game import engine as game_engine
 from fairopt.game.reference import declarative
-from fairopt.mechanisms import _game, _patience
+from fairopt.game.responses import played
+from fairopt.mechanisms import _game
 from fairopt.model import polytope
+from fairopt.model.problem import Problem
+from fairopt.solving import patience
 
 EXAMPLE = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
 
@@ -56,29 +59,28 @@ def test_psdsf_with_finite_tasks_over_eight_decades(seed: int) -> None:
 def test_the_engines_of_the_game_in_their_order(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
     game = fo.AlphaPFVDS(alpha)
     wanted = game.solve(EXAMPLE).user_tasks
-    monkeypatch.setattr(_game.equilibrium, "solutions", broken)
-    monkeypatch.setattr(_game.linear, "solutions", broken)
+    monkeypatch.setattr(game_engine, "solutions", broken)
     for engine in game.engines(game.criterion(EXAMPLE))[1:]:
         found = game.solve(EXAMPLE)
         assert found.stats.engine == engine
         assert found.certify().passes(1e-6)
         np.testing.assert_allclose(found.user_tasks, wanted, rtol=1e-4)
-        monkeypatch.setattr(_game.equilibrium, "responses", broken)
+        monkeypatch.setattr(played, "solutions", broken)
 
 
 def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equilibria, "solutions", broken)
-    monkeypatch.setattr(equilibria, "responses", broken)
+    monkeypatch.setattr(game_engine, "solutions", broken)
+    monkeypatch.setattr(played, "solutions", broken)
     monkeypatch.setattr(declarative, "solutions", broken)
     with pytest.raises(SolverError, match=r"no luck \(engines tried: equilibrium, best-response, declarative\)"):
         fo.PSDSF().solve(EXAMPLE)
     with pytest.raises(SolverError, match=r"no luck \(engines tried: best-response\)"):
         fo.PSDSF().solve(EXAMPLE, engine="best-response")
 
-    def nothing(cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
-        yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
+    def nothing(problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
+        yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
 
-    monkeypatch.setattr(equilibria, "solutions", nothing)
+    monkeypatch.setattr(game_engine, "solutions", nothing)
     with pytest.raises(NotConverged, match=r"engines tried: equilibrium, best-response, declarative"):
         fo.PSDSF().solve(EXAMPLE)
     monkeypatch.setattr(native, "solutions", nothing)
@@ -88,10 +90,10 @@ def test_errors_name_the_engines_that_were_tried(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
-        yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
+    def nothing(problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
+        yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
 
-    monkeypatch.setattr(equilibria, "solutions", nothing)
+    monkeypatch.setattr(game_engine, "solutions", nothing)
     monkeypatch.setattr(native, "solutions", nothing)
     monkeypatch.setattr(_game, "_RESPONDING", 3)
     assert fo.PSDSF().solve(EXAMPLE).stats.engine == "declarative"  # four pairs
@@ -113,11 +115,11 @@ def test_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock advances by a second per answer: at least one, and none once the seconds are over."""
     answers = [Solution(np.zeros((1, 1)), None, str(k)) for k in range(9)]
     now = [0.0]
-    monkeypatch.setattr(_patience.time, "process_time", lambda: now[0])
+    monkeypatch.setattr(patience.time, "process_time", lambda: now[0])
 
     def taken(seconds: float) -> int:
         count = 0
-        for _ in _patience.within(seconds, iter(answers)):
+        for _ in patience.within(seconds, iter(answers)):
             now[0] += 1
             count += 1
         return count

@@ -13,7 +13,7 @@ from fairopt import papers
 from fairopt.errors import DataError
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
-from fairopt.papers import drf, found, pf
+from fairopt.papers import counterexamples, drf, pf
 
 NAMES = ("drf-4.1", *(f"drf-thm{k}" for k in range(1, 7)), "drf-7.1-p1", "drfh-fig1", "mqdrf-fig1", "lec-water-filling",
          "pf-fig1", "pf-fig1-variant", *(f"found-{k}" for k in (37, 38, 39, 40, 41)))  # fmt: skip
@@ -84,22 +84,22 @@ def test_a_choice_that_is_not_admissible_shows() -> None:
 
 @pytest.mark.parametrize("x32", [F(11, 51), F(1, 2), F(101, 147), F(5, 6), F(4, 3)])
 def test_psdsf_is_not_unique(x32: F) -> None:
-    certificate, _ = get("ps-dsf").certify(papers.instance("found-41"), found.psdsf_family(float(x32)))
+    certificate, _ = get("ps-dsf").certify(papers.instance("found-41"), counterexamples.psdsf_family(float(x32)))
     assert certificate.passes(1e-12)
 
 
 @pytest.mark.parametrize("x32", [F(11, 51) - F(1, 50), F(4, 3) + F(1, 50)])
 def test_beyond_its_ends_the_family_is_no_allocation(x32: F) -> None:
-    certificate, _ = get("ps-dsf").certify(papers.instance("found-41"), found.psdsf_family(float(x32)))
+    certificate, _ = get("ps-dsf").certify(papers.instance("found-41"), counterexamples.psdsf_family(float(x32)))
     assert not certificate.passes(1e-3)
 
 
 def test_off_the_family_it_is_not_psdsf() -> None:
-    other = found.psdsf_family(5 / 6) * [[0.95], [1], [1]]
+    other = counterexamples.psdsf_family(5 / 6) * [[0.95], [1], [1]]
     assert not get("ps-dsf").certify(papers.instance("found-41"), other)[0].passes(1e-3)
 
 
 def test_the_two_observed_values_of_item_41_differ() -> None:
-    first, second = (found.psdsf_family(float(x32))[0].sum() for x32 in (F(5, 6), F(101, 147)))
+    first, second = (counterexamples.psdsf_family(float(x32))[0].sum() for x32 in (F(5, 6), F(101, 147)))
     assert first == pytest.approx(4.1579, abs=5e-5)
     assert second == pytest.approx(4.2041, abs=5e-5)

@@ -12,7 +12,7 @@ from decimal import Decimal
 import numpy as np
 
 from .conditions import NOTHING, Conditions, Decimals, exp, log, rough_log
-from .equations import AT_MOST, Equations, Mask
+from .equations import AT_MOST, EquilibriumSystem, Mask
 from .interior import State, System
 
 #: Part of its tasks that a user is given where it lacks some.
@@ -42,7 +42,7 @@ def _polished(system: System, at: State) -> Root | None:
     of, count, seen = system.of, len(system.server), set()
     pairs = np.asarray(at.x / system.theta > at.s, dtype=bool)
     rows = np.asarray(at.v > at.w, dtype=bool)
-    at_hand = Equations(system, at)
+    at_hand = EquilibriumSystem(system, at)
     rows = rows | _unpaid(of, at_hand, pairs, rows)
     while (guess := (pairs.tobytes(), rows.tobytes())) not in seen and len(seen) < GUESSES:
         seen.add(guess)
@@ -61,7 +61,7 @@ def _polished(system: System, at: State) -> Root | None:
     return None
 
 
-def _unpaid(of: Conditions, at: Equations, pairs: Mask, rows: Mask) -> Mask:
+def _unpaid(of: Conditions, at: EquilibriumSystem, pairs: Mask, rows: Mask) -> Mask:
     """Rows that are full and could have the price that tasks lack, at large alpha too small beside others for a fit."""
     at.y[~rows] = Decimal(0)
     nothing = pairs & np.asarray(at.price() == 0, dtype=bool) & ~(at.owned & rows[at.count :]).any(axis=1)
@@ -75,14 +75,14 @@ def _unpaid(of: Conditions, at: Equations, pairs: Mask, rows: Mask) -> Mask:
     return found
 
 
-def _violated(of: Conditions, at: Equations, pairs: Mask, rows: Mask, one: bool) -> tuple[Mask, Mask]:
+def _violated(of: Conditions, at: EquilibriumSystem, pairs: Mask, rows: Mask, one: bool) -> tuple[Mask, Mask]:
     """Pairs that lack tasks and rows that lack a price, at a root: those get a little."""
     price, total = at.price(), of.tasks_of(at.x)
     log_marginal = of.worth - of.alpha * log(total)[of.user]
     dear = rough_log(price) - log_marginal.astype(float)
     more = ~pairs & (dear < -1e-11 * max(float(of.alpha), 1.0))
     idle = (1 - at.x @ at.taken).astype(float)
-    over = ~rows & (idle < -1e-13)
+    over = ~rows & (idle < -9e-17)
     if of.game:
         more &= np.asarray(total < of.limit * (1 - AT_MOST), dtype=bool)[of.user]
     # Rather a price for what is full than tasks where nothing is left. Where users at their limits fill it, any price

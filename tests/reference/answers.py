@@ -78,15 +78,14 @@ def reference(
         best, least, tried = None, np.inf, 0
         # With limits equilibria of the game are no points: a server need not know what another leaves of a limit.
         alone = not any(limit < Decimal("Infinity") for limit in of.limit)
-        for unit, start, manner in starts(of, near, log_prices):
-            system = System(of, unit, exact=False)
+        for system, start, manner in starts(of, near, log_prices):
             with np.errstate(all="ignore"):
                 rough = start if manner is None else descend(system, start, "1e-9", "1e-9", manner, True, end=end)
             if rough is None:
                 continue
             found = _answer(of, polished(system, rough))
             if found is None and manner is not None:
-                found, tried = _inside(of, unit, rough, end), tried + 1
+                found, tried = _inside(of, system.unit, rough, end), tried + 1
             if found is None:
                 if tried == ATTEMPTS:
                     break

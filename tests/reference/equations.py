@@ -41,7 +41,7 @@ STAY = 1e-3
 NEARLY = Decimal("0.99")
 
 
-class Equations:
+class EquilibriumSystem:
     """x (pairs,) and y (rows,): tasks, prices of capacities, and t of limits; no units."""
 
     def __init__(self, system: System, at: State) -> None:
@@ -75,8 +75,7 @@ class Equations:
         of, last, was = self.of, Decimal("Infinity"), Decimal("Infinity")
         self.x[~pairs], self.y[~rows] = Decimal(0), Decimal(0)
         own, full = np.flatnonzero(pairs), np.flatnonzero(rows)
-        user, taken, power = of.user[own], self.taken[np.ix_(own, full)], max(float(of.alpha), 1.0)
-        capacity = full < self.count
+        taken = self.taken[np.ix_(own, full)]
         for k in range(STEPS):
             total = of.tasks_of(self.x)
             price = self.price()[own]
@@ -84,7 +83,7 @@ class Equations:
             free = np.asarray(price == 0, dtype=bool)
             if any(total[of.user] <= 0) or (free & ~(self.owned[own] & rows[self.count :]).any(axis=1)).any():
                 return None
-            x_n = total[user]
+            x_n = total[of.user[own]]
             error = np.where(free, Decimal(0), _level(of, own, total, np.where(free, Decimal(1), price)))
             right = np.concatenate([error, 1 - self.x[own] @ taken])
             size = max(abs(right))
@@ -94,19 +93,9 @@ class Equations:
             was = rough
             stays = not hold and size > last / 10 and (last < Decimal("1e-6") or (k > 2 and size > last * NEARLY))
             last = Decimal("Infinity") if hold else size
-            scale = (
-                np.sqrt(np.maximum((self.x[own] / x_n).astype(float), 1e-8)) * (STAY if of.game else 1.0) * (not hold)
-            )
-            matrix = np.zeros((len(right), len(right)))
-            matrix[: len(own), : len(own)] = (user[:, None] == user[None, :]) * scale
-            cost = (self.use[own] @ self.y[: self.count])[:, None]
-            part = (
-                self.use[np.ix_(own, full[capacity])] * self.y[full[capacity]] / np.where(cost == 0, Decimal(1), cost)
-            )
-            slope = np.concatenate([part.astype(float), self.owned[np.ix_(own, full[~capacity] - self.count)]], axis=1)
-            matrix[: len(own), len(own) :] = slope * (power / float(of.alpha))
-            matrix[: len(own)][free] = 0
-            matrix[len(own) :, : len(own)] = -((taken * x_n[:, None]).astype(float) * scale[:, None]).T
+            scale = np.sqrt(np.maximum((self.x[own] / x_n).astype(float), 1e-8))
+            scale *= (STAY if of.game else 1.0) * (not hold)
+            matrix = self._derivative(own, full, x_n, scale, free)
             if not np.isfinite(matrix).all():
                 return None
             unit = size if size > 0 else Decimal(1)
@@ -115,7 +104,7 @@ class Equations:
                 return None if gone is None else self._without(pairs, rows, own, full, gone)
             found = np.linalg.lstsq(matrix, -(right / unit).astype(float), rcond=RANK)[0]
             dx = decimals(found[: len(own)] * scale) * x_n * unit
-            dy = decimals(found[len(own) :] * power) * unit
+            dy = decimals(found[len(own) :] * max(float(of.alpha), 1.0)) * unit
             if size <= ENOUGH or stays:
                 change = np.full(len(self.x), Decimal(0), dtype=object)
                 change[own] = dx
@@ -124,6 +113,18 @@ class Equations:
             if gone is not None:
                 return self._without(pairs, rows, own, full, gone)
         return None
+
+    def _derivative(self, own: Index, full: Index, x_n: Decimals, scale: Array, free: Mask) -> Array:
+        """Of the equations by `dx_j / (x_n scale_j)` and by `dy_k / y_k`, for limits dt, over max(alpha, 1)."""
+        capacity, user, alpha = full < self.count, self.of.user[own], float(self.of.alpha)
+        cost = (self.use[own] @ self.y[: self.count])[:, None]
+        part = self.use[np.ix_(own, full[capacity])] * self.y[full[capacity]] / np.where(cost == 0, Decimal(1), cost)
+        slope = np.concatenate([part.astype(float), self.owned[np.ix_(own, full[~capacity] - self.count)]], axis=1)
+        by_price = slope * (max(alpha, 1.0) / alpha)
+        by_tasks = (user[:, None] == user[None, :]) * scale
+        by_price[free], by_tasks[free] = 0, 0
+        taken = (self.taken[np.ix_(own, full)] * x_n[:, None]).astype(float) * scale[:, None]
+        return np.block([[by_tasks, by_price], [-taken.T, np.zeros((len(full), len(full)))]])
 
     def _pivot(self, own: Index, full: Index, wrong: Decimals) -> Gone | None:
         """What leaves where equations contradict each other: tasks move to where they are cheap, prices off idle rows.

@@ -80,7 +80,8 @@ class System:
             n = of.user[own[0]]
             taken[of.user == n, k], cost[own, k] = unit[n] / of.limit[n], exp(level[own])
         self.level, self.taken, self.cost = kind(level / of.alpha), kind(taken), cost if exact else rough_log(cost)
-        self.same = kind(np.where(of.user[:, None] == of.user[None, :], Decimal(1), Decimal(0)))
+        same = of.user[:, None] == of.user[None, :]
+        self.same = np.where(same, Decimal(1), Decimal(0)) if exact else same.astype(float)
         self.priced = np.asarray(cost > 0, dtype=bool)
 
     def number(self, value: str | float) -> Any:

@@ -7,19 +7,22 @@ from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+from scipy.optimize import linprog, nnls
 
 from .conditions import Conditions, Decimals, decimals, log, rough_log
 from .descent import MANNERS, Manner
 from .interior import State, System
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+#: Pairs with tasks that are taken as they are.
+MANY = 200
 
 
 def starts(
     of: Conditions, near: Array | None, log_prices: Array | None
-) -> Iterator[tuple[Decimals, State, Manner | None]]:
-    """Units, a state and how to go on from there; `None`: the equations at once, as it is nearly an answer."""
+) -> Iterator[tuple[System, State, Manner | None]]:
+    """A system, a state and how to go on from there; `None`: the equations at once, as it is nearly an answer."""
     if near is not None:
         x = decimals(np.maximum(near[of.user, of.server], 0.0))
         unit = of.tasks_of(x)
@@ -28,15 +31,15 @@ def starts(
             system = System(of, unit, exact=False)
             prices = _supporting(of, x) if log_prices is None else log_prices
             parts = (x / unit[of.user]).astype(float)
-            yield unit, _direct(system, parts, prices), None
+            yield system, _direct(system, parts, prices), None
             for mu in (1e-9, 1e-6, 1e-4, 1e-2):
-                yield unit, _warm(system, parts, prices, mu), MANNERS[0]
+                yield system, _warm(system, parts, prices, mu), MANNERS[0]
     unit, x = _filled(of)
     system = System(of, unit, exact=False)
     parts = (x / unit[of.user]).astype(float)
     start = State(parts, system.theta / parts, np.ones(system.taken.shape[1]), 1 - parts @ system.taken)
     for manner in MANNERS:
-        yield unit, start, manner
+        yield system, start, manner
 
 
 def _given(system: System, x: Array, log_prices: Array) -> tuple[Array, Array, Array, Array]:
@@ -57,11 +60,30 @@ def _given(system: System, x: Array, log_prices: Array) -> tuple[Array, Array, A
     return v, np.maximum(1 - x @ system.taken, 0.0), slack, has
 
 
+def _thinned(system: System, x: Array, used: NDArray[np.bool_]) -> Array:
+    """The same tasks by user and use by row, from fewer pairs: as good, and much faster where there are hundreds."""
+    users, own = np.unique(system.user[used]), np.flatnonzero(used)
+    if len(own) <= max(len(users) + system.taken.shape[1], MANY):
+        return x
+    rows = np.concatenate([(users[:, None] == system.user[own]).astype(float), system.taken[own].T])
+    try:
+        found, off = nnls(rows, rows @ x[own])
+    except RuntimeError:  # too many steps
+        return x
+    if off > 1e-9:
+        return x
+    thin = np.zeros(len(x))
+    thin[own] = found
+    return thin
+
+
 def _direct(system: System, x: Array, log_prices: Array) -> State:
     """Tasks and prices as they are, s and w such that they say who has tasks and which rows have prices."""
     v, w, slack, has = _given(system, x, log_prices)
     whole = system.same @ x
     used = (x > 1e-5 * whole) | ((x > 1e-9 * whole) & (slack < 1e-9))
+    x = _thinned(system, x, used)
+    used &= x > 0
     return State(x, np.where(used, 0.0, np.inf), v, np.where(has & (w < 1e-5), 0.0, np.inf))
 
 
@@ -109,24 +131,60 @@ def _supporting(of: Conditions, x: Decimals) -> Array:
     left = set(of.server.tolist())
     while left:
         ready = [i for i in left if (known & (of.server == i) & (part > 1e-9)).any()]
-        if not ready and of.game:
-            break  # any price does that is low enough
-        for i in ready[:1] or list(left)[:1]:
-            left.remove(i)
-            own = np.flatnonzero((of.server == i) & (known if ready else True) & ((part > 1e-9) | (not ready)))
+        i = next(iter(ready or left))
+        left.remove(i)
+        here = of.server == i
+        own = np.flatnonzero(here & (known if ready else True) & ((part > 1e-9) | (not ready)))
+        if ready or not of.game:
             found[i] = _fit(of.use[own], log_marginal[own], part[own], full[i])
-            if not of.game:
-                every = np.flatnonzero(of.server == i)
-                with np.errstate(divide="ignore"):
-                    cost = np.logaddexp.reduce(rough_log(of.use[every]) + found[i], axis=1)
-                for j, price in zip(every, cost, strict=True):
-                    own = of.user == of.user[j]
-                    if part[j] > 1e-9 and not known[j] and np.isfinite(price):
-                        log_marginal[own], known[own] = price, True
+        own = np.flatnonzero(here)
+        if of.game:
+            found[i] = _between(of.use[own], log_marginal[own], part[own] > 1e-9, known[own], full[i], found[i])
+            continue
+        with np.errstate(divide="ignore"):
+            cost = np.logaddexp.reduce(rough_log(of.use[own]) + found[i], axis=1)
+        for j, price in zip(own, cost, strict=True):
+            if part[j] > 1e-9 and not known[j] and np.isfinite(price):
+                same = of.user == of.user[j]
+                log_marginal[same], known[same] = price, True
     return found
 
 
-def _fit(use: Decimals, log_marginal: Array, part: Array, full: NDArray[np.bool_]) -> Array:
+def _between(use: Decimals, log_marginal: Array, used: Mask, known: Mask, full: Mask, found: Array) -> Array:
+    """Prices in the middle of those that do in the game: high enough for who has nothing, low enough for limits.
+
+    They are unique where users below their limits have tasks for each; else a linear program, of the widest margin.
+    """
+    some, low, high = used & known, known & ~used, used & ~known
+    top = max(log_marginal - rough_log(use.max(axis=1)))
+    with np.errstate(all="ignore"):
+        rows = np.where(full, np.exp(rough_log(use) + (top - log_marginal)[:, None]), 0.0)
+        cost = rows @ np.exp(found - top)
+    right = (abs(cost[some] - 1) < 1e-5).all() and (cost[low] > 1).all() and (cost[high] < 1).all()
+    if right or not full.any() or not np.isfinite(rows).all():
+        return found
+    size = np.maximum(rows.max(axis=1), 1.0)
+    rows, one, count = rows / size[:, None], 1 / size, len(full)
+    # Prices, the margin, and by how much equations are missed: those of answers that are not exact.
+    sides = [(-rows[low], -one[low], one[low], None), (rows[high], one[high], one[high], None)]
+    sides += [(rows[some], one[some], 0 * one[some], 0), (-rows[some], -one[some], 0 * one[some], 0)]
+    missed = int(some.sum())
+    upper = np.concatenate(
+        [
+            np.column_stack([a, margin, -np.eye(missed) if k is not None else np.zeros((len(a), missed))])
+            for a, _, margin, k in sides
+        ]
+    )
+    gain = np.concatenate([np.zeros(count), [-1.0], np.full(missed, 1e3)])
+    bounds = [(0, None if is_full else 0) for is_full in full] + [(-1, 0.5)] + [(0, None)] * missed
+    best = linprog(gain, upper, np.concatenate([b for _, b, _, _ in sides]), bounds=bounds)
+    if best.status != 0:
+        return found
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(best.x[:count]) + top)
+
+
+def _fit(use: Decimals, log_marginal: Array, part: Array, full: Mask) -> Array:
     """Log prices of a server's full rows: nonnegative least squares."""
     if not full.any():
         return np.full(use.shape[1], -np.inf)

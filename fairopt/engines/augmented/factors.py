@@ -79,12 +79,12 @@ class Matrix:
         found = once(rhs)
         left, size = rhs - self @ found, float(np.abs(rhs * self.scale).max(initial=0.0))
         for _ in range(self.options.refinements):
-            wrong = float(np.abs(left * self.scale).max(initial=0.0))
-            if not wrong > self.options.exact * size:
+            residual = float(np.abs(left * self.scale).max(initial=0.0))
+            if not residual > self.options.exact * size:
                 break
             better = found + once(left)
             left = rhs - self @ better
-            if not float(np.abs(left * self.scale).max(initial=0.0)) < self.options.closer * wrong:
+            if not float(np.abs(left * self.scale).max(initial=0.0)) < self.options.closer * residual:
                 break
             found = better
         return found

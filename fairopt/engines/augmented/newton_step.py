@@ -1,4 +1,4 @@
-"""A Newton step on the equations of `augmented_system`: predictor and corrector on one factorised matrix."""
+"""A Newton step on the equations of `system`: predictor and corrector on one factorised matrix."""
 
 from __future__ import annotations
 
@@ -32,8 +32,12 @@ def stepped(system: System, at: State, here: Residuals) -> State | None:
     largest = max(float(np.abs(each).max(initial=0.0)) for each in (here.pair, here.row, here.limit))
     target = max(centre * mu, options.least_mu, min(1e-4 * largest**2, mu))
     # What products change by to second order, unless that is of a step which is not there to take.
-    bent = 0.0 if blocked else 1.0
-    second = bent * aim[0] / total * aim[1], bent * at.weight * aim[2] * aim[3], bent * aim[4] * aim[5]
+    second_order = 0.0 if blocked else 1.0
+    second = (
+        second_order * aim[0] / total * aim[1],
+        second_order * at.weight * aim[2] * aim[3],
+        second_order * aim[4] * aim[5],
+    )
     pair, row, limit = (
         np.minimum(target - bend, 10 * target) - now for bend, now in zip(second, products, strict=True)
     )

@@ -10,7 +10,7 @@ in tasks and logarithms of prices, mu to next to nothing. m is what a task is wo
 program, one per pair in the game. Other interior points here eliminate pairs, which squares what nearly ties: theirs
 end with products of 1e-8, and a product of 1e-8 may be two numbers of 1e-4. Here slacks over tasks stay on the
 diagonal, so that both factors become small. Pairs and rows left aside come back if they are violated. The equations
-are in `augmented_system`, a Newton step on them in `augmented_newton`.
+are in `system`, a Newton step on them in `newton_step`.
 
 Source: Wright, "Primal-Dual Interior-Point Methods" (1997), chapters 10 and 11 (augmented systems, Mehrotra).
 """
@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...certificates.backward import log_price_per_task
-from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..base import Run, Solution
 from .newton_step import stepped
 from .state import Options, State
@@ -39,12 +39,12 @@ NAME = "augmented Newton"
 #: Users with less room than this are served in full.
 _AT_LIMIT = 1e-6
 #: What is asked for whatever the tolerance: a judge measures a little otherwise, and the last steps square the error.
-_AIM = 1e-12
+_TARGET_ERROR = 1e-12
 
 
 @dataclass(frozen=True)
 class Refined:
-    """Tasks (pairs,) and log prices of whole capacities (rows,), how wrong they are, and Newton steps taken."""
+    """Tasks (pairs,) and log prices of whole capacities (rows,), their residual, and Newton steps taken."""
 
     tasks: Array
     log_rows: Array
@@ -52,22 +52,22 @@ class Refined:
     steps: int
 
 
-def of_solution(cluster: Cluster, criterion: Criterion, solution: Solution) -> Solution | None:
+def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     """A candidate answer with its last digits found, or `None` where that is not for this method."""
-    log_prices = solution.log_prices
+    log_prices, criterion = solution.log_prices, problem.criterion
     if log_prices is None or type(criterion) is not Criterion:
         return None
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    polytope = problem.polytope
     if not len(polytope.users):
         return None
-    worth = criterion.log_marginal(np.ones(cluster.shape[0]))
+    marginal = criterion.log_marginal(np.ones(problem.cluster.shape[0]))
     who = polytope.users[polytope.pair_user]
-    log_worth = worth[who, polytope.pair_server] if worth.ndim == 2 else worth[who]
+    log_marginal = marginal[who, polytope.pair_server] if marginal.ndim == 2 else marginal[who]
     begun = time.perf_counter()
     rows, tasks = polytope.log_row_prices(log_prices), solution.tasks[who, polytope.pair_server]
     if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
-        rows = rows + _shift(polytope, criterion, log_worth, tasks, rows)
-    found = refined(polytope, log_worth, criterion.alpha, tasks, rows, _AIM)
+        rows = rows + _shift(polytope, criterion, log_marginal, tasks, rows)
+    found = refined(polytope, log_marginal, criterion.alpha, tasks, rows, _TARGET_ERROR)
     if found is None:
         return None
     run = Run(NAME, solution.status, 0.0, time.perf_counter() - begun, found.error)
@@ -81,7 +81,7 @@ def of_solution(cluster: Cluster, criterion: Criterion, solution: Solution) -> S
     )
 
 
-def _shift(polytope: Polytope, criterion: Criterion, log_worth: Array, tasks: Array, log_rows: Array) -> Array:
+def _shift(polytope: Polytope, criterion: Criterion, log_marginal: Array, tasks: Array, log_rows: Array) -> Array:
     """(rows,): by how much log prices miss the scale of worth, by the median of tasks, in the game on each server.
 
     Of users with room for more, if there are any: others may pay less than their tasks are worth.
@@ -89,8 +89,8 @@ def _shift(polytope: Polytope, criterion: Criterion, log_worth: Array, tasks: Ar
     first = np.searchsorted(polytope.pair_user, np.arange(len(polytope.users)))
     total = np.add.reduceat(tasks, first)
     with np.errstate(divide="ignore", invalid="ignore"):
-        worth = log_worth - criterion.alpha * np.log(total)[polytope.pair_user]
-        off = worth - log_price_per_task(polytope, log_rows)
+        marginal = log_marginal - criterion.alpha * np.log(total)[polytope.pair_user]
+        off = marginal - log_price_per_task(polytope, log_rows)
         part = np.where(np.isfinite(off), tasks / total[polytope.pair_user], 0.0)
     room = (total < polytope.limit * (1 - _AT_LIMIT))[polytope.pair_user]
     game = criterion.scope == "game"
@@ -106,7 +106,7 @@ def _shift(polytope: Polytope, criterion: Criterion, log_worth: Array, tasks: Ar
 
 def refined(
     polytope: Polytope,
-    log_worth: Array,
+    log_marginal: Array,
     alpha: float,
     tasks: Array,
     log_rows: Array,
@@ -120,7 +120,7 @@ def refined(
     """
     options = options or Options()
     with np.errstate(all="ignore"):
-        problem = System(polytope, log_worth, alpha, tasks, log_rows, options)
+        problem = System(polytope, log_marginal, alpha, tasks, log_rows, options)
         if not problem.possible:
             return None
         state = problem.begin()
@@ -131,7 +131,7 @@ def refined(
             steps = found.steps + steps
             if best is None or found.error <= best.error:
                 best = replace(found, steps=steps)
-            if steps >= most or found.error > options.settled:
+            if steps >= most or found.error > options.solved:
                 break
             if not problem.recall(found.tasks, found.log_rows, state):
                 break

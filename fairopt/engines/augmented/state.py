@@ -20,7 +20,7 @@ class Options:
     nearest: float = 1e-5
     #: They leave with less than this part of their slack in tasks, where fewer than that part of all would stay.
     leave: float = 1e-3
-    worth_leaving: float = 0.8
+    marginal_leaving: float = 0.8
     #: Of those without tasks at most so many times users and rows, the least slacks first.
     most_pairs: float = 2.0
     #: Rows whose part in what their users pay is above this take part, and so does every row that idles less.
@@ -40,7 +40,7 @@ class Options:
     patience: int = 8
     returns: int = 5
     #: Pairs and rows come back where the run without them ended below this error.
-    settled: float = 1e-6
+    solved: float = 1e-6
     #: Multiple of the identity that makes up for splits and prices that are not unique, and where pairs are eliminated.
     regular: float = 1e-9
     regular_of_many: float = 1e-8

@@ -20,14 +20,14 @@ class System:
     """The equations, with pairs and rows that take part."""
 
     def __init__(
-        self, polytope: Polytope, log_worth: Array, alpha: float, tasks: Array, log_rows: Array, options: Options
+        self, polytope: Polytope, log_marginal: Array, alpha: float, tasks: Array, log_rows: Array, options: Options
     ) -> None:
         self.polytope, self.alpha, self.options = polytope, alpha, options
         self.scale = max(alpha, 1.0)
         self.user = polytope.pair_user
         self.first: Index = np.searchsorted(self.user, np.arange(len(polytope.users)))
         self.unit = np.add.reduceat(tasks, self.first)
-        self.log_worth = log_worth
+        self.log_marginal = log_marginal
         servers, resources = polytope.cluster.capacity.shape
         self.row_of = np.full((servers, resources), -1)
         self.row_of[polytope.row_server, polytope.row_resource] = np.arange(len(polytope.row_server))
@@ -52,7 +52,7 @@ class System:
         """Who takes part, and mu, from a first point."""
         options = self.options
         cost = self._cost(log_rows)
-        slack = (cost - self._worth(part)) / self.scale
+        slack = (cost - self._marginal(part)) / self.scale
         at_limit = np.add.reduceat(part, self.first) * self.unit > self.polytope.limit * (1 - 1e-3)
         excess = np.zeros(len(self.unit))
         if at_limit.any():  # who is served in full pays less than its tasks are worth
@@ -163,13 +163,13 @@ class System:
         whole = paid.sum(axis=1, keepdims=True)
         cost = (top + np.log(whole))[:, 0] - np.log(self.polytope.gamma[self.pairs])
         total = np.bincount(self.who, at.part, len(self.unit)) * self.unit
-        worth = self.log_worth[self.pairs] - self.alpha * np.log(total)[self.who]
-        return (cost - worth) / self.scale, paid / np.where(whole > 0, whole, 1.0)
+        marginal = self.log_marginal[self.pairs] - self.alpha * np.log(total)[self.who]
+        return (cost - marginal) / self.scale, paid / np.where(whole > 0, whole, 1.0)
 
     def _price_of_share(self, rows: Index, share: Array, log_rows: Array) -> Array:
         """The log price at which a row's part in what its users would pay is at most `share`."""
         polytope = self.polytope
-        cost = np.maximum(self._cost(log_rows), self._worth(self.start[0])) + np.log(polytope.gamma)
+        cost = np.maximum(self._cost(log_rows), self._marginal(self.start[0])) + np.log(polytope.gamma)
         result = np.empty(len(rows))
         for k, row in enumerate(rows):
             mine = (polytope.pair_server == polytope.row_server[row]) & (
@@ -185,7 +185,7 @@ class System:
         cost = self._cost(log_rows)
         excess = np.zeros(len(self.unit))
         excess[self.limits] = state.excess
-        slack = (cost - self._worth(part)) / self.scale + excess[self.user]
+        slack = (cost - self._marginal(part)) / self.scale + excess[self.user]
         outside = np.ones(len(slack), dtype=bool)
         outside[self.pairs] = False
         back = np.flatnonzero(outside & (slack < 0.1 * self.options.near))
@@ -211,10 +211,10 @@ class System:
     def _cost(self, log_rows: Array) -> Array:
         return log_price_per_task(self.polytope, log_rows)
 
-    def _worth(self, part: Array) -> Array:
+    def _marginal(self, part: Array) -> Array:
         """log m of all pairs."""
         total = np.add.reduceat(part, self.first) * self.unit
-        return np.asarray(self.log_worth - self.alpha * np.log(total)[self.user])
+        return np.asarray(self.log_marginal - self.alpha * np.log(total)[self.user])
 
     def _use(self, part: Array) -> Array:
         used = np.zeros(self.row_of.shape)
@@ -225,7 +225,7 @@ class System:
     def _largest_share(self, log_rows: Array, cost: Array) -> Array:
         """(rows,): the largest part of a row in what some pair costs, or would be worth."""
         polytope = self.polytope
-        whole = np.maximum(cost, self._worth(self.start[0])) + np.log(polytope.gamma)
+        whole = np.maximum(cost, self._marginal(self.start[0])) + np.log(polytope.gamma)
         log_price = polytope.by_server(log_rows, unused=-np.inf)
         result = np.zeros_like(log_price)
         for r in range(result.shape[1]):
@@ -236,7 +236,7 @@ class System:
     def at(self, at: State) -> Residuals:
         """What is wrong at a point."""
         slack, share = self._slack(at)
-        worth_part = np.exp(np.minimum(self.scale * slack, 0.0))  # the cost, as a part of what a task is worth
+        marginal_part = np.exp(np.minimum(self.scale * slack, 0.0))  # the cost, as a part of what a task is worth
         total: Array = np.bincount(self.who, at.part, len(self.unit)).astype(float)
         xi = np.zeros(len(self.unit))
         xi[self.limits] = at.excess
@@ -248,7 +248,7 @@ class System:
         part = at.part / total[self.who]
         # The largest share that a row has now: what its price counts.
         weight = np.zeros(len(self.rows))
-        np.maximum.at(weight, self.to, share[self.at_pair, self.resource] * worth_part[self.at_pair])
+        np.maximum.at(weight, self.to, share[self.at_pair, self.resource] * marginal_part[self.at_pair])
         error = max(
             float(np.where(slack < 0, -slack, np.minimum(part, slack)).max(initial=0.0)),
             float(np.where(left < 0, -left, np.minimum(weight, left)).max(initial=0.0)),
@@ -266,7 +266,7 @@ class System:
         """The point without pairs whose tasks have become small beside their slack, if they are many."""
         stay = at.part > self.options.leave * at.slack
         stay |= at.part >= np.maximum.reduceat(at.part, self._starts)[self._rank]  # nobody loses all
-        if stay.mean() >= self.options.worth_leaving:
+        if stay.mean() >= self.options.marginal_leaving:
             return at
         self.pairs = self.pairs[stay]
         self._assemble()

@@ -44,7 +44,7 @@ def gathered(start, server, vectors, weight, factor, result):  # type: ignore[no
 
 
 @_compile
-def pushed(start, server, vectors, weight, slack, products, wrong, asked, whole, sums, free, result):  # type: ignore[no-untyped-def]
+def pushed(start, server, vectors, weight, slack, products, residual, requested, whole, sums, free, result):  # type: ignore[no-untyped-def]
     """What products and errors of pairs ask for, `base = products/slack - weight wrong`: its sums per user, what is
     then left of `asked` per unit of `whole` (`free`), and the use of `base + weight free`, added to result."""
     kept = np.empty(np.max(start[1:] - start[:-1]))
@@ -52,10 +52,10 @@ def pushed(start, server, vectors, weight, slack, products, wrong, asked, whole,
         first = start[n]
         total = 0.0
         for k in range(first, start[n + 1]):
-            kept[k - first] = products[k] / slack[k] - weight[k] * wrong[k]
+            kept[k - first] = products[k] / slack[k] - weight[k] * residual[k]
             total += kept[k - first]
         sums[n] = total
-        free[n] = (asked[n] - total) / whole[n]
+        free[n] = (requested[n] - total) / whole[n]
         for k in range(first, start[n + 1]):
             amount = kept[k - first] + weight[k] * free[n]
             i = server[k]
@@ -78,13 +78,13 @@ def weighted_cost(start, server, vectors, weight, prices, result):  # type: igno
 
 
 @_compile
-def back(start, server, vectors, d_price, d_pay, wrong, tasks, slack, products, d_tasks, d_slack, sums, use):  # type: ignore[no-untyped-def]
+def back(start, server, vectors, d_price, d_user_price, residual, tasks, slack, products, d_tasks, d_slack, sums, use):  # type: ignore[no-untyped-def]
     """Steps of slacks from the dual equation, then of tasks from the products; their sums per user, and their use."""
     for n in range(len(start) - 1):
         total = 0.0
         for k in range(start[n], start[n + 1]):
             i = server[k]
-            change = wrong[k] - d_pay[n]
+            change = residual[k] - d_user_price[n]
             for r in range(vectors.shape[1]):
                 change += vectors[k, r] * d_price[i, r]
             d_slack[k] = change

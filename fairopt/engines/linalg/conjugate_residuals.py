@@ -32,7 +32,7 @@ def reduced(
     undone: Callable[[Array], Step],
     effect_of: Callable[[Step], Array],
     plus: Sum[Step],
-    enough: float,
+    sufficient: float,
 ) -> tuple[Step, bool]:
     """A step that leaves no more than `enough` of any equation, or else the best found and False.
 
@@ -46,7 +46,7 @@ def reduced(
     done: list[tuple[Step, Array]] = []
     left = left_by(step)
     for _ in range(_REFINEMENTS):
-        if float(np.abs(left).max()) <= enough:
+        if float(np.abs(left).max()) <= sufficient:
             return step, True
         more = undone(left)
         effect = -effect_of(more)
@@ -63,4 +63,4 @@ def reduced(
             break
         step, left = tried, after
         done.append((more, effect))
-    return step, bool(np.abs(left).max() <= enough)
+    return step, bool(np.abs(left).max() <= sufficient)

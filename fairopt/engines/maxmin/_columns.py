@@ -1,4 +1,4 @@
-"""Compiled loops over pairs of max-min: what is cheapest, and which pairs to take in.
+"""Compiled loops over pairs of max-min: what is cheapest, and which pairs to add.
 
 Pairs are sorted by user: those of n are `start[n]` to `start[n + 1]`.
 """

@@ -79,18 +79,18 @@ def refill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untype
     """
     count, size = per_task.shape
     level = np.exp(-q)
-    near, asked = np.empty(count, np.int64), np.empty((count, size))
+    near, requested = np.empty(count, np.int64), np.empty((count, size))
     own, others, space = np.empty(count), np.empty(count), np.empty(count)
     few = 0
     for n in range(count):
         if elsewhere[n] < _NEAR * gain[n] * _met(per_task, n, level):
             near[few], own[few], others[few], space[few] = n, gain[n], elsewhere[n], room[n]
             for r in range(size):
-                asked[few, r] = per_task[n, r]
+                requested[few, r] = per_task[n, r]
             few += 1
     if 2 * few < count:
         answer = np.empty(few)
-        fill(own[:few], asked[:few], others[:few], space[:few], q, answer)
+        fill(own[:few], requested[:few], others[:few], space[:few], q, answer)
         level[:] = np.exp(-q)
         left_out, at = True, 0
         for n in range(count):

@@ -35,7 +35,7 @@ def filled(polytope: Polytope, criterion: Criterion) -> Array:
         # In parts of what each user could run here alone, so that all numbers are of one size.
         alone = polytope.gamma[pairs]
         gain = criterion.weight[users[mine]] / share / alone
-        room = np.full(len(mine), np.inf) if criterion.scope == "each" else polytope.limit[mine] / alone
+        room = np.full(len(mine), np.inf) if criterion.scope == "per_server" else polytope.limit[mine] / alone
         part, q = np.zeros(len(mine)), np.empty(cluster.shape[2])
         _filling.fill(gain, polytope.pair_use[pairs], np.zeros(len(mine)), room, q, part)
         result[users[mine], i] = part * alone

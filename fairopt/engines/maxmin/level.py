@@ -62,7 +62,7 @@ class Found:
     pairs: Index | None  # that `amount` is about; None: all
     amount: Array  # y
     prices: Array  # (servers, resources), of whole capacities
-    worth: Array  # (users,), p; sum 1 over the rising
+    user_price: Array  # (users,), p; sum 1 over the rising
     low: float
     high: float
     steps: int = 0
@@ -86,14 +86,14 @@ def bound(problem: Level, prices: Array) -> tuple[float, Array]:
     """The highest level that prices leave possible, and the least cost of every user's pairs."""
     from . import _columns
 
-    worth = np.empty(len(problem.rising))
-    _columns.cheapest(problem.start, problem.server, problem.use, prices, worth)
-    total = float(worth[problem.rising].sum())
-    held = float(worth[~problem.rising] @ problem.floor[~problem.rising])
+    user_price = np.empty(len(problem.rising))
+    _columns.cheapest(problem.start, problem.server, problem.use, prices, user_price)
+    total = float(user_price[problem.rising].sum())
+    fixed = float(user_price[~problem.rising] @ problem.floor[~problem.rising])
     paid = float(prices.sum())
     # Of large prices that nearly cancel, only so much is known.
-    rounding = _ROUNDING * (paid + held)
-    return (paid - held + rounding) / total if total > 0 else np.inf, worth
+    rounding = _ROUNDING * (paid + fixed)
+    return (paid - fixed + rounding) / total if total > 0 else np.inf, user_price
 
 
 class Taken(NamedTuple):
@@ -105,7 +105,7 @@ class Taken(NamedTuple):
     use: Array
 
 
-def judged(problem: Level, taken: Taken, amount: Array, prices: Array, steps: int = 0) -> Found:
+def certified(problem: Level, taken: Taken, amount: Array, prices: Array, steps: int = 0) -> Found:
     """The point scaled back until it is feasible, and what it and the prices prove."""
     from ..linalg import _pairs
     from . import _columns
@@ -118,19 +118,19 @@ def judged(problem: Level, taken: Taken, amount: Array, prices: Array, steps: in
     amount = inside
     have = np.add.reduceat(amount, start[:-1])
     low = float(have[problem.rising].min(initial=np.inf))
-    held = ~problem.rising & (problem.floor > 0)
-    if held.any() and (part := float((have[held] / problem.floor[held]).min())) < 1:
+    fixed = ~problem.rising & (problem.floor > 0)
+    if fixed.any() and (part := float((have[fixed] / problem.floor[fixed]).min())) < 1:
         # A point that takes from those who are held proves nothing, unless by rounding.
         low = low * part if part > 1 - _HELD else 0.0
-    high, worth = bound(problem, prices)
-    total = worth[problem.rising].sum()
+    high, user_price = bound(problem, prices)
+    total = user_price[problem.rising].sum()
     scale = 1 / total if total > 0 else 1.0
-    return Found(problem, pairs, amount, prices * scale, worth * scale, low, high, steps)
+    return Found(problem, pairs, amount, prices * scale, user_price * scale, low, high, steps)
 
 
 def everyone_stopped(found: Found, problem: Level) -> Found:
     """Nobody rises any more: the point that showed it has all caps, and nothing remains to be proved."""
-    return replace(found, problem=problem, prices=0 * found.prices, worth=0 * found.worth, high=found.low)
+    return replace(found, problem=problem, prices=0 * found.prices, user_price=0 * found.user_price, high=found.low)
 
 
 def by_simplex(problem: Level) -> Found | None:
@@ -156,7 +156,7 @@ def by_simplex(problem: Level) -> Found | None:
             return None
         prices = np.maximum(-result.ineqlin.marginals[:size], 0.0).reshape(problem.servers, resources)
         everything = Taken(None, problem.start, problem.server, problem.use)
-        found = judged(problem, everything, np.maximum(result.x[:count], 0.0), prices)
+        found = certified(problem, everything, np.maximum(result.x[:count], 0.0), prices)
         after = problem.stopped(found.low)
         if (after.rising == problem.rising).all():
             return found

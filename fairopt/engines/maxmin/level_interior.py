@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .level import LEAST_GAP, Found, Level, by_simplex, everyone_stopped
 from .level_newton import Newton, Steps
 from .level_point import Point
-from .level_screening import let_go, take_in
+from .level_screening import add_columns, drop_columns
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -57,9 +57,9 @@ def _interior(problem: Level, rng: np.random.Generator, wanted: float) -> Found:
         if (stopped.rising != point.problem.rising).any():
             point.hold(stopped)
             best = point.found(number)
-        let_go(point, best.gap)
+        drop_columns(point, best.gap)
         if not point.active.all():
-            take_in(point, best.gap)
+            add_columns(point, best.gap)
         length = _advance(point, min(best.gap, 1.0))
         if not np.isfinite(point.mu):
             break
@@ -67,13 +67,13 @@ def _interior(problem: Level, rng: np.random.Generator, wanted: float) -> Found:
         still = 0 if found.gap < 0.9 * best.gap or not np.isfinite(best.gap) else still + 1
         best = found if found.gap <= best.gap else best
         if best.gap <= wanted:
-            return _settled(point, best, number)
+            return _solved(point, best, number)
         if still > 12 or (length < 1e-4 and still > 3):
             break
     return best
 
 
-def _settled(point: Point, best: Found, number: int) -> Found:
+def _solved(point: Point, best: Found, number: int) -> Found:
     """One step beyond what the gap can show: it takes idle capacity and surplus down to rounding."""
     _advance(point, best.gap)
     found = point.found(number + 1) if np.isfinite(point.mu) else best
@@ -112,9 +112,9 @@ def _advance(point: Point, gap: float) -> float:
     primal, dual = _longest(point, steps)
     back = min(max(0.9, 1 - gap), 0.99995) if min(primal, dual) > 0.9 else 0.9
     primal, dual = back * primal, back * dual
-    point.gone *= 1 - primal  # so much of it others carry now
-    if point.gone.max() < _ROUNDING * point.t:
-        point.gone[:] = 0.0
+    point.screened_out *= 1 - primal  # so much of it others carry now
+    if point.screened_out.max() < _ROUNDING * point.t:
+        point.screened_out[:] = 0.0
     point.y, point.w = point.y + primal * steps.y, point.w + primal * steps.w
     point.v, point.t = point.v + primal * steps.v, point.t + primal * steps.t
     point.z, point.lam, point.p = point.z + dual * steps.z, point.lam + dual * steps.lam, point.p + dual * steps.p

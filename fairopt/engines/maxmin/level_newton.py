@@ -74,7 +74,7 @@ class Newton:
         users, rows = np.zeros(len(rv)), np.zeros(rw.shape)
         return _sum(steps, self._once(ry, rw, rv, np.zeros(len(ry)), users, rows, 0.0))
 
-    def refined(self, steps: Steps, enough: float) -> Steps:
+    def refined(self, steps: Steps, sufficient: float) -> Steps:
         """Steps without what factors and rounding left of the residuals; `enough` may be left by rough factors.
 
         By conjugate residuals: where factors are wrong in a few directions only (parts of a cluster hang together by
@@ -83,7 +83,7 @@ class Newton:
         for rough in (self.rough, False):
             if rough != self.rough:
                 self._factorise(rough)
-            steps, done = reduced(steps, self._left, self._undone, self._effect, _sum, enough if rough else 0.0)
+            steps, done = reduced(steps, self._left, self._undone, self._effect, _sum, sufficient if rough else 0.0)
             if done or not rough:
                 break
         return steps

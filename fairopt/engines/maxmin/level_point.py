@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .level import Found, Level, Taken, bound, judged
+from .level import Found, Level, Taken, bound, certified
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -29,20 +29,20 @@ class Point:
             self.row[problem.server[problem.use[:, r] > 0], r] = True
         self.lam: Array = self.row.astype(float)
         self.rough = True
-        worth = bound(problem, self.lam)[1]
+        user_price = bound(problem, self.lam)[1]
         self.active: Mask = np.ones(len(problem.server), dtype=bool)
         if len(problem.server) > _MANY * users:
-            self.active = self._some(worth, rng)
+            self.active = self._some(user_price, rng)
         self.select()
-        self.gone: Array = np.zeros(len(problem.server))  # what pairs carried that take no part any more
-        self._begin(worth)
+        self.screened_out: Array = np.zeros(len(problem.server))  # what pairs carried that take no part any more
+        self._begin(user_price)
 
-    def _some(self, worth: Array, rng: np.random.Generator) -> Mask:
+    def _some(self, user_price: Array, rng: np.random.Generator) -> Mask:
         from . import _columns
 
         q = self.problem
         active = np.zeros(len(q.server), dtype=bool)
-        _columns.enter(q.start, q.server, q.use, self.lam, np.full(len(worth), np.inf), _CHEAPEST, active)
+        _columns.enter(q.start, q.server, q.use, self.lam, np.full(len(user_price), np.inf), _CHEAPEST, active)
         count = np.diff(q.start)
         drawn = q.start[:-1, None] + (rng.random((len(count), _RANDOM)) * count[:, None]).astype(np.intp)
         active[drawn.ravel()] = True
@@ -58,13 +58,13 @@ class Point:
         everything = len(self.at) == len(q.server)
         self.taken = Taken(None if everything else self.at, self.start, self.server, self.use)
 
-    def _begin(self, worth: Array) -> None:
+    def _begin(self, user_price: Array) -> None:
         """Strictly feasible, but for the held: equal prices of whole capacities, and loads about balanced."""
         q = self.problem
         self.tau = q.rising.astype(float)
-        total = worth[q.rising].sum()
+        total = user_price[q.rising].sum()
         self.lam = self.lam / (0.9 * total)
-        self.p = worth / total
+        self.p = user_price / total
         self.z = np.maximum(self.cost(self.lam) - self.p[self.user], 0.1 * self.p[self.user])
         part = 1 / self.z
         part /= self.sums(part)[self.user]
@@ -118,19 +118,19 @@ class Point:
 
     def found(self, steps: int) -> Found:
         """The point made feasible, and what its prices prove."""
-        if not self.gone.any():
-            return judged(self.problem, self.taken, self.y, self.lam, steps)
+        if not self.screened_out.any():
+            return certified(self.problem, self.taken, self.y, self.lam, steps)
         q = self.problem
-        pairs = np.flatnonzero(self.active | (self.gone > 0))
-        amount = self.gone[pairs]
+        pairs = np.flatnonzero(self.active | (self.screened_out > 0))
+        amount = self.screened_out[pairs]
         amount[np.searchsorted(pairs, self.at)] += self.y
         taken = Taken(pairs, np.searchsorted(pairs, q.start), q.server[pairs], q.use[pairs])
-        return judged(q, taken, amount, self.lam, steps)
+        return certified(q, taken, amount, self.lam, steps)
 
     def hold(self, problem: Level) -> None:
         """Go on with some of the rising held at their caps."""
         stop = self.problem.rising & ~problem.rising
         self.problem, self.tau = problem, problem.rising.astype(float)
-        gone = np.add.reduceat(self.gone, problem.start[:-1])
-        self.v = np.where(stop, np.maximum(self.have + gone - problem.floor, 0.1 * problem.floor), self.v)
+        screened_out = np.add.reduceat(self.screened_out, problem.start[:-1])
+        self.v = np.where(stop, np.maximum(self.have + screened_out - problem.floor, 0.1 * problem.floor), self.v)
         self.residuals()

@@ -13,7 +13,7 @@ _NEAR, _ENTERING, _LEAST, _LOOSE = 30.0, 8, 0.1, 0.1
 _TINY = 1e-300
 
 
-def let_go(point: Point, gap: float) -> None:
+def drop_columns(point: Point, gap: float) -> None:
     """Dear pairs that carry next to nothing take no part any more."""
     if len(point.at) <= MANY or not np.isfinite(gap):
         return
@@ -22,14 +22,14 @@ def let_go(point: Point, gap: float) -> None:
     kept |= ~np.logical_or.reduceat(kept, point.start[:-1])[point.user]  # nobody loses all pairs
     if np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
         return
-    point.gone[point.at[~kept]] += point.y[~kept]
+    point.screened_out[point.at[~kept]] += point.y[~kept]
     point.active[point.at[~kept]] = False
     point.y, point.z = point.y[kept], point.z[kept]
     point.select()
     point.residuals()
 
 
-def take_in(point: Point, gap: float) -> None:
+def add_columns(point: Point, gap: float) -> None:
     """Cheap pairs that were left out come in with little, in a way that keeps the equations."""
     from ..linalg import _pairs
     from . import _columns
@@ -47,20 +47,20 @@ def take_in(point: Point, gap: float) -> None:
     user, server, use = point.user[new], point.server[new], point.use[new]
     # A user's worth falls below what its new pairs cost.
     cost = point.cost(point.lam)
-    worth = point.p.copy()
-    np.minimum.at(worth, user, cost[new] - 0.1 * near[user])
-    worth = np.maximum(worth, 0.5 * np.minimum.reduceat(cost, point.start[:-1]))
+    user_price = point.p.copy()
+    np.minimum.at(user_price, user, cost[new] - 0.1 * near[user])
+    user_price = np.maximum(user_price, 0.5 * np.minimum.reduceat(cost, point.start[:-1]))
     point.z = np.empty(len(point.at))
-    point.z[place] = z + (point.p - worth)[point.user[place]]
-    point.z[new] = np.maximum(cost[new] - worth[user], _TINY)
-    point.p = worth
+    point.z[place] = z + (point.p - user_price)[point.user[place]]
+    point.z[new] = np.maximum(cost[new] - user_price[user], _TINY)
+    point.p = user_price
     more = np.minimum(mu / point.z[new], 0.1 * point.have[user])
     taken = np.zeros(point.row.shape)
     _pairs.used(server, use, more, taken)
     room = np.minimum(1.0, 0.3 * point.w / np.maximum(taken, _TINY))
     more *= np.where(use > 0, room[server], 1.0).min(axis=1)
     point.y = np.empty(len(point.at))
-    point.y[place] = y * (1 - np.bincount(user, more, len(worth)) / point.have)[point.user[place]]
+    point.y[place] = y * (1 - np.bincount(user, more, len(user_price)) / point.have)[point.user[place]]
     point.y[new] = more
     point.w = np.where(point.row, point.w + point.take - point.priced(point.y), 1.0)
     if gap > _LOOSE:

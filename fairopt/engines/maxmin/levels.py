@@ -52,7 +52,7 @@ class Piece:
     servers: Index
     prices: Array  # (its servers, resources), of whole capacities
     users: Index
-    worth: Array  # (its users,), the least cost of a pair
+    user_price: Array  # (its users,), the least cost of a pair
     dropped: Index  # pairs on its servers, of users here or elsewhere
     surplus: Array  # (dropped,), what they cost above their user's worth
 
@@ -64,7 +64,7 @@ class Stage:
     servers: Index
     prices: Array
     users: Index
-    worth: Array
+    user_price: Array
     before: int
 
 
@@ -133,20 +133,20 @@ class Levels:
         here = found.low * unit
         floor = np.where(found.problem.rising, here, found.problem.floor * unit)
         stopped = block.rising & ~found.problem.rising
-        freeze, most = self.freeze, found.worth[found.problem.rising].max(initial=0.0)
+        freeze, most = self.freeze, found.user_price[found.problem.rising].max(initial=0.0)
         if not stopped.any() and most * freeze < found.gap:
             # Nobody is proved to stand still so well: those who do less well are; the certificate will say how well.
             freeze, self.loose = max(_WEAKER, found.gap / most) if most > 0 else np.inf, True
             if freeze > _WORST:
                 raise SolverError("nobody could be proved to be unable to rise")
         need = found.gap / freeze
-        proved = found.problem.rising & (found.worth >= need)
+        proved = found.problem.rising & (found.user_price >= need)
         rising = found.problem.rising & ~proved
         cost = (use * unit * found.prices[server]).sum(axis=1)
-        surplus = cost - found.worth[user]
+        surplus = cost - found.user_price[user]
         dropped = surplus >= need
-        worth, surplus = found.worth / unit, surplus / unit
-        self.stages.append(Stage(servers, found.prices, block.users, worth, len(self.pieces)))
+        user_price, surplus = found.user_price / unit, surplus / unit
+        self.stages.append(Stage(servers, found.prices, block.users, user_price, len(self.pieces)))
         rest = Block(block.users, block.pairs[~dropped], rising, floor)
         where = np.full(polytope.cluster.shape[1], -1)
         where[servers] = np.arange(len(servers))
@@ -161,7 +161,7 @@ class Levels:
             at = np.searchsorted(block.users, part.users)
             prices = found.prices[local]
             if prices.any():
-                self.pieces.append(Piece(mine, prices, part.users, worth[at], block.pairs[keep], surplus[keep]))
+                self.pieces.append(Piece(mine, prices, part.users, user_price[at], block.pairs[keep], surplus[keep]))
             if part.rising.any():
                 yield part
             else:
@@ -191,17 +191,17 @@ class Levels:
         """Add to the stage's prices those of earlier pieces, as high as it takes to keep dropped pairs out."""
         user, server = self.polytope.pair_user, self.polytope.pair_server
         prices[stage.servers] = stage.prices
-        worth = np.zeros(len(self.level))
-        worth[stage.users] = stage.worth
+        user_price = np.zeros(len(self.level))
+        user_price[stage.users] = stage.user_price
         for piece in reversed(self.pieces[: stage.before]):
             if not len(piece.dropped):
                 continue
             pairs = piece.dropped
             cost = (self.use[pairs] * prices[server[pairs]]).sum(axis=1)
-            factor = _MARGIN * float(((worth[user[pairs]] - cost) / piece.surplus).max())
+            factor = _MARGIN * float(((user_price[user[pairs]] - cost) / piece.surplus).max())
             if factor > 0:
                 prices[piece.servers] += factor * piece.prices
-                worth[piece.users] += factor * piece.worth
+                user_price[piece.users] += factor * piece.user_price
 
 
 def _numbered(values: Index, names: Index | None = None) -> tuple[Index, Index]:

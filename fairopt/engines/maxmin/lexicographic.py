@@ -13,9 +13,7 @@ import numpy as np
 from ...errors import SolverError
 from ...exact import rational
 from ...model import polytope as polytopes
-from ...model.cluster import Cluster
-from ...model.criterion import Criterion
-from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..base import Run, Solution
 from .filling import filled
 from .levels import Levels
@@ -27,15 +25,15 @@ _NOTE = "solved in rational arithmetic: numbers differ by too many decades for t
 _FREEZE = (1e-2, 1e-1)
 
 
-def solutions(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
     """Answers to a max-min criterion, for a judge to take the first good one."""
     start = time.perf_counter()
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
     build = time.perf_counter() - start
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything")
         return
-    if criterion.scope == "each" or cluster.shape[1] == 1:
+    if criterion.scope == "per_server" or cluster.shape[1] == 1:
         tasks = filled(polytope, criterion)
         run = Run("water filling", "exact", 0.0, time.perf_counter() - start - build, 0.0)
         yield Solution(tasks, None, "native", (run,), build, 1, "exact")
@@ -51,13 +49,13 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[So
             status = "frozen with weak proofs" if levels.loose else "converged"
             run = Run("interior point", status, 0.0, time.perf_counter() - start, levels.gap)
             yield Solution(tasks, prices, "native", (run,), build, levels.steps, status)
-    yield from _exact(cluster, criterion)
+    yield from _exact(problem)
 
 
-def _exact(cluster: Cluster, criterion: Criterion) -> Iterator[Solution]:
+def _exact(problem: Problem) -> Iterator[Solution]:
     """Without rounding, where the cluster, or every server on its own, is small enough for that."""
-    start, limits = time.perf_counter(), criterion.limits(cluster)
-    if criterion.scope == "each":
+    start, cluster, criterion, limits = time.perf_counter(), problem.cluster, problem.criterion, problem.limits
+    if criterion.scope == "per_server":
         limits = np.where(limits > 0, np.inf, 0.0)
         parts = [rational.leximin(*rational.on_one(cluster, criterion, i), limits) for i in range(cluster.shape[1])]
         found = [part for part in parts if part is not None]

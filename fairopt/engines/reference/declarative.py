@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SolverError
-from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..base import Run, Solution
 from . import solvers
 from .program import ClusterProgram, Formulation, Leximin, Program
@@ -34,11 +34,9 @@ _VISIBLE = 1e-7
 _RESCALINGS = 3
 
 
-def solutions(
-    cluster: Cluster, criterion: Criterion, formulate: Formulate, solver: str | None = None
-) -> Iterator[Solution]:
+def solutions(problem: Problem, formulate: Formulate, solver: str | None = None) -> Iterator[Solution]:
     """Answers to a formulation, one per solver that fits, for a judge to take the first good one."""
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody can run anything")
         return
@@ -75,7 +73,7 @@ def _leximin(polytope: Polytope, criterion: Criterion, formulate: Formulate, sol
         levels = problem.solve(solver)
         yield _solution(polytope, program, None, problem.runs, build)
         unit = np.maximum(levels, 1e-9 * levels.max())
-        if criterion.scope != "each":
+        if criterion.scope != "per_server":
             tasks = polytope.tasks @ polytope.inside(program.fraction.value)
 
 
@@ -90,12 +88,12 @@ def _maxmin_levels(polytope: Polytope, criterion: Criterion) -> tuple[Array, lis
 def _concave(
     polytope: Polytope, criterion: Criterion, formulate: Formulate, unit: Array, solver: str, before: list[Run]
 ) -> Solution:
-    held = np.zeros(len(polytope.users))
+    fixed = np.zeros(len(polytope.users))
     runs, build, prices = list(before), 0.0, None
     own = criterion.restrict(polytope.users)
     while True:
         start = time.perf_counter()
-        program = ClusterProgram(polytope, criterion, unit, held, tasks=unit / own.share)
+        program = ClusterProgram(polytope, criterion, unit, fixed, tasks=unit / own.share)
         formulation = formulate(program)
         problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
         build += time.perf_counter() - start
@@ -106,12 +104,12 @@ def _concave(
         if not (tasks > 0).all():
             # alpha = 0, where nobody's welfare is too small to be seen; or an answer for the judge to reject.
             return _solution(polytope, program, prices, runs, build)
-        worth = own.log_marginal(tasks) + np.log(tasks)
-        waiting = held == 0
-        seen = waiting & (worth >= worth[waiting].max() + np.log(_VISIBLE))
+        marginal = own.log_marginal(tasks) + np.log(tasks)
+        waiting = fixed == 0
+        seen = waiting & (marginal >= marginal[waiting].max() + np.log(_VISIBLE))
         if not seen.any() or (waiting == seen).all():
             return _solution(polytope, program, prices, runs, build)
-        held = np.where(seen, tasks, held)
+        fixed = np.where(seen, tasks, fixed)
 
 
 def _solution(polytope: Polytope, program: Program, prices: Array | None, runs: list[Run], build: float) -> Solution:

@@ -69,11 +69,11 @@ class Program:
         return welfare_factor(self.weight, self.unit, alpha)
 
 
-def welfare_factor(weight: Array, unit: Array, alpha: float, held: Array | None = None) -> Array:
+def welfare_factor(weight: Array, unit: Array, alpha: float, fixed: Array | None = None) -> Array:
     """`weight^alpha unit^(1-alpha)` without overflow, the largest 1, and 0 for those held."""
     log_factor = alpha * np.log(weight) + (1 - alpha) * np.log(unit)
-    if held is not None:
-        log_factor = np.where(held > 0, -np.inf, log_factor)
+    if fixed is not None:
+        log_factor = np.where(fixed > 0, -np.inf, log_factor)
     return np.asarray(np.exp(log_factor - log_factor.max()))
 
 
@@ -90,18 +90,18 @@ class ClusterProgram(Program):
         polytope: Polytope,
         criterion: Criterion,
         unit: Array | None = None,
-        held: Array | None = None,
+        fixed: Array | None = None,
         tasks: Array | None = None,
     ) -> None:
         own = criterion.restrict(polytope.users)
-        self._polytope, self._each = polytope, criterion.scope == "each"
+        self._polytope, self._each = polytope, criterion.scope == "per_server"
         # Unknowns near 1 however small a user's part of a server is: solvers' tolerances are absolute.
         self.typical_level, scale = _typical(polytope, own)
         if tasks is not None:
             scale = np.clip(tasks[polytope.pair_user] / polytope.gamma, 1e-15, 1.0)
         self.fraction = cp.multiply(scale, cp.Variable(len(scale), nonneg=True, name="fraction / typical"))
         self.user_tasks = polytope.tasks @ self.fraction
-        if criterion.scope == "each":
+        if criterion.scope == "per_server":
             # On its own server, a user's dominant share is the fraction of its monopoly tasks.
             self.share, self.weight = self.fraction, own.weight[polytope.pair_user]
         else:
@@ -110,15 +110,15 @@ class ClusterProgram(Program):
         self.unit = np.ones(len(self.weight)) if unit is None else unit
         self.scaled_share = cp.multiply(1 / self.unit, self.share)
         self.constraints = {"capacity": polytope.use @ self.fraction <= 1}
-        if len(polytope.limited) and criterion.scope != "each":
+        if len(polytope.limited) and criterion.scope != "per_server":
             self.constraints["max_tasks"] = polytope.use_of_limit @ self.fraction <= 1
-        self._held: Array = np.zeros(len(polytope.users)) if held is None else held
-        if kept := np.flatnonzero(self._held).tolist():
-            relative = sp.diags(1 / self._held[kept]) @ polytope.tasks[kept]
+        self._fixed: Array = np.zeros(len(polytope.users)) if fixed is None else fixed
+        if kept := np.flatnonzero(self._fixed).tolist():
+            relative = sp.diags(1 / self._fixed[kept]) @ polytope.tasks[kept]
             self.constraints["held"] = relative @ self.fraction >= 1 - 1e-12
 
     def factor(self, alpha: float) -> Array:
-        return welfare_factor(self.weight, self.unit, alpha, self._held)
+        return welfare_factor(self.weight, self.unit, alpha, self._fixed)
 
     def cost(self) -> Array:
         """What a whole server costs each user (pair, in the scope `each`) where it is cheapest, by the last prices.
@@ -137,7 +137,7 @@ class ClusterProgram(Program):
 def _typical(polytope: Polytope, own: Criterion) -> tuple[float, Array]:
     """A level that everyone could have, and what part of each server (pairs,) its tasks there would take of it."""
     weight = own.weight[polytope.pair_user]
-    if own.scope == "each":
+    if own.scope == "per_server":
         crowd = np.bincount(polytope.pair_server, weight)[polytope.pair_server]
         return float(1 / np.median(crowd)), np.asarray(weight / crowd)
     alone = own.levels(np.asarray(polytope.tasks.sum(axis=1)).ravel())

@@ -50,8 +50,8 @@ class LeximinProblem:
         self._common = cp.Variable(name="level")
         self._rising = cp.Parameter(count, nonneg=True)
         self._floor = cp.Parameter(count, nonneg=True)
-        self._held = self.levels >= cp.multiply(self._rising, self._common) + self._floor
-        self._round = cp.Problem(cp.Maximize(self._common), [*self.formulation.constraints.values(), self._held])
+        self._fixed = self.levels >= cp.multiply(self._rising, self._common) + self._floor
+        self._round = cp.Problem(cp.Maximize(self._common), [*self.formulation.constraints.values(), self._fixed])
 
     def solve(self, solver: str | None = None, base: Array | None = None) -> Array:
         """The lexicographically largest levels; the variables hold an allocation that has them.
@@ -66,7 +66,7 @@ class LeximinProblem:
             self._floor.value = np.where(free, 0.0, levels / self._unit)
             self.runs.append(solvers.first_success(self._round, solver))
             common = float(self._common.value) * here
-            price = np.where(free, np.abs(self._held.dual_value), 0.0)
+            price = np.where(free, np.abs(self._fixed.dual_value), 0.0)
             frozen = free & ((price >= _POSITIVE * price.max()) | (self.cost() > _COSTS))
             if not frozen.any():
                 raise SolverError("the linear program of a max-min round has no prices; try another solver")

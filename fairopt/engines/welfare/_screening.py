@@ -1,4 +1,4 @@
-"""Compiled loops of `sifting`: over all pairs, whose costs are products of what a user needs and what a server asks."""
+"""Compiled loops of `screening`: over all pairs, whose costs are products of needs and prices."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ _compile = njit(cache=True, error_model="numpy", nogil=True)
 
 
 @_compile
-def near(start, server, need, ask, pay, aside, far, marked):  # type: ignore[no-untyped-def]
+def near(start, server, need, ask, user_price, aside, far, marked):  # type: ignore[no-untyped-def]
     """Mark the pairs aside that cost less than `pay_n + far_n`."""
     for n in range(len(start) - 1):
         for k in range(start[n], start[n + 1]):
             if aside[k]:
-                z = -pay[n]
+                z = -user_price[n]
                 for r in range(need.shape[1]):
                     z += need[n, r] * ask[server[k], r]
                 marked[k] = marked[k] or z < far[n]
 
 
 @_compile
-def fastest(start, server, need, ask, d_ask, pay, d_pay, aside, soon, called):  # type: ignore[no-untyped-def]
+def fastest(start, server, need, ask, d_ask, user_price, d_user_price, aside, soon, called):  # type: ignore[no-untyped-def]
     """The largest rate at which the slack of a pair aside falls, relative to itself; 0 if none does.
 
     `called[k]` is set where it is above `soon`.
@@ -29,7 +29,7 @@ def fastest(start, server, need, ask, d_ask, pay, d_pay, aside, soon, called):  
     for n in range(len(start) - 1):
         for k in range(start[n], start[n + 1]):
             if aside[k]:
-                z, d_z = -pay[n], -d_pay[n]
+                z, d_z = -user_price[n], -d_user_price[n]
                 for r in range(need.shape[1]):
                     z += need[n, r] * ask[server[k], r]
                     d_z += need[n, r] * d_ask[server[k], r]

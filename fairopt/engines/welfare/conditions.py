@@ -1,4 +1,4 @@
-"""The optimality conditions of alpha-fair welfare on the arrays of a polytope; `central` solves them by Newton steps.
+"""The optimality conditions of alpha-fair welfare on the arrays of a polytope; `newton` solves them by Newton steps.
 
 Unknowns: tasks x of every pair (user, server) and their slacks z, prices lam of every capacity and what of it idles, w;
 every user's tasks s and what it pays per task, pi; where there are limits q, the rest v and the excess xi; and theta.
@@ -55,7 +55,7 @@ class Welfare:
         self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
         self.server = polytope.pair_server
         servers, resources = polytope.cluster.capacity.shape
-        self.rest: Rest | None = None
+        self.remainder: Rest | None = None
         self.row = np.zeros((servers, resources), dtype=bool)
         self.row[polytope.row_server, polytope.row_resource] = True
 
@@ -110,50 +110,52 @@ class Welfare:
         result[self.limited] = point.excess
         return result
 
-    def worth(self, point: Point) -> Worth:
+    def marginal(self, point: Point) -> Worth:
         """By how much the log of what a task is worth misses what is paid, (users,)."""
-        worth = self.of_share * np.log(point.total) - self.of_price * self.gain
-        wrong = worth + self.of_price * np.log(point.pay) + self.excess(point) - point.units[0]
-        return Worth(wrong, self.of_share, (np.ones(len(wrong)),))
+        marginal = self.of_share * np.log(point.total) - self.of_price * self.gain
+        residual = marginal + self.of_price * np.log(point.user_price) + self.excess(point) - point.units[0]
+        return Worth(residual, self.of_share, (np.ones(len(residual)),))
 
     def spent(self, point: Point) -> Array:
         """What users spend, (users,), on average 1 once theta is right."""
-        return np.asarray(point.pay * point.total)
+        return np.asarray(point.user_price * point.total)
 
-    def bent(self, at: Point, worth: Worth, step: Point) -> Array:
+    def second_order(self, at: Point, marginal: Worth, step: Point) -> Array:
         """What rho deviates from its tangent by, after a step."""
-        return np.asarray(self.of_share * bend(step.total / at.total) + self.of_price * bend(step.pay / at.pay))
+        return np.asarray(
+            self.of_share * bend(step.total / at.total) + self.of_price * bend(step.user_price / at.user_price)
+        )
 
-    def wrong_units(self, point: Point) -> Array:
+    def residual_units(self, point: Point) -> Array:
         """What is wrong with the equations that go with units, (units,)."""
         return np.array([float(len(self.gain) - self.spent(point).sum())])
 
-    def change_units(self, point: Point, total: Array, pay: Array, units: Array) -> Array:
+    def change_units(self, point: Point, total: Array, user_price: Array, units: Array) -> Array:
         """By how much a step changes those, to first order."""
-        spent = point.pay * total + point.total * pay
+        spent = point.user_price * total + point.total * user_price
         return np.array([-float(spent.sum())])
 
-    def residuals(self, point: Point, worth: Worth) -> Residuals:
+    def residuals(self, point: Point, marginal: Worth) -> Residuals:
         """What is wrong at a point."""
-        pays = np.repeat(point.pay, np.diff(self.start))
+        pays = np.repeat(point.user_price, np.diff(self.start))
         sums, used = self.summed(point.tasks), self.used(point.tasks)
-        if self.rest is not None:
-            sums, used = sums + point.rest * self.rest.sums, used + point.rest * self.rest.use
+        if self.remainder is not None:
+            sums, used = sums + point.remainder * self.remainder.sums, used + point.remainder * self.remainder.use
         return Residuals(
             self.cost(point.price) - point.slack - pays,
             np.where(self.row, used + point.idle - 1, 0.0),
             sums - point.total,
             point.total[self.limited] + point.room - self.limit,
-            worth.wrong,
-            self.wrong_units(point),
+            marginal.residual,
+            self.residual_units(point),
         )
 
     def fractions(self, point: Point) -> Array:
         """Tasks as parts of monopoly tasks, (pairs,): coordinates of the polytope."""
         tasks = point.tasks
-        if self.rest is not None:
+        if self.remainder is not None:
             tasks = np.zeros(len(self.polytope.gamma))
-            tasks[self.rest.inside] = point.tasks
+            tasks[self.remainder.inside] = point.tasks
         return np.asarray(tasks * (self.unit[self.polytope.pair_user] / self.polytope.gamma))
 
     # -- where to start --------------------------------------------------------------------------
@@ -161,24 +163,24 @@ class Welfare:
     def begin(self) -> Point:
         """Servers split evenly, about half in use; every unit of a resource has the same price everywhere."""
         users, total = len(self.gain), self.summed(self.first)
-        pay, units = self.first_pay(total)
-        pay = np.maximum(pay, 1e-12)
+        user_price, units = self.first_user_price(total)
+        user_price = np.maximum(user_price, 1e-12)
         part = np.where(self.row, self.polytope.cluster.capacity, 0.0)
         part = part / np.maximum(part.sum(axis=0), np.finfo(float).tiny)
         price = np.where(self.row, users * np.maximum(part / max(part.sum(), 1e-300), 1e-12), 0.0)
-        cost, pays = self.cost(price), np.repeat(pay, np.diff(self.start))
+        cost, pays = self.cost(price), np.repeat(user_price, np.diff(self.start))
         slack = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
         idle = np.where(self.row, np.maximum(1 - self.used(self.first), _IDLE), 1.0)
         room = np.maximum(self.limit - total[self.limited], 0.1 * self.limit)
         excess = 0.1 / np.maximum(room, 1.0) + self.of_share * self.cut[self.limited]
-        return Point(self.first, slack, price, idle, total, pay, room, excess, units)
+        return Point(self.first, slack, price, idle, total, user_price, room, excess, units)
 
-    def first_pay(self, total: Array) -> tuple[Array, Array]:
+    def first_user_price(self, total: Array) -> tuple[Array, Array]:
         """What tasks are worth at the start, users spending 1 on average, and the units that make it so."""
-        log_pay = self.gain - self.of_share / self.of_price * (np.log(total) + self.cut)
-        pay = np.exp(log_pay - log_pay.max())
-        scale = len(total) / float((pay * total).sum())
-        return pay * scale, np.array([self.of_price * (np.log(scale) - log_pay.max())])
+        log_user_price = self.gain - self.of_share / self.of_price * (np.log(total) + self.cut)
+        user_price = np.exp(log_user_price - log_user_price.max())
+        scale = len(total) / float((user_price * total).sum())
+        return user_price * scale, np.array([self.of_price * (np.log(scale) - log_user_price.max())])
 
     def fits(self, start: Start) -> bool:
         """Is it a start for the same cluster?"""
@@ -196,7 +198,7 @@ class Welfare:
             tasks=tasks,
             slack=at.slack / each,
             total=self.summed(tasks),
-            pay=at.pay / scale,
+            user_price=at.user_price / scale,
             room=at.room * scale[own],
             excess=at.excess / scale[own],
         )
@@ -211,13 +213,13 @@ class Welfare:
 
     def fitting(self, point: Point) -> Array:
         """The units that fit most users of a point, (units,)."""
-        return np.array([float(np.median(self.worth(replace(point, units=np.zeros(1))).wrong))])
+        return np.array([float(np.median(self.marginal(replace(point, units=np.zeros(1))).residual))])
 
     def moved(self, at: Point, step: Point, t: float) -> Point:
         """The point after a part t of a step; users who hardly count may be stopped short."""
-        tasks, grown = at.tasks + t * step.tasks, t * step.pay / at.pay
-        rest = at.rest + t * step.rest
-        total = self.summed(tasks) + (0.0 if self.rest is None else rest * self.rest.sums)
+        tasks, grown = at.tasks + t * step.tasks, t * step.user_price / at.user_price
+        remainder = at.remainder + t * step.remainder
+        total = self.summed(tasks) + (0.0 if self.remainder is None else remainder * self.remainder.sums)
         counts = self.spent(at) > COUNTS
         fall = np.maximum(1 + grown, np.where(counts, _COUNTED_FALL, _FALL))
         own = self.limited[~counts[self.limited]]
@@ -229,9 +231,9 @@ class Welfare:
             price=np.where(self.row, at.price + t * step.price, 0.0),
             idle=np.where(self.row, at.idle + t * step.idle, 1.0),
             total=total,
-            pay=at.pay * np.where(grown > -0.5, 1 + grown, fall),
+            user_price=at.user_price * np.where(grown > -0.5, 1 + grown, fall),
             room=at.room + t * step.room,
             excess=at.excess + t * step.excess,
             units=at.units + t * step.units,
-            rest=rest,
+            remainder=remainder,
         )

@@ -35,14 +35,16 @@ class WelfareAndEfficiency(Welfare):
         self.ratio = float(np.log(criterion.efficient) - np.log(criterion.fair))
         self.log_share: Array = np.log(self.own.share) + np.log(self.unit)
 
-    def worth(self, point: Point) -> Worth:
+    def marginal(self, point: Point) -> Worth:
         """By how much the log of what a task is worth misses what is paid, (users,)."""
-        worth = np.logaddexp(point.fair, point.units[1] + self.log_share)
-        part = np.exp(point.fair - worth)
+        marginal = np.logaddexp(point.fair, point.units[1] + self.log_share)
+        part = np.exp(point.fair - marginal)
         slopes = self.of_share * part, (part, self.of_price * (1 - part))
-        wrong = self.of_price * (np.log(point.pay) - worth) + self.excess(point) + part * self._unfair(point)
+        residual = (
+            self.of_price * (np.log(point.user_price) - marginal) + self.excess(point) + part * self._unfair(point)
+        )
         # Errors count in tasks, or where worth hardly depends on them in prices.
-        return Worth(wrong, *slopes, 1 / np.maximum(self.of_price, slopes[0]))
+        return Worth(residual, *slopes, 1 / np.maximum(self.of_price, slopes[0]))
 
     def _unfair(self, point: Point) -> Array:
         """By how much B log f misses what it should be, (users,)."""
@@ -54,11 +56,11 @@ class WelfareAndEfficiency(Welfare):
         wanted = step.units[0] - self._unfair(at) - self.of_share * step.total / at.total
         return np.asarray(wanted / self.of_price)
 
-    def bent(self, at: Point, worth: Worth, step: Point) -> Array:
+    def second_order(self, at: Point, marginal: Worth, step: Point) -> Array:
         """What rho deviates from its tangent by, after a step."""
-        part = worth.of_units[0]
-        of_worth = bend(part * self._fairer(at, step) + (1 - part) * step.units[1])
-        return np.asarray(self.of_price * (bend(step.pay / at.pay) - of_worth))
+        part = marginal.of_units[0]
+        of_marginal = bend(part * self._fairer(at, step) + (1 - part) * step.units[1])
+        return np.asarray(self.of_price * (bend(step.user_price / at.user_price) - of_marginal))
 
     def _parts(self, point: Point) -> tuple[Array, Array, float]:
         """What users have of all that is spent for efficiency and for fairness, and the log of the ratio of these."""
@@ -67,17 +69,17 @@ class WelfareAndEfficiency(Welfare):
         sums = log_sum(efficient), log_sum(fair)
         return np.exp(efficient - sums[0]), np.exp(fair - sums[1]), float(sums[0] - sums[1])
 
-    def wrong_units(self, point: Point) -> Array:
+    def residual_units(self, point: Point) -> Array:
         """What is wrong with the unit of welfare, and with the ratio of efficiency and fairness once f is right."""
         _, fair, ratio = self._parts(point)
-        return np.append(super().wrong_units(point), ratio - self.ratio + fair @ self._unfair(point) / self.of_price)
+        return np.append(super().residual_units(point), ratio - self.ratio + fair @ self._unfair(point) / self.of_price)
 
-    def change_units(self, point: Point, total: Array, pay: Array, units: Array) -> Array:
+    def change_units(self, point: Point, total: Array, user_price: Array, units: Array) -> Array:
         """By how much a step changes those, to first order."""
         efficient, fair, _ = self._parts(point)
         grown = total / point.total
         ratio = units[1] + efficient @ grown - fair @ (grown + (units[0] - self.of_share * grown) / self.of_price)
-        return np.append(super().change_units(point, total, pay, units), ratio)
+        return np.append(super().change_units(point, total, user_price, units), ratio)
 
     def begin(self) -> Point:
         """As for welfare alone, efficiency having its part of what users spend."""
@@ -87,10 +89,10 @@ class WelfareAndEfficiency(Welfare):
         spent = np.logaddexp(fair, tau + self.log_share)
         scale = np.log(len(spent)) - log_sum(spent + np.log(point.total))
         units = np.array([point.units[0] + self.of_price * scale, tau + scale])
-        pay = np.maximum(np.exp(spent + scale), 1e-12)
-        cost, pays = self.cost(point.price), np.repeat(pay, np.diff(self.start))
+        user_price = np.maximum(np.exp(spent + scale), 1e-12)
+        cost, pays = self.cost(point.price), np.repeat(user_price, np.diff(self.start))
         slack = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
-        return replace(point, pay=pay, slack=slack, units=units, fair=fair + scale)
+        return replace(point, user_price=user_price, slack=slack, units=units, fair=fair + scale)
 
     def fits(self, start: Start) -> bool:
         """Is it a start for the same cluster, and for such a welfare?"""

@@ -1,6 +1,6 @@
 """Alpha-fair welfare by a structured primal-dual interior point: alpha in [0, infinity), scopes `pool` and `servers`.
 
-Ten to twenty Newton steps whatever alpha is (`welfare`: the conditions; `central`: a Newton step, at the price of one
+Ten to twenty Newton steps whatever alpha is (`conditions`: what holds there; `newton`: a step, at the price of one
 Cholesky factorisation in the number of capacities; `mehrotra`: which step). A run ends when the backward error, by the
 certificate's own arithmetic, is below the tolerance, or when products are so small that the last digits are better
 found on the augmented system (`augmented`), which solves for the pairs that are left; that is done for every engine by
@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...certificates.backward import error_at
-from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.fairness_efficiency import FairnessEfficiency
 from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..base import Run, Solution
 from . import screening
 from .conditions import Welfare
@@ -33,7 +33,7 @@ from .point import Point, Start
 Array = NDArray[np.float64]
 
 #: The engine aims at this part of the tolerance.
-_AIM = 0.5
+_TARGET_FRACTION = 0.5
 #: The judge is asked from this multiple of the tolerance on.
 _NEAR = 10.0
 #: Where all products come to this part of what users spend a run ends, whatever the judge says; with more pairs than
@@ -74,7 +74,7 @@ def conditions(polytope: Polytope, criterion: Criterion) -> Welfare:
     return Welfare(polytope, criterion)
 
 
-def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: Start | None = None) -> Iterator[Found]:
+def run(welfare: Welfare, tol: float, certify: Judge, free: bool = True, start: Start | None = None) -> Iterator[Found]:
     """Newton steps; yields before each. `free`: the unit of welfare adapts; `judge` gives the error of fractions.
 
     It ends where the error is below `tol`, or products come to next to nothing beside what users spend.
@@ -92,14 +92,14 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
         if number and estimate < _KEPT[1] and (warm is None or warm is start):
             warm = Start(screening.whole(welfare, at, mu), welfare.unit) if estimate > _KEPT[0] else start
         if len(welfare.polytope.gamma) > screening.MANY and np.isfinite(estimate):
-            welfare, at = screening.sifted(welfare, at, mu, estimate)
+            welfare, at = screening.screened(welfare, at, mu, estimate)
             now = products(welfare, at)
         newton = Newton(welfare, at, mean(now, weight, limit), free, single)
-        fractions, error, wrong = welfare.fractions(at), np.inf, newton.wrong_worth
-        size = max(estimate, wrong)
+        fractions, error, residual = welfare.fractions(at), np.inf, newton.residual_marginal
+        size = max(estimate, residual)
         if size < _NEAR * max(tol, least):
             fractions = welfare.polytope.inside(fractions)
-            error = judge(fractions, at)
+            error = certify(fractions, at)
         found = Found(at, fractions, error, size, number, warm)
         yield found
         if error <= tol or size <= least or not _LEAST_MU < newton.mu < np.inf:
@@ -112,10 +112,10 @@ def run(welfare: Welfare, tol: float, judge: Judge, free: bool = True, start: St
         at, single = advance(newton, weight, limit, welfare.least * tol), newton.single
 
 
-def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
     begun = time.perf_counter()
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
     nothing = np.full(cluster.capacity.shape, -np.inf)
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything", log=nothing)
@@ -124,12 +124,12 @@ def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object =
         tasks = polytope.allocation(polytope.limit[polytope.pair_user] / polytope.gamma)
         yield Solution(tasks, None, "native", log=nothing)
         return
-    welfare, judge = conditions(polytope, criterion), _judge(polytope, criterion, tol)
+    welfare, certify = conditions(polytope, criterion), _certify(polytope, criterion, tol)
     build = time.perf_counter() - begun
     steps = 0
     for free, start in _attempts(welfare, warm):
         with np.errstate(all="ignore"):
-            found, more = _best(run(welfare, _AIM * tol, judge, free, start))
+            found, more = _best(run(welfare, _TARGET_FRACTION * tol, certify, free, start))
         steps += more
         yield _solution(welfare, found, tol, steps, build, time.perf_counter() - begun - build)
 
@@ -152,14 +152,14 @@ def _attempts(welfare: Welfare, warm: object) -> Iterator[tuple[bool, Start | No
         yield free, None
 
 
-def _judge(polytope: Polytope, criterion: Criterion, tol: float) -> Judge:
+def _certify(polytope: Polytope, criterion: Criterion, tol: float) -> Judge:
     """The certificate's error of fractions at the prices of a point, at the level `tol`."""
 
-    def judge(fractions: Array, at: Point) -> float:
+    def certify(fractions: Array, at: Point) -> float:
         rows = np.log(at.price[polytope.row_server, polytope.row_resource])
         return error_at(polytope, criterion, polytope.allocation(fractions), rows, tol)
 
-    return judge
+    return certify
 
 
 def _best(answers: Iterator[Found]) -> tuple[Found, int]:

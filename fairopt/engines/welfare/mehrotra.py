@@ -46,7 +46,7 @@ def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> 
     t = longest(q, at, aim)
     after = mean(products(q, _along(at, aim, t)), weight, limit)
     part = max(min(max(after / mu, 0.0) ** 3, _MOST), _LEAST)
-    if newton.wrong_worth > 0.5 or t < 0.1:
+    if newton.residual_marginal > 0.5 or t < 0.1:
         part = 2 * _MOST if t > 0.1 else _POOR
     target = max(part * mu, min(mu, least))
     wanted = Products(
@@ -54,8 +54,8 @@ def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> 
         np.where(q.row, target * weight - aim.price * aim.idle, 0.0),
         target * limit - aim.room * aim.excess,
     )
-    bent = np.clip(q.bent(at, newton.worth, aim), -0.5, 0.5)
-    step = newton.corrected(aim, wanted, bent)
+    second_order = np.clip(q.second_order(at, newton.marginal, aim), -0.5, 0.5)
+    step = newton.corrected(aim, wanted, second_order)
     t = longest(q, at, step)
     for _ in range(_CORRECTORS):
         if t > _FULL:
@@ -66,7 +66,7 @@ def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> 
         if further < t + 0.01 * (far - t):
             break
         step, t = tried, further
-    step = newton.refined(step, newton.wrong.rho + bent)
+    step = newton.refined(step, newton.residual.rho + second_order)
     t = longest(q, at, step)
     if t < 1:
         t *= max(_PART, 1 - target) if t > _FULL else _PART
@@ -84,7 +84,7 @@ def longest(welfare: Welfare, at: Point, step: Point) -> float:
         (at.idle[rows], step.idle[rows]),
         (at.room, step.room),
         (at.excess, step.excess),
-        (at.pay[counts], step.pay[counts]),
+        (at.user_price[counts], step.user_price[counts]),
     )
     return min(float(_pairs.longest(values, change)) for values, change in pairs)
 

@@ -53,12 +53,12 @@ class Newton:
         self.welfare, self.point, self.mu, self.free = welfare, point, mu, free
         #: Is the matrix in single precision? Refinement finds out whether that is enough.
         self.single = single and mu > _SINGLE
-        self.worth = welfare.worth(point)
-        self.wrong = welfare.residuals(point, self.worth)
+        self.marginal = welfare.marginal(point)
+        self.residual = welfare.residuals(point, self.marginal)
         own = welfare.limited
-        self.stiffness = np.maximum(self.worth.of_share / point.total, 1e-60)
+        self.stiffness = np.maximum(self.marginal.of_share / point.total, 1e-60)
         self.stiffness[own] += point.excess / point.room
-        self.slope = welfare.of_price / (point.pay * self.stiffness)
+        self.slope = welfare.of_price / (point.user_price * self.stiffness)
         self.weight = point.tasks / point.slack
         self.among = welfare.summed(self.weight)  # the slope of tasks in pay, prices as they are
         self.whole = self.slope + self.among
@@ -66,10 +66,10 @@ class Newton:
         self.elastic = self.slope > 0.5 * self.whole
 
     @property
-    def wrong_worth(self) -> float:
+    def residual_marginal(self) -> float:
         """Largest error of what a task is worth, of users who count."""
         counts = self.welfare.spent(self.point) > COUNTS
-        return float(np.abs(self.worth.scale * self.wrong.rho)[counts].max(initial=0.0))
+        return float(np.abs(self.marginal.scale * self.residual.rho)[counts].max(initial=0.0))
 
     @cached_property
     def factors(self) -> structured.SymmetricFactors:
@@ -89,7 +89,7 @@ class Newton:
     @cached_property
     def _by_units(self) -> list[tuple[Array, Array, Array]]:
         """Steps of prices, pay and totals per unit of welfare, and of what else is free."""
-        return [self._by(unit) for unit in self.worth.of_units]
+        return [self._by(unit) for unit in self.marginal.of_units]
 
     def _by(self, unit: Array) -> tuple[Array, Array, Array]:
         from ..linalg import _pairs
@@ -100,10 +100,10 @@ class Newton:
         _pairs.gathered(q.start, q.server, q.per_task, self.weight, factor, rhs)
         prices = self._prices(rhs)
         cost = self._cost(prices)
-        pay = factor + cost / self.whole
+        user_price = factor + cost / self.whole
         # H and sum D, of which one may be tiny: the sum of the pairs is the better one where H is large.
-        total = np.where(self.elastic, self.among * pay - cost, shift - self.slope * pay)
-        return prices, pay, total
+        total = np.where(self.elastic, self.among * user_price - cost, shift - self.slope * user_price)
+        return prices, user_price, total
 
     def _prices(self, rhs: Array) -> Array:
         rows = self.welfare.row
@@ -118,10 +118,12 @@ class Newton:
 
     def direction(self, products: Products) -> Step:
         """The Newton step, up to rounding: all equations put right, products changed, pairs aside left with nothing."""
-        rest, left, wrong = self.welfare.rest, self.point.rest, self.wrong
-        if rest is not None:
-            wrong = replace(wrong, user=wrong.user - left * rest.sums, capacity=wrong.capacity - left * rest.use)
-        return replace(self._solve(wrong, products), rest=-left)
+        remainder, left, residual = self.welfare.remainder, self.point.remainder, self.residual
+        if remainder is not None:
+            residual = replace(
+                residual, user=residual.user - left * remainder.sums, capacity=residual.capacity - left * remainder.use
+            )
+        return replace(self._solve(residual, products), remainder=-left)
 
     def corrected(self, step: Step, products: Products, rho: Array | None = None) -> Step:
         """A step that changes products by so much more, and is off by `rho` less in the users' equations."""
@@ -131,51 +133,61 @@ class Newton:
     @cached_property
     def _right(self) -> Residuals:
         """Nothing wrong."""
-        wrong = self.wrong
-        none = (np.zeros_like(wrong.pair), np.zeros_like(wrong.capacity), np.zeros_like(wrong.user))
-        return Residuals(*none, np.zeros_like(wrong.limit), np.zeros_like(wrong.rho), np.zeros_like(wrong.units))
+        residual = self.residual
+        none = (np.zeros_like(residual.pair), np.zeros_like(residual.capacity), np.zeros_like(residual.user))
+        return Residuals(
+            *none, np.zeros_like(residual.limit), np.zeros_like(residual.rho), np.zeros_like(residual.units)
+        )
 
     def refined(self, step: Step, rho: Array) -> Step:
         """The step without what elimination and rounding left wrong; `rho` is for the users' equations."""
-        wrong = replace(self.wrong, rho=rho)
-        enough = _ENOUGH * self.mu * len(self.weight) / len(self.slope)
-        step, done = reduced(step, lambda found: self._left(wrong, found), self._undone, self._effect, _sum, enough)
+        residual = replace(self.residual, rho=rho)
+        sufficient = _ENOUGH * self.mu * len(self.weight) / len(self.slope)
+        step, done = reduced(
+            step, lambda found: self._left(residual, found), self._undone, self._effect, _sum, sufficient
+        )
         if not done and self.single:
             self.single = False
             del self.factors
             self.__dict__.pop("_by_units", None)
-            step, _ = reduced(step, lambda found: self._left(wrong, found), self._undone, self._effect, _sum, enough)
+            step, _ = reduced(
+                step, lambda found: self._left(residual, found), self._undone, self._effect, _sum, sufficient
+            )
         return step
 
     def _undone(self, left: Array) -> Step:
         """The step, up to rounding, that puts right what is left."""
         at, users, rows = self.point, len(self.slope), self.point.price.size
         capacity, user, rho, units = np.split(left, [rows, rows + users, rows + 2 * users])
-        wrong = replace(self._right, capacity=capacity.reshape(at.price.shape), user=user * at.total)
-        wrong = replace(wrong, rho=rho / self.worth.scale)
+        residual = replace(self._right, capacity=capacity.reshape(at.price.shape), user=user * at.total)
+        residual = replace(residual, rho=rho / self.marginal.scale)
         none = Products(self._right.pair, self._right.capacity, self._right.limit)
-        return self._solve(replace(wrong, units=units * users), none)
+        return self._solve(replace(residual, units=units * users), none)
 
-    def _left(self, wrong: Residuals, step: Step) -> Array:
+    def _left(self, residual: Residuals, step: Step) -> Array:
         """What a step leaves of the equations of capacities, users, worth and units; the others are kept."""
-        user = wrong.user / self.point.total
-        units = wrong.units / len(user) if self.free else 0.0 * wrong.units
-        return np.concatenate([wrong.capacity.ravel(), user, self.worth.scale * wrong.rho, units]) + self._effect(step)
+        user = residual.user / self.point.total
+        units = residual.units / len(user) if self.free else 0.0 * residual.units
+        return np.concatenate(
+            [residual.capacity.ravel(), user, self.marginal.scale * residual.rho, units]
+        ) + self._effect(step)
 
     def _effect(self, step: Step) -> Array:
-        q, at, worth = self.welfare, self.point, self.worth
+        q, at, marginal = self.welfare, self.point, self.marginal
         sums, use = step.sums, step.use
-        if q.rest is not None:
-            sums, use = sums + step.rest * q.rest.sums, use + step.rest * q.rest.use
-        linear = worth.of_share * step.total / at.total + q.of_price * step.pay / at.pay + q.excess(step)
-        for unit, change in zip(worth.of_units, step.units, strict=True):
+        if q.remainder is not None:
+            sums, use = sums + step.remainder * q.remainder.sums, use + step.remainder * q.remainder.use
+        linear = (
+            marginal.of_share * step.total / at.total + q.of_price * step.user_price / at.user_price + q.excess(step)
+        )
+        for unit, change in zip(marginal.of_units, step.units, strict=True):
             linear -= unit * change
-        units = q.change_units(at, step.total, step.pay, step.units) if self.free else 0.0 * step.units
+        units = q.change_units(at, step.total, step.user_price, step.units) if self.free else 0.0 * step.units
         return np.concatenate(
             [
                 np.where(q.row, use + step.idle, 0.0).ravel(),
                 (sums - step.total) / at.total,
-                worth.scale * linear,
+                marginal.scale * linear,
                 units / len(sums),
             ]
         )
@@ -183,42 +195,44 @@ class Newton:
     def _units(self, left: Array) -> Array:
         """The changes of units that undo what is `left` of their equations."""
         each = zip(self._by_units, np.eye(len(left)), strict=True)
-        slopes = [self.welfare.change_units(self.point, total, pay, one) for (_, pay, total), one in each]
+        slopes = [self.welfare.change_units(self.point, total, user_price, one) for (_, user_price, total), one in each]
         try:
             return np.asarray(np.linalg.solve(np.transpose(slopes), -left))
         except np.linalg.LinAlgError:
             return np.full(len(left), np.nan)  # the run ends, as with every number that is none
 
-    def _solve(self, wrong: Residuals, products: Products) -> Step:
+    def _solve(self, residual: Residuals, products: Products) -> Step:
         from ..linalg import _pairs
 
         q, at, own = self.welfare, self.point, self.welfare.limited
         users, pairs = len(self.slope), len(q.server)
-        shift = -wrong.rho / self.stiffness
-        shift[own] -= (products.limit + at.excess * wrong.limit) / at.room / self.stiffness[own]
+        shift = -residual.rho / self.stiffness
+        shift[own] -= (products.limit + at.excess * residual.limit) / at.room / self.stiffness[own]
         idle = products.capacity / np.where(q.row, at.price, 1.0)
-        rhs, base, free = idle + wrong.capacity, np.empty(users), np.empty(users)
-        given, errors = (q.start, q.server, q.per_task), (products.pair, wrong.pair)
-        _pairs.pushed(*given, self.weight, at.slack, *errors, shift - wrong.user, self.whole, base, free, rhs)
+        rhs, base, free = idle + residual.capacity, np.empty(users), np.empty(users)
+        given, errors = (q.start, q.server, q.per_task), (products.pair, residual.pair)
+        _pairs.pushed(*given, self.weight, at.slack, *errors, shift - residual.user, self.whole, base, free, rhs)
         price = self._prices(rhs)
         cost = self._cost(price)
-        pay = free + cost / self.whole
-        units = np.zeros(len(self.worth.of_units))
+        user_price = free + cost / self.whole
+        units = np.zeros(len(self.marginal.of_units))
         if self.free:
-            summed = base + self.among * pay - cost
-            total = np.where(self.elastic, wrong.user + summed, shift - self.slope * pay)
-            units = self._units(wrong.units + q.change_units(at, total, pay, units))
-            for by, unit, change in zip(self._by_units, self.worth.of_units, units, strict=True):
-                price, pay = price + change * by[0], pay + change * by[1]
+            summed = base + self.among * user_price - cost
+            total = np.where(self.elastic, residual.user + summed, shift - self.slope * user_price)
+            units = self._units(residual.units + q.change_units(at, total, user_price, units))
+            for by, unit, change in zip(self._by_units, self.marginal.of_units, units, strict=True):
+                price, user_price = price + change * by[0], user_price + change * by[1]
                 shift = shift + change * unit / self.stiffness
         tasks, slack = np.empty(pairs), np.empty(pairs)
         sums, use = np.empty(users), np.zeros(q.row.shape)
-        _pairs.back(*given, price, pay, wrong.pair, at.tasks, at.slack, products.pair, tasks, slack, sums, use)
-        total = np.where(self.elastic, wrong.user + sums, shift - self.slope * pay)
-        room = -wrong.limit - total[own]
+        _pairs.back(
+            *given, price, user_price, residual.pair, at.tasks, at.slack, products.pair, tasks, slack, sums, use
+        )
+        total = np.where(self.elastic, residual.user + sums, shift - self.slope * user_price)
+        room = -residual.limit - total[own]
         excess = (products.limit - at.excess * room) / at.room
         idle = np.where(q.row, idle - at.idle * price / np.where(q.row, at.price, 1.0), 0.0)
-        return Step(tasks, slack, price, idle, total, pay, room, excess, units, sums=sums, use=use)
+        return Step(tasks, slack, price, idle, total, user_price, room, excess, units, sums=sums, use=use)
 
 
 def _sum(one: Step, other: Step, part: float = 1.0) -> Step:

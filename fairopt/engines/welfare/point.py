@@ -20,11 +20,11 @@ class Point:
     price: Array  # (servers, resources), lam
     idle: Array  # (servers, resources), w
     total: Array  # (users,), s
-    pay: Array  # (users,), pi
+    user_price: Array  # (users,), pi
     room: Array  # (limited,), v
     excess: Array  # (limited,), xi
     units: Array  # (units,), theta and what a subclass adds
-    rest: float = 0.0  # what is left of the tasks of pairs that stand aside, as a part
+    remainder: float = 0.0  # what is left of the tasks of pairs that are screened out, as a part
     fair: Array = field(default_factory=lambda: np.zeros(0))  # (users,) where efficiency counts: log f
 
 
@@ -40,7 +40,7 @@ class Start:
 class Worth:
     """What a task is worth to each user, near a point: the first part of rho, and how it changes."""
 
-    wrong: Array  # (users,), rho
+    residual: Array  # (users,), rho
     of_share: Array | float  # its slope in log s
     of_units: tuple[Array, ...]  # (users,) for each unit: minus its slope in it
     scale: Array | float = 1.0  # (users,), what errors of rho count
@@ -60,7 +60,7 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Rest:
-    """Pairs that stand aside (`sifting`), and what they had when they did."""
+    """Pairs that are screened out (`screening`), and what they had when they did."""
 
     inside: Index  # the pairs that take part
     aside: NDArray[np.bool_]  # (all pairs,)

@@ -1,8 +1,8 @@
-"""Pairs that stand aside: clearly dearer than what their user pays, they take no part in Newton steps.
+"""Column screening: pairs clearly dearer than what their user pays take no part in Newton steps.
 
 A pair has `x = mu/z` tasks, which is next to nothing once its slack z is many times what is left of the gap. Such pairs
-stand aside: their slacks follow from prices, and the tasks that they have together are on their way to none, in the
-same steps. A pair takes part again when prices come near to making it worth it, and no step goes beyond that point.
+are screened out: their slacks follow from prices, and the tasks that they have together are on their way to none, in
+the same steps. A pair takes part again when prices come near to making it worth it, and no step goes beyond that point.
 Where a user has 500 servers, 60 are left when the gap is 1e-4; the others cost a look at every step instead of twenty.
 """
 
@@ -22,8 +22,7 @@ Index = NDArray[np.intp]
 
 #: With fewer pairs all take part.
 MANY = 20_000
-#: A pair stands aside where its slack is beyond so many times the gap, and this at least, of what its user pays, and it
-#: has no more than a little of its user's tasks.
+#: Screen out (n, i) if `slack >= max(FAR gap, LEAST_FAR) user_price[n]` and `x[n,i] <= LITTLE x[n]`.
 FAR, LEAST_FAR, LITTLE = 25.0, 5e-3, 1e-3
 #: It comes back where its slack is below this part of that, or would lose more than this in a full step, of which no
 #: more is taken at once; with this part of its user's tasks at most.
@@ -55,23 +54,23 @@ def _per_unit(welfare: Welfare, of_whole: Array) -> Array:
     return np.divide(of_whole, capacity, out=np.zeros(of_whole.shape), where=welfare.row)
 
 
-def sifted(welfare: Welfare, at: Point, mu: float, gap: float) -> tuple[Welfare, Point]:
+def screened(welfare: Welfare, at: Point, mu: float, gap: float) -> tuple[Welfare, Point]:
     """The same point with the pairs that matter now; `mu` is the mean product, `gap` relative to what is spent."""
     from . import _screening
 
     pairs = welfare.polytope.pair_user
-    user = pairs if welfare.rest is None else pairs[welfare.rest.inside]
-    far = max(FAR * gap, LEAST_FAR) * at.pay
+    user = pairs if welfare.remainder is None else pairs[welfare.remainder.inside]
+    far = max(FAR * gap, LEAST_FAR) * at.user_price
     cost = welfare.cost(at.price)
     # What is not a number stays, for who comes next to notice.
-    kept = ~((np.minimum(cost - at.pay[user], at.slack) >= far[user]) & (at.tasks <= LITTLE * at.total[user]))
+    kept = ~((np.minimum(cost - at.user_price[user], at.slack) >= far[user]) & (at.tasks <= LITTLE * at.total[user]))
     kept |= ~np.logical_or.reduceat(kept, welfare.start[:-1])[user]  # nobody loses all pairs
     fresh = np.zeros(0, dtype=np.intp)
-    if welfare.rest is not None:
+    if welfare.remainder is not None:
         every = _Everything.at(welfare, at.price)
-        given = every.start, every.server, every.need, every.ask, at.pay
-        marked = welfare.rest.called.copy()
-        _screening.near(*given, welfare.rest.aside, NEARER * far, marked)
+        given = every.start, every.server, every.need, every.ask, at.user_price
+        marked = welfare.remainder.called.copy()
+        _screening.near(*given, welfare.remainder.aside, NEARER * far, marked)
         fresh = np.flatnonzero(marked)
     if len(fresh):
         kept[:] = True
@@ -82,15 +81,15 @@ def sifted(welfare: Welfare, at: Point, mu: float, gap: float) -> tuple[Welfare,
 
 def _with(welfare: Welfare, at: Point, kept: NDArray[np.bool_], fresh: Index, mu: float) -> tuple[Welfare, Point]:
     """Of the pairs that took part only those `kept`, and `fresh` ones besides."""
-    polytope, rest = welfare.polytope, welfare.rest
-    inside = np.arange(len(polytope.gamma)) if rest is None else rest.inside
-    gone = np.where(kept, 0.0, at.tasks)
-    sums, use = welfare.summed(gone), welfare.used(gone)
-    if rest is not None:
-        sums, use = sums + at.rest * rest.sums, use + at.rest * rest.use
+    polytope, remainder = welfare.polytope, welfare.remainder
+    inside = np.arange(len(polytope.gamma)) if remainder is None else remainder.inside
+    screened_out = np.where(kept, 0.0, at.tasks)
+    sums, use = welfare.summed(screened_out), welfare.used(screened_out)
+    if remainder is not None:
+        sums, use = sums + at.remainder * remainder.sums, use + at.remainder * remainder.use
     user = polytope.pair_user[fresh]
     slack = (polytope.pair_use[fresh] * at.price[polytope.pair_server[fresh]]).sum(axis=1)
-    slack = slack * welfare.unit[user] / polytope.gamma[fresh] - at.pay[user]
+    slack = slack * welfare.unit[user] / polytope.gamma[fresh] - at.user_price[user]
     slack = np.maximum(slack, np.finfo(float).tiny)
     tasks = np.minimum(mu / slack, BACK * at.total[user])
     where = np.searchsorted(inside[kept], fresh)
@@ -98,36 +97,44 @@ def _with(welfare: Welfare, at: Point, kept: NDArray[np.bool_], fresh: Index, mu
     other = copy(welfare)
     aside = np.ones(len(polytope.gamma), dtype=bool)
     aside[inside] = False
-    other.rest = Rest(inside, aside, np.zeros(len(aside), dtype=bool), sums, use)
+    other.remainder = Rest(inside, aside, np.zeros(len(aside), dtype=bool), sums, use)
     other.start = np.searchsorted(polytope.pair_user[inside], np.arange(len(welfare.unit) + 1))
     other.server = polytope.pair_server[inside]
     per_task = welfare.unit[polytope.pair_user[inside]] / polytope.gamma[inside]
     other.per_task = polytope.pair_use[inside] * per_task[:, None]
     tasks, slack = np.insert(at.tasks[kept], where, tasks), np.insert(at.slack[kept], where, slack)
-    return other, replace(at, tasks=tasks, slack=slack, rest=1.0)
+    return other, replace(at, tasks=tasks, slack=slack, remainder=1.0)
 
 
 def whole(welfare: Welfare, at: Point, mu: float) -> Point:
-    """The point with all pairs, those that stand aside having what `mu` gives them."""
-    if welfare.rest is None:
+    """The point with all pairs, those that are screened out having what `mu` gives them."""
+    if welfare.remainder is None:
         return at
     every, user = _Everything.at(welfare, at.price), welfare.polytope.pair_user
-    slack = (every.need[user] * every.ask[every.server]).sum(axis=1) - at.pay[user]
+    slack = (every.need[user] * every.ask[every.server]).sum(axis=1) - at.user_price[user]
     tasks = mu / np.maximum(slack, np.finfo(float).tiny)
-    slack[welfare.rest.inside], tasks[welfare.rest.inside] = at.slack, at.tasks
-    return replace(at, tasks=tasks, slack=slack, total=np.add.reduceat(tasks, every.start[:-1]), rest=0.0)
+    slack[welfare.remainder.inside], tasks[welfare.remainder.inside] = at.slack, at.tasks
+    return replace(at, tasks=tasks, slack=slack, total=np.add.reduceat(tasks, every.start[:-1]), remainder=0.0)
 
 
 def longest(welfare: Welfare, at: Point, step: Point) -> float:
-    """The longest step, at most 1, after which no pair that stands aside is cheaper than what its user pays.
+    """The longest step, at most 1, after which no pair that is screened out is cheaper than what its user pays.
 
     Pairs that stop it, or nearly, are called back.
     """
     from . import _screening
 
-    if welfare.rest is None:
+    if welfare.remainder is None:
         return 1.0
     every = _Everything.at(welfare, at.price)
-    given = every.start, every.server, every.need, every.ask, _per_unit(welfare, step.price), at.pay, step.pay
-    rate = float(_screening.fastest(*given, welfare.rest.aside, SOON, welfare.rest.called))
+    given = (
+        every.start,
+        every.server,
+        every.need,
+        every.ask,
+        _per_unit(welfare, step.price),
+        at.user_price,
+        step.user_price,
+    )
+    rate = float(_screening.fastest(*given, welfare.remainder.aside, SOON, welfare.remainder.called))
     return min(MOST / max(rate, MOST), 1.0)

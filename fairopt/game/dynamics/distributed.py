@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...certificates import ByCriterion, Certificate, exploitability, judge
+from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import NotConverged
 from ...model import _validate
@@ -20,8 +20,8 @@ from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope
 from ...result.allocation import Allocation, Stats, idle
 from ...result.trace import Trace
-from ..equilibrium.equilibria import log_unit_prices
-from ..model.equilibrium_system import Equations
+from ..model.equilibrium_system import EquilibriumSystem
+from ..model.found import log_unit_prices
 from ..reference.cvxpy_rounds import CvxpySweeps
 from ..responses.rounds import State, Sweeps
 from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of
@@ -105,8 +105,10 @@ def best_response(
     polytope = Polytope(cluster, rule.limits(cluster))
     if not len(polytope.users):
         empty = Trace(_frame([]), "nobody can run anything", order)
-        return _wrap(rule, _judged(cluster, rule, np.zeros(cluster.shape[:2]), None), tol, empty, begun, server_solver)
-    method = Equations(polytope, rule.weight[polytope.users], min(alpha, 1e6))
+        return _wrap(
+            rule, _certified(cluster, rule, np.zeros(cluster.shape[:2]), None), tol, empty, begun, server_solver
+        )
+    method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
     sweeps = Sweeps.of(method, alpha) if server_solver == "native" else CvxpySweeps.declared(method, rule)
     state = sweeps.start(fair(polytope, method) if tasks is None else of_pairs(polytope, method, tasks))
     if damping is None:
@@ -114,15 +116,15 @@ def best_response(
     rows: list[dict[str, float]] = [] if kept is None else kept.frame.reset_index(drop=True).to_dict("records")
     reason = f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
     offset, sent = (rows[-1]["seconds"], rows[-1]["messages"]) if rows else (0.0, 0.0)
-    wanted, judged = tol, None
+    wanted, certified = tol, None
     try:
         for messages in _shown(ORDERS[order](sweeps, state, rng, damping, network), max_rounds, progress):
             row = _measured(sweeps, state, rule, time.perf_counter() - begun + offset, messages + sent)
             rows.append(row)
-            judged = None
+            certified = None
             if max(row["residual"], row["exploitability"]) <= wanted:
-                judged = _judge(sweeps, state, rule)
-                if judged.certificate.passes(tol):
+                certified = _certify(sweeps, state, rule)
+                if certified.certificate.passes(tol):
                     reason = f"no response would change anything by more than tol={tol:g}"
                     break
                 wanted /= 2  # the judge, who decides, measures a little otherwise
@@ -135,11 +137,11 @@ def best_response(
     except KeyboardInterrupt:
         reason = "interrupted: hand this allocation back as start to go on"
         throw = False
-    if judged is None:
-        judged = _judge(sweeps, state, rule)
-        if judged.certificate.passes(tol) and not reason.startswith("interrupted"):
+    if certified is None:
+        certified = _certify(sweeps, state, rule)
+        if certified.certificate.passes(tol) and not reason.startswith("interrupted"):
             reason = f"max_rounds={max_rounds} reached, where the certificate passes"
-    found = _wrap(rule, judged, tol, Trace(_frame(rows), reason, order), begun, server_solver)
+    found = _wrap(rule, certified, tol, Trace(_frame(rows), reason, order), begun, server_solver)
     if throw and found.flagged:
         raise NotConverged(f"best response for alpha={alpha:g}, order {order!r}: {found.trace!r}; {found.certificate}")
     return found
@@ -168,7 +170,7 @@ def _measured(sweeps: Sweeps, state: State, rule: Criterion, seconds: float, mes
     used = (method.used(state.tasks) * capacity).sum(axis=0)
     whole = capacity.sum(axis=0)
     return {
-        "residual": sweeps.asked(state),
+        "residual": sweeps.requested(state),
         "exploitability": exploit,
         "utilization": float((used[whole > 0] / whole[whole > 0]).mean()),
         "seconds": seconds,
@@ -192,29 +194,29 @@ class _Judged:
     seconds: float
 
 
-def _judge(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
+def _certify(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
     """The state before the judge, who is told the prices that servers last announced."""
     method, polytope, alpha = sweeps.method, sweeps.method.polytope, rule.alpha
     tasks = polytope.allocation(polytope.inside(state.tasks / method.gamma))
     prices = None if math.isinf(alpha) else log_unit_prices(method, state.log_price)
-    return _judged(polytope.cluster, rule, tasks, prices)
+    return _certified(polytope.cluster, rule, tasks, prices)
 
 
-def _judged(cluster: Cluster, rule: Criterion, tasks: Array, prices: Array | None) -> _Judged:
+def _certified(cluster: Cluster, rule: Criterion, tasks: Array, prices: Array | None) -> _Judged:
     begun = time.perf_counter()
-    certificate, proof = judge(cluster, tasks, rule, prices)
+    certificate, proof = certify(cluster, tasks, rule, prices)
     return _Judged(cluster, tasks, certificate, proof, time.perf_counter() - begun)
 
 
-def _wrap(rule: Criterion, judged: _Judged, tol: float, trace: Trace, begun: float, solver: str) -> Allocation:
+def _wrap(rule: Criterion, certified: _Judged, tol: float, trace: Trace, begun: float, solver: str) -> Allocation:
     name = "PS-DSF" if math.isinf(rule.alpha) else f"alphaPF-VDS(alpha={rule.alpha:g})"
-    cluster, tasks, proof = judged.cluster, judged.tasks, judged.prices
-    seconds = time.perf_counter() - begun - judged.seconds
+    cluster, tasks, proof = certified.cluster, certified.tasks, certified.prices
+    seconds = time.perf_counter() - begun - certified.seconds
     stats = Stats(
-        "best-response", solver, trace.reason, trace.rounds, 0.0, 0.0, seconds, judged.seconds,
+        "best-response", solver, trace.reason, trace.rounds, 0.0, 0.0, seconds, certified.seconds,
         dict(solvers.versions()),
     )  # fmt: skip
     notes = idle([cluster.users[n] for n in np.flatnonzero(~cluster.usable.any(axis=1))])
     return Allocation(
-        name, cluster, tasks, judged.certificate, rule, proof, stats, notes, tol, ByCriterion(rule), trace
+        name, cluster, tasks, certified.certificate, rule, proof, stats, notes, tol, ByCriterion(rule), trace
     )

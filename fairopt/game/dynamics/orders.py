@@ -54,7 +54,7 @@ def asynchronous(
     servers, user = len(method.row), method.polytope.pair_user
     mine = [sweeps.pairs[sweeps.first[i] : sweeps.first[i + 1]] for i in range(servers)]
     believed = np.repeat(state.total[None, :], servers, axis=0)
-    told = [[state.tasks[pairs].copy() for pairs in mine] for _ in range(servers)]  # told[i][j]: column of j, to i
+    informed = [[state.tasks[pairs].copy() for pairs in mine] for _ in range(servers)]  # told[i][j]: column of j, to i
     period = np.exp(network.drift * rng.standard_normal(servers))
     events: list[tuple[float, int, int, int, int]] = [
         (float(rng.uniform(0, period[i])), i, i, -1, 0) for i in range(servers)
@@ -72,8 +72,8 @@ def asynchronous(
         if source >= 0:
             column = letters.pop(letter)
             if letter > latest[i, source]:  # a later one may have overtaken it
-                np.add.at(believed[i], user[mine[source]], column - told[i][source])
-                told[i][source], latest[i, source] = column, letter
+                np.add.at(believed[i], user[mine[source]], column - informed[i][source])
+                informed[i][source], latest[i, source] = column, letter
             continue
         number += 1
         heapq.heappush(events, (time + float(period[i]), number, i, -1, 0))

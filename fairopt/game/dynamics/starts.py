@@ -15,7 +15,7 @@ from ...model.cluster import Cluster
 from ...model.polytope import Polytope
 from ...result.allocation import Allocation
 from ...result.trace import Trace
-from ..model.equilibrium_system import Equations
+from ..model.equilibrium_system import EquilibriumSystem
 
 Array = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 _SOFT = 0.3
 
 
-def fair(polytope: Polytope, method: Equations) -> Array:
+def fair(polytope: Polytope, method: EquilibriumSystem) -> Array:
     """What users would take, softly, if all prices were equal: tasks of the pairs."""
     begun = method.at(max(method.alpha, _SOFT)).begin(0.3)
     return np.asarray(polytope.inside(begun.tasks / method.gamma) * method.gamma)
@@ -45,7 +45,7 @@ def given(cluster: Cluster, start: Any) -> Array:
     return tasks
 
 
-def of_pairs(polytope: Polytope, method: Equations, tasks: Array) -> Array:
+def of_pairs(polytope: Polytope, method: EquilibriumSystem, tasks: Array) -> Array:
     """Tasks of the pairs, cut back to what fits."""
     return np.asarray(polytope.inside(polytope.fractions(tasks)) * method.gamma)
 

@@ -1,4 +1,4 @@
-"""Compiled loops of `path`: the smoothed equations of all pairs and resources, and what Newton's step asks of them."""
+"""Compiled loops of `smoothing`: the smoothed equations of all pairs and resources, and Newton's step on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def smoothed(one, other, mu):  # type: ignore[no-untyped-def]
 
 @_compile
 def fill_pairs(  # type: ignore[no-untyped-def]
-    start, server, per_task, power, mu, tasks, true, unit, total, wrong, rate, to_part, weight, gap, used
+    start, server, per_task, power, mu, tasks, true, unit, total, residual, rate, to_part, weight, gap, used
 ):
     """Everything that is done once per pair, with slacks `true`; the sum of squares of what is wrong, and the largest.
 
@@ -37,7 +37,7 @@ def fill_pairs(  # type: ignore[no-untyped-def]
         for k in range(start[n], start[n + 1]):
             slack = true[k] / power
             half, first, second, root = smoothed(tasks[k] / unit[n], slack, mu)
-            wrong[k], rate[k], to_part[k] = half, -mu / root, first
+            residual[k], rate[k], to_part[k] = half, -mu / root, first
             weight[k] = unit[n] * (second / first) * (1 + true[k])
             whole += tasks[k]
             squares += half * half
@@ -52,16 +52,16 @@ def fill_pairs(  # type: ignore[no-untyped-def]
 
 
 @_compile
-def fill_rows(row, power, mu, log_price, unit, used, wrong, rate, to_idle, own):  # type: ignore[no-untyped-def]
+def fill_rows(row, power, mu, log_price, unit, used, residual, rate, to_idle, own):  # type: ignore[no-untyped-def]
     """The same for (server, resource); `own` is what they add to the diagonal of the prices' system."""
     squares, largest = 0.0, 0.0
     for i in range(row.shape[0]):
         for r in range(row.shape[1]):
-            wrong[i, r], rate[i, r], to_idle[i, r], own[i, r] = 0.0, 0.0, 1.0, 1.0
+            residual[i, r], rate[i, r], to_idle[i, r], own[i, r] = 0.0, 0.0, 1.0, 1.0
             if row[i, r]:
                 price = np.exp(power * (log_price[i, r] - unit[i, r]))
                 half, first, second, root = smoothed(1 - used[i, r], price, mu)
-                wrong[i, r], rate[i, r], to_idle[i, r] = half, -mu / root, first
+                residual[i, r], rate[i, r], to_idle[i, r] = half, -mu / root, first
                 own[i, r] = power * price * second / first
                 squares += half * half
                 largest = max(largest, abs(half))

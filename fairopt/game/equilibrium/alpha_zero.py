@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from ...engines.base import Run, Solution
-from ...model.cluster import Cluster
-from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..model.canonical import canonical
 
 Array = NDArray[np.float64]
@@ -27,12 +26,13 @@ Array = NDArray[np.float64]
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
-def solutions(cluster: Cluster, criterion: Criterion) -> Iterator[Solution]:
+def solutions(problem: Problem) -> Iterator[Solution]:
     """The one answer, with its servers' prices, for a judge to look at."""
     begun = time.perf_counter()
+    cluster = problem.cluster
     users, servers = canonical(cluster)
     ordered = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
-    polytope = Polytope(ordered, criterion.limits(cluster)[users])
+    polytope = Polytope(ordered, problem.limits[users])
     fractions, price, status = np.zeros(len(polytope.gamma)), np.zeros(ordered.capacity.shape), "converged"
     room = polytope.limit.copy()
     build = time.perf_counter() - begun

@@ -1,4 +1,4 @@
-"""A game between servers that are each alone and the per-server game, at one vector of log prices; see `alone`.
+"""Games between the decoupled one and the real one, at one vector of log prices; see `entropy_homotopy`.
 
 Close to the game temperatures are so small (1e-11) that differences of levels drown in their rounding. So levels are
 rounded once, at the prices where Newton's method begins, and carried from there by
@@ -14,19 +14,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.equilibrium_system import Equations, Point
+from ..model.equilibrium_system import EquilibriumSystem, Point
 
 Array = NDArray[np.float64]
 
-#: Weight of the phantom users, relative to tau and to a price at which the server alone is full.
-_PHANTOM = 0.01
+#: Weight of the barrier terms, relative to tau and to a price at which the server alone is full.
+_BARRIER = 0.01
 #: Steps of `a log v` across which shares are not carried.
 _FAR = 30.0
 #: Users whose matrices are formed at once.
 _BLOCK = 256
 
 
-class Between:
+class CoupledGame:
     """The game between at log prices (servers, resources); `unit` (servers,) are log prices too.
 
     `origin` is the same game at prices lower by `risen`, from which levels are carried.
@@ -34,11 +34,11 @@ class Between:
 
     def __init__(
         self,
-        q: Equations,
+        q: EquilibriumSystem,
         price: Array,
         tau: float,
         unit: Array,
-        origin: Between | None = None,
+        origin: CoupledGame | None = None,
         risen: Array | None = None,
     ) -> None:
         self.q, self.price, self.tau, self.unit = q, price, float(tau), unit
@@ -59,19 +59,19 @@ class Between:
         self.kept = 1 / (1 + np.exp(np.minimum(self.over, 700.0)))
         self.tasks: Array = self.part * np.exp(self.log_level - self.tau * np.logaddexp(0, self.over))[user]
         self.used = q.used(self.tasks)
-        taken = _PHANTOM * self.tau * np.exp(min(q.alpha, 1.0) * (unit[:, None] - price))
+        taken = _BARRIER * self.tau * np.exp(min(q.alpha, 1.0) * (unit[:, None] - price))
         full = np.where(q.row, self.used + taken, 1.0)
-        self.wrong: Array = np.log(full)
-        self.phantom = np.where(q.row, taken / full, 1.0)
+        self.residual: Array = np.log(full)
+        self.barrier = np.where(q.row, taken / full, 1.0)
         self.full = full
 
-    def moved(self, step: Array) -> Between:
+    def moved(self, step: Array) -> CoupledGame:
         """The same game at other prices."""
         risen = self.risen + step
         if np.abs(self.a * risen).max() > _FAR:
-            return Between(self.q, self.price + step, self.tau, self.unit)
+            return CoupledGame(self.q, self.price + step, self.tau, self.unit)
         origin = self.origin or self
-        return Between(self.q, origin.price + risen, self.tau, self.unit, origin, risen)
+        return CoupledGame(self.q, origin.price + risen, self.tau, self.unit, origin, risen)
 
     def _levels(self) -> tuple[Array, Array, Array]:
         """Price shares of the pairs, users' highest log levels, and by how much those of the pairs are lower."""
@@ -84,7 +84,7 @@ class Between:
         highest = np.maximum.reduceat(level, q.start[:-1])
         return share / whole[:, None], highest, level - highest[q.polytope.pair_user]
 
-    def _carried(self, origin: Between) -> tuple[Array, Array, Array]:
+    def _carried(self, origin: CoupledGame) -> tuple[Array, Array, Array]:
         """The same from the origin; nobody's highest level moves, but the pairs' may be above it."""
         rise = (self.a * self.risen)[self.q.server]
         grown = np.einsum("pr,pr->p", origin.share, np.expm1(rise))
@@ -113,16 +113,16 @@ class Between:
         for r in range(size):
             for s in range(size):
                 result[i + r, i + s] -= np.bincount(server, use[:, r] * self.share[:, s], servers) / self.tau
-        result[np.diag_indices_from(result)] -= min(q.alpha, 1.0) * self.phantom.ravel()
+        result[np.diag_indices_from(result)] -= min(q.alpha, 1.0) * self.barrier.ravel()
         return result
 
-    def solve(self, wrong: Array) -> Array | None:
+    def solve(self, residual: Array) -> Array | None:
         """Newton's step of log prices for what is wrong, (servers, resources) or several of them, one after another."""
         try:
-            step = np.asarray(-np.linalg.solve(self.matrix(), wrong.reshape(-1, self.price.size).T).T, dtype=float)
+            step = np.asarray(-np.linalg.solve(self.matrix(), residual.reshape(-1, self.price.size).T).T, dtype=float)
         except np.linalg.LinAlgError:
             return None
-        return step.reshape(wrong.shape) if np.isfinite(step).all() else None
+        return step.reshape(residual.shape) if np.isfinite(step).all() else None
 
     def drift(self) -> Array:
         """What becomes wrong as log tau grows."""
@@ -133,7 +133,7 @@ class Between:
         near = np.isfinite(self.over)
         at_limit = np.where(near, (1 - self.kept) * self.over, 0.0) - np.logaddexp(0, self.over)
         rise = self.kept * rise + np.where(near, self.tau * at_limit, 0.0)
-        return self._more_wrong(change - mean[user] + rise[user]) + np.where(q.row, self.phantom, 0.0)
+        return self._more_residual(change - mean[user] + rise[user]) + np.where(q.row, self.barrier, 0.0)
 
     def slope(self) -> Array:
         """Derivatives of log prices over log tau along the curve."""
@@ -142,21 +142,21 @@ class Between:
 
     def outward(self) -> Array | None:
         """Derivatives of log prices over log alpha while `alpha tau` is held; None if prices do not answer."""
-        return self.solve(self._more_wrong(self._chosen(self._steeper())) - self.drift())
+        return self.solve(self._more_residual(self._chosen(self._steeper())) - self.drift())
 
     def at_infinity(self) -> Array | None:
         """Tasks at 1/alpha = 0 by their derivatives over it: wrong by its square. None if prices do not answer."""
         moved = self._answers(self._steeper()[None], np.zeros((1, *self.price.shape)))
         return None if moved is None else np.asarray(np.maximum(self.tasks * (1 + moved[0]), 0.0))
 
-    def responses(self, choices: Array, phantoms: Array) -> float:
+    def responses(self, choices: Array, barriers: Array) -> float:
         """Largest relative change in anybody's tasks for these changes in log weights that mean nothing.
 
-        Choices carry weights (several, pairs) and so do phantom users (several, servers, resources), 1 for want of a
+        Choices carry weights (several, pairs) and so do barrier terms (several, servers, resources), 1 for want of a
         reason: `x_ni = X_n softmax(l_n/tau + choice)_i`. Where prices decide who runs where, answers are as small as
         tau. Where they do not, because they tell pairs apart by less than tau, answers are not small.
         """
-        moved = self._answers(choices, phantoms)
+        moved = self._answers(choices, barriers)
         if moved is None:
             return np.inf
         totals = np.add.reduceat(self.part * moved, self.q.start[:-1], axis=1)
@@ -179,15 +179,15 @@ class Between:
         mean = np.add.reduceat(self.part * change, self.q.start[:-1])
         return np.asarray(change - ((1 - self.tau * self.kept) * mean)[user])
 
-    def _more_wrong(self, moved: Array) -> Array:
+    def _more_residual(self, moved: Array) -> Array:
         """What becomes wrong where tasks change by so much relative to themselves."""
         return np.where(self.q.row, self.q.used(self.tasks * moved) / self.full, 0.0)
 
-    def _answers(self, choices: Array, phantoms: Array) -> Array | None:
-        """Relative changes of tasks (several, pairs) where levels over tau and phantom users change; prices answer."""
-        both = zip(choices, phantoms, strict=True)
-        wrong = [self._more_wrong(self._chosen(c)) + np.where(self.q.row, self.phantom * p, 0.0) for c, p in both]
-        prices = self.solve(np.stack(wrong))
+    def _answers(self, choices: Array, barriers: Array) -> Array | None:
+        """Relative changes of tasks (several, pairs) where levels over tau and barrier terms change; prices answer."""
+        both = zip(choices, barriers, strict=True)
+        residual = [self._more_residual(self._chosen(c)) + np.where(self.q.row, self.barrier * p, 0.0) for c, p in both]
+        prices = self.solve(np.stack(residual))
         if prices is None:
             return None
         paid = [np.einsum("pr,pr->p", self.share, price[self.q.server]) for price in prices]

@@ -6,7 +6,7 @@ and x on the server itself, so that with levels `l_ni = log(phi_n gamma_ni) - lo
     log X_n = tau log sum_i e^(l_ni/tau),    x_ni = X_n softmax(l_n/tau)_i.
 
 At tau = 1 every server is alone, with a problem of its own; tau = 0 is the game. Nor is there any complementarity in
-prices: a phantom user of little weight eps = 0.01 tau wants nothing but the one resource r of server i, and takes
+prices: a barrier term of little weight eps = 0.01 tau wants nothing but the one resource r of server i, and takes
 `eps/v_ir` of it (`eps/v^alpha` for alpha < 1), so that
 
     F_ir(log v) = log(use_ir + eps_i/v_ir) = 0,    a = min(alpha, 1/tau) in place of alpha,
@@ -26,8 +26,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.equilibrium_system import Equations, Point
-from .coupling import Between
+from ..model.equilibrium_system import EquilibriumSystem, Point
+from .coupling import CoupledGame
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -35,7 +35,7 @@ Step = tuple[Array, float]  # of log prices and log tau
 
 #: The first step of log tau, the longest and the shortest; the next one by Newton steps taken.
 _STEP, _LONGEST, _SHORTEST = 0.5, 4.0, 1e-4
-#: Across a bend: at most so many systems, until log tau has fallen by so much. Lengths as in `path`.
+#: Across a bend: at most so many systems, until log tau has fallen by so much. Lengths as in `smoothing`.
 _BEND, _PAST, _TYPICAL = 200, 0.02, 10.0
 #: By what the next step differs from one that took so many Newton steps, and the most of them.
 GROW = (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6)
@@ -50,7 +50,7 @@ _LARGEST = 1000
 class Place:
     """A game between at its solution, after so many systems."""
 
-    here: Between
+    here: CoupledGame
     steps: int
 
     @property
@@ -64,7 +64,7 @@ class Place:
         return self.here.point()
 
 
-def follow(equations: Equations, last: float = 1e-7, budget: int = 600) -> Iterator[Place]:
+def follow(equations: EquilibriumSystem, last: float = 1e-7, budget: int = 600) -> Iterator[Place]:
     """Points as tau falls from 1 to `last`, once alpha itself is reached, at most `budget` systems; none if large."""
     start = _start(equations) if equations.row.size <= _LARGEST else None
     if start is not None:
@@ -80,8 +80,8 @@ def cooled(place: Place, last: float, budget: int) -> Iterator[Place]:
         steps += 1
         while True:
             length = min(length, float(np.log(here.tau / last)))
-            guess = here.price + np.where(here.phantom > 0.5, -length, np.expm1(-length)) * slope
-            there, taken = newton(Between(here.q, guess, here.tau * np.exp(-length), here.unit), MOST)
+            guess = here.price + np.where(here.barrier > 0.5, -length, np.expm1(-length)) * slope
+            there, taken = newton(CoupledGame(here.q, guess, here.tau * np.exp(-length), here.unit), MOST)
             steps += taken
             if there is not None:
                 here, length = there, min(length * GROW[taken], _LONGEST)
@@ -98,18 +98,18 @@ def cooled(place: Place, last: float, budget: int) -> Iterator[Place]:
             yield Place(here, steps)
 
 
-def newton(here: Between, most: int) -> tuple[Between | None, int]:
+def newton(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]:
     """The curve at the temperature of `here`, or None, and the Newton steps taken."""
     for taken in range(most + 1):
-        if np.abs(here.wrong).max() < max(_NEAR * here.tau, _EXACT):
+        if np.abs(here.residual).max() < max(_NEAR * here.tau, _EXACT):
             return here, taken
-        step = here.solve(here.wrong) if taken < most and np.isfinite(here.wrong).all() else None
+        step = here.solve(here.residual) if taken < most and np.isfinite(here.residual).all() else None
         if step is None:
             return None, taken
-        norm, t = np.linalg.norm(here.wrong), 1.0
+        norm, t = np.linalg.norm(here.residual), 1.0
         while True:
             there = here.moved(t * step)
-            if np.linalg.norm(there.wrong) < (1 - 0.1 * t) * norm:
+            if np.linalg.norm(there.residual) < (1 - 0.1 * t) * norm:
                 break
             t *= 0.4
             if t < 0.02:
@@ -118,7 +118,7 @@ def newton(here: Between, most: int) -> tuple[Between | None, int]:
     return None, most
 
 
-def _past(here: Between) -> tuple[Between | None, int]:
+def _past(here: CoupledGame) -> tuple[CoupledGame | None, int]:
     """The curve followed by its length until tau has fallen a little, or None; and the systems solved."""
     q, unit, origin = here.q, here.unit, here.tau
     scale = min(1.0, _TYPICAL / q.row.sum()) / origin**2
@@ -135,13 +135,13 @@ def _past(here: Between) -> tuple[Between | None, int]:
         length = min(length, _LONGEST * abs(norm))  # or a straight stretch ends at tau = 0
         while True:
             log_tau = np.log(here.tau) + length * tangent[1]
-            there = Between(q, here.price + length * tangent[0], np.exp(log_tau), unit)
-            first = float(np.abs(there.wrong).max())
+            there = CoupledGame(q, here.price + length * tangent[0], np.exp(log_tau), unit)
+            first = float(np.abs(there.residual).max())
             for turns in range(len(GROW)):
-                wrong = float(np.abs(there.wrong).max())
-                if wrong < _NEAR * there.tau or not wrong <= 10 * first or turns == MOST:
+                residual = float(np.abs(there.residual).max())
+                if residual < _NEAR * there.tau or not residual <= 10 * first or turns == MOST:
                     break
-                both = there.solve(np.stack([there.wrong, there.drift()]))
+                both = there.solve(np.stack([there.residual, there.drift()]))
                 solved += 1
                 if both is None:
                     break
@@ -149,8 +149,8 @@ def _past(here: Between) -> tuple[Between | None, int]:
                 step = both[0] + change * both[1]
                 part = 1 / max(1.0, float(np.abs(step).max()) / (2 * there.tau), abs(change))
                 log_tau += part * change
-                there = Between(q, there.price + part * step, np.exp(log_tau), unit)
-            if wrong < _NEAR * there.tau:
+                there = CoupledGame(q, there.price + part * step, np.exp(log_tau), unit)
+            if residual < _NEAR * there.tau:
                 break
             length *= 0.4
             if length < _SHORTEST or solved > _BEND:
@@ -162,15 +162,17 @@ def _past(here: Between) -> tuple[Between | None, int]:
     return None, solved
 
 
-def _start(q: Equations) -> Place | None:
+def _start(q: EquilibriumSystem) -> Place | None:
     """tau = 1, from prices that are the same for all resources of a server and fill it."""
     served: Mask = np.asarray(q.row.any(axis=1))
     unit = np.zeros(len(served))
     for _ in range(60):
-        full = np.where(q.row, Between(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit).wrong, -np.inf)
+        full = np.where(
+            q.row, CoupledGame(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit).residual, -np.inf
+        )
         most = np.where(served, full.max(axis=1), 0.0)
         if np.abs(most).max() < 0.3:
             break
         unit = unit + np.clip(most, -2, 2)
-    here, steps = newton(Between(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit), 60)
+    here, steps = newton(CoupledGame(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit), 60)
     return None if here is None else Place(here, steps)

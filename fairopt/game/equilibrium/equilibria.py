@@ -1,4 +1,4 @@
-"""The equilibrium engine: interior point, else along curves, else best responses. PS-DSF as a limit.
+"""Equilibria for alpha in (0, infinity): the interior point, else along curves, else best responses.
 
 Every candidate is handed to a judge who knows none of this. Deterministic: no random start, and the order of users and
 servers does not matter beyond rounding.
@@ -13,20 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.base import Run, Solution
+from ...engines.base import Solution
 from ...engines.welfare import interior_point
-from ...model.cluster import Cluster
-from ...model.criterion import Criterion
-from ...model.polytope import Polytope
-from ..model._suppress import quiet
-from ..model.canonical import canonical
-from ..model.equilibrium_system import Equations, Point
-from ..psdsf import positive
-from ..psdsf.limit import limit
+from ...model.problem import Problem
+from ..model._warnings import suppress_fp_warnings
+from ..model.equilibrium_system import EquilibriumSystem, Point
+from ..model.found import Found, solution
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
-from .interior import ATTEMPTS, FOLLOW, Attempt, Found, run
-from .smoothing import BY, PATHS, follow
+from .interior import ATTEMPTS, FOLLOW, Attempt, run
+from .smoothing import METHOD_NAME, PATHS, follow
 from .warm_start import Start, followed
 
 Array = NDArray[np.float64]
@@ -34,7 +30,7 @@ Array = NDArray[np.float64]
 #: What is aimed at, in parts of the tolerance: last digits may be found (`augmented`) where products come to the first;
 #: if that fails the interior point goes on to the second, or to the third in its backward error, as the judge sees the
 #: larger factor of a product; the path goes on to the fourth. No product need be less than the last.
-_FIRST, _AIM, _LEVEL, _PATH_AIM, _LEAST_AIM = 0.1, 1e-3, 0.9, 3e-4, 1e-11
+_FIRST, _TARGET_FRACTION, _LEVEL, _PATH_TARGET_FRACTION, _LEAST_TARGET = 0.1, 1e-3, 0.9, 3e-4, 1e-11
 #: Below this error last digits may be found where a run ends.
 _NEAR = 1e-2
 #: Best responses in a row, between two looks.
@@ -47,10 +43,10 @@ _WITH_ZEROS, _PER_STEP, _SMALL = 6, 20, 500
 _MIDWAY = 3
 #: Systems on the path from its own beginning, at least, and for every price.
 _WHOLE = 1000, 5
-#: From where servers know each other by this much, the interior point may go on, for so many steps.
+#: From where the coupling of servers is this strong, the interior point may go on, for so many steps.
 _FIRST_START, _SHORT = 0.1, 60
 #: Systems on the way there before another path is tried.
-_FEW = 120
+_HOMOTOPY_BUDGET = 120
 
 
 @dataclass(frozen=True)
@@ -64,73 +60,57 @@ class Aims:
 
     @classmethod
     def of(cls, tol: float) -> Aims:
-        """What certifies at a tolerance."""
-        first, inside, path = (max(part * tol, _LEAST_AIM) for part in (_FIRST, _AIM, _PATH_AIM))
+        """What suffices at a tolerance."""
+        first, inside, path = (
+            max(part * tol, _LEAST_TARGET) for part in (_FIRST, _TARGET_FRACTION, _PATH_TARGET_FRACTION)
+        )
         return cls(first, inside, _LEVEL * tol, path)
 
 
-def solutions(cluster: Cluster, criterion: Criterion, tol: float, warm: object = None) -> Iterator[Solution]:
-    """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity]."""
+def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
+    """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity)."""
     begun = time.perf_counter()
-    if np.isinf(criterion.alpha):
-        yield from _psdsf(cluster, criterion, tol)
-        return
+    cluster, criterion = problem.cluster, problem.criterion
     start = warm if isinstance(warm, Start) else None
-    limits = criterion.limits(cluster)
-    method = None if start is None else start.game(cluster, criterion)
-    polytope = Polytope(cluster, limits) if method is None else method.polytope
+    method = None if start is None else start.game(problem)
+    polytope = problem.polytope if method is None else method.polytope
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
         return
     build = time.perf_counter() - begun
     if method is None:
-        method = Equations.of(polytope, criterion)
+        method = EquilibriumSystem.of(polytope, criterion)
     point = start.point if start is not None and start.fits(method) else None
     if criterion.alpha == 1 and point is None and criterion.scope == "game":
-        yield from _program(cluster, criterion, tol)
+        yield from _program(problem, tol)
     for _, answer in equilibria(method, tol, point):
         seconds = time.perf_counter() - begun - build
         found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
         yield (
             found
             if answer.warm is None or criterion.scope != "game"
-            else replace(found, warm=Start(answer.warm, method, limits))
+            else replace(found, warm=Start(answer.warm, method, problem.limits))
         )
 
 
-def _psdsf(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
-    """alpha = infinity, in an order that does not depend on the given one: the answer may be one of many."""
-    begun = time.perf_counter()
-    users, servers = canonical(cluster)
-    ordered = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
-    polytope = Polytope(ordered, criterion.limits(cluster)[users])
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
-        return
-    build = time.perf_counter() - begun
-    for method, answer in limit(polytope, criterion.weight[users][polytope.users], tol):
-        seconds = time.perf_counter() - begun - build
-        found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
-        tasks = np.empty_like(found.tasks)
-        tasks[np.ix_(users, servers)] = found.tasks
-        yield replace(found, tasks=tasks)
-
-
-def _program(cluster: Cluster, criterion: Criterion, tol: float) -> Iterator[Solution]:
+def _program(problem: Problem, tol: float) -> Iterator[Solution]:
     """alpha = 1: the equilibria are the optima of one convex program (PF section 4), in which shares cancel."""
+    criterion = problem.criterion
     welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
-    for found in interior_point.solutions(cluster, welfare, tol):
+    for found in interior_point.solutions(Problem(problem.cluster, welfare), tol):
         yield replace(found, engine="equilibrium", warm=None)
 
 
-@quiet
-def equilibria(method: Equations, tol: float, start: Point | None = None) -> Iterator[tuple[Equations, Found]]:
+@suppress_fp_warnings
+def equilibria(
+    method: EquilibriumSystem, tol: float, start: Point | None = None
+) -> Iterator[tuple[EquilibriumSystem, Found]]:
     """Points of one game, each better than those before, from where last digits may be found."""
     aims, best = Aims.of(tol), None
     for answer in _candidates(method, aims, start):
         if best is None or answer.error < best.error:
             best = answer
-            if best.error <= (aims.path if best.by == BY else _NEAR):
+            if best.error <= (aims.path if best.by == METHOD_NAME else _NEAR):
                 yield method, best
     assert best is not None
     for answer in _responses(method, best, aims.path):
@@ -141,11 +121,11 @@ def equilibria(method: Equations, tol: float, start: Point | None = None) -> Ite
     yield method, best
 
 
-def _candidates(method: Equations, aims: Aims, start: Point | None) -> Iterator[Found]:
+def _candidates(method: EquilibriumSystem, aims: Aims, start: Point | None) -> Iterator[Found]:
     """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
     if start is not None:
         yield from _following(method, aims, start)
-    lacking = not positive.applies(method)
+    lacking = not method.positive
     early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
     patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
     if early:
@@ -153,15 +133,15 @@ def _candidates(method: Equations, aims: Aims, start: Point | None) -> Iterator[
     for attempt in ATTEMPTS if lacking or not early else ATTEMPTS[1:]:
         yield from _attempt(method, attempt, aims)
     starts = entropy_homotopy.follow(method)
-    yield from _from_alone(method, aims, starts, _FEW)
+    yield from _from_homotopy(method, aims, starts, _HOMOTOPY_BUDGET)
     if not early:
         yield from follow(method, aims.path, *PATHS[0])
-    yield from _from_alone(method, aims, starts, np.inf)
+    yield from _from_homotopy(method, aims, starts, np.inf)
     for mu, near in () if early else PATHS[1:]:
         yield from follow(method, aims.path, mu, near)
 
 
-def _following(method: Equations, aims: Aims, start: Point) -> Iterator[Found]:
+def _following(method: EquilibriumSystem, aims: Aims, start: Point) -> Iterator[Found]:
     """The interior point from a point for another alpha."""
     near, steps = followed(method, start)
     if near is not None:
@@ -169,7 +149,7 @@ def _following(method: Equations, aims: Aims, start: Point) -> Iterator[Found]:
             yield replace(answer, steps=steps + answer.steps, warm=near)
 
 
-def _and_path(method: Equations, attempt: Attempt, aims: Aims) -> Iterator[Found]:
+def _and_path(method: EquilibriumSystem, attempt: Attempt, aims: Aims) -> Iterator[Found]:
     """The interior point, and the path from a point of it, or from its own beginnings."""
     answer: Found | None = None
     for answer in _attempt(method, attempt, aims):
@@ -180,10 +160,10 @@ def _and_path(method: Equations, attempt: Attempt, aims: Aims) -> Iterator[Found
         yield from follow(method, aims.path, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
 
 
-def _from_alone(
-    method: Equations, aims: Aims, starts: Iterator[entropy_homotopy.Place], most: float
+def _from_homotopy(
+    method: EquilibriumSystem, aims: Aims, starts: Iterator[entropy_homotopy.Place], most: float
 ) -> Iterator[Found]:
-    """The interior point from places where servers come to know each other, until `most` systems are solved."""
+    """The interior point from places where servers become coupled, until `most` systems are solved."""
     wanted = _FIRST_START
     for place in starts:
         if place.tau <= wanted:
@@ -195,7 +175,7 @@ def _from_alone(
 
 
 def _attempt(
-    method: Equations, attempt: Attempt, aims: Aims, start: Point | None = None, most: int = 150
+    method: EquilibriumSystem, attempt: Attempt, aims: Aims, start: Point | None = None, most: int = 150
 ) -> Iterator[Found]:
     """The first point of a run from which last digits may be found, then the best one."""
     best: Found | None = None
@@ -210,40 +190,13 @@ def _attempt(
     yield _whole(method, best, answer)
 
 
-def _whole(method: Equations, best: Found, last: Found) -> Found:
+def _whole(method: EquilibriumSystem, best: Found, last: Found) -> Found:
     """A point of a run with all pairs, and what the run knew at its end."""
     point = best.point if best.inside is None else method.whole(best.point, best.inside)
     return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
 
 
-@quiet
-def responses(cluster: Cluster, criterion: Criterion, tol: float, most: int = 5000) -> Iterator[Solution]:
-    """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
-    begun = time.perf_counter()
-    polytope = Polytope(cluster, criterion.limits(cluster))
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "best-response", status="nobody can run anything")
-        return
-    method = Equations(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
-    sweeps = Sweeps.of(method, criterion.alpha)
-    state = sweeps.start(method.begin(0.3).tasks)
-    rounds, wait = 0, 1
-    while rounds < most:
-        for _ in range(wait):
-            rounds += 1
-            if sweeps.gauss_seidel(state) <= _PATH_AIM * tol:
-                break
-        wait = min(2 * wait, 256)
-        answer = replace(sweeps.found(state, rounds), steps=rounds)
-        seconds = time.perf_counter() - begun
-        yield replace(
-            solution(polytope, method, answer, 0.0, seconds, criterion.alpha, tol),
-            engine="best-response",
-            warm=None,
-        )
-
-
-def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:
+def _responses(method: EquilibriumSystem, best: Found, aim: float) -> Iterator[Found]:
     """Best responses in turn from the best point."""
     sweeps = Sweeps.of(method)
     state = sweeps.start(best.point.tasks)
@@ -253,28 +206,3 @@ def _responses(method: Equations, best: Found, aim: float) -> Iterator[Found]:
                 break
         answer = sweeps.found(state, best.steps)
         yield answer
-
-
-def solution(
-    polytope: Polytope, method: Equations, answer: Found, build: float, seconds: float, alpha: float, tol: float
-) -> Solution:
-    """A point as tasks and prices of the cluster."""
-    fractions = answer.point.tasks / method.gamma
-    tasks = polytope.allocation(polytope.inside(fractions))
-    prices = None
-    if np.isfinite(alpha):
-        prices = log_unit_prices(method, answer.point.log_price)
-    status = "converged" if answer.error <= tol else "not converged"
-    if np.isnan(answer.error):
-        status = "not measured"  # PS-DSF: the judge alone says
-    run = Run(answer.by, status, 0.0, seconds, answer.error)
-    rough = np.isfinite(alpha) and not answer.backward <= tol
-    return Solution(
-        tasks, None, "equilibrium", (run,), build, answer.steps, status, answer.notes, log=prices, rough=rough
-    )
-
-
-def log_unit_prices(method: Equations, log_price: Array) -> Array:
-    """Level prices, log v, as log prices per resource unit (servers, resources): `alpha log v - log c`."""
-    capacity = method.polytope.cluster.capacity
-    return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

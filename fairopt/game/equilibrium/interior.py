@@ -21,37 +21,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..model.equilibrium_system import Equations, Point
-from .kkt_system import SINGLE, Linearised
-from .screening import Sifter
+from ..model.equilibrium_system import EquilibriumSystem, Point
+from ..model.found import Found
+from .kkt_system import SINGLE, KKTSystem
+from .screening import Screening
 
 _LEAST_MU = 1e-15
 #: In the first phase mu falls after longer steps only; after so many that are not, the second phase begins.
 _SHORT, _STUCK = 0.3, 5
 #: A run ends whose backward error, looked at once products are small, was not halved in so many steps.
 _PATIENCE = 4
-
-
-@dataclass(frozen=True)
-class Found:
-    """A point, how far it is from an equilibrium (relative, in tasks), after how many Newton steps."""
-
-    point: Point
-    error: float
-    steps: int
-    warm: Point | None = None  # a point on the way, to start from for another alpha
-    midway: Point | None = None  # a point further on, for the path to start from
-    notes: tuple[str, ...] = ()
-    by: str = "interior point"  # what found it
-    inside: NDArray[np.intp] | None = None  # pairs that the point has, if not all
-    backward: float = np.inf  # its backward error, where that was looked at
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """Smaller is better."""
-        return self.backward, self.error
 
 
 @dataclass(frozen=True)
@@ -73,7 +53,7 @@ ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))
 
 
 def run(
-    equations: Equations,
+    equations: EquilibriumSystem,
     attempt: Attempt,
     tol: float,
     point: Point | None = None,
@@ -89,26 +69,26 @@ def run(
     still, short, stuck, second, single = 0, 0, 0, False, True
     warm: Point | None = None
     midway: Point | None = None
-    sifter, gap, least, since = Sifter.of(equations), np.inf, np.inf, 0
+    screening, gap, least, since = Screening.of(equations), np.inf, np.inf, 0
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
         if alpha > k and not second and ((a == alpha and (mu < attempt.second or stuck > _STUCK)) or still > 2):
             second, a, still = True, alpha, 0
             point = equations.lifted(point, a)
-        equations, point = sifter.sifted(equations, point, a, gap)
-        here = Linearised(equations, point, a, a if second else k, single)
+        equations, point = screening.screened(equations, point, a, gap)
+        here = KKTSystem(equations, point, a, a if second else k, single)
         error, backward = here.error if a == alpha else np.inf, np.inf
         if error <= level:
             backward = here.backward(level)
-        if (error <= tol or backward <= level) and len(sifter.outside):
-            # Whoever stands aside may need what idles.
-            every = Linearised(sifter.every, sifter.every.whole(point, sifter.inside), a, a, single)
+        if (error <= tol or backward <= level) and len(screening.outside):
+            # Whoever is screened out may need what idles.
+            every = KKTSystem(screening.every, screening.every.whole(point, screening.inside), a, a, single)
             error, backward = every.error, every.backward(level)
-        settled = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
-        warm = sifter.whole(point, a, mu) if warm is None and settled else warm
-        midway = sifter.whole(point, a, mu) if midway is None and mu <= _MIDWAY else midway
-        yield Found(point, error, step_number, warm, midway, inside=sifter.inside, backward=backward)
+        solved = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
+        warm = screening.whole(point, a, mu) if warm is None and solved else warm
+        midway = screening.whole(point, a, mu) if midway is None and mu <= _MIDWAY else midway
+        yield Found(point, error, step_number, warm, midway, inside=screening.inside, backward=backward)
         since = 0 if backward < 0.5 * least or np.isinf(backward) else since + 1
         least = min(least, backward)
         reached = error <= tol or backward <= level
@@ -119,17 +99,17 @@ def run(
         after = here.mean(*here.moved_products(aim, t))
         centre = max(min(max((after / here.average) ** 3, 1e-6), 0.1), 0.5 * (1 - t) ** 3)
         single = here.factors.single or point.mu <= SINGLE
-        residual = here.residual(sifter.sums, sifter.use)
+        residual = here.residual(screening.sums, screening.use)
         gap = max(here.average * len(point.tasks) / len(point.log_level), residual)
         target = max(centre * here.average, _LEAST_MU, min(0.005 * residual, here.average))
         search = a > k and not second
         steps = here.newton(target) if search else here.corrected(target, aim)
         t = here.damped(steps, target)
         t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
-        if (part := sifter.longest(moved, a)) < 1:
+        if (part := screening.longest(moved, a)) < 1:
             t = part * t
             moved = here.moved(steps, t)
-        sifter.went(t)
+        screening.went(t)
         still = still + 1 if t < 3e-3 else 0
         short += t < 0.1
         stuck = stuck + 1 if t < _SHORT else 0

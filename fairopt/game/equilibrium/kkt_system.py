@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.linalg import structured
-from ..model.equilibrium_system import Equations, Point
+from ..model.equilibrium_system import EquilibriumSystem, Point
 
 Array = NDArray[np.float64]
 Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (relative), levels' prices (relative), idle
@@ -22,10 +22,10 @@ SINGLE, _SPARSE, _LEAST_WEIGHT = 1e-7, 1e-4, 1e-5
 _CORRECTORS, _ROWS, _LONGER, _WORTH, _WITHIN = 5, 200, 0.5, 0.01, (0.1, 10.0)
 
 
-class Linearised:
+class KKTSystem:
     """The equations at one point: prices in the power e, whose logarithms are those of v^a."""
 
-    def __init__(self, equations: Equations, point: Point, a: float, e: float, single: bool) -> None:
+    def __init__(self, equations: EquilibriumSystem, point: Point, a: float, e: float, single: bool) -> None:
         self.equations, self.point, self.a, self.e, self.single = equations, point, a, e, single
         self.true, self.share, _ = equations.priced(point, a)
         self.total, self.slope = equations.totals(point.log_level, point.mu)
@@ -60,8 +60,8 @@ class Linearised:
     def residual(self, sums: Array | float = 0.0, use: Array | float = 0.0) -> float:
         """What is wrong with the equations that do not involve mu, but for what went with pairs that left."""
         part = self.point.tasks / self.total[self.equations.user]
-        wrong = np.abs(self.point.slack - self.true) * part
-        return float(max(wrong.max(), np.abs((self.gap + sums) / self.total).max(), np.abs(self.excess + use).max()))
+        residual = np.abs(self.point.slack - self.true) * part
+        return float(max(residual.max(), np.abs((self.gap + sums) / self.total).max(), np.abs(self.excess + use).max()))
 
     @cached_property
     def right(self) -> Array:

@@ -14,21 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.welfare.screening import BACK, LEAST_FAR, LITTLE, MANY, MOST, NEARER, SOON, WORTHWHILE
-from ..model.equilibrium_system import Equations, Point
+from ..model.equilibrium_system import EquilibriumSystem, Point
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: A pair stands aside where its slack, relative, is beyond so many times the gap; the other bounds are those of the
+#: A pair is screened out where its slack, relative, is beyond so many times the gap; the other bounds are those of the
 #: alpha-fair programs.
 _FAR = 5.0
 
 
 @dataclass
-class Sifter:
+class Screening:
     """Which pairs of `every` take part, and how dear the others are at least."""
 
-    every: Equations
+    every: EquilibriumSystem
     inside: Index
     outside: Index
     soon: NDArray[np.bool_]  # outside, but on its way in
@@ -38,13 +38,13 @@ class Sifter:
     seen: tuple[Point, float] | None = None  # ... at this point and power a
 
     @classmethod
-    def of(cls, every: Equations) -> Sifter:
+    def of(cls, every: EquilibriumSystem) -> Screening:
         """All take part."""
         pairs = np.arange(len(every.server))
         nothing = np.zeros(len(every.weight)), np.zeros(every.row.shape)
         return cls(every, pairs, pairs[:0], np.zeros(0, dtype=bool), *nothing, np.zeros(len(pairs)))
 
-    def sifted(self, now: Equations, at: Point, a: float, gap: float) -> tuple[Equations, Point]:
+    def screened(self, now: EquilibriumSystem, at: Point, a: float, gap: float) -> tuple[EquilibriumSystem, Point]:
         """The same point with the pairs that matter now; `gap` is how far it may be from where it goes, relative."""
         if len(self.every.server) <= MANY or not np.isfinite(gap):
             return now, at
@@ -65,9 +65,9 @@ class Sifter:
             kept[:] = True
         elif np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
             return now, at
-        gone = np.where(kept, 0.0, at.tasks)
-        self.sums = self.sums + np.add.reduceat(gone, now.start[:-1])
-        self.use = self.use + now.used(gone)
+        screened_out = np.where(kept, 0.0, at.tasks)
+        self.sums = self.sums + np.add.reduceat(screened_out, now.start[:-1])
+        self.use = self.use + now.used(screened_out)
         fresh = self.outside[back]
         slack = np.maximum(self._real(fresh, at, a), 1e-3 * far)
         wholes = total[self.every.user[fresh]]
@@ -85,7 +85,7 @@ class Sifter:
         return self.every.taking(self.inside), point
 
     def longest(self, moved: Point, a: float) -> float:
-        """Which part of a step that leads to `moved` leaves all who stand aside enough of their slack."""
+        """Which part of a step that leads to `moved` leaves all who are screened out enough of their slack."""
         if self.seen is None or not len(self.outside):
             return 1.0
         loose = np.flatnonzero(~(self._lowered(moved) >= (1 - SOON) * self.least[self.outside]))
@@ -110,12 +110,12 @@ class Sifter:
         tasks[self.outside] = self.every.power * mu * total / slack[self.outside]
         return replace(at, tasks=tasks, slack=slack)
 
-    def _at_least(self, at: Point, a: float, enough: float) -> Array:
+    def _at_least(self, at: Point, a: float, sufficient: float) -> Array:
         """Bounds from below of the slacks of those outside; where they are less than enough, the slacks."""
         if self.seen is None or self.seen[1] != a:
             return self._real(self.outside, at, a)
         result = self._lowered(at)
-        loose = np.flatnonzero(~(result >= enough))
+        loose = np.flatnonzero(~(result >= sufficient))
         result[loose] = self._real(self.outside[loose], at, a)
         return result
 

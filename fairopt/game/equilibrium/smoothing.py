@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.linalg import structured
-from ..model.equilibrium_system import Equations, Point
-from .interior import Found
+from ..model.equilibrium_system import EquilibriumSystem, Point
+from ..model.found import Found
 
 Array = NDArray[np.float64]
 Step = tuple[Array, Array, Array, float]  # of log prices, log levels, tasks, log mu
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
 #: What answers from here say that they were found by.
-BY = "smoothed path"
+METHOD_NAME = "smoothed path"
 #: Where to begin, and by what part of mu something may be wrong on the curve: the next ones more careful.
 PATHS = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
 #: Systems of so many prices are factorised in single precision above this mu.
@@ -36,9 +36,9 @@ _FIRST = 40
 #: The first step, the longest and the shortest.
 _STEP, _LONGEST, _SHORTEST = 0.5, 2.0, 1e-7
 #: Below this step units may be the reason; the first one with others.
-_STILL, _AGAIN = 1e-4, 0.1
+_MIN_STEP_BEFORE_RESCALE, _RESTART_STEP = 1e-4, 0.1
 #: mu rises where the curve bends, seldom by more than this unless another curve, which leads back, has been met.
-_BACK = 30.0
+_MU_RISE_LIMIT = 30.0
 #: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
 _TYPICAL = 10.0
 #: By what the next step differs from one that took so many corrections.
@@ -76,7 +76,7 @@ class _Place:
 
 
 def follow(
-    equations: Equations,
+    equations: EquilibriumSystem,
     tol: float,
     mu: float = 3.0,
     near: float = 0.1,
@@ -101,8 +101,9 @@ def follow(
             if there.largest < near * there.mu:
                 break
             step *= 0.4
-            if step < _STILL and here is not met:  # units have jumped: on with those that it was met in
-                here, step = met, _AGAIN
+            if step < _MIN_STEP_BEFORE_RESCALE and here is not met:
+                # Units have jumped: on with those that it was met in.
+                here, step = met, _RESTART_STEP
                 tangent, solved = _towards(here, here.tangent, tangent), solved + 1
             if step < _SHORTEST or solved > budget:
                 return
@@ -112,7 +113,7 @@ def follow(
         if found.error <= tol:
             return
         least = min(least, there.mu)
-        if there.mu > min(10 * mu, _BACK * least):  # back where it came from
+        if there.mu > min(10 * mu, _MU_RISE_LIMIT * least):  # back where it came from
             return
         step = min(step * _GROW[turns], _LONGEST)
 
@@ -143,7 +144,7 @@ def _across(here: _Smoothed, tangent: Step, length: float, near: float) -> tuple
 class _Smoothed:
     """The smoothed equations at one place: what is wrong, and Newton's steps."""
 
-    def __init__(self, equations: Equations, at: _Place, units: Units | None = None) -> None:
+    def __init__(self, equations: EquilibriumSystem, at: _Place, units: Units | None = None) -> None:
         from ..model import _kernels
         from . import _smoothing
 
@@ -157,19 +158,19 @@ class _Smoothed:
         self.total, slope = q.totals(at.log_level, self.mu)
         self.slope = slope * q.power
         self.units = _units(q, at, true, self.share, self.total) if units is None else units
-        self.wrong_pairs, self.rate_pairs, self.to_part, self.weight = np.empty((4, pairs))
-        self.wrong_rows, self.rate_rows, self.to_idle, self.own = np.empty((4, *shape))
+        self.residual_pairs, self.rate_pairs, self.to_part, self.weight = np.empty((4, pairs))
+        self.residual_rows, self.rate_rows, self.to_idle, self.own = np.empty((4, *shape))
         self.gap, used = np.empty(users), np.zeros(shape)
-        of_pairs = (self.wrong_pairs, self.rate_pairs, self.to_part, self.weight, self.gap, used)
+        of_pairs = (self.residual_pairs, self.rate_pairs, self.to_part, self.weight, self.gap, used)
         given = (q.start, q.server, q.per_task, q.power, self.mu, at.tasks, true, self.units[0], self.total)
         squares, largest = _smoothing.fill_pairs(*given, *of_pairs)
-        of_rows = (self.wrong_rows, self.rate_rows, self.to_idle, self.own)
+        of_rows = (self.residual_rows, self.rate_rows, self.to_idle, self.own)
         more = _smoothing.fill_rows(q.row, q.power, self.mu, at.log_price, self.units[1], used, *of_rows)
         self.merit, self.largest = float(np.sqrt(squares + more[0])), max(largest, more[1])
 
     def newton(self, there: _Smoothed) -> Step:
         """Newton's step to the curve from `there`, at the same mu, by the system here."""
-        return (*self._solve(there.wrong_pairs, there.wrong_rows, there.gap), 0.0)
+        return (*self._solve(there.residual_pairs, there.residual_rows, there.gap), 0.0)
 
     @cached_property
     def tangent(self) -> Step:
@@ -223,7 +224,7 @@ class _Smoothed:
         )
 
 
-def _units(q: Equations, at: _Place, true: Array, share: Array, total: Array) -> Units:
+def _units(q: EquilibriumSystem, at: _Place, true: Array, share: Array, total: Array) -> Units:
     """Tasks in the user's own; a price in what makes it the largest part that it has in anybody's cost, in levels.
 
     (Then mu is what the certificate will find. With the average part in its users' costs that was 2 to 20 times mu.)
@@ -233,20 +234,20 @@ def _units(q: Equations, at: _Place, true: Array, share: Array, total: Array) ->
     return total, at.log_price - np.log(parts) / q.alpha
 
 
-def _point(q: Equations, at: _Place, tasks: Array | None = None) -> Point:
+def _point(q: EquilibriumSystem, at: _Place, tasks: Array | None = None) -> Point:
     tasks = at.tasks if tasks is None else tasks
     return Point(tasks, tasks, at.log_price, at.log_level, at.log_price, float(np.exp(at.log_mu)), q.power)
 
 
-def _found(q: Equations, at: _Place, solved: int) -> Found:
+def _found(q: EquilibriumSystem, at: _Place, solved: int) -> Found:
     point = _point(q, at, np.maximum(at.tasks, 0.0))
     true, share, _ = q.priced(point, q.alpha)
     total = q.totals(at.log_level, 0.0)[0]
     error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total)
-    return Found(point, error, solved, by=BY)
+    return Found(point, error, solved, by=METHOD_NAME)
 
 
-def _damped(q: Equations, step: Step) -> float:
+def _damped(q: EquilibriumSystem, step: Step) -> float:
     """The part of a step that changes no price, in the power of slacks, by more than a factor e^2."""
     return min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, 1e-300))
 
@@ -258,7 +259,7 @@ def _towards(here: _Smoothed, tangent: Step, before: Step | None) -> Step:
     return tangent[0] * scale, tangent[1] * scale, tangent[2] * scale, tangent[3] * scale
 
 
-def _start(q: Equations, mu: float, near: float, start: Point | None = None) -> tuple[_Smoothed | None, int]:
+def _start(q: EquilibriumSystem, mu: float, near: float, start: Point | None = None) -> tuple[_Smoothed | None, int]:
     """The curve at `mu`, from a point near it or where mu is large: damped Newton steps."""
     first = q.begin(mu) if start is None else start
     total = np.add.reduceat(first.tasks, q.start[:-1])

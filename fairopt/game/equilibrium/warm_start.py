@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model.cluster import Cluster
-from ...model.criterion import Criterion
-from ..model.equilibrium_system import Equations, Point
-from .kkt_system import SINGLE, Linearised
+from ...model.problem import Problem
+from ..model.equilibrium_system import EquilibriumSystem, Point
+from .kkt_system import SINGLE, KKTSystem
 
 #: Followed once nothing is wrong by more than this, relative; most steps.
 _NEAR, _MOST = 0.1, 12
@@ -33,31 +32,32 @@ class Start:
     """What a solution offers to the next alpha: a point, and its game, which is the same but for alpha."""
 
     point: Point
-    equations: Equations
+    equations: EquilibriumSystem
     limits: NDArray[np.float64]  # of all users
 
-    def game(self, cluster: Cluster, criterion: Criterion) -> Equations | None:
-        """The game of `criterion`, or None if more than alpha is another."""
+    def game(self, problem: Problem) -> EquilibriumSystem | None:
+        """The game of a problem, or None if more than alpha is another."""
+        cluster, criterion = problem.cluster, problem.criterion
         known = self.equations.polytope
-        if known.cluster is not cluster or not np.array_equal(criterion.limits(cluster), self.limits):
+        if known.cluster is not cluster or not np.array_equal(problem.limits, self.limits):
             return None
         same = np.array_equal(criterion.weight[known.users], self.equations.weight)
         return self.equations.at(criterion.alpha) if same else None
 
-    def fits(self, equations: Equations) -> bool:
+    def fits(self, equations: EquilibriumSystem) -> bool:
         """Has the point as many pairs and prices, and an alpha that is not too far?"""
         shapes = equations.gamma.shape, equations.row.shape
         far = abs(np.log(equations.alpha / self.equations.alpha)) > _FAR
         return not far and (self.point.tasks.shape, self.point.idle.shape) == shapes
 
 
-def followed(equations: Equations, point: Point) -> tuple[Point | None, int]:
-    """The point for the alpha of `equations`, or None where it is too far, and the Newton steps taken."""
+def followed(equations: EquilibriumSystem, point: Point) -> tuple[Point | None, int]:
+    """The point for the alpha of `equilibrium_system`, or None where it is too far, and the Newton steps taken."""
     alpha = equations.alpha
     mu = max(_LOWER * point.mu, _LEAST / max(1.0, alpha / equations.power))
     point = point.measured(equations.power)
     for steps in range(_MOST + 1):
-        here = Linearised(equations, point, alpha, alpha, point.mu > SINGLE)
+        here = KKTSystem(equations, point, alpha, alpha, point.mu > SINGLE)
         if not np.isfinite(here.average):
             break
         if steps and here.residual() < _NEAR:

@@ -41,7 +41,7 @@ class Point:
         return replace(self, slack=slack, power=power)
 
 
-class Equations:
+class EquilibriumSystem:
     """The game of one polytope, for one alpha in (0, infinity)."""
 
     def __init__(self, polytope: Polytope, weight: Array, alpha: float) -> None:
@@ -63,7 +63,7 @@ class Equations:
         self.row[polytope.row_server, polytope.row_resource] = True
 
     @classmethod
-    def of(cls, polytope: Polytope, criterion: Criterion) -> Equations:
+    def of(cls, polytope: Polytope, criterion: Criterion) -> EquilibriumSystem:
         """Those of a criterion: the game's, or of a global program, where a task is worth the same on every server.
 
         Levels are then those of a game with `phi gamma` in place of `(phi^alpha u^(1-alpha) gamma)^(1/alpha)`: its
@@ -71,12 +71,12 @@ class Equations:
         """
         found = cls(polytope, criterion.weight[polytope.users], criterion.alpha)
         if criterion.scope != "game":
-            worth = criterion.log_marginal(np.ones(len(criterion.weight)))[polytope.users]
-            gain = (worth[polytope.pair_user] + np.log(polytope.gamma)) / criterion.alpha
+            marginal = criterion.log_marginal(np.ones(len(criterion.weight)))[polytope.users]
+            gain = (marginal[polytope.pair_user] + np.log(polytope.gamma)) / criterion.alpha
             found.log_gain = gain - np.log(found.largest)[polytope.pair_user]
         return found
 
-    def taking(self, pairs: Index) -> Equations:
+    def taking(self, pairs: Index) -> EquilibriumSystem:
         """The same game, in which only some pairs take part."""
         other = copy(self)
         other.user, other.server = self.user[pairs], self.server[pairs]
@@ -91,11 +91,16 @@ class Equations:
         tasks[pairs], slack[pairs] = at.tasks, at.slack
         return replace(at, tasks=tasks, slack=slack)
 
-    def at(self, alpha: float) -> Equations:
+    def at(self, alpha: float) -> EquilibriumSystem:
         """The same game for another alpha, which shares the arrays."""
         other = copy(self)
         other.alpha, other.power = alpha, min(alpha, _POWER)
         return other
+
+    @property
+    def positive(self) -> bool:
+        """Do all users of a server need all of its resources?"""
+        return bool(((self.use > 0) | ~self.row[self.server]).all())
 
     # -- parts of the equations ------------------------------------------------------------------
 
@@ -165,10 +170,10 @@ class Equations:
 
         used = self.used(point.tasks)[self.row]
         idle = (np.maximum(1 - used, 0) * parts[self.row]).max(initial=0.0)
-        wrong = np.abs(np.add.reduceat(point.tasks, self.start[:-1]) / total - 1).max()
+        residual = np.abs(np.add.reduceat(point.tasks, self.start[:-1]) / total - 1).max()
         above, room = point.log_level - np.log(total), self.limit / total - 1
         misplaced = _kernels.misplaced(self.start, point.tasks, total, slack, self.power, above, room)
-        return float(max(idle, wrong, (used - 1).max(initial=0.0), misplaced))
+        return float(max(idle, residual, (used - 1).max(initial=0.0), misplaced))
 
     def backward(self, point: Point, slack: Array, parts: Array, total: Array, tau: float) -> float:
         """What the judge will find, a backward error at the level tau, but for the choice of a scale."""

@@ -1,11 +1,11 @@
-"""The games of `alone`, followed to where nothing is left of 1/alpha.
+"""The games of `entropy_homotopy`, followed to where nothing is left of 1/alpha.
 
 At large alpha prices are `log v = a + b/alpha` and choices are made by b, which `alpha tau` has to be small for. First
 alpha = 2^16, until `alpha tau` is 0.1; then alpha grows to 2^20 while that is held, prices going on linearly in
 1/alpha; then tau falls on. Followed at 2^20 from the start curves bend more often, and with `alpha tau` small they have
 kinks as alpha grows.
 
-Whether prices have decided: an answer must not depend on weights that mean nothing (`Between.responses`). Users short
+Whether prices determine it: an answer must not depend on weights that mean nothing (`Between.responses`). Users short
 of the same resource on two servers are told apart there only by what other resources cost, less by a factor `c^alpha`:
 soon less than any number can tell, while others' tasks may depend on it.
 """
@@ -18,9 +18,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..equilibrium.coupling import Between
+from ..equilibrium.coupling import CoupledGame
 from ..equilibrium.entropy_homotopy import GROW, MOST, Place, cooled, follow, newton
-from ..model.equilibrium_system import Equations
+from ..model.equilibrium_system import EquilibriumSystem
 
 Array = NDArray[np.float64]
 
@@ -40,12 +40,12 @@ _STEP, _LONGEST, _SHORTEST = 4.0, 16.0, 1.002
 _WEIGHTS = 8
 
 
-def furthest(equations: Equations) -> Place | None:
+def furthest(equations: EquilibriumSystem) -> Place | None:
     """The last place on the way; None if there is none on it, or no hope."""
     lacking = (~(equations.use > 0) & equations.row[equations.server]).any(axis=1).mean()
     if len(equations.server) * equations.row.sum() > _WORK or (equations.row.sum() > _ROWS and lacking > _LACKING):
         return None
-    low = Equations(equations.polytope, equations.weight, _LOW)
+    low = EquilibriumSystem(equations.polytope, equations.weight, _LOW)
     place = _last(follow(low, _WARM / _LOW, _BEFORE))
     if place is None or place.tau > 1.01 * _WARM / _LOW:
         return place
@@ -55,15 +55,15 @@ def furthest(equations: Equations) -> Place | None:
     return _last(cooled(grown, _COLD / _HIGH, grown.steps + _AFTER)) or grown
 
 
-def settled(place: Place, most: float) -> Array | None:
+def solved(place: Place, most: float) -> Array | None:
     """Tasks at 1/alpha = 0, if the place is near it and they change by at most `most` with what means nothing."""
     here = place.here
     if here.q.alpha < _HIGH or here.tau * here.q.alpha > _COOL:
         return None
     rng = np.random.default_rng(0)
     choices = rng.uniform(-1, 1, (_WEIGHTS, len(here.q.server)))
-    phantoms = rng.uniform(-1, 1, (_WEIGHTS, *here.price.shape))
-    return here.at_infinity() if here.responses(choices, phantoms) <= most else None
+    barriers = rng.uniform(-1, 1, (_WEIGHTS, *here.price.shape))
+    return here.at_infinity() if here.responses(choices, barriers) <= most else None
 
 
 def _last(places: Iterator[Place]) -> Place | None:
@@ -79,9 +79,9 @@ def _grown(place: Place, alpha: float, budget: int) -> Place:
         slope = here.outward()
         steps += 1
         while slope is not None and factor > _SHORTEST:
-            further = Equations(here.q.polytope, here.q.weight, min(factor * here.q.alpha, alpha))
+            further = EquilibriumSystem(here.q.polytope, here.q.weight, min(factor * here.q.alpha, alpha))
             by = further.alpha / here.q.alpha
-            guess = Between(further, here.price + (1 - 1 / by) * slope, here.tau / by, here.unit)
+            guess = CoupledGame(further, here.price + (1 - 1 / by) * slope, here.tau / by, here.unit)
             there, taken = newton(guess, MOST)
             steps += taken
             if there is not None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse.csgraph import connected_components
 
-from ..model.equilibrium_system import Equations
+from ..model.equilibrium_system import EquilibriumSystem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -43,7 +43,7 @@ class Greatest:
     programs: int
 
 
-def greatest(q: Equations, log_price: Array, part: Array, tau: float) -> Greatest | None:
+def greatest(q: EquilibriumSystem, log_price: Array, part: Array, tau: float) -> Greatest | None:
     """From log prices of servers (servers,) and parts of pairs within about `tau` of a PS-DSF allocation."""
     user = q.polytope.pair_user
     level = q.log_gain - log_price[q.server]
@@ -51,13 +51,13 @@ def greatest(q: Equations, log_price: Array, part: Array, tau: float) -> Greates
     tied = level > (best - 15 * tau)[user]
     price = _exact(q, log_price, np.flatnonzero(tied), part)
     servers = len(price)
-    held = np.zeros(len(user), dtype=bool)  # ties that have been given up, as the user's other servers rise
+    fixed = np.zeros(len(user), dtype=bool)  # ties that have been given up, as the user's other servers rise
     fresh = np.ones(servers, dtype=bool)  # servers whose groups have changed
     log_rise, value, tasks = np.zeros(servers), np.zeros(servers), np.zeros(len(user))
     for programs in range(1, _ROUNDS + 1):
         level = q.log_gain - price[q.server]
-        best = np.maximum.reduceat(np.where(held, -np.inf, level), q.start[:-1])
-        pairs = np.flatnonzero((level > best[user] - _SAME) & ~held)
+        best = np.maximum.reduceat(np.where(fixed, -np.inf, level), q.start[:-1])
+        pairs = np.flatnonzero((level > best[user] - _SAME) & ~fixed)
         group = _groups(q, pairs, servers)
         again = np.isin(group, group[fresh])
         solved = _program(q, pairs[again[q.server[pairs]]], group, np.exp(best))
@@ -73,7 +73,7 @@ def greatest(q: Equations, log_price: Array, part: Array, tau: float) -> Greates
             own = pairs[np.searchsorted(pairs, q.start[n])]
             joined = group == group[q.server[met]]
             price[joined] += (q.log_gain[met] - price[q.server[met]]) - (q.log_gain[own] - price[q.server[own]])
-            held[q.start[n] : q.start[n + 1]] = False
+            fixed[q.start[n] : q.start[n + 1]] = False
             fresh = joined | (group == group[q.server[own]])
             continue
         # Servers that nobody can use have no price either.
@@ -83,12 +83,12 @@ def greatest(q: Equations, log_price: Array, part: Array, tau: float) -> Greates
         leaving = pairs[at_free[user[pairs]] & ~free[q.server[pairs]]]
         if not len(leaving):
             return Greatest(tasks, not free.any(), programs)
-        held[leaving] = True
+        fixed[leaving] = True
         fresh = np.isin(group, group[q.server[leaving]])
     return Greatest(tasks, False, _ROUNDS)
 
 
-def _exact(q: Equations, log_price: Array, pairs: Index, part: Array) -> Array:
+def _exact(q: EquilibriumSystem, log_price: Array, pairs: Index, part: Array) -> Array:
     """Prices at which ties are exact, those shared by most tasks first, as far as they do not contradict each other."""
     user, server = q.polytope.pair_user[pairs], q.server[pairs]
     order = np.lexsort((-part[pairs], user))
@@ -111,14 +111,14 @@ def _exact(q: Equations, log_price: Array, pairs: Index, part: Array) -> Array:
     return price
 
 
-def _groups(q: Equations, pairs: Index, servers: int) -> Index:
+def _groups(q: EquilibriumSystem, pairs: Index, servers: int) -> Index:
     """Which servers are connected by ties, (servers,)."""
     user, server = q.polytope.pair_user[pairs], q.server[pairs]
     graph = sp.csr_matrix((np.ones(len(pairs)), (user, server)), shape=(len(q.start) - 1, servers))
     return np.asarray(connected_components(graph.T @ graph, directed=False)[1])
 
 
-def _program(q: Equations, pairs: Index, group: Index, total: Array) -> tuple[Array, Array, Array] | None:
+def _program(q: EquilibriumSystem, pairs: Index, group: Index, total: Array) -> tuple[Array, Array, Array] | None:
     """Largest rise of every group, tasks of the pairs at it, and prices of servers.
 
     max sum_g s_g over s and parts f of the ties, where sum_i f_ni = s_g(n), sum_n f_ni X_n a_nir <= 1.
@@ -168,15 +168,15 @@ def _program(q: Equations, pairs: Index, group: Index, total: Array) -> tuple[Ar
     return s, tasks, value.reshape(servers, size).sum(axis=1)
 
 
-def _meeting(q: Equations, price: Array, risen: Array, group: Index, pairs: Index) -> tuple[int, float]:
+def _meeting(q: EquilibriumSystem, price: Array, risen: Array, group: Index, pairs: Index) -> tuple[int, float]:
     """The first pair to become a user's best as prices go to `risen`, and the part of the way; -1 and 1 if none."""
     user = q.polytope.pair_user
     own = np.zeros(len(q.start) - 1, dtype=np.intp)
     own[user[pairs]] = pairs
     before, after = (q.log_gain - at[q.server] for at in (price, risen))
     room, over = before[own][user] - before, after - after[own][user]
-    wrong = np.flatnonzero((over > _SAME) & (group[q.server] != group[q.server[own]][user]))
-    if not len(wrong):
+    residual = np.flatnonzero((over > _SAME) & (group[q.server] != group[q.server[own]][user]))
+    if not len(residual):
         return -1, 1.0
-    parts = np.maximum(room[wrong], 0.0) / (over[wrong] + np.maximum(room[wrong], 0.0))
-    return int(wrong[int(parts.argmin())]), float(parts.min())
+    parts = np.maximum(room[residual], 0.0) / (over[residual] + np.maximum(room[residual], 0.0))
+    return int(residual[int(parts.argmin())]), float(parts.min())

@@ -3,8 +3,8 @@
 PS-DSF allocations are not unique (catalogue item 41). Where demands are positive there is a greatest one, and it is the
 limit (docs/game.md): `psdsf` comes near it and `greatest` finds it, exactly and with a proof.
 
-Otherwise (zero demands, task counts that bind) the limit is followed, and taken where prices have decided it
-(`infinity`). Elsewhere it is not found, nor do equilibria for large alpha say what it is: their exploitability does
+Otherwise (zero demands, task counts that bind) the limit is followed, and taken where it is well determined by prices
+(`continuation`). Elsewhere it is not found, nor do equilibria for large alpha say what it is: their exploitability does
 not see what decides.
 """
 
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model.polytope import Polytope
-from ..equilibrium.interior import Found
-from ..model._suppress import quiet
-from ..model.equilibrium_system import Equations
+from ..model._warnings import suppress_fp_warnings
+from ..model.equilibrium_system import EquilibriumSystem
+from ..model.found import Found
 from ..responses.acceleration import Drift
 from ..responses.rounds import Sweeps
 from . import continuation, positive
@@ -40,12 +40,12 @@ _ROUNDS, _RELAX = (50, 50, 100, 200, 400, 800, 1600, 3200, 6400), 1.4
 _OTHER = "PS-DSF found by best responses: not shown to be the limit of alphaPF-VDS, which it need not be"
 
 
-@quiet
-def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equations, Found]]:
+@suppress_fp_warnings
+def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[EquilibriumSystem, Found]]:
     """The greatest where there is one; the limit followed; should neither be found, what best responses reach."""
-    method = Equations(polytope, weight, _LARGE)
+    method = EquilibriumSystem(polytope, weight, _LARGE)
     start = Found(method.begin(0.3), np.nan, 0)
-    if positive.applies(method):
+    if method.positive:
         for exact in _greatest(method):
             yield method, exact
             # One round of exact responses takes away what the linear program's tolerance has left.
@@ -56,7 +56,7 @@ def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equat
     place = continuation.furthest(method)
     if place is not None:
         start = Found(replace(start.point, tasks=place.here.tasks), np.nan, place.steps)
-        tasks = continuation.settled(place, _SETTLED)
+        tasks = continuation.solved(place, _SETTLED)
         if tasks is not None:
             for met in _rounded(method, replace(start, point=replace(start.point, tasks=tasks)), tol):
                 yield method, met
@@ -64,7 +64,7 @@ def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[Equat
         yield method, answer
 
 
-def _greatest(method: Equations) -> Iterator[Found]:
+def _greatest(method: EquilibriumSystem) -> Iterator[Found]:
     """The greatest PS-DSF allocation, once it is proved to be that, and if no task count binds there."""
     tries = iter(_TRIES)
     wanted = next(tries)
@@ -80,7 +80,7 @@ def _greatest(method: Equations) -> Iterator[Found]:
         wanted = next(tries, 0.0)
 
 
-def _rounded(method: Equations, found: Found, tol: float) -> Iterator[Found]:
+def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Found]:
     """The limit as it was followed, then exact responses to it that stay there."""
     found = replace(found, by="equilibria followed to infinity")
     yield found
@@ -89,7 +89,9 @@ def _rounded(method: Equations, found: Found, tol: float) -> Iterator[Found]:
             yield replace(answer, by=found.by, notes=())
 
 
-def _responses(method: Equations, found: Found, looks: tuple[int, ...], relax: float, tol: float) -> Iterator[Found]:
+def _responses(
+    method: EquilibriumSystem, found: Found, looks: tuple[int, ...], relax: float, tol: float
+) -> Iterator[Found]:
     """Best responses from a point, after so many rounds each."""
     sweeps, drift = Sweeps.of(method, np.inf), Drift()
     state = sweeps.start(found.point.tasks)
@@ -104,7 +106,7 @@ def _responses(method: Equations, found: Found, looks: tuple[int, ...], relax: f
         yield replace(found, point=point, error=np.nan, notes=(_OTHER,), by="best responses")
 
 
-def _apart(method: Equations, one: Array, other: Array) -> float:
+def _apart(method: EquilibriumSystem, one: Array, other: Array) -> float:
     """Largest relative difference in anybody's tasks."""
     totals = [np.add.reduceat(tasks, method.start[:-1]) for tasks in (one, other)]
     return float(np.abs(totals[0] / totals[1] - 1).max())

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.equilibrium_system import Equations
+from ..model.equilibrium_system import EquilibriumSystem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -45,12 +45,7 @@ class Smoothed:
     steps: int
 
 
-def applies(q: Equations) -> bool:
-    """Whether all users of a server need all of its resources."""
-    return bool(((q.use > 0) | ~q.row[q.server]).all())
-
-
-def follow(q: Equations) -> Iterator[Smoothed]:
+def follow(q: EquilibriumSystem) -> Iterator[Smoothed]:
     """Smoothed allocations as tau falls, until it is 1e-8 or no shorter step helps."""
     served = np.bincount(q.server, minlength=len(q.row)) > 0
     price, tau, factor, steps = np.zeros(len(served)), _FIRST, 1.0, 0
@@ -79,7 +74,7 @@ def follow(q: Equations) -> Iterator[Smoothed]:
 class _Here:
     """Choices and excess demand at one vector of prices."""
 
-    def __init__(self, q: Equations, price: Array, tau: float) -> None:
+    def __init__(self, q: EquilibriumSystem, price: Array, tau: float) -> None:
         from . import _choice
 
         self.q, self.price, self.tau = q, price, tau
@@ -130,13 +125,13 @@ class _Here:
             return None
 
 
-def _newton(q: Equations, price: Array, tau: float, served: NDArray[np.bool_]) -> tuple[_Here | None, int]:
+def _newton(q: EquilibriumSystem, price: Array, tau: float, served: NDArray[np.bool_]) -> tuple[_Here | None, int]:
     """The solution at one temperature from a guess, or None, and the steps taken."""
-    enough = max(1e-2 * min(1.0, 10 * tau), 3e-15 / tau)
+    sufficient = max(1e-2 * min(1.0, 10 * tau), 3e-15 / tau)
     here = _Here(q, price, tau)
     for taken in range(_STEPS):
         excess = here.excess[served]
-        if np.abs(excess).max() < enough:
+        if np.abs(excess).max() < sufficient:
             return here, taken
         step = here.step(served)
         if step is None or not np.isfinite(step).all():

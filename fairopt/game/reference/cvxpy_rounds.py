@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...engines.reference.program import Formulation, Leximin, Program, alpha_fair
 from ...errors import SolverError
 from ...model.criterion import Criterion
-from ..model.equilibrium_system import Equations
+from ..model.equilibrium_system import EquilibriumSystem
 from ..responses.rounds import State, Sweeps
 from .server_problem import ServerProblem
 
@@ -30,7 +30,7 @@ class CvxpySweeps(Sweeps):
     problems: dict[int, ServerProblem] = field(default_factory=dict)
 
     @classmethod
-    def declared(cls, method: Equations, rule: Criterion) -> CvxpySweeps:
+    def declared(cls, method: EquilibriumSystem, rule: Criterion) -> CvxpySweeps:
         """For the game of a criterion."""
         native = Sweeps.of(method, rule.alpha)
         return cls(native.method, native.alpha, native.first, native.pairs, rule)
@@ -61,10 +61,10 @@ class CvxpySweeps(Sweeps):
         problem = self.problems[server]
         found = problem.best(elsewhere * size, share)
         problem.runs.clear()
-        if not found.wrong <= _TRUSTED:
+        if not found.residual <= _TRUSTED:
             raise SolverError(
                 f"CVXPY's best answer to the problem of server {polytope.cluster.servers[server]!r} for alpha="
-                f"{self.alpha:g} is wrong by {found.wrong:.1e} of somebody's tasks, above {_TRUSTED:g}: use "
+                f"{self.alpha:g} is wrong by {found.residual:.1e} of somebody's tasks, above {_TRUSTED:g}: use "
                 "server_solver='native', or bring weights and demands closer together"
             )
         answer = found.fraction * method.gamma[mine]

@@ -1,6 +1,6 @@
-"""The reference engine of the per-server game, all of it CVXPY: one program, tilted programs, best responses.
+"""The reference engine of the per-server game, all of it CVXPY: one program, reweighted programs, best responses.
 
-Start: the proportionally fair program, which is the equilibrium for alpha = 1. Then, alpha finite, a few tilted
+Start: the proportionally fair program, which is the equilibrium for alpha = 1. Then, alpha finite, a few reweighted
 programs. Then servers respond in turn (Gauss-Seidel, accelerated), until the certificate is content.
 Correct at small size and slow; convergence is observed, not proved, for alpha other than 1.
 """
@@ -18,16 +18,16 @@ from ...engines.base import Run, Solution
 from ...engines.reference import declarative
 from ...engines.reference.program import Formulation, Program, alpha_fair
 from ...errors import SolverError
-from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ..responses.acceleration import Acceleration
 from . import reweighted
 from .server_problem import ServerProblem
 
 Array = NDArray[np.float64]
 
-#: Tilted programs are given up when one leaves more than this part of the exploitability.
+#: Reweighted programs are given up when one leaves more than this part of the exploitability.
 _WORTHWHILE = 0.7
 
 #: Rounds to go on without the exploitability falling below this part of the best.
@@ -35,15 +35,14 @@ _PATIENCE, _BETTER = 60, 0.9
 
 
 def solutions(
-    cluster: Cluster,
-    criterion: Criterion,
+    problem: Problem,
     formulate: Callable[[Program], Formulation],
     tol: float,
     solver: str | None = None,
     max_rounds: int = 200,
 ) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one. `formulate` states one server's problem."""
-    polytope = Polytope(cluster, criterion.limits(cluster))
+    criterion, polytope = problem.criterion, problem.polytope
     best = np.inf
     solution = None
     for solution in _central(polytope, criterion, solver):
@@ -74,14 +73,16 @@ def _gains(polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array
 
 
 def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> Iterator[Solution]:
-    """The proportionally fair program, then tilted ones; at alpha = 0 nothing, as each server's choice is final."""
+    """The proportionally fair program, then reweighted ones; at alpha = 0 nothing, as each server's choice is final."""
     cluster = polytope.cluster
     if criterion.alpha == 0 or not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")
         return
     share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
     proportional = replace(criterion, share=share, alpha=1.0, scope="servers")
-    first = next(declarative.solutions(cluster, proportional, lambda program: alpha_fair(program, 1.0), solver))
+    first = next(
+        declarative.solutions(Problem(cluster, proportional), lambda program: alpha_fair(program, 1.0), solver)
+    )
     yield first
     if criterion.alpha == 1 or np.isinf(criterion.alpha):
         return
@@ -95,7 +96,7 @@ def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> It
                 tasks, polytope.unit_prices(prices), "declarative", tuple(runs), first.build, rounds, run.status
             )
     except SolverError:
-        # The tilted programs only give a better start; best responses do without.
+        # The reweighted programs only give a better start; best responses do without.
         return
 
 

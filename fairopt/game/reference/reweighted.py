@@ -1,10 +1,10 @@
-"""Equilibria of the per-server game as fixed points of one convex program with tilted shares.
+"""Equilibria of the per-server game as fixed points of one convex program with reweighted shares.
 
-With tilts `eta[n,i] = (gamma[n,i]/gbar_n)^(1-alpha)`, gbar_n the geometric mean of gamma[n,:], and
+With reweightings `eta[n,i] = (gamma[n,i]/gbar_n)^(1-alpha)`, gbar_n the geometric mean of gamma[n,:], and
 `w_n = sum_i x[n,i]/eta[n,i]`, an equilibrium maximises `sum_n B_n f_alpha(w_n)` for
 `B_n = phi_n^alpha gbar_n^(alpha-1) (w_n/x_n)^alpha`. So solve, update B, repeat. It needs few solves on typed
 and sparse clusters and stalls on dense heterogeneous ones at alpha >= 2, where best responses go on. At alpha = 1
-nothing is tilted and one solve is exact.
+nothing is reweighted and one solve is exact.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from ...model.polytope import Polytope
 
 Array = NDArray[np.float64]
 
-#: Tilts beyond this spread leave nothing of double precision.
+#: Reweightings beyond this spread leave nothing of double precision.
 _WIDEST = 1e8
 
 
-class _Tilted(Program):
-    def __init__(self, polytope: Polytope, criterion: Criterion, tilt: Array, start: Array) -> None:
+class _Reweighted(Program):
+    def __init__(self, polytope: Polytope, criterion: Criterion, reweighting: Array, start: Array) -> None:
         users = len(polytope.users)
         self.fraction = cp.Variable(len(polytope.gamma), nonneg=True, name="fraction")
         self.user_tasks = polytope.tasks @ self.fraction
-        self.tilted = sp.csr_matrix(polytope.tasks @ sp.diags(1 / tilt))
+        self.reweighted = sp.csr_matrix(polytope.tasks @ sp.diags(1 / reweighting))
         self.weight = criterion.restrict(polytope.users).weight
-        self.unit = self.tilted @ start
-        self.share = self.tilted @ self.fraction
-        self.scaled_share = sp.diags(1 / self.unit) @ self.tilted @ self.fraction
+        self.unit = self.reweighted @ start
+        self.share = self.reweighted @ self.fraction
+        self.scaled_share = sp.diags(1 / self.unit) @ self.reweighted @ self.fraction
         self.constraints = {"capacity": polytope.use @ self.fraction <= 1}
         if len(polytope.limited):
             self.constraints["max_tasks"] = polytope.use_of_limit @ self.fraction <= 1
@@ -50,7 +50,7 @@ class _Tilted(Program):
 def solves(
     polytope: Polytope, criterion: Criterion, start: Array, solver: str | None = None
 ) -> Iterator[tuple[Array, Array, Run]]:
-    """Fractions (pairs,), prices of whole capacities (rows,) and the run of one tilted solve after another.
+    """Fractions (pairs,), prices of whole capacities (rows,) and the run of one reweighted solve after another.
 
     `start` are fractions (pairs,) with tasks for every user.
     """
@@ -58,15 +58,15 @@ def solves(
     log_gamma = np.log(polytope.gamma)
     counts = np.bincount(polytope.pair_user)
     log_mean = np.bincount(polytope.pair_user, log_gamma) / counts
-    log_tilt = (1 - alpha) * (log_gamma - log_mean[polytope.pair_user])
-    if np.ptp(log_tilt) > np.log(_WIDEST):
+    log_reweighting = (1 - alpha) * (log_gamma - log_mean[polytope.pair_user])
+    if np.ptp(log_reweighting) > np.log(_WIDEST):
         return
-    program = _Tilted(polytope, criterion, np.exp(log_tilt), start)
+    program = _Reweighted(polytope, criterion, np.exp(log_reweighting), start)
     formulation = alpha_fair(program, alpha)
     problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
     fractions = start
     while True:
-        ratio = np.log(program.tilted @ fractions) - np.log(polytope.tasks @ fractions)
+        ratio = np.log(program.reweighted @ fractions) - np.log(polytope.tasks @ fractions)
         log_factor = (
             alpha * np.log(program.weight) + (alpha - 1) * log_mean + alpha * ratio + (1 - alpha) * np.log(program.unit)
         )

@@ -18,7 +18,7 @@ from .server_program import ServerProgram
 Array = NDArray[np.float64]
 
 
-def wrong(program: ServerProgram, elsewhere: Array, fraction: Array, log_price: Array) -> float:
+def residual(program: ServerProgram, elsewhere: Array, fraction: Array, log_price: Array) -> float:
     """The largest violation; `elsewhere` in tasks, `fraction` (users here,), log prices of whole capacities (rows)."""
     has, room = elsewhere / program.gamma, program.room(elsewhere)
     use = program.use.toarray()
@@ -47,11 +47,11 @@ def _misplaced(program: ServerProgram, has: Array, fraction: Array, room: Array,
     alpha, share = program.alpha, has + fraction
     paid = np.log(use) + log_price[:, None]  # (rows, users)
     cost = np.logaddexp.reduce(paid, axis=0)
-    worth = alpha * (np.log(program.weight) - np.log(share))
-    off = (worth - cost) / alpha
-    owed = np.minimum(np.expm1(np.minimum(off, 700.0)), (room - fraction) / share)
+    marginal = alpha * (np.log(program.weight) - np.log(share))
+    off = (marginal - cost) / alpha
+    under_allocation = np.minimum(np.expm1(np.minimum(off, 700.0)), (room - fraction) / share)
     here = -fraction / share * np.expm1(off)
-    part = np.exp(np.minimum(paid - np.maximum(cost, worth), 0.0)).max(axis=1)
-    leak = np.maximum(1 - use @ fraction, 0.0) * part
-    values = np.concatenate([np.where(off > 0, owed, np.where(fraction > 0, here, 0.0)), leak])
+    part = np.exp(np.minimum(paid - np.maximum(cost, marginal), 0.0)).max(axis=1)
+    idle_priced = np.maximum(1 - use @ fraction, 0.0) * part
+    values = np.concatenate([np.where(off > 0, under_allocation, np.where(fraction > 0, here, 0.0)), idle_priced])
     return float(values.max(initial=0.0)) if not np.isnan(values).any() else np.inf

@@ -23,7 +23,7 @@ from ...engines.reference.successive_lp import LeximinProblem
 from ...errors import SolverError
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
-from .server_conditions import wrong
+from .server_conditions import residual
 from .server_program import ServerProgram
 
 Array = NDArray[np.float64]
@@ -43,11 +43,11 @@ _FULL = 1e-6
 
 @dataclass(frozen=True)
 class Response:
-    """Fractions (users here,), log prices of whole capacities (rows here,), and how wrong they are, in tasks."""
+    """Fractions (users here,), log prices of whole capacities (rows here,), and their residual, in tasks."""
 
     fraction: Array
     log_price: Array
-    wrong: float
+    residual: float
 
 
 class ServerProblem:
@@ -88,9 +88,9 @@ class ServerProblem:
             except SolverError as error:
                 failure = failure or error
                 continue
-            if best is None or not best.wrong <= found.wrong:
+            if best is None or not best.residual <= found.residual:
                 best = found
-            if best.wrong <= _ENOUGH:
+            if best.residual <= _ENOUGH:
                 break
             # What those are worth who are at their limit may hide all prices; but they may be there wrongly.
             full = (found.fraction >= (1 - _FULL) * room) & (not full.any())
@@ -128,20 +128,20 @@ class ServerProblem:
             return self._response(elsewhere, np.maximum(self.program.fraction.value, 0.0), self._log_price())
         p, alpha = self.program, self.program.alpha
         room = p.room(elsewhere)
-        held = np.where(full | (room <= 0), room, np.nan)
+        fixed = np.where(full | (room <= 0), room, np.nan)
         stages: list[Array] = []
-        while (waiting := np.isnan(held)).any():
-            log_unit = p.give(elsewhere, unit, held)
+        while (waiting := np.isnan(fixed)).any():
+            log_unit = p.give(elsewhere, unit, fixed)
             self.runs.append(self._run(solver))
             stages.append(self._log_price() + log_unit)
             fraction = np.clip(p.fraction.value, 0.0, room)
             share = np.maximum(elsewhere / p.gamma + fraction, np.finfo(float).tiny)
-            worth = alpha * np.log(p.weight) + (1 - alpha) * np.log(share)
-            seen = waiting & (worth >= worth[waiting].max() + np.log(_VISIBLE))
-            settled = waiting if alpha == 0 else seen  # a linear program sees everybody
-            held[settled] = fraction[settled]
-        found = [self._response(elsewhere, held, prices) for prices in _together(stages, len(p.rows))]
-        return min(found, key=lambda response: response.wrong)
+            marginal = alpha * np.log(p.weight) + (1 - alpha) * np.log(share)
+            seen = waiting & (marginal >= marginal[waiting].max() + np.log(_VISIBLE))
+            solved = waiting if alpha == 0 else seen  # a linear program sees everybody
+            fixed[solved] = fraction[solved]
+        found = [self._response(elsewhere, fixed, prices) for prices in _together(stages, len(p.rows))]
+        return min(found, key=lambda response: response.residual)
 
     def _run(self, solver: str | None) -> Run:
         if self._problem.is_lp():
@@ -151,7 +151,7 @@ class ServerProblem:
     def _response(self, elsewhere: Array, fraction: Array, log_price: Array) -> Response:
         p = self.program
         fraction = fraction / max(1.0, float((p.use @ fraction).max(initial=0.0)))
-        return Response(fraction, log_price, wrong(p, elsewhere, fraction, log_price))
+        return Response(fraction, log_price, residual(p, elsewhere, fraction, log_price))
 
     def _log_price(self) -> Array:
         """Logs of the duals of capacity, without what is only inaccuracy."""

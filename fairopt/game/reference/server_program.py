@@ -55,7 +55,7 @@ class ServerProgram(Program):
     def factor(self, alpha: float) -> cp.Parameter:
         return self._factor
 
-    def give(self, elsewhere: Array, unit: Array, held: Array | None = None) -> float:
+    def give(self, elsewhere: Array, unit: Array, fixed: Array | None = None) -> float:
         """Set what the users have elsewhere, in tasks, and the unit of their shares; both (users here,).
 
         `held` are the fractions of those who are settled, else NaN. Returns the log of what one is of the objective, in
@@ -67,8 +67,8 @@ class ServerProgram(Program):
         self._room.value = self.room(elsewhere)
         if np.isinf(self.alpha):
             return 0.0
-        waiting = np.isnan(held) if held is not None else np.ones(len(unit), dtype=bool)
-        self._floor.value = np.zeros(len(unit)) if held is None else np.where(waiting, 0.0, held * (1 - 1e-9))
+        waiting = np.isnan(fixed) if fixed is not None else np.ones(len(unit), dtype=bool)
+        self._floor.value = np.zeros(len(unit)) if fixed is None else np.where(waiting, 0.0, fixed * (1 - 1e-9))
         self._factor.value = welfare_factor(self.weight, unit, self.alpha, np.where(waiting, 0.0, 1.0))
         log_factor = self.alpha * np.log(self.weight) + (1 - self.alpha) * np.log(unit)
         return float(log_factor[waiting].max())

@@ -52,7 +52,7 @@ def fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, exces
 
 
 @_compile
-def how_wrong(excess, q):  # type: ignore[no-untyped-def]
+def residual_norm(excess, q):  # type: ignore[no-untyped-def]
     worst = 0.0
     for r in range(len(q)):
         worst = max(worst, excess[r] if q[r] == -np.inf else abs(excess[r]))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ._dual import along, fill_excess, how_wrong, one_price, solve
+from ._dual import along, fill_excess, one_price, residual_norm, solve
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)
 
@@ -68,11 +68,11 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
             break
     q[:] = trial
     fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
-    wrong = how_wrong(excess, q)
+    residual = residual_norm(excess, q)
     index = np.empty(size, np.int64)
     failures = 0
     for turn in range(60):
-        if wrong < 1e-13:
+        if residual < 1e-13:
             break
         moved = False
         before = excess.copy()
@@ -92,7 +92,7 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
                 moved = True
         if moved:
             fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
-            wrong = how_wrong(excess, q)
+            residual = residual_norm(excess, q)
         free = 0
         for r in range(size):
             if q[r] > -np.inf:
@@ -117,11 +117,11 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
             for a in range(free):
                 trial[index[a]] = q[index[a]] + t * step[a]
             fill_excess(alpha, log_gain, per_task, use, elsewhere, room, trial, tasks, excess, jacobian)
-            now = how_wrong(excess, trial)
-            if now < (1 - 0.1 * t) * wrong:
-                better = now < 0.7 * wrong
+            now = residual_norm(excess, trial)
+            if now < (1 - 0.1 * t) * residual:
+                better = now < 0.7 * residual
                 q[:] = trial
-                wrong = now
+                residual = now
                 break
             t *= 0.4
         if not better and free > 0 and np.isfinite(step.sum()):
@@ -130,17 +130,17 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
             for a in range(free):
                 trial[index[a]] = step[a]
             along(alpha, log_gain, per_task, use, elsewhere, room, q, trial, tasks, excess, jacobian)
-            wrong = how_wrong(excess, q)
+            residual = residual_norm(excess, q)
         if not better and failures % 4 == 0:
             for r in range(size):
                 if used[r]:
                     one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
             fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
-            now = how_wrong(excess, q)
-            if now > 0.9 * wrong and now < 1e-10:
+            now = residual_norm(excess, q)
+            if now > 0.9 * residual and now < 1e-10:
                 break
-            wrong = now
+            residual = now
     fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
     over = 1 + max(excess.max(), 0.0)
     tasks /= over
-    return wrong
+    return residual

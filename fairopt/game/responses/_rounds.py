@@ -27,11 +27,11 @@ def play(server, first, pairs, user, alpha, gain, per_task, use, limit, relax, t
         n = user[low + k]
         elsewhere[k] = max(total[n] - tasks[pairs[low + k]], 0.0)
         room[k] = max(limit[n] - elsewhere[k], 0.0)
-    asked = per_task[low:high]
+    requested = per_task[low:high]
     if alpha == np.inf:
-        refill(gain[low:high], asked, elsewhere, room, q[server], answer)
+        refill(gain[low:high], requested, elsewhere, room, q[server], answer)
     else:
-        respond(alpha, gain[low:high], asked, use[low:high], elsewhere, room, q[server], answer)
+        respond(alpha, gain[low:high], requested, use[low:high], elsewhere, room, q[server], answer)
     change = 0.0
     over = np.zeros(size)
     for k in range(count):
@@ -42,7 +42,7 @@ def play(server, first, pairs, user, alpha, gain, per_task, use, limit, relax, t
         answer[k] = min(max(now + relax * (answer[k] - now), 0.0), room[k])
         if answer[k] > 0:
             for r in range(size):
-                over[r] += asked[k, r] * answer[k]
+                over[r] += requested[k, r] * answer[k]
     part = 1 / max(over.max(), 1.0)  # steps beyond the response may use too much
     for k in range(count):
         total[user[low + k]] = elsewhere[k] + part * answer[k]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..equilibrium.interior import Found
-from ..model.equilibrium_system import Equations, Point
+from ..model.equilibrium_system import EquilibriumSystem, Point
+from ..model.found import Found
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -32,13 +32,13 @@ class State:
 class Sweeps:
     """Servers respond, exactly, to what the others give (`_response`)."""
 
-    method: Equations
+    method: EquilibriumSystem
     alpha: float
     first: Index
     pairs: Index
 
     @classmethod
-    def of(cls, method: Equations, alpha: float | None = None) -> Sweeps:
+    def of(cls, method: EquilibriumSystem, alpha: float | None = None) -> Sweeps:
         """Pairs in the order of servers."""
         order = np.argsort(method.server, kind="stable")
         first = np.searchsorted(method.server[order], np.arange(len(method.row) + 1))
@@ -68,7 +68,7 @@ class Sweeps:
 
         return float(_rounds.play(server, *self._data, relax, state.tasks, state.total, state.log_price))
 
-    def asked(self, state: State) -> float:
+    def requested(self, state: State) -> float:
         """The largest change that a best response would make now, relative to the user's tasks."""
         copy = State(state.tasks.copy(), state.total.copy(), state.log_price.copy())
         return self.jacobi(copy, 0.0)

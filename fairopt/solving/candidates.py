@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,10 @@ from ..certificates import Certificate
 from ..engines.augmented import refine
 from ..engines.base import Solution
 from ..errors import SolverError
-from ..model.cluster import Cluster
-from ..model.criterion import Criterion
-
-if TYPE_CHECKING:
-    from ._base import Mechanism
+from ..model.merging import Merging, unmerged
+from ..model.problem import Problem
+from ..model.split import Split
+from .solvable import Solvable
 
 Array = NDArray[np.float64]
 
@@ -39,9 +38,8 @@ class Candidates:
     that asking for more is hardly ever worse (tested on small clusters, not proved).
     """
 
-    mechanism: Mechanism
-    cluster: Cluster
-    rule: Criterion
+    mechanism: Solvable
+    problem: Problem
     tol: float
     best: Solution | None = None
     verdict: tuple[Certificate, Array | None] | None = None
@@ -62,7 +60,7 @@ class Candidates:
             if name == engines[0]:
                 offers: Iterator[Solution] | None = self._first(name, solver, warm)
             else:
-                offers = self.mechanism.stand_in(self.cluster, self.rule, name, self.tol)
+                offers = self.mechanism.stand_in(self.problem, name, self.tol)
             if offers is None:
                 self.notes += (f"on so large a cluster {name} is not tried unasked; engine={name!r} does",)
                 continue
@@ -82,14 +80,19 @@ class Candidates:
 
         Engines stop elsewhere when less is asked, and last digits may be found from there.
         """
-        yield from self.mechanism.solutions(self.cluster, self.rule, name, self.tol, solver, warm)
-        if self.tol < _MODEST and np.isfinite(self.rule.alpha) and self.eligible <= _FEW:
-            yield from self.mechanism.solutions(self.cluster, self.rule, name, _MODEST, solver, warm)
+        yield from self.mechanism.solutions(self.problem, name, self.tol, solver, warm)
+        if self.tol < _MODEST and np.isfinite(self.problem.criterion.alpha) and self.eligible <= _FEW:
+            yield from self.mechanism.solutions(self.problem, name, _MODEST, solver, warm)
+
+    @cached_property
+    def unmerged(self) -> Merging:
+        """Each server by itself: the cluster has been merged."""
+        return unmerged(self.problem.cluster)
 
     @property
     def eligible(self) -> int:
         """Pairs of users and servers."""
-        return int(np.count_nonzero(self.cluster.eligible))
+        return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def _reaches(self, offer: Solution, name: str) -> bool:
         """Does an offer, or the same with its last digits found, reach the tolerance?
@@ -100,13 +103,13 @@ class Candidates:
         """
         first = name != "declarative" and (offer.rough or self.eligible <= _SMALL)
         if first and (better := self._refined(offer, name, np.inf)) is not None:
-            if self._judged(better, name) <= self.tol:
+            if self._certified(better, name) <= self.tol:
                 return True
-            return self._judged(offer, name) <= self.tol
-        residual = self._judged(offer, name)
+            return self._certified(offer, name) <= self.tol
+        residual = self._certified(offer, name)
         if not first and (residual > self.tol or (residual > _FINE and self.eligible <= _SMALL)):
             better = self._refined(offer, name, residual)
-            residual = residual if better is None else min(residual, self._judged(better, name))
+            residual = residual if better is None else min(residual, self._certified(better, name))
         return residual <= self.tol
 
     def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
@@ -114,9 +117,9 @@ class Candidates:
 
         That of a formulation only where little changes: the criterion must not answer for one that states another.
         """
-        if np.isinf(self.rule.alpha) or not self.mechanism.met_by_criterion:
+        if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
             return None
-        better = refine.of_solution(self.cluster, self.rule, offer)
+        better = refine.of_solution(self.problem, offer)
         formulated = name == "declarative" and residual > _FORMULATED
         return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better
 
@@ -125,15 +128,15 @@ class Candidates:
         before, after = offer.tasks.sum(axis=1), better.tasks.sum(axis=1)
         runs = (before > 0) & (after > 0)
         change = np.abs(np.log(after[runs] / before[runs]))
-        if self.rule.scope == "game":
+        if self.problem.criterion.scope == "game":
             return float(change.max(initial=0.0))
-        part = self.rule.restrict(np.flatnonzero(runs)).log_marginal(after[runs]) + np.log(after[runs])
+        part = self.problem.criterion.restrict(np.flatnonzero(runs)).log_marginal(after[runs]) + np.log(after[runs])
         return float(np.average(change, weights=np.exp(part - part.max()))) if len(change) else 0.0
 
-    def _judged(self, candidate: Solution, name: str) -> float:
+    def _certified(self, candidate: Solution, name: str) -> float:
         """The residual of a candidate, which is kept if it is the best."""
         begun = time.perf_counter()
-        found = self.mechanism.certify(self.cluster, candidate.tasks, candidate.log_prices)
+        found = self.mechanism.certified(self.problem, Split(self.unmerged, candidate.tasks), candidate.log_prices)
         self.seconds += time.perf_counter() - begun
         if self.best is None or found[0].residual < self.residual:
             self.best, self.verdict, self.answered = candidate, found, name

@@ -14,7 +14,7 @@ from ..model.polytope import Polytope
 SEEN = 1e-7
 
 
-def unevenness(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[int, int, int, int] | None]:
+def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[int, int, int, int] | None]:
     """The least `use_nr / use_mr` of two users of a server at equal levels, and n, m, the server and r.
 
     `use_nr = d_nr phi_n/u_n`.
@@ -45,11 +45,11 @@ def advice(cluster: Cluster, criterion: Criterion) -> str:
     """What to do about it, as a sentence; empty where it is not the matter, as in all but max-min."""
     if np.isfinite(criterion.alpha) or criterion.scope == "game":
         return ""
-    least, where = unevenness(Polytope(cluster, criterion.limits(cluster)), criterion)
+    least, where = ill_scaling(Polytope(cluster, criterion.limits(cluster)), criterion)
     if where is None or least >= SEEN:
         return ""
     n, m, i, r = where
-    alone = cluster if criterion.scope != "each" else cluster.select(servers=[cluster.servers[i]])
+    alone = cluster if criterion.scope != "per_server" else cluster.select(servers=[cluster.servers[i]])
     remedy = "The native engine does without rounding on so small a cluster; or leave"
     if not tried(alone, criterion.limits(cluster)):
         remedy = "The cluster is too large to do without: leave"

@@ -21,18 +21,18 @@ Array = NDArray[np.float64]
 
 
 def distances(
-    cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, asked: NDArray[np.bool_], work: float = 1.0
+    cluster: Cluster, tasks: Array, criterion: Criterion, limits: Array, requested: NDArray[np.bool_], work: float = 1.0
 ) -> tuple[Array, NDArray[np.intp]]:
     """Largest relative difference of a user's tasks from the optimum's, and whose; infinite where that is unknown.
 
     `tasks` (users, servers). Of the servers that are `asked` about where each is on its own (others give 0), else one.
     `work` is the part of `rational.WORK` that it may take.
     """
-    apart, who = np.zeros(len(asked)), np.zeros(len(asked), dtype=np.intp)
-    for i in np.flatnonzero(asked).tolist():
+    apart, who = np.zeros(len(requested)), np.zeros(len(requested), dtype=np.intp)
+    for i in np.flatnonzero(requested).tolist():
         apart[i], who[i] = (
             _distance(*on_one(cluster, criterion, i), limits, tasks[:, i], work)
-            if criterion.scope == "each"
+            if criterion.scope == "per_server"
             else _distance(cluster, criterion, limits, tasks.sum(axis=1), work)
         )
         if apart[i] > ENOUGH:
@@ -77,8 +77,8 @@ def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) 
         cost = demand @ prices.T + of_limit[:, None]
         cost[~usable] = np.inf
         cost = cost.min(axis=1)
-        worth = (prices * capacity).sum() + (of_limit * limit).sum()
+        marginal = (prices * capacity).sum() + (of_limit * limit).sum()
         priced = (prices >= 0).all() and (of_limit >= 0).all() and not of_limit[~limited].any()
-        if priced and worth == (cost * total).sum():
+        if priced and marginal == (cost * total).sum():
             by[users[free & (by[users] < 0) & (cost > 0) & (level >= level[cost > 0].max(initial=0))]] = k
     return by if (by[users] >= 0)[free].all() else None

@@ -12,7 +12,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def quiet(generator: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
+def suppress_fp_warnings(generator: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
     """A generator whose own steps overflow and divide quietly; `with np.errstate` in it would leak at every yield."""
 
     @wraps(generator)

@@ -1,0 +1,59 @@
+"""What algorithms of the game find: a point with its errors, and the same as tasks and prices of a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.base import Run, Solution
+from ...model.polytope import Polytope
+from .equilibrium_system import EquilibriumSystem, Point
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A point, how far it is from an equilibrium (relative, in tasks), after how many Newton steps."""
+
+    point: Point
+    error: float
+    steps: int
+    warm: Point | None = None  # a point on the way, to start from for another alpha
+    midway: Point | None = None  # a point further on, for the path to start from
+    notes: tuple[str, ...] = ()
+    by: str = "interior point"  # what found it
+    inside: NDArray[np.intp] | None = None  # pairs that the point has, if not all
+    backward: float = np.inf  # its backward error, where that was looked at
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Smaller is better."""
+        return self.backward, self.error
+
+
+def solution(
+    polytope: Polytope, method: EquilibriumSystem, answer: Found, build: float, seconds: float, alpha: float, tol: float
+) -> Solution:
+    """A point as tasks and prices of the cluster."""
+    fractions = answer.point.tasks / method.gamma
+    tasks = polytope.allocation(polytope.inside(fractions))
+    prices = None
+    if np.isfinite(alpha):
+        prices = log_unit_prices(method, answer.point.log_price)
+    status = "converged" if answer.error <= tol else "not converged"
+    if np.isnan(answer.error):
+        status = "not measured"  # PS-DSF: the judge alone says
+    run = Run(answer.by, status, 0.0, seconds, answer.error)
+    rough = np.isfinite(alpha) and not answer.backward <= tol
+    return Solution(
+        tasks, None, "equilibrium", (run,), build, answer.steps, status, answer.notes, log=prices, rough=rough
+    )
+
+
+def log_unit_prices(method: EquilibriumSystem, log_price: Array) -> Array:
+    """Level prices, log v, as log prices per resource unit (servers, resources): `alpha log v - log c`."""
+    capacity = method.polytope.cluster.capacity
+    return np.where(method.row, method.alpha * log_price - np.log(np.where(method.row, capacity, 1.0)), -np.inf)

@@ -1,0 +1,46 @@
+"""The engine `best-response`: rounds of exact best responses, in which servers take turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ...engines.base import Solution
+from ...model.problem import Problem
+from ..model._warnings import suppress_fp_warnings
+from ..model.equilibrium_system import EquilibriumSystem
+from ..model.found import solution
+from .rounds import Sweeps
+
+#: Rounds end where nobody would change more than this part of the tolerance.
+_ACCEPT_FRACTION = 3e-4
+
+
+@suppress_fp_warnings
+def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Solution]:
+    """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
+    begun = time.perf_counter()
+    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "best-response", status="nobody can run anything")
+        return
+    method = EquilibriumSystem(polytope, criterion.weight[polytope.users], min(criterion.alpha, 1e6))
+    sweeps = Sweeps.of(method, criterion.alpha)
+    state = sweeps.start(method.begin(0.3).tasks)
+    rounds, wait = 0, 1
+    while rounds < most:
+        for _ in range(wait):
+            rounds += 1
+            if sweeps.gauss_seidel(state) <= _ACCEPT_FRACTION * tol:
+                break
+        wait = min(2 * wait, 256)
+        answer = replace(sweeps.found(state, rounds), steps=rounds)
+        seconds = time.perf_counter() - begun
+        yield replace(
+            solution(polytope, method, answer, 0.0, seconds, criterion.alpha, tol),
+            engine="best-response",
+            warm=None,
+        )

@@ -1,0 +1,31 @@
+"""`Problem`: a cluster and what fair means on it, as engines and judges are given them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cluster import Cluster
+from .criterion import Criterion
+from .polytope import Polytope
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Built once for one solve; what is derived is made when it is first asked for, and kept."""
+
+    cluster: Cluster
+    criterion: Criterion
+
+    @cached_property
+    def limits(self) -> NDArray[np.float64]:
+        """Most tasks of every user, (users,): its own number and the criterion's cap."""
+        return self.criterion.limits(self.cluster)
+
+    @cached_property
+    def polytope(self) -> Polytope:
+        """The feasible set in scaled coordinates."""
+        return Polytope(self.cluster, self.limits)

@@ -1,0 +1,152 @@
+"""From a mechanism and a cluster to a certified allocation."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..certificates import advice
+from ..engines.augmented import refine
+from ..engines.base import Solution
+from ..engines.reference import solvers
+from ..errors import DataError, SolverError
+from ..model import _validate
+from ..model._deferred import deferred
+from ..model._immutable import frozen
+from ..model._same import unfit_start
+from ..model.cluster import Cluster
+from ..model.merging import Merging, merge
+from ..model.problem import Problem
+from ..model.split import Split
+from ..result.allocation import Allocation, Stats, idle
+from .candidates import Candidates
+from .earlier import Earlier
+from .solvable import Solvable
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller asked for, checked: engines in their order, a tolerance, and where to start."""
+
+    engines: tuple[str, ...]
+    tol: float
+    solver: str | None
+    earlier: Earlier | None
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: Solvable,
+        cluster: Cluster,
+        problem: Problem,
+        tol: float | None,
+        engine: str | None,
+        solver: str | None,
+        start: Allocation | None,
+    ) -> Request:
+        """From the arguments of `Mechanism.solve`; `DataError` says which is wrong."""
+        known = mechanism.engines(problem.criterion)
+        if engine is not None and engine not in known:
+            raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(known)}")
+        engines = known if engine is None else (engine,)
+        if solver is not None:
+            solver = solvers.known(solver)
+            if engine not in (None, "declarative"):
+                raise DataError(
+                    f"the {engine} engine of {mechanism} takes no solver; choose engine='declarative' with {solver!r}"
+                )
+            engines = ("declarative",)
+        tol = mechanism.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
+        if start is not None and not isinstance(start, Allocation):
+            raise DataError(f"start is of type {type(start).__name__}; it must be an allocation of solve, or None")
+        if start is not None and (unfit := unfit_start(start.cluster, cluster)):
+            raise DataError(f"start is of another cluster: {unfit}; solve without it")
+        earlier = start.warm if start is not None and isinstance(start.warm, Earlier) else None
+        return cls(engines, tol, solver, earlier)
+
+
+def solve(
+    mechanism: Solvable,
+    cluster: Cluster,
+    tol: float | None = None,
+    *,
+    throw: bool = True,
+    engine: str | None = None,
+    solver: str | None = None,
+    start: Allocation | None = None,
+) -> Allocation:
+    """See `Mechanism.solve`."""
+    mechanism.check(cluster)
+    seen, notes = mechanism.prepare(cluster)
+    problem = Problem(seen, mechanism.criterion(seen))
+    request = Request.of(mechanism, cluster, problem, tol, engine, solver, start)
+    merging = _merged(mechanism, seen, request.earlier)
+    reduced = problem if merging.trivial else Problem(merging.cluster, mechanism.criterion(merging.cluster))
+    # Candidates are compared on the merged cluster, which may be a thousand times smaller.
+    found = Candidates(mechanism, reduced, request.tol)
+    best = found.search(request.engines, request.solver, None if request.earlier is None else request.earlier.engine)
+    if best is None or found.verdict is None:
+        text = f"{found.failure or f'{mechanism}: no answer'} (engines tried: {', '.join(found.tried)})"
+        raise SolverError(f"{text}{advice(seen, problem.criterion)}") from found.failure
+    allocation = _expanded(mechanism, problem, merging, found, best, notes + _idle(merging))
+    if allocation.flagged and throw:
+        raise mechanism.complaint(allocation, request.tol, found.tried)
+    return allocation
+
+
+def _merged(mechanism: Solvable, cluster: Cluster, earlier: Earlier | None) -> Merging:
+    """Proportional servers, and where the mechanism allows it users, are one."""
+    users = mechanism.merges_users
+    return merge(cluster, users=users) if earlier is None else earlier.merged(cluster, users)
+
+
+def _expanded(
+    mechanism: Solvable,
+    problem: Problem,
+    merging: Merging,
+    found: Candidates,
+    best: Solution,
+    notes: tuple[str, ...],
+) -> Allocation:
+    """The best candidate as an allocation of the original cluster, certified for that."""
+    assert found.verdict is not None
+    begun, tasks, verdict = time.perf_counter(), frozen(best.tasks), found.verdict
+    if not merging.trivial:
+        split = Split.of(merging, tasks)
+        verdict = mechanism.certified(problem, split, merging.split_prices(best.log_prices))
+        tasks = deferred(split)
+    certificate, prices = verdict
+    return Allocation(
+        str(mechanism),
+        problem.cluster,
+        tasks,
+        certificate,
+        problem.criterion,
+        prices,
+        _stats(best, found.seconds + time.perf_counter() - begun),
+        notes + found.notes + best.notes,
+        found.tol,
+        mechanism.certify,
+        warm=None if best.warm is None else Earlier(merging, mechanism.merges_users, best.warm),
+    )
+
+
+def _idle(merging: Merging) -> tuple[str, ...]:
+    somewhere = np.asarray(merging.cluster.usable.any(axis=1))[merging.user_of]
+    return idle([merging.original.users[n] for n in np.flatnonzero(~somewhere)])
+
+
+def _stats(solution: Solution, certify: float) -> Stats:
+    return Stats(
+        engine=solution.engine,
+        solver=next((run.solver for run in reversed(solution.runs) if run.solver != refine.NAME), "none"),
+        status=solution.status,
+        rounds=solution.rounds,
+        build=solution.build,
+        compile=sum(run.compile for run in solution.runs),
+        solve=sum(run.solve for run in solution.runs),
+        certify=certify,
+        versions=dict(solvers.versions()),
+    )

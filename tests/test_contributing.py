@@ -1,0 +1,85 @@
+"""What CONTRIBUTING.md says works: its files and changes, in a copy of the package, do what it says they do."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def steps(text: str) -> Iterator[tuple[str, str, str]]:
+    """(kind, file, text) of every block, in order: the file named above it; of changes, the one named last."""
+    block = r"^(?:`([\w/.]+)`[^\n]*:\n\n)?```(\w+)\n(.*?)^```$"
+    last = ""
+    for file, kind, body in re.findall(block, text, re.MULTILINE | re.DOTALL):
+        last = file or last
+        yield kind, last if kind == "diff" else file, body
+
+
+def changed(before: str, diff: str) -> str:
+    """A text after a change without line numbers: what it takes away must stand there once."""
+    lines = [(line[:1] or " ", line[1:]) for line in diff.splitlines()]
+    old, new = ("\n".join(text for mark, text in lines if mark in (" ", kept)) for kept in "-+")
+    assert before.count(old) == 1, f"CONTRIBUTING.md changes what is not there, or more than once:\n{old}"
+    return before.replace(old, new)
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """What a Python process says with the copy in `folder`."""
+    environment = {name: value for name, value in os.environ.items() if name != "FAIROPT_TRACES"}
+    environment |= {"PYTHONPATH": str(folder), "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_every_example_works(tmp_path: Path) -> None:
+    for folder in ("fairopt", "paper_figures", "experiments"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)  # with compiled loops, as far as there are any
+    code = ""
+    shown = 0
+    for kind, file, body in steps(TEXT):
+        if kind == "diff":
+            path = tmp_path / file
+            path.write_text(changed(path.read_text(encoding="utf-8"), body), encoding="utf-8")
+        elif file:
+            assert not (tmp_path / file).exists()
+            (tmp_path / file).write_text(body, encoding="utf-8")
+        elif kind == "python":
+            code = body
+        elif kind == "text":
+            assert run(tmp_path, "-c", code) == body
+            shown += 1
+        elif kind == "console" and "fairopt sweep" in body:
+            for line in body.splitlines():
+                run(tmp_path, "-m", "fairopt.cli", *line.removeprefix("$ fairopt ").split())
+    assert shown == 3
+    assert (tmp_path / "paper_figures" / "out" / "norms.png").stat().st_size > 0
+
+
+def test_a_change_that_does_not_fit_is_noticed() -> None:
+    assert changed("a\nb\nc\n", " a\n-b\n+d\n+e\n") == "a\nd\ne\nc\n"
+    for text in ("a\nc\n", "a\nb\na\nb\n"):
+        with pytest.raises(AssertionError, match="what is not there, or more than once"):
+            changed(text, " a\n-b\n")
+
+
+def test_files_and_targets_that_are_named_are_there() -> None:
+    made = {file for kind, file, _ in steps(TEXT) if file and kind != "diff"}
+    for path in re.findall(r"`((?:fairopt|tests|tools|docs|paper_figures|experiments|benchmarks)/[\w/.]*)`", TEXT):
+        assert path in made or (ROOT / path).exists(), path
+    targets = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"make (\w+)", TEXT):
+        assert re.search(rf"^{target}:", targets, re.MULTILINE), target
