@@ -85,10 +85,10 @@ def max_min_for_every_alpha(patch: pytest.MonkeyPatch) -> None:
 
     solutions = Mechanism.solutions
 
-    def other(self: Any, cluster: Any, criterion: Any, engine: str, *rest: Any, **more: Any) -> Any:
+    def other(self: Any, problem: Any, engine: str, *rest: Any, **more: Any) -> Any:
         if engine == "native":
-            criterion = dataclasses.replace(criterion, alpha=np.inf)
-        return solutions(self, cluster, criterion, engine, *rest, **more)
+            problem = dataclasses.replace(problem, criterion=dataclasses.replace(problem.criterion, alpha=np.inf))
+        return solutions(self, problem, engine, *rest, **more)
 
     patch.setattr(Mechanism, "solutions", other)
 
@@ -175,15 +175,15 @@ def formulation_ignored(patch: pytest.MonkeyPatch) -> None:
 
     solutions = Mechanism.solutions
 
-    def other(self: Any, cluster: Any, criterion: Any, engine: str, tol: float, solver: Any, warm: Any = None) -> Any:
+    def other(self: Any, problem: Any, engine: str, tol: float, solver: Any, warm: Any = None) -> Any:
         def of_criterion(program: Any) -> Any:
-            if np.isinf(criterion.alpha):
+            if np.isinf(problem.criterion.alpha):
                 return Formulation(Leximin(program.share / program.weight), program.constraints)
-            return alpha_fair(program, criterion.alpha)
+            return alpha_fair(program, problem.criterion.alpha)
 
         if engine == "declarative":
-            return declarative.solutions(cluster, criterion, of_criterion, solver)
-        return solutions(self, cluster, criterion, engine, tol, solver, warm)
+            return declarative.solutions(problem, of_criterion, solver)
+        return solutions(self, problem, engine, tol, solver, warm)
 
     patch.setattr(Mechanism, "solutions", other)
 

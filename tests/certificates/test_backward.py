@@ -194,7 +194,7 @@ def test_stray_tasks_count_by_what_they_take_from_others(mechanism: Mechanism) -
     np.testing.assert_allclose(found.tasks, [[1e8, 0], [0, 1]], atol=1e-9)
     tasks = np.array([[1e8, 0.025], [0, 0.975]])
     for prices in (found.log_prices, None):
-        certificate = judge(cluster, tasks, found.criterion, prices)[0]
+        certificate = certify(cluster, tasks, found.criterion, prices)[0]
         assert certificate.feasibility <= 1e-12
         assert 0.01 < certificate.optimality < 0.1
 
