@@ -42,10 +42,13 @@ unit: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 # Hours: errors of all mechanisms on all families against exact answers; it may be interrupted, and goes on. With traces
-# (TRACES=DIR) also on snapshots of Bitbrains and Google.
+# (TRACES=DIR) also on snapshots of Bitbrains and Google. Then minutes: the package is broken in several ways, and every one must
+# make a test fail; the laws run on many more clusters.
 COUNT ?= 300
 test-long: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/errors_table.py --count $(COUNT) $(if $(TRACES),--traces $(TRACES))
+	$(BIN)/python tools/mutate.py
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 FAIROPT_LAW_CLUSTERS=500 $(BIN)/pytest tests/laws -n auto --dist worksteal
 
 # One thread; results under .benchmarks, by machine.
 bench: $(VENV)/dev-ready

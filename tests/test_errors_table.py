@@ -30,7 +30,7 @@ def test_what_misses_a_goal() -> None:
         ("m", "near-ties", 0, 1e-6, "SolverError", np.nan, np.nan, np.nan),
         ("m", "types", 5, 1e-6, "unproved", np.nan, 1e-8, 1.0),
     ]
-    kept = errors_table.certified(pd.DataFrame(rows, columns=FIELDS))
+    kept = errors_table.assessed(pd.DataFrame(rows, columns=FIELDS))
     assert errors_table.findings(kept)[["family", "seed"]].to_numpy().tolist() == [
         ["types", 1],
         ["types", 2],

@@ -115,7 +115,7 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
     return found
 
 
-def judged(kept: pd.DataFrame) -> pd.DataFrame:
+def assessed(kept: pd.DataFrame) -> pd.DataFrame:
     """With `over`, the error over e times condition, `wrong`, off by over 1e-5 where conditions are good, `refused`."""
     solved = kept.status == "solved"
     over = kept.error / scale(kept.e, kept.condition)
@@ -131,7 +131,7 @@ def table(kept: pd.DataFrame) -> pd.DataFrame:
         own = kept[kept.tol == tol].groupby(by, sort=False)
         found[f"error {tol:g}"] = own.error.max().map("{:.1e}".format)
         found[f"error/(e cond) {tol:g}"] = own.over.max().map("{:.1e}".format)
-        found[f"off > 1e-5 {tol:g}"] = own.residual.sum()
+        found[f"off > 1e-5 {tol:g}"] = own.wrong.sum()
         found[f"refused {tol:g}"] = own.refused.mean().map("{:.1%}".format)
     found["unproved"] = (
         (kept.status == "unproved").groupby([kept[key] for key in by], sort=False).mean().map("{:.1%}".format)
@@ -158,7 +158,7 @@ def summary(kept: pd.DataFrame) -> str:
 
 def findings(kept: pd.DataFrame) -> pd.DataFrame:
     """The solves that miss a goal."""
-    return kept[(kept.over > 10) | kept.residual | kept.refused][[*KEYS, "status", "error", "e", "condition", "over"]]
+    return kept[(kept.over > 10) | kept.wrong | kept.refused][[*KEYS, "status", "error", "e", "condition", "over"]]
 
 
 def main() -> None:
@@ -194,7 +194,7 @@ def main() -> None:
         there = pd.read_csv(path)
     there = there.drop_duplicates(KEYS, keep="last")
     order = {name: k for k, name in enumerate([*families, *MECHANISMS])}
-    kept = judged(there.sort_values(["family", "mechanism", "seed", "tol"], key=lambda c: c.map(order).fillna(c)))
+    kept = assessed(there.sort_values(["family", "mechanism", "seed", "tol"], key=lambda c: c.map(order).fillna(c)))
     missed = findings(kept)
     sys.stdout.write(table(kept).to_markdown(index=False, disable_numparse=True) + f"\n\n{summary(kept)}\n")
     if len(missed):

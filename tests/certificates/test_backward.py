@@ -184,6 +184,21 @@ def test_what_was_certified_and_wrong(
         assert certify(found.cluster, tasks, found.criterion, prices)[0].optimality > 1e-5
 
 
+@pytest.mark.parametrize(
+    "mechanism", [fo.AlphaPFVDS(0.3), fo.AlphaPFVDS(2.0), fo.AlphaFair(0.5), fo.AlphaFair(2.0)], ids=str
+)
+def test_stray_tasks_count_by_what_they_take_from_others(mechanism: Mechanism) -> None:
+    """A part of 1e-10 of a large user's tasks is a fortieth of the small server on which another user has its own."""
+    cluster = fo.Cluster([[1e8, 1e8], [1, 2]], [[1, 1], [1, 1]], eligible=[[1, 1], [0, 1]])
+    found = mechanism.solve(cluster)
+    np.testing.assert_allclose(found.tasks, [[1e8, 0], [0, 1]], atol=1e-9)
+    tasks = np.array([[1e8, 0.025], [0, 0.975]])
+    for prices in (found.log_prices, None):
+        certificate = certify(cluster, tasks, found.criterion, prices)[0]
+        assert certificate.feasibility <= 1e-12
+        assert 0.01 < certificate.optimality < 0.1
+
+
 def test_users_of_small_welfare_are_right() -> None:
     """alpha = 7, weights over five decades: user 2 once had 40% too much, at a gap of 2e-7."""
     demand = [[0.299, 4.52], [2.93, 0.459], [1.1, 4.09]]

@@ -70,14 +70,14 @@ def test_the_change_of_the_conditions_is_their_derivative(seed: int) -> None:
     at, size = q.begin(), 1e-6
     at = replace(at, fair=at.fair + rng.normal(0, 0.1, len(at.fair)))
     total, pay, units = (rng.normal(0, 0.1, each.shape) for each in (at.total, at.user_price, at.units))
-    worth, step = q.marginal(at), replace(at, total=total, pay=pay, units=units)
+    worth, step = q.marginal(at), replace(at, total=total, user_price=pay, units=units)
     fairer, unfair, fair = q._fairer(at, step), q._unfair(at), q._parts(at)[1]
 
     def after(part: float) -> tuple[np.ndarray, float, float]:
         point = replace(
             at,
             total=at.total + part * total,
-            pay=at.user_price + part * pay,
+            user_price=at.user_price + part * pay,
             units=at.units + part * units,
             fair=at.fair + part * fairer,
         )

@@ -78,12 +78,12 @@ def test_drawn_clusters_with_limits_weights_zeros_and_placement(seed: int) -> No
 def test_most_pairs_leave(alpha: float) -> None:
     *_, (welfare, at, _, gap) = points(alpha, seed=1)
     assert gap < 1e-6
-    assert welfare.rest is not None
+    assert welfare.remainder is not None
     assert len(welfare.server) < 0.4 * len(welfare.polytope.gamma)
-    assert at.rest * welfare.rest.sums.max() < 1e-4
+    assert at.remainder * welfare.remainder.sums.max() < 1e-4
     # Whoever stands aside is dearer than what its user pays.
     cost = welfare.polytope.price_per_task(at.price[welfare.row]) * welfare.unit[welfare.polytope.pair_user]
-    assert (cost > at.user_price[welfare.polytope.pair_user])[welfare.rest.aside].all()
+    assert (cost > at.user_price[welfare.polytope.pair_user])[welfare.remainder.aside].all()
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
@@ -104,20 +104,20 @@ def test_leaving_changes_nothing(alpha: float) -> None:
 
 
 def inside(welfare: Welfare) -> np.ndarray:
-    return np.arange(len(welfare.server)) if welfare.rest is None else welfare.rest.inside
+    return np.arange(len(welfare.server)) if welfare.remainder is None else welfare.remainder.inside
 
 
 def test_a_full_step_leaves_nothing_to_those_aside() -> None:
     """Users' and capacities' equations, which are linear, hold after a full step, the rest being nothing then."""
     for welfare, at, mu, gap in points(2.0):
         other, there = screening.screened(welfare, at, mu, gap)
-        if other.rest is None or not other.rest.sums.any():
+        if other.remainder is None or not other.remainder.sums.any():
             continue
         newton = newton_system.Newton(other, there, mu, True, single=False)
         now = mehrotra.products(other, there)
         step = newton.direction(newton_system.Products(-now.pair, -now.capacity, -now.limit))
         step = newton.refined(step, newton.residual.rho)
-        assert there.rest + step.rest == 0
+        assert there.remainder + step.remainder == 0
         tasks = there.tasks + step.tasks
         assert other.summed(tasks) == pytest.approx(there.total + step.total, rel=1e-6)
         used = other.used(tasks) + there.idle + step.idle
@@ -128,18 +128,18 @@ def test_a_full_step_leaves_nothing_to_those_aside() -> None:
 
 def test_steps_end_before_a_pair_aside_is_worth_it_and_it_returns() -> None:
     *_, (welfare, at, mu, gap) = points(1.0)
-    assert welfare.rest is not None
+    assert welfare.remainder is not None
     polytope, user = welfare.polytope, welfare.polytope.pair_user
-    k = int(np.flatnonzero(welfare.rest.aside)[0])
+    k = int(np.flatnonzero(welfare.remainder.aside)[0])
     slack = polytope.price_per_task(at.price[welfare.row])[k] * welfare.unit[user[k]] - at.user_price[user[k]]
-    still = replace(at, price=np.zeros_like(at.price), pay=np.zeros_like(at.user_price))
+    still = replace(at, price=np.zeros_like(at.price), user_price=np.zeros_like(at.user_price))
     assert screening.longest(welfare, at, still) == 1
-    assert not welfare.rest.called.any()
+    assert not welfare.remainder.called.any()
     rising = still.user_price.copy()
     rising[user[k]] = 10 * slack  # what its user pays would rise to far more than the pair costs
-    part = screening.longest(welfare, at, replace(still, pay=rising))
+    part = screening.longest(welfare, at, replace(still, user_price=rising))
     assert part <= 0.09 * (1 + 1e-12)  # others of the user may be nearer
-    assert welfare.rest.called[k]
+    assert welfare.remainder.called[k]
     other, there = screening.screened(welfare, at, mu, gap)
     assert k in inside(other)
     new = np.searchsorted(inside(other), k)
@@ -149,12 +149,12 @@ def test_steps_end_before_a_pair_aside_is_worth_it_and_it_returns() -> None:
 
 def test_a_whole_point_has_all_pairs_at_mu() -> None:
     *_, (welfare, at, mu, _) = points(3.0)
-    assert welfare.rest is not None
+    assert welfare.remainder is not None
     point = screening.whole(welfare, at, mu)
     assert len(point.tasks) == len(welfare.polytope.gamma)
-    assert point.tasks[welfare.rest.inside] == pytest.approx(at.tasks)
-    assert (point.tasks * point.slack)[welfare.rest.aside] == pytest.approx(mu)
-    assert point.rest == 0
+    assert point.tasks[welfare.remainder.inside] == pytest.approx(at.tasks)
+    assert (point.tasks * point.slack)[welfare.remainder.aside] == pytest.approx(mu)
+    assert point.remainder == 0
 
 
 @pytest.mark.usefixtures("always")

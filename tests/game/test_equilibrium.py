@@ -291,8 +291,8 @@ def test_small_alpha_is_solved_or_the_remedy_is_named() -> None:
 def test_the_remedy_at_small_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether or not an engine ever misses the tolerance there."""
 
-    def nothing(self: object, cluster: fo.Cluster, *_: object, **__: object) -> Iterator[Solution]:
-        yield Solution(np.full(cluster.shape[:2], 1e-9), None, "nothing")
+    def nothing(self: object, problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
+        yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, "nothing")
 
     monkeypatch.setattr(fo.AlphaPFVDS, "solutions", nothing)
     monkeypatch.setattr(fo.AlphaPFVDS, "stand_in", lambda *_: None)

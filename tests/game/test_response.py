@@ -34,7 +34,7 @@ class Server:
     use: Array
     elsewhere: Array
     room: Array
-    wrong: float = 0.0
+    residual: float = 0.0
 
     def respond(self, alpha: float, first: Array | None = None) -> tuple[Array, Array]:
         """Tasks and log level prices."""

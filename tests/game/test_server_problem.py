@@ -120,7 +120,7 @@ def test_what_cannot_be_trusted_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     best = server_problem.ServerProblem.best
 
     def worse(*given: Any) -> Response:
-        return replace(best(*given), wrong=2e-4)
+        return replace(best(*given), residual=2e-4)
 
     monkeypatch.setattr(server_problem.ServerProblem, "best", worse)
     with pytest.raises(SolverError, match=r"server 'server1' for alpha=2 .*wrong by 2.0e-04.*server_solver='native'"):

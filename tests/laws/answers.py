@@ -54,6 +54,17 @@ def check_answer(mechanism: Mechanism, cluster: Cluster, tally: Tally, name: str
     # With the prices that the answer carries it is as good again, or better.
     assert certificate.residual <= allocation.certificate.residual * (1 + 1e-3) + 1e-9
     check_shape(allocation, cluster)
+    check_prices(allocation)
+
+
+def check_prices(allocation: Allocation) -> None:
+    """Prices are no number below zero, and some are above if a user would run more: who stops it is what it pays."""
+    if allocation.log_prices is None:
+        return
+    assert not np.isnan(allocation.log_prices).any()
+    limits = allocation.criterion.limits(allocation.cluster)
+    if (allocation.cluster.runnable & (allocation.user_tasks < limits * (1 - 1e-3))).any():
+        assert (allocation.log_prices > -np.inf).any(), "nobody pays"
 
 
 def check_refusal(mechanism: Mechanism, cluster: Cluster) -> None:

@@ -11,7 +11,7 @@ import pytest
 from fairopt.engines.base import Solution
 from fairopt.errors import CertificateError, DataError, FairoptError, NotConverged, SolverError
 from fairopt.mechanisms import Mechanism, get
-from fairopt.model.cluster import Cluster
+from fairopt.model.problem import Problem
 
 from .answers import Tally, check_answer, check_remedy
 from .registry import ONE_RESOURCE, VARIANTS, identify
@@ -30,8 +30,8 @@ def alone(mechanism: Mechanism, solutions: object, monkeypatch: pytest.MonkeyPat
 def test_wrong_answers_are_not_returned(mechanism: Mechanism, tasks: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody gets anything, or all get a thousand times what there is."""
 
-    def solutions(self: Mechanism, cluster: Cluster, *_: object, **__: object) -> Iterator[Solution]:
-        yield Solution(np.full(cluster.shape[:2], tasks), None, "made up")
+    def solutions(self: Mechanism, problem: Problem, *_: object, **__: object) -> Iterator[Solution]:
+        yield Solution(np.full(problem.cluster.shape[:2], tasks), None, "made up")
 
     alone(mechanism, solutions, monkeypatch)
     with pytest.raises((SolverError, NotConverged, CertificateError), match=r"misses tol=.*engines tried") as refusal:
