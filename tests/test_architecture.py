@@ -128,6 +128,14 @@ def test_judges_know_no_engine() -> None:
         assert not [full for full in stands_for if "engines" in full or "cvxpy" in full]
 
 
+@pytest.mark.parametrize(
+    "module", ["", ".certificates", ".game", ".harness", ".mechanisms", ".papers", ".report", ".workloads"]
+)
+def test_what_a_room_offers_is_there(module: str) -> None:
+    room = importlib.import_module(f"fairopt{module}")
+    assert not [name for name in getattr(room, "__all__", []) if not hasattr(room, name)]
+
+
 def core_modules() -> Iterator[ModuleType]:
     for name in CORE:
         module = importlib.import_module(f"fairopt.{name}")
