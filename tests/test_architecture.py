@@ -133,7 +133,7 @@ def test_judges_know_no_engine() -> None:
 )
 def test_what_a_room_offers_is_there(module: str) -> None:
     room = importlib.import_module(f"fairopt{module}")
-    assert not [name for name in getattr(room, "__all__", []) if not hasattr(room, name)]
+    assert not [name for name in getattr(there, "__all__", []) if not hasattr(there, name)]
 
 
 def core_modules() -> Iterator[ModuleType]:
