@@ -141,7 +141,7 @@ def test_large_alpha_on_one_resource_is_exact(alpha: float, engine: str) -> None
 def test_unscaled_shares_at_large_alpha_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the scaling by max-min levels, and without the rescaling that repairs it, alpha = 500 is not solved."""
     right = get("alpha-fair", alpha=500.0).solve(TWO_LEVELS).user_tasks
-    monkeypatch.setattr(declarative, "_maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
+    monkeypatch.setattr(declarative, "maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
     monkeypatch.setattr(declarative, "_RESCALINGS", 1)
     flagged_or_right(get("alpha-fair", alpha=500.0), TWO_LEVELS, right)
 
@@ -154,7 +154,7 @@ def test_rich_users_are_not_left_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
     for engine in ENGINES:
         right = mechanism.solve(rich, engine=engine).user_tasks
         np.testing.assert_allclose(right[[0, 3]], [1, 7e3], rtol=1e-6)
-    monkeypatch.setattr(declarative, "_maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
+    monkeypatch.setattr(declarative, "maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
     monkeypatch.setattr(declarative, "_RESCALINGS", 1)
     monkeypatch.setattr(declarative, "_VISIBLE", 1e-300)
     flagged_or_right(mechanism, rich, right)
