@@ -31,17 +31,27 @@ TOL = 1e-4
 invariance = settings(max_examples=12)
 
 
-def test_who_is_exempt() -> None:
-    """The laws below ask the criteria. A criterion that forgets the weights, or the task, would exempt itself."""
-    assert {m.name for m in VARIANTS if not weighs_users(m)} == {"mqdrf", "utilitarian"}
-    assert {m.name for m in VARIANTS if not weighs_ratios(m)} == {"concave-utility"}
-    assert {m.name for m in VARIANTS if counts_tasks(m)} == {"task-maxmin", "gfj"}
-    assert {m.name for m in VARIANTS if not one_answer(m)} == {
-        "alphapf-vds",
-        "ps-dsf",
-        "utilitarian",
-        "bottleneck-fairness",
-    }
+#: A criterion that forgets the weights, or the task, must not exempt itself from the laws below, which ask it.
+NO_WEIGHTS = {"mqdrf", "utilitarian"}
+SIZES_OF_WEIGHTS = {"concave-utility"}
+TASKS = {"task-maxmin", "gfj"}
+SEVERAL = {"alphapf-vds", "ps-dsf", "utilitarian", "bottleneck-fairness"}
+
+
+@pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
+def test_who_is_exempt(mechanism: Mechanism) -> None:
+    assert weighs_users(mechanism) == (mechanism.name not in NO_WEIGHTS)
+    assert weighs_ratios(mechanism) == (mechanism.name not in SIZES_OF_WEIGHTS)
+    assert counts_tasks(mechanism) == (mechanism.name in TASKS)
+    assert one_answer(mechanism) == (mechanism.name not in SEVERAL)
+
+
+@pytest.mark.parametrize("mechanism", [m for m in VARIANTS if m.name not in NO_WEIGHTS], ids=identify)
+@pytest.mark.parametrize("capacity", [[[12]], [[8], [4]]])
+def test_equal_users_share_by_weight(mechanism: Mechanism, capacity: list[list[float]]) -> None:
+    """Of one resource, on one server or two."""
+    found = mechanism.solve(Cluster(capacity, [[2], [2]], weight=[1, 3]))
+    np.testing.assert_allclose(found.user_tasks, [1.5, 4.5], rtol=1e-6)
 
 
 def certified_elsewhere(mechanism: Mechanism, after: Cluster, tasks: Array, prices: Array | None) -> None:
