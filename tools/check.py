@@ -114,10 +114,12 @@ def error_at(p, m, tau, fitted):
     least = cost.min(axis=1)  # log p_n = min_i log p_ni
     # Users buy where it is cheapest, in the game on every server: by off / A they would buy more, or pay too much.
     off = m - (cost if game else least[:, None])
-    there = (p.x if game else p.X[:, None]) > tau * unit[:, None] + np.zeros(p.K)
+    part = (p.x if game else p.X[:, None] + np.zeros(p.K)) / unit[:, None]
+    there = part > tau
     for i in (range(p.K) if game else [slice(None)]) if fitted else ():  # one scale, in the game one per server
         mine = [k for k in p.pairs if (k[1] == i or not game) and np.isfinite(off[k])]
-        high, low = [off[k] for k in mine if room[k[0]] > tau], [off[k] for k in mine if there[k]]
+        high = [off[k] for k in mine if room[k[0]] > tau]  # in the game, who is dearer by more than its part loses that
+        low = [off[k] for k in mine if there[k] and (not game or A * part[k] > max(high or [-INF]) - off[k])]
         off[:, i] -= (max(high or [min(low)]) + min(low or [max(high)])) / 2 if high or low else 0.0
     lost = dict.fromkeys([*p.who, *p.rows], 0.0)
     for n, i in p.pairs:
@@ -173,11 +175,9 @@ def bottleneck(p, servers):
 def error(p):
     """e: x is exactly optimal for data changed by 3 e, alpha < 1: 5 e (any tau proves it); alpha inf: a user's rise."""
     if p.alpha == INF:
-        shape, every = p.c / p.c.max(axis=1, keepdims=True), list(range(p.K))
+        shape, parts = p.c / p.c.max(axis=1, keepdims=True), [[i] for i in range(p.K)] if p.own else [[*range(p.K)]]
         as_one = (abs(shape - shape[0]) < 1e-11).all() and p.usable[p.who].all()  # proportional, for the same users
-        if not p.own and not as_one:
-            return level_error(p)
-        return worst(bottleneck(p, servers) for servers in ([[i] for i in every] if p.own else [every]))
+        return worst(bottleneck(p, servers) for servers in parts) if p.own or as_one else level_error(p)
     m, best = log_worth(p), (INF, "a user without tasks, or beyond the range of numbers")
     for tau in (1e-6, 1e-9, 1e-12, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0) if np.isfinite(m[p.usable]).all() else ():
         if best[0] <= tau:

@@ -93,9 +93,9 @@ def backward_error(
 
 
 def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, tau: float) -> float:
-    """The error at one level tau, in the scale that fits best: a bound like any other, for engines on their way."""
+    """The error at one level tau: a bound like any other, for engines on their way."""
     problem = _Conditions(polytope, criterion, tasks)
-    return np.inf if problem.impossible else problem.at(log_rows, tau, True).error
+    return np.inf if problem.impossible else problem.best(log_rows, tau).error
 
 
 class _Conditions:
@@ -195,8 +195,10 @@ class _Conditions:
         """(servers,): the shifts that make the largest errors least, of pairs with tasks or that want some."""
         servers, known = self.polytope.cluster.shape[1], np.isfinite(off)
         high, low = np.full(servers, -np.inf), np.full(servers, np.inf)
-        hungry, there = known & hungry, known & (self.part > tau)
+        hungry = known & hungry
         np.maximum.at(high, self.server[hungry], off[hungry])
+        # Few tasks on a pair that is much too dear are dropped: they are not to move the others' prices.
+        there = known & (self.part > np.maximum(tau, (high[self.server] - off) / self.scale))
         np.minimum.at(low, self.server[there], off[there])
         high, low = np.where(np.isfinite(high), high, low), np.where(np.isfinite(low), low, high)
         return np.where(np.isfinite(high), (high + low) / 2, 0.0)
