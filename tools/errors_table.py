@@ -65,8 +65,12 @@ def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None) -> 
         exact = rational.leximin(cluster, criterion, criterion.limits(cluster), part=5.0)
         return None if exact is None else exact.tasks.sum(axis=1).astype(float)
     kind = "game" if criterion.scope == "game" else "global"
-    near = None if found is None else found.tasks
-    proved = reference(cluster, criterion.alpha, kind, near=near, seconds=PATIENCE)
+    near, prices = (None, None) if found is None else (found.tasks, found.log_prices)
+    if kind == "game" and prices is not None:  # a hint which rows are full; whatever comes of it is proved
+        prices = prices + np.log(np.where(cluster.capacity > 0, cluster.capacity, 1.0))
+    else:
+        prices = None
+    proved = reference(cluster, criterion.alpha, kind, near=near, log_prices=prices, seconds=PATIENCE)
     return None if proved is None else proved.user_tasks
 
 
@@ -77,6 +81,11 @@ def off(tasks: Array, exact: Array) -> tuple[float, int]:
     return float(error.max()), int(error.argmax())
 
 
+def nearest(tasks: Array, proved: list[Array]) -> tuple[float, int]:
+    """The error against the nearest exact answer, and for whom it is largest."""
+    return min(off(tasks, exact) for exact in proved)
+
+
 def scale(e: Any, condition: Any) -> Any:
     """What an error is measured by: e times the condition, as far as there is one."""
     return np.fmax(e, FLOOR) * np.fmax(condition, 1.0)
@@ -85,7 +94,9 @@ def scale(e: Any, condition: Any) -> Any:
 def rows(name: str, family: str, seed: int, size: str, traces: Path | None = None) -> list[dict[str, object]]:
     """What is found at every tolerance; the reference is looked for once, in the game again where it is off."""
     cluster = draw(family, seed, *SIZES[size]) if family in FAMILIES else snapshot(family, seed, SIZES[size], traces)
-    found, answers, exact = [], [], None
+    found: list[dict[str, object]] = []
+    answers: list[tuple[dict[str, object], Array]] = []
+    proved: list[Array] = []
     for tol in TOLERANCES:
         row: dict[str, object] = dict.fromkeys(FIELDS, float("nan"))
         row |= {"mechanism": name, "family": family, "seed": seed, "tol": tol, "status": "unproved", "user": ""}
@@ -99,18 +110,14 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
         row |= {"seconds": time.perf_counter() - began, "e": answer.certificate.residual}
         row["condition"] = getattr(answer.certificate, "condition", float("nan"))
         began = time.perf_counter()
-        if exact is None or ("PF" in name and off(answer.user_tasks, exact)[0] > scale(row["e"], row["condition"])):
-            other = exact_tasks(name, cluster, answer)
-            if exact is None or (other is not None and off(answer.user_tasks, other) < off(answer.user_tasks, exact)):
-                exact = other
+        if not proved or ("PF" in name and nearest(answer.user_tasks, proved)[0] > scale(row["e"], row["condition"])):
+            exact = exact_tasks(name, cluster, answer)
+            proved += [] if exact is None else [exact]
         row["seconds_reference"] = time.perf_counter() - began
-        answers.append((row, answer.user_tasks, exact))
-    for row, tasks, proved in answers:
-        # What was proved near a later answer is as good, in the game if it is as near.
-        known = exact if proved is None else proved
-        if known is None or (proved is None and "PF" in name and off(tasks, known)[0] > 1e-3):
-            continue
-        least, user = off(tasks, known)
+        answers.append((row, answer.user_tasks))
+    # What was proved near one answer is as good for another; in the game there may be several.
+    for row, tasks in answers if proved else ():
+        least, user = nearest(tasks, proved)
         row |= {"status": "solved", "error": least, "user": cluster.users[user]}
     return found
 

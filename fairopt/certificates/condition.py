@@ -4,12 +4,13 @@ With J the derivative of the conditions of `backward` in (tasks of kept pairs ov
 are served in full), rows of pairs divided by `A = max(alpha, 1)`, a change e of the data moves `log x_n` by at most
 `e sum_k |(C J^-1)_nk|` to first order, C the sum over a user's pairs. (In a global program what changes a user's weight
 is the same for all of its pairs, and demands of a pair count 1/A.) J is singular where splits or prices are not unique,
-though tasks are: a multiple of the identity of 1e-11 makes up for that, and hides nothing below 1e11.
+though tasks are: a multiple of the identity makes up for that, 1e-11 of it, or 1e-14 for users whom 1e-11 would hide.
 
 That holds as long as the same rows are priced and the same pairs have tasks. Those whose price or tasks the error found
-could take to zero are left out one at a time, by the rank-one formula, and the largest condition counts. What it cannot
-know is other equilibria, and pairs that would come in. At scale row sums are estimated (Higham and Tisseur's 1-norm
-estimator; users relative to it by random signs).
+could take to zero are left out one at a time; pairs without tasks that it could make as cheap as others, and rows that
+it could fill, come in one at a time (rank-one formulas); and the largest condition counts. What it cannot know is other
+equilibria, and several such changes at once. At scale row sums are estimated (Higham and Tisseur's 1-norm estimator;
+users relative to it by random signs), for the pairs with tasks and the rows with a price.
 
 Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 7.2 and 15.
 """
@@ -30,14 +31,22 @@ from .backward import BackwardError, log_price_per_task
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: Multiple of the identity that makes up for splits and prices that are not unique.
-_REGULAR = 1e-11
-#: Up to so many unknowns the inverse is computed.
+#: Multiples of the identity that make up for splits and prices that are not unique: a first, which keeps rounding
+#: small, and one for users whose condition comes near what the first can show.
+_REGULAR, _FINE = 1e-11, 1e-14
+_HIDDEN = 1e-4 / _REGULAR
+#: From this part of what the first can show on, a part of a user's tasks or a price is not unique.
+_FREE = 1e-2
+#: Up to this number of unknowns the inverse is computed.
 _DENSE = 600
-#: What the error found times a sensitivity may be before a row or pair counts as one that may leave.
+#: What the error found times a sensitivity may be before a row or pair counts as one that may leave or come in.
 _LEAVES = 0.1
-#: Most rows and pairs that are left out in turn, and random signs at scale.
-_MOST, _PROBES = 60, 12
+#: Most rows and pairs that are left out, and that come in, in turn.
+_MOST = 60
+#: Random signs at scale.
+_PROBES = 12
+#: Pairs that are dearer, and rows that are emptier, by more than this do not come in.
+_FAR = 0.1
 #: Users with less room than this are served in full.
 _FULL = 1e-6
 
@@ -52,22 +61,50 @@ def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, found: Ba
         return result
     with np.errstate(all="ignore"):
         active = _active(polytope, criterion, tasks, found)
-        sizes = _exact(active, found.error) if active.matrix.shape[0] <= _DENSE else _estimated(active)
+        if active.matrix.shape[0] > _DENSE:
+            sizes = _estimated(active)
+        else:
+            sizes = _exact(active, found.error, _REGULAR)
+            if (sizes > _HIDDEN).any():
+                sizes = np.where(sizes > _HIDDEN, np.maximum(sizes, _exact(active, found.error, _FINE)), sizes)
     result[polytope.users] = np.where(np.isfinite(sizes), np.maximum(sizes, 1.0), np.inf)
     return result
 
 
 @dataclass(frozen=True)
 class _Active:
-    """The derivative of the conditions that hold with equality, of and in pairs, then rows, then limits."""
+    """The derivative of the conditions, of and in pairs, then rows, then limits; those that hold with equality first.
+
+    Attributes
+    ----------
+    matrix : (unknowns, unknowns)
+    entering : (candidates, unknowns), rows of the derivative for pairs and rows that could come in, the same columns
+    columns : (unknowns, candidates), their columns; own : (candidates,), their diagonal
+    slack : (candidates,), a pair's price above what a task is worth, over A; a row's idle part
+    entering_user : (candidates,), of a pair; -1 for a row
+    user : (pairs,); part : (pairs,), tasks over those of the user
+    rows, users : how many
+    pair_weight : what an error of one pair's own counts
+    together : are errors of pairs those of their user
+    """
 
     matrix: sp.csc_matrix
-    user: Index  # (pairs,)
-    part: Array  # (pairs,), tasks over those of the user
+    entering: Array
+    columns: Array
+    own: Array
+    slack: Array
+    entering_user: Index
+    user: Index
+    part: Array
     rows: int
     users: int
-    pair_weight: float  # what an error of one pair's own counts
-    together: bool  # are errors of pairs those of their user
+    pair_weight: float
+    together: bool
+
+    def regular(self, size: float) -> sp.csc_matrix:
+        """The matrix with this multiple of the identity, negative for prices and limits."""
+        pairs = len(self.user)
+        return (self.matrix + sp.diags(np.where(np.arange(self.matrix.shape[0]) < pairs, size, -size))).tocsc()
 
     def folded(self, sensitivity: Array) -> Array:
         """`sum_k |.|` over equations of rows (..., equations), errors of a user's pairs added up first if together."""
@@ -82,22 +119,85 @@ class _Active:
 
 def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError) -> _Active:
     total = tasks.sum(axis=1)[polytope.users]
-    rule = criterion.restrict(polytope.users)
+    rule, scale = criterion.restrict(polytope.users), criterion.stiffness
     here, unit = tasks[polytope.users[polytope.pair_user], polytope.pair_server], rule.measure(total, polytope.reach)
-    part, kept = here / total[polytope.pair_user], here > found.error * unit[polytope.pair_user]
-    pairs, rows = np.flatnonzero(found.pairs & kept), np.flatnonzero(found.log_rows > -np.inf)
+    part = here / total[polytope.pair_user]
+    kept, priced = found.pairs & (here > found.error * unit[polytope.pair_user]), found.log_rows > -np.inf
+    # Who is served in full does not follow prices: its excess is one more unknown.
+    full = np.flatnonzero(polytope.limit <= total * (1 + _FULL))
+    cost = log_price_per_task(polytope, found.log_rows)
+    slack = _slack(polytope, criterion, cost, total)
+    slack[np.isin(polytope.pair_user, full)] = np.inf
+    idle = 1 - polytope.used(tasks)
+    small = int(kept.sum() + priced.sum()) + len(full) <= _DENSE
+    near = _least(np.where(kept, np.inf, slack), small), _least(np.where(priced, np.inf, idle), small)
+    pairs = np.concatenate([np.flatnonzero(kept), near[0]])
+    rows = np.concatenate([np.flatnonzero(priced), near[1]])
+    matrix = _matrix(polytope, pairs, rows, full, total, rule.elasticity(total) / scale, scale, cost, found.log_rows)
+    p, r, size = len(pairs) - len(near[0]), len(rows) - len(near[1]), matrix.shape[0]
+    outside = np.r_[p : len(pairs), len(pairs) + r : len(pairs) + len(rows)]
+    inside = np.setdiff1d(np.arange(size), outside)
+    return _Active(
+        matrix[inside][:, inside].tocsc(),
+        matrix[outside][:, inside].toarray(),
+        matrix[inside][:, outside].toarray(),
+        matrix.diagonal()[outside],
+        np.maximum(np.concatenate([slack[near[0]], idle[near[1]]]), 0.0),
+        np.concatenate([polytope.pair_user[near[0]], np.full(len(near[1]), -1)]),
+        polytope.pair_user[pairs[:p]],
+        part[pairs[:p]],
+        r,
+        len(total),
+        1 / scale,
+        criterion.scope != "game",
+    )
+
+
+def _slack(polytope: Polytope, criterion: Criterion, cost: Array, total: Array) -> Array:
+    """By how much pairs are dearer (pairs,): in the game than a task is worth, otherwise than where it costs least."""
+    user, server = polytope.pair_user, polytope.pair_server
+    if criterion.scope == "game":
+        return (
+            np.asarray(cost - criterion.restrict(polytope.users).log_marginal(total)[user, server])
+            / criterion.stiffness
+        )
+    least = np.minimum.reduceat(cost, np.searchsorted(user, np.arange(len(total))))
+    return np.asarray(cost - least[user]) / criterion.stiffness
+
+
+def _least(slack: Array, wanted: bool) -> Index:
+    """Those that are near, the nearest first."""
+    near = np.flatnonzero(slack < _FAR) if wanted else np.zeros(0, dtype=np.intp)
+    return near[np.argsort(slack[near], kind="stable")][:_MOST]
+
+
+def _matrix(
+    polytope: Polytope,
+    pairs: Index,
+    rows: Index,
+    full: Index,
+    total: Array,
+    elasticity: Array,
+    scale: float,
+    cost: Array,
+    log_rows: Array,
+) -> sp.csr_matrix:
+    """The derivative for these pairs, rows and limits; a row without a price has one in another unit."""
     user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
     row_of = np.full(polytope.cluster.capacity.shape, -1)
     row_of[polytope.row_server[rows], polytope.row_resource[rows]] = np.arange(len(rows))
     to = row_of[server]
     at, resource = np.nonzero((to >= 0) & (polytope.pair_use[pairs] > 0))
     to = to[at, resource]
-    log_cost = log_price_per_task(polytope, found.log_rows)[pairs] + np.log(polytope.gamma[pairs])
-    share = np.exp(np.log(polytope.pair_use[pairs][at, resource]) + found.log_rows[rows][to] - log_cost[at])
+    log_cost = cost[pairs] + np.log(polytope.gamma[pairs])
+    relative = np.log(polytope.pair_use[pairs][at, resource]) - log_cost[at]
+    log_price = log_rows[rows]
+    free = np.flatnonzero(log_price == -np.inf)
+    most = np.full(len(rows), -np.inf)
+    np.maximum.at(most, to, relative)
+    log_price[free] = -np.where(np.isfinite(most[free]), most[free], 0.0)
+    share = np.exp(relative + log_price[to])
     use = polytope.pair_use[pairs][at, resource] / polytope.gamma[pairs][at] * total[user[at]]
-    scale = criterion.stiffness
-    # Who is served in full does not follow prices: its excess is one more unknown.
-    full = np.flatnonzero(polytope.limit <= total * (1 + _FULL))
     number = np.full(len(total), -1)
     number[full] = np.arange(len(full))
     own = number[user]
@@ -105,7 +205,7 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     p, r, k = len(pairs), len(rows), len(full)
     same = sp.csr_matrix((np.ones(p), (np.arange(p), user)), shape=(p, len(total)))
     entries = [
-        (same @ sp.diags(rule.elasticity(total) / scale) @ same.T).tocoo(),
+        (same @ sp.diags(elasticity) @ same.T).tocoo(),
         sp.coo_matrix((share / scale, (at, p + to)), shape=(p, p + r + k)),
         sp.coo_matrix((use, (p + to, at)), shape=(p + r, p)),
         sp.coo_matrix((np.ones(len(served)), (served, p + r + own[served])), shape=(p, p + r + k)),
@@ -113,26 +213,33 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     ]
     size = p + r + k
     joined = [np.concatenate([getattr(each, name) for each in entries]) for name in ("data", "row", "col")]
-    signs = np.concatenate([np.ones(p), -np.ones(r + k)])
-    matrix = sp.csc_matrix((joined[0], (joined[1], joined[2])), shape=(size, size)) + sp.diags(_REGULAR * signs)
-    together = criterion.scope != "game"
-    return _Active(matrix.tocsc(), user, part[pairs], r, len(total), 1 / scale, together)
+    return sp.csr_matrix((joined[0], (joined[1], joined[2])), shape=(size, size))
 
 
-def _exact(active: _Active, error: float) -> Array:
-    """Row sums from the inverse, (users,), the largest over what may leave."""
+def _exact(active: _Active, error: float, regular: float) -> Array:
+    """Row sums from the inverse, (users,), the largest over what may leave or come in."""
     pairs, size = len(active.user), active.matrix.shape[0]
     try:
-        inverse = np.linalg.inv(active.matrix.toarray())
+        inverse = np.linalg.inv(active.regular(regular).toarray())
     except np.linalg.LinAlgError:
         return np.full(active.users, np.inf)
     of_user = np.zeros((active.users, size))
     np.add.at(of_user, active.user, inverse[:pairs])
     result = active.folded(of_user)
-    # By how much each unknown could move, relative to what it takes to reach zero.
+    for number, slack in enumerate(active.slack):
+        row = active.entering[number] @ inverse
+        if not error * (active.folded(row[None, :])[0] + 1) > _LEAVES * slack:
+            continue
+        gained = of_user @ active.columns[:, number]  # bordered by one more unknown and its equation
+        if active.entering_user[number] >= 0:
+            gained[active.entering_user[number]] -= 1
+        gained /= active.own[number] - row @ active.columns[:, number]
+        sizes = active.folded(of_user + np.outer(gained, row)) + np.abs(gained)
+        result = np.where(np.isfinite(sizes), np.maximum(result, sizes), result)
+    # By how much each unknown could move, relative to what it takes to reach zero; without bound where splits are free.
     moved = active.folded(inverse[: pairs + active.rows])
     moved[:pairs] /= active.part
-    leaving = np.flatnonzero(~(error * moved < _LEAVES))
+    leaving = np.flatnonzero(~(error * moved < _LEAVES) | (moved > _FREE / regular))
     leaving = leaving[np.argsort(-moved[leaving], kind="stable")][:_MOST]
     for k in leaving:
         changed = of_user - np.outer(of_user[:, k], inverse[k] / inverse[k, k])
@@ -147,7 +254,7 @@ def _estimated(active: _Active) -> Array:
     """Row sums (users,): the largest by the 1-norm estimator, the others relative to it by random signs."""
     size, pairs, users = active.matrix.shape[0], len(active.user), active.users
     try:
-        factors = splu(active.matrix)
+        factors = splu(active.regular(_REGULAR))
     except RuntimeError:
         return np.full(users, np.inf)
     summed = sp.csr_matrix((np.ones(pairs), (active.user, np.arange(pairs))), shape=(users, size))

@@ -46,6 +46,31 @@ def test_tasks_of_changed_data_are_within_the_condition_and_near_it(mechanism: M
     assert np.median(parts) > 0.2  # and not so large as to say nothing
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS[:-1], ids=str)
+@pytest.mark.parametrize("family", ["identical", "integers", "proportional"])
+def test_pairs_and_rows_that_come_in_at_a_tie_count(family: str, mechanism: Mechanism) -> None:
+    for seed in range(12):
+        cluster, rng = draw(family, seed), np.random.default_rng(seed)
+        best = mechanism.solve(cluster, 1e-11, throw=False)
+        x, known = best.user_tasks, best.certificate.conditions
+        assert known is not None
+        runs = np.flatnonzero(x > 0)
+        for _ in range(6):
+            other = mechanism.solve(changed(cluster, rng), 1e-11, throw=False).user_tasks
+            # Twice, as shares move with the data too; more by what the changed answer is off itself.
+            assert (np.abs(np.log(other[runs] / x[runs])) <= 2.6 * SIZE * known[runs] + 1e-10).all(), seed
+
+
+def test_tasks_that_prices_hardly_determine_are_not_hidden() -> None:
+    """user3's tasks have one digit less than a condition of 1e10 would say: 1% off at an error of 1e-13."""
+    for tol in (1e-6, 1e-9):
+        best = fo.AlphaFair(50.0).solve(draw("zeros", 55, 8, 8), tol)
+        known = best.certificate.conditions
+        assert known is not None
+        assert known[2] > 1e11
+        assert np.delete(known, 2).max() < 3
+
+
 def test_at_scale_row_sums_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(20):
         cluster = draw("plain", seed, users=12, servers=6)
@@ -95,3 +120,12 @@ def test_nobody_is_certain_of_a_linear_program() -> None:
     found = fo.Utilitarian().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]]))
     assert np.isinf(found.certificate.condition)
     assert fo.PSDSF().solve(fo.Cluster([[9, 18]], [[1, 4], [3, 1]])).certificate.conditions is None
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-9])
+def test_pairs_that_free_splits_may_take_to_zero_count(tol: float) -> None:
+    """user3's and user5's tasks are 1.3% off the nearest exact equilibrium, which other splits of equal cost lead to."""
+    known = fo.AlphaPFVDS(20.0).solve(draw("zeros", 141, 8, 8), tol).certificate.conditions
+    assert known is not None
+    assert min(known[[2, 4]]) > 1e11
+    assert np.delete(known, [2, 4]).max() < 3
