@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..welfare.screening import FAR, LEAST_FAR, LITTLE, MANY, WORTHWHILE
+from ..welfare.screening import FAR, LEAST_FAR, LITTLE, WORTHWHILE, pays
 from .level_point import Point
 
 #: A pair comes in when it would carry more than about one part in so many of its user's level, at most so many of a
@@ -15,7 +15,7 @@ _TINY = 1e-300
 
 def drop_columns(point: Point, gap: float) -> None:
     """Dear pairs that carry next to nothing take no part any more."""
-    if len(point.at) <= MANY or not np.isfinite(gap):
+    if not pays(len(point.at), len(point.p), point.problem.use.shape[1]) or not np.isfinite(gap):
         return
     dear = point.z > (max(FAR * gap, LEAST_FAR) * point.p)[point.user]
     kept = ~(dear & (point.y < (LITTLE * point.have)[point.user]))

@@ -84,14 +84,16 @@ def run(welfare: Welfare, tol: float, certify: Judge, free: bool = True, start: 
     weight = float(np.sqrt(max(now.capacity[welfare.row].mean() / now.pair.mean(), 1.0)))
     limit = np.maximum(now.limit / now.pair.mean(), 1.0)
     best, since, warm, single = (np.inf, np.inf), 0, start, True
-    least = _LEAST if len(welfare.polytope.gamma) <= _MANY else _LEAST_OF_MANY
+    pairs, resources = welfare.polytope.pair_use.shape
+    screens = screening.pays(pairs, len(welfare.unit), resources)
+    least = _LEAST if pairs <= _MANY else _LEAST_OF_MANY
     for number in range((_STEPS if start is None else _WARM_STEPS) + 1):
         now = products(welfare, at)
         estimate = float(now.pair.sum() + now.capacity.sum()) / max(float(welfare.spent(at).sum()), 1e-300)
         mu = mean(now, weight, limit)
         if number and estimate < _KEPT[1] and (warm is None or warm is start):
             warm = Start(screening.whole(welfare, at, mu), welfare.unit) if estimate > _KEPT[0] else start
-        if len(welfare.polytope.gamma) > screening.MANY and np.isfinite(estimate):
+        if screens and np.isfinite(estimate):
             welfare, at = screening.screened(welfare, at, mu, estimate)
             now = products(welfare, at)
         newton = Newton(welfare, at, mean(now, weight, limit), free, single)

@@ -20,8 +20,9 @@ from .point import Point, Rest
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: With fewer pairs all take part.
-MANY = 20_000
+#: With fewer pairs all take part, and where a user's pairs have fewer resources in all: their couplings, the square of
+#: that, are what is saved. On a few types of servers prices swing so far at first that pairs come and go without end.
+MANY, COUPLED = 20_000, 150
 #: Screen out (n, i) if `slack >= max(FAR gap, LEAST_FAR) user_price[n]` and `x[n,i] <= LITTLE x[n]`.
 FAR, LEAST_FAR, LITTLE = 25.0, 5e-3, 1e-3
 #: It comes back where its slack is below this part of that, or would lose more than this in a full step, of which no
@@ -29,6 +30,11 @@ FAR, LEAST_FAR, LITTLE = 25.0, 5e-3, 1e-3
 NEARER, SOON, MOST, BACK = 0.25, 0.5, 0.9, 2e-4
 #: Pairs are sorted anew when so large a part of those that take part can leave. (Max-min and the game share these.)
 WORTHWHILE = 0.2
+
+
+def pays(pairs: int, users: int, resources: int) -> bool:
+    """Are there so many pairs, and so many a user, that it is worth screening them?"""
+    return pairs > MANY and pairs * resources > COUPLED * users
 
 
 @dataclass(frozen=True)

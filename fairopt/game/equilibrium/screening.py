@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.welfare.screening import BACK, LEAST_FAR, LITTLE, MANY, MOST, NEARER, SOON, WORTHWHILE
+from ...engines.welfare.screening import BACK, LEAST_FAR, LITTLE, MOST, NEARER, SOON, WORTHWHILE, pays
 from ..model.equilibrium_system import EquilibriumSystem, Point
 
 Array = NDArray[np.float64]
@@ -46,7 +46,7 @@ class Screening:
 
     def screened(self, now: EquilibriumSystem, at: Point, a: float, gap: float) -> tuple[EquilibriumSystem, Point]:
         """The same point with the pairs that matter now; `gap` is how far it may be from where it goes, relative."""
-        if len(self.every.server) <= MANY or not np.isfinite(gap):
+        if not pays(len(self.every.server), len(self.every.weight), self.every.row.shape[1]) or not np.isfinite(gap):
             return now, at
         k, total = now.power, np.exp(at.log_level)
         far = k * max(_FAR * gap, LEAST_FAR)
