@@ -7,8 +7,9 @@ import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import equilibria
-from fairopt.game.equilibrium.interior import FOLLOW, run
+from fairopt.game.equilibrium.interior import run
 from fairopt.game.equilibrium.kkt_system import KKTSystem
+from fairopt.game.equilibrium.options import OPTIONS
 from fairopt.game.equilibrium.warm_start import Start, followed
 from fairopt.game.model.equilibrium_system import EquilibriumSystem, Point
 from fairopt.model.polytope import Polytope
@@ -40,7 +41,7 @@ def test_the_next_point_satisfies_the_next_equations_at_about_the_same_mu(alpha:
     assert after.residual() < 0.1 < before.residual()
     assert 1e-5 < after.average < 0.3
     assert after.error > 1e-6  # mu has not been brought down: that is what the interior point does from here
-    *_, found = run(there, FOLLOW, 1e-7, point)
+    *_, found = run(there, OPTIONS.interior.follow, 1e-7, point)
     assert found.error <= 1e-7
 
 

@@ -8,6 +8,7 @@ import pytest
 import fairopt as fo
 from fairopt.game.equilibrium import interior, kkt_system
 from fairopt.game.equilibrium.kkt_system import KKTSystem
+from fairopt.game.equilibrium.options import OPTIONS
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.polytope import Polytope
 
@@ -22,7 +23,7 @@ def game(alpha: float, seed: int = 0) -> EquilibriumSystem:
 def on_the_way(q: EquilibriumSystem, steps: int) -> KKTSystem:
     """After so many steps."""
     with np.errstate(all="ignore"):
-        for found in interior.run(q, interior.ATTEMPTS[0], 1e-12):
+        for found in interior.run(q, OPTIONS.interior.attempts[0], 1e-12):
             if found.steps == steps:
                 return KKTSystem(q, found.point, q.alpha, q.power, False)
     raise AssertionError("over before that")

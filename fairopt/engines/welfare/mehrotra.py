@@ -108,7 +108,7 @@ def _outside(
     for one, other, d_one, d_other, scale in groups:
         scaled = one / scale, other, d_one / scale, d_other
         result = np.empty(len(one))
-        _pairs.outside(*scaled, far, low, high, result)
+        _pairs.beyond(*scaled, far, low, high, result)
         found.append(result * scale)
     capacity = np.zeros(rows.shape)
     capacity[rows] = found[1]

@@ -18,38 +18,15 @@ attempts with other parameters. Steps and tests are in units of users' own tasks
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ..model.equilibrium_system import EquilibriumSystem, Point
 from ..model.found import Found
-from .kkt_system import SINGLE, KKTSystem
+from .kkt_system import KKTSystem
+from .options import OPTIONS, Attempt, InteriorOptions
 from .screening import Screening
-
-_LEAST_MU = 1e-15
-#: In the first phase mu falls after longer steps only; after so many that are not, the second phase begins.
-_SHORT, _STUCK = 0.3, 5
-#: A run ends whose backward error, looked at once products are small, was not halved in so many steps.
-_PATIENCE = 4
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """Parameters of one run: `a <= homotopy/mu`, where in mu the second phase starts, how many short steps end it."""
-
-    homotopy: float
-    second: float
-    mu: float = 0.3
-    patience: int = 45
-
-
-#: From a point near the curve, at once in the second phase. What starts another alpha is the first point below this.
-FOLLOW, _KEPT = Attempt(np.inf, np.inf), 1e-2
-#: The path starts from the first point with mu below this: earlier ones save no systems, later ones are jammed as well.
-_MIDWAY = 1e-3
-
-ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))
 
 
 def run(
@@ -59,6 +36,7 @@ def run(
     point: Point | None = None,
     max_steps: int = 150,
     level: float = 0.0,
+    options: InteriorOptions = OPTIONS.interior,
 ) -> Iterator[Found]:
     """Newton steps; yields before each.
 
@@ -69,39 +47,42 @@ def run(
     still, short, stuck, second, single = 0, 0, 0, False, True
     warm: Point | None = None
     midway: Point | None = None
-    screening, gap, least, since = Screening.of(equations), np.inf, np.inf, 0
+    screening, gap, least, since = Screening.of(equations, options.screening), np.inf, np.inf, 0
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
-        if alpha > k and not second and ((a == alpha and (mu < attempt.second or stuck > _STUCK)) or still > 2):
+        at_alpha = a == alpha and (mu < attempt.second or stuck > options.stuck)
+        if alpha > k and not second and (at_alpha or still > options.still_first):
             second, a, still = True, alpha, 0
             point = equations.lifted(point, a)
         equations, point = screening.screened(equations, point, a, gap)
-        here = KKTSystem(equations, point, a, a if second else k, single)
+        here = KKTSystem(equations, point, a, a if second else k, single, options.kkt)
         error, backward = here.error if a == alpha else np.inf, np.inf
         if error <= level:
             backward = here.backward(level)
         if (error <= tol or backward <= level) and len(screening.outside):
             # Whoever is screened out may need what idles.
-            every = KKTSystem(screening.every, screening.every.whole(point, screening.inside), a, a, single)
+            all_pairs = screening.every.whole(point, screening.inside)
+            every = KKTSystem(screening.every, all_pairs, a, a, single, options.kkt)
             error, backward = every.error, every.backward(level)
-        solved = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
+        solved = mu <= options.kept and step_number > 0 and (second or alpha <= k)
         warm = screening.whole(point, a, mu) if warm is None and solved else warm
-        midway = screening.whole(point, a, mu) if midway is None and mu <= _MIDWAY else midway
+        midway = screening.whole(point, a, mu) if midway is None and mu <= options.midway else midway
         yield Found(point, error, step_number, warm, midway, inside=screening.inside, backward=backward)
         since = 0 if backward < 0.5 * least or np.isinf(backward) else since + 1
         least = min(least, backward)
         reached = error <= tol or backward <= level
-        if reached or since >= _PATIENCE or still > 8 or short > attempt.patience or not np.isfinite(here.average):
+        jammed = since >= options.patience or still > options.still or short > attempt.patience
+        if reached or jammed or not np.isfinite(here.average):
             return
         aim = here.newton(0.0)
         t = here.longest(aim)
         after = here.mean(*here.moved_products(aim, t))
         centre = max(min(max((after / here.average) ** 3, 1e-6), 0.1), 0.5 * (1 - t) ** 3)
-        single = here.factors.single or point.mu <= SINGLE
+        single = here.factors.single or point.mu <= options.kkt.single
         residual = here.residual(screening.sums, screening.use)
         gap = max(here.average * len(point.tasks) / len(point.log_level), residual)
-        target = max(centre * here.average, _LEAST_MU, min(0.005 * residual, here.average))
+        target = max(centre * here.average, options.least_mu, min(0.005 * residual, here.average))
         search = a > k and not second
         steps = here.newton(target) if search else here.corrected(target, aim)
         t = here.damped(steps, target)
@@ -110,7 +91,7 @@ def run(
             t = part * t
             moved = here.moved(steps, t)
         screening.went(t)
-        still = still + 1 if t < 3e-3 else 0
-        short += t < 0.1
-        stuck = stuck + 1 if t < _SHORT else 0
-        point = replace(moved, mu=mu if search and t < _SHORT else target)
+        still = still + 1 if t < options.tiny else 0
+        short += t < options.poor
+        stuck = stuck + 1 if t < options.short else 0
+        point = replace(moved, mu=mu if search and t < options.short else target)

@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 
 from ...engines.welfare.screening import BACK, LEAST_FAR, LITTLE, MANY, MOST, NEARER, SOON, WORTHWHILE
 from ..model.equilibrium_system import EquilibriumSystem, Point
+from .options import OPTIONS, GameScreeningOptions
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-#: A pair is screened out where its slack, relative, is beyond so many times the gap; the other bounds are those of the
-#: alpha-fair programs.
-_FAR = 5.0
 
 
 @dataclass
@@ -34,22 +31,23 @@ class Screening:
     soon: NDArray[np.bool_]  # outside, but on its way in
     sums: Array  # (users,), tasks that left with those outside and are not made up for
     use: Array  # (servers, resources), of those
-    least: Array  # (all pairs,), bounds from below of the slacks of those outside ...
-    seen: tuple[Point, float] | None = None  # ... at this point and power a
+    least: Array  # (all pairs,), bounds from below of the slacks of those outside, at the point `seen`
+    options: GameScreeningOptions
+    seen: tuple[Point, float] | None = None  # where `least` was taken: a point and a power a
 
     @classmethod
-    def of(cls, every: EquilibriumSystem) -> Screening:
+    def of(cls, every: EquilibriumSystem, options: GameScreeningOptions = OPTIONS.interior.screening) -> Screening:
         """All take part."""
         pairs = np.arange(len(every.server))
         nothing = np.zeros(len(every.weight)), np.zeros(every.row.shape)
-        return cls(every, pairs, pairs[:0], np.zeros(0, dtype=bool), *nothing, np.zeros(len(pairs)))
+        return cls(every, pairs, pairs[:0], np.zeros(0, dtype=bool), *nothing, np.zeros(len(pairs)), options)
 
     def screened(self, now: EquilibriumSystem, at: Point, a: float, gap: float) -> tuple[EquilibriumSystem, Point]:
         """The same point with the pairs that matter now; `gap` is how far it may be from where it goes, relative."""
         if len(self.every.server) <= MANY or not np.isfinite(gap):
             return now, at
         k, total = now.power, np.exp(at.log_level)
-        far = k * max(_FAR * gap, LEAST_FAR)
+        far = k * max(self.options.far * gap, LEAST_FAR)
         # What is not a number stays, for who comes next to notice.
         some = np.flatnonzero((at.slack >= far) & (at.tasks <= LITTLE * total[now.user]))
         true = self._real(self.inside[some], at, a)

@@ -17,9 +17,6 @@ from ...model.polytope import Polytope
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: Largest power of a level price in which slacks are measured.
-_POWER = 4.0
-
 
 @dataclass(frozen=True)
 class Point:
@@ -44,10 +41,11 @@ class Point:
 class EquilibriumSystem:
     """The game of one polytope, for one alpha in (0, infinity)."""
 
-    def __init__(self, polytope: Polytope, weight: Array, alpha: float) -> None:
+    def __init__(self, polytope: Polytope, weight: Array, alpha: float, largest_power: float = 4.0) -> None:
         users = len(polytope.users)
         self.polytope, self.alpha = polytope, alpha
-        self.power = min(alpha, _POWER)
+        #: Slacks are measured in this power of a level price.
+        self.power, self.largest_power = min(alpha, largest_power), largest_power
         self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
         self.user, self.server = polytope.pair_user, polytope.pair_server
         self.use = polytope.pair_use
@@ -94,7 +92,7 @@ class EquilibriumSystem:
     def at(self, alpha: float) -> EquilibriumSystem:
         """The same game for another alpha, which shares the arrays."""
         other = copy(self)
-        other.alpha, other.power = alpha, min(alpha, _POWER)
+        other.alpha, other.power = alpha, min(alpha, self.largest_power)
         return other
 
     @property

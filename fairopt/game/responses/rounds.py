@@ -1,4 +1,4 @@
-"""Rounds of best responses on the arrays of an `Equations`: what dynamics and the engine share."""
+"""Rounds of best responses on the arrays of an `EquilibriumSystem`: what dynamics and the engine share."""
 
 from __future__ import annotations
 
