@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,11 +48,11 @@ def test_steps_solve_the_linear_equations(alpha: float) -> None:
         assert np.abs(wrong).max() < 1e-8
 
 
-def test_correctors_lengthen_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kkt_system, "_ROWS", 1)
+def test_correctors_lengthen_steps() -> None:
     longer = 0
     for seed in range(4):
         here = on_the_way(game(3.0, seed), 5)
+        here.options = replace(here.options, rows_per_corrector=1)
         aim = here.newton(0.0)
         plain = here.longest(here.newton(0.01 * here.average, aim[0] * aim[1], here.measure * aim[2] * aim[4]))
         corrected = here.longest(here.corrected(0.01 * here.average, aim))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.engines.linalg import screening as rule
 from fairopt.game.equilibrium import interior, screening
 from fairopt.game.equilibrium.options import OPTIONS
 from fairopt.game.model.equilibrium_system import EquilibriumSystem, Point
@@ -17,7 +18,7 @@ from fairopt.model.polytope import Polytope
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small clusters are sifted too."""
-    monkeypatch.setattr(screening, "MANY", 0)
+    monkeypatch.setattr(rule, "applies", lambda pairs, gap, *_: bool(np.isfinite(gap)))
 
 
 def spread(seed: int, users: int = 60, servers: int = 30) -> fo.Cluster:
@@ -35,7 +36,7 @@ def game(alpha: float, seed: int = 0) -> EquilibriumSystem:
 def near(q: EquilibriumSystem) -> Point:
     """A point near the equilibrium, with all pairs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(screening, "MANY", 10**9)
+        patch.setattr(rule, "applies", lambda *_: False)
         return next(
             found.point for found in interior.run(q, OPTIONS.interior.attempts[0], 1e-12) if found.point.mu < 1e-6
         )
@@ -47,7 +48,7 @@ def test_equilibria_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch:
     cluster = spread(seed)
     found = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
     assert found.stats.engine == "equilibrium"
-    monkeypatch.setattr(screening, "MANY", 10**9)
+    monkeypatch.setattr(rule, "applies", lambda *_: False)
     other = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
     assert found.user_tasks == pytest.approx(other.user_tasks, rel=1e-6)
 

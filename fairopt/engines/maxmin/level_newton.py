@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from ..linalg import structured
 from ..linalg.conjugate_residuals import reduced
 from .level_point import Point
+from .options import OPTIONS, LevelNewtonOptions
 
 Array = NDArray[np.float64]
 
 _TINY = 1e-300
-#: Rough factors: in single precision, without pairs below this part of their user's weight.
-_LEAST_WEIGHT = 1e-7
 
 
 class Steps(NamedTuple):
@@ -39,8 +38,8 @@ class Steps(NamedTuple):
 class Newton:
     """Newton's equations at one point, factorised."""
 
-    def __init__(self, at: Point, rough: bool = True) -> None:
-        self.at = at
+    def __init__(self, at: Point, rough: bool = True, options: LevelNewtonOptions = OPTIONS.newton) -> None:
+        self.at, self.options = at, options
         self.ratio = at.y / at.z
         loose = at.v / at.p
         self.loose = loose
@@ -55,10 +54,11 @@ class Newton:
     def _factorise(self, rough: bool) -> None:
         """`rough`: in single precision, without pairs of little weight off the diagonal."""
         at, self.rough = self.at, rough
-        least = _LEAST_WEIGHT * self.whole if rough else 0.0
+        least = self.options.least_weight * self.whole if rough else 0.0
         given = at.start, at.server, self.ratio, at.use, self.loose, self.idle
         border = self.border / np.sqrt(self.corner)
-        self.factors = structured.factor_symmetric(*given, least, single=rough, border=border)
+        factors = self.options.factors
+        self.factors = structured.factor_symmetric(*given, least, single=rough, border=border, options=factors)
 
     def _solve(self, rhs: Array) -> Array:
         row = self.at.row
@@ -72,10 +72,10 @@ class Newton:
     def corrected(self, steps: Steps, ry: Array, rw: Array, rv: Array) -> Steps:
         """Steps that change products by so much more."""
         users, rows = np.zeros(len(rv)), np.zeros(rw.shape)
-        return _sum(steps, self._once(ry, rw, rv, np.zeros(len(ry)), users, rows, 0.0))
+        return plus(steps, self._once(ry, rw, rv, np.zeros(len(ry)), users, rows, 0.0))
 
     def refined(self, steps: Steps, sufficient: float) -> Steps:
-        """Steps without what factors and rounding left of the residuals; `enough` may be left by rough factors.
+        """Steps without what factors and rounding left of the residuals; `sufficient` may be left by rough factors.
 
         By conjugate residuals: where factors are wrong in a few directions only (parts of a cluster hang together by
         next to nothing, and the damping shows), each of those takes one correction, not hundreds.
@@ -83,18 +83,22 @@ class Newton:
         for rough in (self.rough, False):
             if rough != self.rough:
                 self._factorise(rough)
-            steps, done = reduced(steps, self._left, self._undone, self._effect, _sum, sufficient if rough else 0.0)
+            steps, done = self._reduced(steps, sufficient if rough else 0.0)
             if done or not rough:
                 break
         return steps
 
-    def _undone(self, left: Array) -> Steps:
+    def _reduced(self, steps: Steps, sufficient: float) -> tuple[Steps, bool]:
+        """Steps refined by the factors there are, and whether they leave at most `sufficient`."""
+        return reduced(steps, self.left, self.undone, self._effect, plus, sufficient, self.options.refinement)
+
+    def undone(self, left: Array) -> Steps:
         """The steps that put right what is left."""
         users, pairs = len(self.whole), np.zeros(len(self.ratio))
         short, excess, rest = left[:users], left[users:-1].reshape(self.idle.shape), float(left[-1])
         return self._once(pairs, np.zeros(self.idle.shape), np.zeros(users), pairs, short, excess, rest)
 
-    def _left(self, steps: Steps) -> Array:
+    def left(self, steps: Steps) -> Array:
         """What steps leave of what is wrong, (users + servers resources + 1,): levels, capacities, the sum of p."""
         at = self.at
         return np.concatenate([at.short, at.excess.ravel(), [at.sum]]) + self._effect(steps)
@@ -124,5 +128,5 @@ class Newton:
         return Steps(dy, dz, dlam, dw, dp, rv / at.p - self.loose * dp, dt, sums, use)
 
 
-def _sum(one: Steps, other: Steps, part: float = 1.0) -> Steps:
+def plus(one: Steps, other: Steps, part: float = 1.0) -> Steps:
     return Steps(*(getattr(one, name) + part * getattr(other, name) for name in Steps._fields))

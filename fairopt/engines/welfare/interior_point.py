@@ -23,6 +23,7 @@ from ...model.fairness_efficiency import FairnessEfficiency
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..base import Run, Solution
+from ..linalg import screening as rule
 from . import screening
 from .conditions import Welfare
 from .efficiency import WelfareAndEfficiency
@@ -91,7 +92,7 @@ def run(welfare: Welfare, tol: float, certify: Judge, free: bool = True, start: 
         mu = mean(now, weight, limit)
         if number and estimate < _KEPT[1] and (warm is None or warm is start):
             warm = Start(screening.whole(welfare, at, mu), welfare.unit) if estimate > _KEPT[0] else start
-        if len(welfare.polytope.gamma) > screening.MANY and np.isfinite(estimate):
+        if rule.applies(len(welfare.polytope.gamma), estimate):
             welfare, at = screening.screened(welfare, at, mu, estimate)
             now = products(welfare, at)
         newton = Newton(welfare, at, mean(now, weight, limit), free, single)

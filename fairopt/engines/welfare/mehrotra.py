@@ -5,25 +5,44 @@ Products of pairs aim at mu, those of capacities and limits at multiples of it, 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..linalg import _pairs
+from ..linalg import _pairs, gondzio
+from ..linalg.gondzio import CorrectorOptions
+from ..linalg.screening import ScreeningOptions
 from . import screening
 from .conditions import COUNTS, Welfare
-from .newton import Newton, Products
+from .newton import Newton, Products, Step
 from .point import Point
 
 Array = NDArray[np.float64]
 
-#: Part of the way to the boundary that is gone, unless the step is nearly full.
-_PART, _FULL = 0.9, 0.9
-#: Least and largest part of mu aimed at after a good predictor, and after a poor one.
-_LEAST, _MOST, _POOR = 1e-6, 0.05, 0.3
-#: Gondzio: how many correctors, how much longer a step each hopes for, and within which multiples of the aim.
-_CORRECTORS, _LONGER, _WITHIN = 5, 0.5, (0.2, 5.0)
+
+@dataclass(frozen=True)
+class StepOptions:
+    """Where a step aims at, and how far it goes."""
+
+    #: A step that would reach the boundary goes the part `part` of the way, or `1 - target` where its length is above
+    #: `full`.
+    part: float = 0.9
+    full: float = 0.9
+    #: After a predictor of length t, `target = min(max((mu after / mu)^3, least_target), most_target) mu`; if what
+    #: tasks are worth is off by more than `off`, or `t < short`, it is `2 most_target mu`, or `poor_target mu` for
+    #: `t <= short`.
+    least_target: float = 1e-6
+    most_target: float = 0.05
+    poor_target: float = 0.3
+    off: float = 0.5
+    short: float = 0.1
+    correctors: CorrectorOptions = CorrectorOptions(most=5, low=0.2, high=5.0)
+    screening: ScreeningOptions = ScreeningOptions()
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = StepOptions()
 
 
 def products(welfare: Welfare, at: Point) -> Products:
@@ -37,7 +56,7 @@ def mean(now: Products, weight: float, limit: Array) -> float:
     return float((now.pair.sum() + now.capacity.sum() / weight + (now.limit / limit).sum()) / count)
 
 
-def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> Point:
+def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0, options: StepOptions = OPTIONS) -> Point:
     """The next point; `weight` is that of capacities, `limit` those of limits, `least` what mu need not fall below."""
     q, at = newton.welfare, newton.point
     now = products(q, at)
@@ -45,9 +64,9 @@ def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> 
     aim = newton.direction(Products(-now.pair, -now.capacity, -now.limit))
     t = longest(q, at, aim)
     after = mean(products(q, _along(at, aim, t)), weight, limit)
-    part = max(min(max(after / mu, 0.0) ** 3, _MOST), _LEAST)
-    if newton.residual_marginal > 0.5 or t < 0.1:
-        part = 2 * _MOST if t > 0.1 else _POOR
+    part = max(min(max(after / mu, 0.0) ** 3, options.most_target), options.least_target)
+    if newton.residual_marginal > options.off or t < options.short:
+        part = 2 * options.most_target if t > options.short else options.poor_target
     target = max(part * mu, min(mu, least))
     wanted = Products(
         target - aim.tasks * aim.slack,
@@ -56,21 +75,17 @@ def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> 
     )
     second_order = np.clip(q.second_order(at, newton.marginal, aim), -0.5, 0.5)
     step = newton.corrected(aim, wanted, second_order)
-    t = longest(q, at, step)
-    for _ in range(_CORRECTORS):
-        if t > _FULL:
-            break
-        far = min(1.0, 1.1 * t + _LONGER)
-        tried = newton.corrected(step, _outside(q, at, step, far, target, weight, limit))
-        further = longest(q, at, tried)
-        if further < t + 0.01 * (far - t):
-            break
-        step, t = tried, further
+
+    def retried(step: Step, lengths: gondzio.Lengths) -> Step:
+        (far,) = lengths
+        return newton.corrected(step, _beyond(q, at, step, far, target, weight, limit, options.correctors))
+
+    step, _ = gondzio.corrected(step, retried, lambda tried: (longest(q, at, tried),), options.correctors)
     step = newton.refined(step, newton.residual.rho + second_order)
     t = longest(q, at, step)
     if t < 1:
-        t *= max(_PART, 1 - target) if t > _FULL else _PART
-    t = min(t, screening.longest(q, at, step))
+        t *= max(options.part, 1 - target) if t > options.full else options.part
+    t = min(t, screening.longest(q, at, step, options.screening))
     return q.moved(at, step, t)
 
 
@@ -94,11 +109,18 @@ def _along(at: Point, step: Point, t: float) -> Point:
     return replace(at, **{name: getattr(at, name) + t * getattr(step, name) for name in names})
 
 
-def _outside(
-    welfare: Welfare, at: Point, step: Point, far: float, target: float, weight: float, limit: Array
+def _beyond(
+    welfare: Welfare,
+    at: Point,
+    step: Point,
+    far: float,
+    target: float,
+    weight: float,
+    limit: Array,
+    options: CorrectorOptions,
 ) -> Products:
     """What brings products after a step `far` back to within multiples of what they aim at, not too much at once."""
-    rows, low, high = welfare.row, _WITHIN[0] * target, _WITHIN[1] * target
+    rows, low, high = welfare.row, options.low * target, options.high * target
     groups = (
         (at.tasks, at.slack, step.tasks, step.slack, 1.0),
         (at.price[rows], at.idle[rows], step.price[rows], step.idle[rows], weight),

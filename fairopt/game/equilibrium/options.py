@@ -14,6 +14,7 @@ import numpy as np
 from ...engines.linalg.continuation import StepControl
 from ...engines.linalg.gondzio import CorrectorOptions
 from ...engines.linalg.newton import DampingOptions
+from ...engines.linalg.screening import ScreeningOptions
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,6 @@ class KKTOptions:
     correctors: CorrectorOptions = CorrectorOptions(most=5, low=0.1, high=10.0)
     #: at most `rows // rows_per_corrector` of them: in small matrices a step costs no more than a corrector.
     rows_per_corrector: int = 200
-
-
-@dataclass(frozen=True)
-class GameScreeningOptions:
-    """Column screening in the interior point (`screening`); the rest is as in the welfare programs."""
-
-    #: Screen out (n, i) if `slack >= k max(far gap, least_far)`, k the power of slacks, and it has few tasks.
-    far: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +73,7 @@ class InteriorOptions:
     #: jammed as well.
     midway: float = 1e-3
     kkt: KKTOptions = KKTOptions()
-    screening: GameScreeningOptions = GameScreeningOptions()
+    screening: ScreeningOptions = ScreeningOptions(far=5.0)
 
 
 @dataclass(frozen=True)
