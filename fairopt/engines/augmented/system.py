@@ -33,7 +33,7 @@ class System:
         self.alpha: Array = np.broadcast_to(np.asarray(alpha, dtype=float), (len(polytope.users),))
         self.scale = max(float(self.alpha.min(initial=np.inf)), 1.0)
         self.user = polytope.pair_user
-        self.first: Index = np.searchsorted(self.user, np.arange(len(polytope.users)))
+        self.first: Index = polytope.start[:-1]
         self.unit = np.add.reduceat(tasks, self.first)
         self.log_marginal = log_marginal
         servers, resources = polytope.cluster.capacity.shape

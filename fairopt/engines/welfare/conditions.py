@@ -49,10 +49,9 @@ class Welfare:
 
     def __init__(self, polytope: Polytope, criterion: Criterion) -> None:
         own = criterion.restrict(polytope.users)
-        users = len(polytope.users)
         self.polytope, self.own, self.alpha = polytope, own, own.alpha
         self.of_share, self.of_price = (1.0, 1 / own.alpha) if own.alpha > 1 else (own.alpha, 1.0)
-        self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
+        self.start: Index = polytope.start
         self.server = polytope.pair_server
         servers, resources = polytope.cluster.capacity.shape
         self.remainder: Rest | None = None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...model._pointers import row_pointers
 from ..linalg import screening as rule
 from ..linalg.screening import OPTIONS, ScreeningOptions
 from .conditions import Welfare
@@ -35,9 +36,8 @@ class _Everything:
     @classmethod
     def at(cls, welfare: Welfare, price: Array) -> _Everything:
         polytope = welfare.polytope
-        start = np.searchsorted(polytope.pair_user, np.arange(len(welfare.unit) + 1))
         need = polytope.cluster.demand[polytope.users] * welfare.unit[:, None]
-        return cls(start, polytope.pair_server, need, _per_unit(welfare, price))
+        return cls(polytope.start, polytope.pair_server, need, _per_unit(welfare, price))
 
 
 def _per_unit(welfare: Welfare, of_whole: Array) -> Array:
@@ -94,7 +94,7 @@ def _with(
     aside = np.ones(len(polytope.gamma), dtype=bool)
     aside[inside] = False
     other.remainder = Rest(inside, aside, np.zeros(len(aside), dtype=bool), sums, use)
-    other.start = np.searchsorted(polytope.pair_user[inside], np.arange(len(welfare.unit) + 1))
+    other.start = row_pointers(polytope.pair_user[inside], len(welfare.unit))
     other.server = polytope.pair_server[inside]
     per_task = welfare.unit[polytope.pair_user[inside]] / polytope.gamma[inside]
     other.per_task = polytope.pair_use[inside] * per_task[:, None]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...model._pointers import row_pointers
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 
@@ -42,11 +43,10 @@ class EquilibriumSystem:
     """The game of one polytope, for one alpha in (0, infinity)."""
 
     def __init__(self, polytope: Polytope, weight: Array, alpha: float, largest_power: float = 4.0) -> None:
-        users = len(polytope.users)
         self.polytope, self.alpha = polytope, alpha
         #: Slacks are measured in this power of a level price.
         self.power, self.largest_power = min(alpha, largest_power), largest_power
-        self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
+        self.start: Index = polytope.start
         self.user, self.server = polytope.pair_user, polytope.pair_server
         self.use = polytope.pair_use
         self.largest = np.maximum.reduceat(polytope.gamma, self.start[:-1])
@@ -78,7 +78,7 @@ class EquilibriumSystem:
         """The same game, in which only some pairs take part."""
         other = copy(self)
         other.user, other.server = self.user[pairs], self.server[pairs]
-        other.start = np.searchsorted(other.user, np.arange(len(self.start)))
+        other.start = row_pointers(other.user, len(self.start) - 1)
         other.use, other.per_task = self.use[pairs], self.per_task[pairs]
         other.gamma, other.log_gain = self.gamma[pairs], self.log_gain[pairs]
         return other

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...model._pointers import by_group
 from ..model.equilibrium_system import EquilibriumSystem, Point
 from ..model.found import Found
 
@@ -40,8 +41,7 @@ class Sweeps:
     @classmethod
     def of(cls, method: EquilibriumSystem, alpha: float | None = None) -> Sweeps:
         """Pairs in the order of servers."""
-        order = np.argsort(method.server, kind="stable")
-        first = np.searchsorted(method.server[order], np.arange(len(method.row) + 1))
+        order, first = by_group(method.server, len(method.row))
         return cls(method, method.alpha if alpha is None else alpha, first, order)
 
     def start(self, tasks: Array) -> State:
