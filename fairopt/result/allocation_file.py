@@ -199,12 +199,12 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
 def _array(value: Any, name: str, shape: tuple[int, ...], null: float | None = None) -> Array:
     """Numbers of this shape; null stands for `null` where that is given. Errors name the entry, as `tasks[2][0]`."""
 
-    def check(item: Any, at: str, rest: tuple[int, ...]) -> Any:
-        if rest:
-            if not isinstance(item, list) or len(item) != rest[0]:
+    def check(item: Any, at: str, inner: tuple[int, ...]) -> Any:
+        if inner:
+            if not isinstance(item, list) or len(item) != inner[0]:
                 found = f"has {len(item)} entries" if isinstance(item, list) else f"is {short(item)}"
-                _wrong(at, f"{found}; it must be a list of {rest[0]} ({name} has shape {shape})")
-            return [check(part, f"{at}[{k}]", rest[1:]) for k, part in enumerate(item)]
+                _wrong(at, f"{found}; it must be a list of {inner[0]} ({name} has shape {shape})")
+            return [check(part, f"{at}[{k}]", inner[1:]) for k, part in enumerate(item)]
         if item is None and null is not None:
             return null
         if isinstance(item, bool) or not isinstance(item, int | float) or not _finite(item):

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.certificates.backward import log_price_per_task
 from fairopt.engines.augmented import factors
-from fairopt.engines.augmented.state import Options, State
+from fairopt.engines.augmented.state import AugmentedState, Options
 from fairopt.engines.augmented.system import System
 from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
 
 
-def system_and_point(family: str, seed: int, alpha: float, scope: str) -> tuple[System, State]:
+def system_and_point(family: str, seed: int, alpha: float, scope: str) -> tuple[System, AugmentedState]:
     """A system at a random point beside the answer: products of 1e-1 to 1e-6, as on the way of an interior point."""
     rng = np.random.default_rng([seed, 7])
     cluster = draw(family, seed)
@@ -41,7 +41,7 @@ def system_and_point(family: str, seed: int, alpha: float, scope: str) -> tuple[
     def spread(size: int) -> Array:
         return np.asarray(10 ** rng.uniform(-3, 0.5, size))
 
-    return system, State(
+    return system, AugmentedState(
         at.part * rng.uniform(0.5, 1.0, len(at.part)) + 1e-4,
         spread(len(at.slack)),
         at.log_row,
@@ -52,12 +52,12 @@ def system_and_point(family: str, seed: int, alpha: float, scope: str) -> tuple[
     )
 
 
-def matrix_of(system: System, at: State) -> factors.Matrix:
+def matrix_of(system: System, at: AugmentedState) -> factors.Matrix:
     with np.errstate(divide="ignore"):
         return factors.Matrix(system, at, system.at(at))
 
 
-def by_formula(matrix: factors.Matrix, at: State) -> Array:
+def by_formula(matrix: factors.Matrix, at: AugmentedState) -> Array:
     """The matrix in the head of `factors`, entry by entry."""
     s = matrix.system
     polytope = s.polytope
@@ -113,7 +113,7 @@ def test_product_and_both_solutions(family: str, seed: int, alpha: float, scope:
     assert dense is not None
     for once in (dense, eliminated):
         found = matrix.solve(once, product)
-        # Residuals count by row; unknowns may differ where splits or prices are not unique.
+        # AugmentedResiduals count by row; unknowns may differ where splits or prices are not unique.
         left = abs(whole @ found - product) * matrix.scale
         assert left.max() <= 1e-9 * abs(product * matrix.scale).max()
 

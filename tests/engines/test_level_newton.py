@@ -14,7 +14,7 @@ from fairopt.engines.maxmin.options import OPTIONS
 from fairopt.model.polytope import Polytope
 
 
-def begun(steps: int, seed: int = 0) -> level_point.Point:
+def begun(steps: int, seed: int = 0) -> level_point.LevelPoint:
     """An interior point of 30 users on 8 servers after so many steps."""
     rng = np.random.default_rng(seed)
     cluster = fo.Cluster(np.exp(0.5 * rng.standard_normal((8, 3))), np.exp(0.5 * rng.standard_normal((30, 3))))
@@ -23,13 +23,13 @@ def begun(steps: int, seed: int = 0) -> level_point.Point:
     use = polytope.pair_use / polytope.gamma[:, None]
     start = np.searchsorted(polytope.pair_user, np.arange(count + 1))
     problem = Level(start, polytope.pair_server, use, 8, np.ones(count, bool), np.zeros(count), np.full(count, np.inf))
-    point = level_point.Point(problem, rng)
+    point = level_point.LevelPoint(problem, rng)
     for _ in range(steps):
         level_interior.advance(point, 1.0)
     return point
 
 
-def predictor(newton: level_newton.Newton) -> level_newton.Steps:
+def predictor(newton: level_newton.LevelNewton) -> level_newton.Steps:
     """The predictor: products to zero."""
     at = newton.at
     return newton.direction(-at.y * at.z, np.where(at.row, -at.lam * at.w, 0.0), -at.p * at.v)
@@ -38,7 +38,7 @@ def predictor(newton: level_newton.Newton) -> level_newton.Steps:
 @pytest.mark.parametrize("rough", [False, True])
 @pytest.mark.parametrize("taken", [0, 3, 6])
 def test_steps_solve_the_linear_equations(taken: int, rough: bool) -> None:
-    newton = level_newton.Newton(begun(taken), rough)
+    newton = level_newton.LevelNewton(begun(taken), rough)
     at, steps = newton.at, newton.refined(predictor(newton), 1e-12)
     lam = np.where(at.row, steps.lam, 0.0)
     residuals = (
@@ -57,7 +57,7 @@ def test_steps_solve_the_linear_equations(taken: int, rough: bool) -> None:
 def test_wrong_directions_of_the_factors_cost_a_correction_each() -> None:
     """A damping far above what the matrix has in some directions: corrections alone would take hundreds."""
     options = replace(OPTIONS.newton, factors=replace(OPTIONS.newton.factors, dampings=(0.1,)))
-    newton = level_newton.Newton(begun(6, seed=2), rough=False, options=options)
+    newton = level_newton.LevelNewton(begun(6, seed=2), rough=False, options=options)
     eigenvalues = np.linalg.eigvalsh(np.triu(newton.factors.upper).T @ np.triu(newton.factors.upper))
     assert eigenvalues[0] < 0.15  # the damping is more than the matrix itself has there
     steps = predictor(newton)
@@ -73,7 +73,7 @@ def test_wrong_directions_of_the_factors_cost_a_correction_each() -> None:
 def test_rough_factors_are_given_up_where_they_do_not_do() -> None:
     refinement = replace(OPTIONS.newton.refinement, closer=1e-4)
     options = replace(OPTIONS.newton, least_weight=1.0, refinement=refinement)  # nothing off the diagonal blocks
-    newton = level_newton.Newton(begun(6), rough=True, options=options)
+    newton = level_newton.LevelNewton(begun(6), rough=True, options=options)
     steps = newton.refined(predictor(newton), 1e-10)
     assert not newton.rough
     assert np.abs(newton.left(steps)).max() < 1e-10

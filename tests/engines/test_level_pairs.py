@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from fairopt.engines.linalg import screening as rule
-from fairopt.engines.linalg.screening import ScreeningOptions
+from fairopt.engines.linalg import column_screening as rule
+from fairopt.engines.linalg.column_screening import ScreeningOptions
 from fairopt.engines.maxmin import level, level_interior, level_point, level_screening, levels
 from fairopt.engines.maxmin.options import OPTIONS, LevelOptions
 from fairopt.mechanisms import get
@@ -35,7 +35,7 @@ def test_pairs_leave_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same levels as with all pairs; limits and zeros take users and servers away one after another."""
     left: list[float] = []
 
-    def drop_columns(point: level_point.Point, gap: float, *options: ScreeningOptions) -> None:
+    def drop_columns(point: level_point.LevelPoint, gap: float, *options: ScreeningOptions) -> None:
         level_screening.drop_columns(point, gap, *options)
         left.append(float(point.screened_out.sum()))
 
@@ -72,7 +72,7 @@ def test_nobody_loses_all_pairs(last: bool, monkeypatch: pytest.MonkeyPatch) -> 
     )  # fmt: skip
     left = []
 
-    def drop_columns(point: level_point.Point, gap: float, *options: ScreeningOptions) -> None:
+    def drop_columns(point: level_point.LevelPoint, gap: float, *options: ScreeningOptions) -> None:
         level_screening.drop_columns(point, gap, *options)
         assert (np.diff(point.start) > 0).all()
         left.append(len(point.at))
@@ -92,7 +92,7 @@ def test_what_left_is_carried_by_others(monkeypatch: pytest.MonkeyPatch) -> None
     seen = []
     original = level_interior.advance
 
-    def step(point: level_point.Point, gap: float, options: LevelOptions) -> float:
+    def step(point: level_point.LevelPoint, gap: float, options: LevelOptions) -> float:
         length = original(point, gap, options)
         q, amount = point.problem, point.screened_out.copy()
         amount[point.at] += point.y

@@ -10,7 +10,7 @@ import pytest
 from families import draw
 
 import fairopt as fo
-from fairopt.engines.linalg import screening as rule
+from fairopt.engines.linalg import column_screening as rule
 from fairopt.engines.welfare import interior_point, mehrotra, screening
 from fairopt.engines.welfare import newton as newton_system
 from fairopt.engines.welfare.conditions import Welfare

@@ -15,8 +15,8 @@ from fairopt.engines.base import Solution
 from fairopt.errors import NotConverged
 from fairopt.game.equilibrium import equilibria, interior, smoothing
 from fairopt.game.equilibrium.options import OPTIONS
+from fairopt.game.model.candidate import solution
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.game.model.found import solution
 from fairopt.game.psdsf import continuation
 from fairopt.game.responses import played
 from fairopt.model.polytope import Polytope

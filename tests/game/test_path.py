@@ -10,8 +10,8 @@ from fairopt.engines.augmented import refine
 from fairopt.engines.base import Solution
 from fairopt.game.equilibrium import interior, smoothing
 from fairopt.game.equilibrium.options import OPTIONS
+from fairopt.game.model.candidate import log_unit_prices
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.game.model.found import log_unit_prices
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.engines.linalg import screening as rule
+from fairopt.engines.linalg import column_screening as rule
 from fairopt.game.equilibrium import interior, screening
 from fairopt.game.equilibrium.options import OPTIONS
-from fairopt.game.model.equilibrium_system import EquilibriumSystem, Point
+from fairopt.game.model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from fairopt.model.polytope import Polytope
 
 
@@ -33,7 +33,7 @@ def game(alpha: float, seed: int = 0) -> EquilibriumSystem:
     return EquilibriumSystem(Polytope(cluster, np.full(60, np.inf)), np.ones(60), alpha)
 
 
-def near(q: EquilibriumSystem) -> Point:
+def near(q: EquilibriumSystem) -> EquilibriumPoint:
     """A point near the equilibrium, with all pairs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rule, "applies", lambda *_: False)

@@ -30,7 +30,7 @@ from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..base import Run, Solution
 from .newton_step import stepped
-from .state import OPTIONS, Options, State
+from .state import OPTIONS, AugmentedState, Options
 from .system import System
 
 Array = NDArray[np.float64]
@@ -199,7 +199,7 @@ def refined(
         return best
 
 
-def _run(problem: System, state: State, aim: float, most: int) -> tuple[Refined, State]:
+def _run(problem: System, state: AugmentedState, aim: float, most: int) -> tuple[Refined, AugmentedState]:
     """Steps until the error is below `aim` or nothing helps: the best point met, and the last one."""
     best: Refined | None = None
     since, least = 0, np.inf

@@ -77,7 +77,7 @@ OPTIONS = Options()
 
 
 @dataclass(frozen=True)
-class State:
+class AugmentedState:
     """A point, of the pairs, rows and limits that take part."""
 
     part: Array  # (pairs,), y: tasks over those of the user at the start
@@ -90,7 +90,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Residuals:
+class AugmentedResiduals:
     """What is wrong at a point: the largest error, relative in tasks, and the equations that do not involve mu."""
 
     error: float

@@ -45,8 +45,8 @@ def gathered(start, server, vectors, weight, factor, result):  # type: ignore[no
 
 @_compile
 def pushed(start, server, vectors, weight, slack, products, residual, requested, whole, sums, free, result):  # type: ignore[no-untyped-def]
-    """What products and errors of pairs ask for, `base = products/slack - weight wrong`: its sums per user, what is
-    then left of `asked` per unit of `whole` (`free`), and the use of `base + weight free`, added to result."""
+    """What products and errors of pairs ask for, `base = products/slack - weight residual`: its sums per user, what is
+    then left of `requested` per unit of `whole` (`free`), and the use of `base + weight free`, added to result."""
     kept = np.empty(np.max(start[1:] - start[:-1]))
     for n in range(len(start) - 1):
         first = start[n]

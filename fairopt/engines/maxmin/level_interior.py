@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ..linalg import gondzio
 from .level import LEAST_GAP, Found, Level, by_simplex, everyone_stopped
-from .level_newton import Newton, Steps
-from .level_point import Point
+from .level_newton import LevelNewton, Steps
+from .level_point import LevelPoint
 from .level_screening import add_columns, drop_columns
 from .options import OPTIONS, LevelOptions
 
@@ -33,13 +33,13 @@ def highest(
 ) -> Found | None:
     """The best point and prices: from the interior point, or from a simplex method where that gets stuck."""
     found = _interior(problem, rng, wanted, options)
-    if found.gap < options.wrong or len(problem.server) > options.simplex:
+    if found.gap < options.unacceptable or len(problem.server) > options.simplex:
         return found
     return by_simplex(problem)
 
 
 def _interior(problem: Level, rng: np.random.Generator, wanted: float, options: LevelOptions) -> Found:
-    point = Point(problem, rng, options.point)
+    point = LevelPoint(problem, rng, options.point)
     best = found = point.found(0)
     still = 0
     for number in range(1, options.steps + 1):
@@ -65,17 +65,17 @@ def _interior(problem: Level, rng: np.random.Generator, wanted: float, options: 
     return best
 
 
-def _solved(point: Point, best: Found, number: int, options: LevelOptions) -> Found:
+def _solved(point: LevelPoint, best: Found, number: int, options: LevelOptions) -> Found:
     """One step beyond what the gap can show: it takes idle capacity and surplus down to rounding."""
     advance(point, best.gap, options)
     found = point.found(number + 1) if np.isfinite(point.mu) else best
     return found if found.gap <= 2 * best.gap else best
 
 
-def advance(point: Point, gap: float, options: LevelOptions = OPTIONS) -> float:
+def advance(point: LevelPoint, gap: float, options: LevelOptions = OPTIONS) -> float:
     """Predictor, corrector and centring correctors; returns the shorter of the two step lengths."""
     mu = point.mu
-    newton = Newton(point, point.rough, options.newton)
+    newton = LevelNewton(point, point.rough, options.newton)
     yz, lw, pv = point.y * point.z, np.where(point.row, point.lam * point.w, 0.0), point.p * point.v
     aim = newton.direction(-yz, -lw, -pv)
     primal, dual = _longest(point, aim)
@@ -107,7 +107,7 @@ def advance(point: Point, gap: float, options: LevelOptions = OPTIONS) -> float:
     return min(primal, dual)
 
 
-def _longest(point: Point, steps: Steps) -> tuple[float, float]:
+def _longest(point: LevelPoint, steps: Steps) -> tuple[float, float]:
     """The longest steps, at most 1, after which nothing is negative: primal and dual."""
     from ..linalg._pairs import longest
 
@@ -117,7 +117,7 @@ def _longest(point: Point, steps: Steps) -> tuple[float, float]:
     return min(longest(*pair) for pair in primal), min(longest(*pair) for pair in dual)
 
 
-def _products(point: Point, steps: Steps, primal: float, dual: float) -> tuple[Array, Array, Array]:
+def _products(point: LevelPoint, steps: Steps, primal: float, dual: float) -> tuple[Array, Array, Array]:
     lw = np.where(point.row, (point.lam + dual * steps.lam) * (point.w + primal * steps.w), 0.0)
     yz = (point.y + primal * steps.y) * (point.z + dual * steps.z)
     return yz, lw, (point.p + dual * steps.p) * (point.v + primal * steps.v)

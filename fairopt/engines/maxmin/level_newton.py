@@ -1,6 +1,6 @@
 """Newton's equations of one level of max-min (`level_interior`): users are eliminated, prices and t remain.
 
-What is left for prices and t is `S dlam - b dt = rhs, b.dlam + c dt = rest`. S is all but singular along the prices
+What is left for prices and t is `S dlam - b dt = rhs, b.dlam + c dt = of_sum`. S is all but singular along the prices
 themselves, whose scale means nothing to it. So t is eliminated, not the prices: `S + b b^T/c` has no such direction.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..linalg import structured
 from ..linalg.conjugate_residuals import reduced
-from .level_point import Point
+from .level_point import LevelPoint
 from .options import OPTIONS, LevelNewtonOptions
 
 Array = NDArray[np.float64]
@@ -35,10 +35,10 @@ class Steps(NamedTuple):
     use: Array  # (servers, resources)
 
 
-class Newton:
+class LevelNewton:
     """Newton's equations at one point, factorised."""
 
-    def __init__(self, at: Point, rough: bool = True, options: LevelNewtonOptions = OPTIONS.newton) -> None:
+    def __init__(self, at: LevelPoint, rough: bool = True, options: LevelNewtonOptions = OPTIONS.newton) -> None:
         self.at, self.options = at, options
         self.ratio = at.y / at.z
         loose = at.v / at.p
@@ -95,8 +95,8 @@ class Newton:
     def undone(self, left: Array) -> Steps:
         """The steps that put right what is left."""
         users, pairs = len(self.whole), np.zeros(len(self.ratio))
-        short, excess, rest = left[:users], left[users:-1].reshape(self.idle.shape), float(left[-1])
-        return self._once(pairs, np.zeros(self.idle.shape), np.zeros(users), pairs, short, excess, rest)
+        short, excess, of_sum = left[:users], left[users:-1].reshape(self.idle.shape), float(left[-1])
+        return self._once(pairs, np.zeros(self.idle.shape), np.zeros(users), pairs, short, excess, of_sum)
 
     def left(self, steps: Steps) -> Array:
         """What steps leave of what is wrong, (users + servers resources + 1,): levels, capacities, the sum of p."""
@@ -108,16 +108,16 @@ class Newton:
         excess = np.where(at.row, steps.use + steps.w, 0.0)
         return np.concatenate([steps.sums - at.tau * steps.t - steps.v, -excess.ravel(), [-float(at.tau @ steps.p)]])
 
-    def _once(self, ry: Array, rw: Array, rv: Array, dual: Array, short: Array, excess: Array, rest: float) -> Steps:
+    def _once(self, ry: Array, rw: Array, rv: Array, dual: Array, short: Array, excess: Array, of_sum: float) -> Steps:
         from ..linalg import _pairs
 
         at, whole, users = self.at, self.whole, len(rv)
         rhs, own, free = np.where(at.row, rw / self.lam, 0.0) - excess, np.empty(users), np.empty(users)
         given = (at.start, at.server, at.use)
         _pairs.pushed(*given, self.ratio, at.z, ry, dual, rv / at.p - short, whole, own, free, rhs)
-        rest -= float(at.tau @ free)
-        dlam = self._solve(rhs + self.border * (rest / self.corner))
-        dt = (rest - float((self.border * dlam).sum())) / self.corner
+        of_sum -= float(at.tau @ free)
+        dlam = self._solve(rhs + self.border * (of_sum / self.corner))
+        dt = (of_sum - float((self.border * dlam).sum())) / self.corner
         dp = np.empty(users)
         _pairs.weighted_cost(*given, self.ratio, dlam, dp)
         dp = (dp + at.tau * dt) / whole + free
@@ -129,4 +129,5 @@ class Newton:
 
 
 def plus(one: Steps, other: Steps, part: float = 1.0) -> Steps:
+    """`one + part other`."""
     return Steps(*(getattr(one, name) + part * getattr(other, name) for name in Steps._fields))

@@ -15,7 +15,7 @@ Mask = NDArray[np.bool_]
 _TINY = 1e-300
 
 
-class Point:
+class LevelPoint:
     """A point on its way."""
 
     def __init__(self, problem: Level, rng: np.random.Generator, options: LevelPointOptions = OPTIONS.point) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..linalg import screening as rule
-from ..linalg.screening import ScreeningOptions
-from .level_point import Point
+from ..linalg import column_screening as rule
+from ..linalg.column_screening import ScreeningOptions
+from .level_point import LevelPoint
 from .options import OPTIONS, EnteringOptions
 
 _TINY = 1e-300
 
 
-def drop_columns(point: Point, gap: float, options: ScreeningOptions = rule.OPTIONS) -> None:
+def drop_columns(point: LevelPoint, gap: float, options: ScreeningOptions = rule.OPTIONS) -> None:
     """Dear pairs that carry next to nothing take no part any more."""
     if not rule.applies(len(point.at), gap, options):
         return
@@ -27,7 +27,7 @@ def drop_columns(point: Point, gap: float, options: ScreeningOptions = rule.OPTI
     point.residuals()
 
 
-def add_columns(point: Point, gap: float, options: EnteringOptions = OPTIONS.entering) -> None:
+def add_columns(point: LevelPoint, gap: float, options: EnteringOptions = OPTIONS.entering) -> None:
     """Cheap pairs that were left out come in with little, in a way that keeps the equations."""
     from ..linalg import _pairs
     from . import _columns

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..linalg.column_screening import ScreeningOptions
 from ..linalg.conjugate_residuals import RefinementOptions
 from ..linalg.gondzio import CorrectorOptions
-from ..linalg.screening import ScreeningOptions
 from ..linalg.structured import FactorOptions
 
 
@@ -69,8 +69,8 @@ class LevelOptions:
     patience: int = 12
     short_patience: int = 3
     short: float = 1e-4
-    #: With a gap of at least `wrong`, and at most `simplex` pairs, a simplex method is tried.
-    wrong: float = 1e-4
+    #: With a gap of at least `unacceptable`, and at most `simplex` pairs, a simplex method is tried.
+    unacceptable: float = 1e-4
     simplex: int = 30_000
     point: LevelPointOptions = LevelPointOptions()
     screening: ScreeningOptions = ScreeningOptions()

@@ -23,7 +23,7 @@ from ...model.fairness_efficiency import FairnessEfficiency
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..base import Run, Solution
-from ..linalg import screening as rule
+from ..linalg import column_screening as rule
 from . import screening
 from .conditions import Welfare
 from .efficiency import WelfareAndEfficiency

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..linalg import _pairs, gondzio
+from ..linalg.column_screening import ScreeningOptions
 from ..linalg.gondzio import CorrectorOptions
-from ..linalg.screening import ScreeningOptions
 from . import screening
 from .conditions import COUNTS, Welfare
 from .newton import Newton, Products, Step

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model._pointers import row_pointers
-from ..linalg import screening as rule
-from ..linalg.screening import OPTIONS, ScreeningOptions
+from ..linalg import column_screening as rule
+from ..linalg.column_screening import OPTIONS, ScreeningOptions
 from .conditions import Welfare
 from .point import Point, Rest
 

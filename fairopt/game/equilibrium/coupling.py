@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.equilibrium_system import EquilibriumSystem, Point
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .options import OPTIONS, CouplingOptions
 
 Array = NDArray[np.float64]
@@ -190,12 +190,12 @@ class CoupledGame:
 
     # -- for the interior point ------------------------------------------------------------------
 
-    def point(self) -> Point:
+    def point(self) -> EquilibriumPoint:
         """Where the interior point can go on, with products near tau."""
         q, mu, k = self.q, self.tau, self.q.power
         user = q.polytope.pair_user
         log_price = np.where(q.row, self.price, 0.0)
-        at = Point(self.tasks, self.tasks, log_price, self.log_level, log_price, mu, k)
+        at = EquilibriumPoint(self.tasks, self.tasks, log_price, self.log_level, log_price, mu, k)
         true, share, _ = q.priced(at, q.alpha)
         total = q.totals(self.log_level, mu)[0][user]
         part = self.tasks / total
@@ -206,4 +206,4 @@ class CoupledGame:
         idle = np.where(parts > np.sqrt(mu), mu / parts, np.maximum(1 - q.used(tasks), np.sqrt(mu)))
         lift = np.maximum(np.log(mu / idle) - np.log(parts), 0.0) / q.alpha
         idle, log_price = np.where(q.row, idle, 1.0), np.where(q.row, log_price + lift, 0.0)
-        return Point(tasks, slack, log_price, self.log_level, idle, mu, k)
+        return EquilibriumPoint(tasks, slack, log_price, self.log_level, idle, mu, k)

@@ -26,9 +26,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.linalg.continuation import signed_length
-from ...engines.linalg.newton import Reached, backtracked, damped_newton
-from ..model.equilibrium_system import EquilibriumSystem, Point
+from ...engines.linalg.damped_newton import Reached, backtracked, damped_newton
+from ...engines.linalg.step_control import signed_length
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .coupling import CoupledGame
 from .options import OPTIONS, HomotopyOptions
 
@@ -39,7 +39,7 @@ Step = tuple[Array, float]  # of log prices and log tau
 
 @dataclass(frozen=True)
 class Place:
-    """A game between at its solution, after so many systems."""
+    """A game of the homotopy at its solution, and the systems that were solved on the way."""
 
     here: CoupledGame
     steps: int
@@ -50,7 +50,7 @@ class Place:
         return self.here.tau
 
     @cached_property
-    def point(self) -> Point:
+    def point(self) -> EquilibriumPoint:
         """Where the interior point can go on."""
         return self.here.point()
 

@@ -17,14 +17,14 @@ from ...engines.base import Solution
 from ...engines.welfare import interior_point
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
-from ..model.equilibrium_system import EquilibriumSystem, Point
-from ..model.found import Found, solution
+from ..model.candidate import Candidate, solution
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
 from .interior import run
 from .options import OPTIONS, Attempt, EquilibriumOptions
 from .smoothing import METHOD_NAME, follow
-from .warm_start import Start, followed
+from .warm_start import WarmStart, followed
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ def solutions(
     """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity)."""
     begun = time.perf_counter()
     cluster, criterion = problem.cluster, problem.criterion
-    start = warm if isinstance(warm, Start) else None
+    start = warm if isinstance(warm, WarmStart) else None
     method = None if start is None else start.game(problem)
     polytope = problem.polytope if method is None else method.polytope
     if not len(polytope.users):
@@ -69,7 +69,7 @@ def solutions(
         yield (
             found
             if answer.warm is None or criterion.scope != "game"
-            else replace(found, warm=Start(answer.warm, method, problem.limits))
+            else replace(found, warm=WarmStart(answer.warm, method, problem.limits))
         )
 
 
@@ -83,8 +83,8 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 
 @suppress_fp_warnings
 def equilibria(
-    method: EquilibriumSystem, tol: float, start: Point | None = None, options: EquilibriumOptions = OPTIONS
-) -> Iterator[tuple[EquilibriumSystem, Found]]:
+    method: EquilibriumSystem, tol: float, start: EquilibriumPoint | None = None, options: EquilibriumOptions = OPTIONS
+) -> Iterator[tuple[EquilibriumSystem, Candidate]]:
     """Points of one game, each better than those before, from where last digits may be found."""
     aims, best = Aims.of(tol, options), None
     for answer in _candidates(method, aims, start, options):
@@ -102,8 +102,8 @@ def equilibria(
 
 
 def _candidates(
-    method: EquilibriumSystem, aims: Aims, start: Point | None, options: EquilibriumOptions
-) -> Iterator[Found]:
+    method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint | None, options: EquilibriumOptions
+) -> Iterator[Candidate]:
     """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
     if start is not None:
         yield from _following(method, aims, start, options)
@@ -124,7 +124,9 @@ def _candidates(
         yield from follow(method, aims.path, mu, near, options=options.smoothing)
 
 
-def _following(method: EquilibriumSystem, aims: Aims, start: Point, options: EquilibriumOptions) -> Iterator[Found]:
+def _following(
+    method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint, options: EquilibriumOptions
+) -> Iterator[Candidate]:
     """The interior point from a point for another alpha."""
     near, steps = followed(method, start, options)
     if near is not None:
@@ -132,9 +134,11 @@ def _following(method: EquilibriumSystem, aims: Aims, start: Point, options: Equ
             yield replace(answer, steps=steps + answer.steps, warm=near)
 
 
-def _and_path(method: EquilibriumSystem, attempt: Attempt, aims: Aims, options: EquilibriumOptions) -> Iterator[Found]:
+def _and_path(
+    method: EquilibriumSystem, attempt: Attempt, aims: Aims, options: EquilibriumOptions
+) -> Iterator[Candidate]:
     """The interior point, and the path from a point of it, or from its own beginnings."""
-    answer: Found | None = None
+    answer: Candidate | None = None
     for answer in _attempt(method, attempt, aims, options):
         yield answer
     path, prices = options.smoothing, int(method.row.sum())
@@ -151,7 +155,7 @@ def _from_homotopy(
     starts: Iterator[entropy_homotopy.Place],
     most: float,
     options: EquilibriumOptions,
-) -> Iterator[Found]:
+) -> Iterator[Candidate]:
     """The interior point from places where servers become coupled, until `most` systems are solved."""
     wanted = options.coupled
     for place in starts:
@@ -164,10 +168,14 @@ def _from_homotopy(
 
 
 def _attempt(
-    method: EquilibriumSystem, attempt: Attempt, aims: Aims, options: EquilibriumOptions, start: Point | None = None
-) -> Iterator[Found]:
+    method: EquilibriumSystem,
+    attempt: Attempt,
+    aims: Aims,
+    options: EquilibriumOptions,
+    start: EquilibriumPoint | None = None,
+) -> Iterator[Candidate]:
     """The first point of a run from which last digits may be found, then the best one."""
-    best: Found | None = None
+    best: Candidate | None = None
     offered, most = False, options.steps if start is None else options.short_steps
     for answer in run(method, attempt, aims.inside, start, most, aims.backward, options.interior):
         if best is None or answer.rank <= best.rank:
@@ -179,13 +187,15 @@ def _attempt(
     yield _whole(method, best, answer)
 
 
-def _whole(method: EquilibriumSystem, best: Found, last: Found) -> Found:
+def _whole(method: EquilibriumSystem, best: Candidate, last: Candidate) -> Candidate:
     """A point of a run with all pairs, and what the run knew at its end."""
     point = best.point if best.inside is None else method.whole(best.point, best.inside)
     return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
 
 
-def _responses(method: EquilibriumSystem, best: Found, aim: float, options: EquilibriumOptions) -> Iterator[Found]:
+def _responses(
+    method: EquilibriumSystem, best: Candidate, aim: float, options: EquilibriumOptions
+) -> Iterator[Candidate]:
     """Best responses in turn from the best point."""
     sweeps = Sweeps.of(method)
     state = sweeps.start(best.point.tasks)

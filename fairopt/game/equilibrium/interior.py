@@ -22,8 +22,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..model.equilibrium_system import EquilibriumSystem, Point
-from ..model.found import Found
+from ..model.candidate import Candidate
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .kkt_system import KKTSystem
 from .options import OPTIONS, Attempt, InteriorOptions
 from .screening import Screening
@@ -33,11 +33,11 @@ def run(
     equations: EquilibriumSystem,
     attempt: Attempt,
     tol: float,
-    point: Point | None = None,
+    point: EquilibriumPoint | None = None,
     max_steps: int = 150,
     level: float = 0.0,
     options: InteriorOptions = OPTIONS.interior,
-) -> Iterator[Found]:
+) -> Iterator[Candidate]:
     """Newton steps; yields before each.
 
     Ends when the error is below `tol` or the backward error below `level`, or when nothing moves any more.
@@ -45,8 +45,8 @@ def run(
     alpha, k = equations.alpha, equations.power
     point = equations.begin(attempt.mu) if point is None else point.measured(k)
     still, short, stuck, second, single = 0, 0, 0, False, True
-    warm: Point | None = None
-    midway: Point | None = None
+    warm: EquilibriumPoint | None = None
+    midway: EquilibriumPoint | None = None
     screening, gap, least, since = Screening.of(equations, options.screening), np.inf, np.inf, 0
     for step_number in range(max_steps + 1):
         mu = point.mu
@@ -68,7 +68,7 @@ def run(
         solved = mu <= options.kept and step_number > 0 and (second or alpha <= k)
         warm = screening.whole(point, a, mu) if warm is None and solved else warm
         midway = screening.whole(point, a, mu) if midway is None and mu <= options.midway else midway
-        yield Found(point, error, step_number, warm, midway, inside=screening.inside, backward=backward)
+        yield Candidate(point, error, step_number, warm, midway, inside=screening.inside, backward=backward)
         since = 0 if backward < 0.5 * least or np.isinf(backward) else since + 1
         least = min(least, backward)
         reached = error <= tol or backward <= level

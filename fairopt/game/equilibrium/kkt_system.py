@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.linalg import gondzio, structured
-from ..model.equilibrium_system import EquilibriumSystem, Point
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .options import OPTIONS, KKTOptions
 
 Array = NDArray[np.float64]
@@ -22,7 +22,7 @@ class KKTSystem:
     def __init__(
         self,
         equations: EquilibriumSystem,
-        point: Point,
+        point: EquilibriumPoint,
         a: float,
         e: float,
         single: bool,
@@ -157,7 +157,7 @@ class KKTSystem:
         idle = (at.idle + t * steps[4]) * self.measure * (1 + t * steps[2])
         return at.tasks + t * steps[0], at.slack + t * steps[1], idle
 
-    def moved(self, steps: Steps, t: float) -> Point:
+    def moved(self, steps: Steps, t: float) -> EquilibriumPoint:
         """The point after a step."""
         at, grown = self.point, 1 + t * steps[3]
         return replace(
@@ -169,7 +169,7 @@ class KKTSystem:
             idle=at.idle + t * steps[4],
         )
 
-    def searched(self, steps: Steps, t: float, target: float) -> tuple[float, Point]:
+    def searched(self, steps: Steps, t: float, target: float) -> tuple[float, EquilibriumPoint]:
         """A step after which the equations are less wrong than before, or a short one."""
         before = self._merit(self.point, self.measure, target)[0]
         for _ in range(12):
@@ -180,7 +180,7 @@ class KKTSystem:
             t *= 0.6
         return t, moved
 
-    def _merit(self, point: Point, measure: Array, target: float) -> tuple[float, float]:
+    def _merit(self, point: EquilibriumPoint, measure: Array, target: float) -> tuple[float, float]:
         """Norm of the residuals, and the least product relative to the average."""
         from ..model import _kernels
 

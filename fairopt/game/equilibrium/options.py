@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...engines.linalg.continuation import StepControl
+from ...engines.linalg.column_screening import ScreeningOptions
+from ...engines.linalg.damped_newton import DampingOptions
 from ...engines.linalg.gondzio import CorrectorOptions
-from ...engines.linalg.newton import DampingOptions
-from ...engines.linalg.screening import ScreeningOptions
+from ...engines.linalg.step_control import StepControl
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class SmoothingOptions:
 
     #: (mu at the start, near): on the curve what is wrong is below `near mu`. In turn, the next ones more careful.
     paths: tuple[tuple[float, float], ...] = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
-    #: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
+    #: `length^2 = (d log mu)^2 + min(1, typical/prices) (|d prices|^2 + |d tasks|^2)`.
     typical: float = 10.0
     steps: StepControl = StepControl(0.5, 2.0, 1e-7, 0.4, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
     #: Below the length `rescale_below` units may be the reason: on with those of the point before, from `restart`.
@@ -144,7 +144,7 @@ class HomotopyOptions:
     bend_shorter: float = 0.4
     bend_systems: int = 200
     past: float = 0.02
-    #: Its length is that of log tau together with so many typical prices, however many there are.
+    #: `length^2 = (d log tau)^2 + min(1, typical/prices) |d log price|^2/tau^2`.
     typical: float = 10.0
     #: On the curve `max |F| < max(near tau, exact)`, exact as numbers are rounded.
     near: float = 0.1

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.linalg import screening as rule
-from ...engines.linalg.screening import ScreeningOptions
-from ..model.equilibrium_system import EquilibriumSystem, Point
+from ...engines.linalg import column_screening as rule
+from ...engines.linalg.column_screening import ScreeningOptions
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .options import OPTIONS
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ class Screening:
     use: Array  # (servers, resources), of those
     least: Array  # (all pairs,), bounds from below of the slacks of those outside, at the point `seen`
     options: ScreeningOptions
-    seen: tuple[Point, float] | None = None  # where `least` was taken: a point and a power a
+    seen: tuple[EquilibriumPoint, float] | None = None  # where `least` was taken: a point and a power a
 
     @classmethod
     def of(cls, every: EquilibriumSystem, options: ScreeningOptions = OPTIONS.interior.screening) -> Screening:
@@ -43,7 +43,9 @@ class Screening:
         nothing = np.zeros(len(every.weight)), np.zeros(every.row.shape)
         return cls(every, pairs, pairs[:0], np.zeros(0, dtype=bool), *nothing, np.zeros(len(pairs)), options)
 
-    def screened(self, now: EquilibriumSystem, at: Point, a: float, gap: float) -> tuple[EquilibriumSystem, Point]:
+    def screened(
+        self, now: EquilibriumSystem, at: EquilibriumPoint, a: float, gap: float
+    ) -> tuple[EquilibriumSystem, EquilibriumPoint]:
         """The same point with the pairs that matter now; `gap` is how far it may be from where it goes, relative."""
         options = self.options
         if not rule.applies(len(self.every.server), gap, options):
@@ -84,7 +86,7 @@ class Screening:
         )
         return self.every.taking(self.inside), point
 
-    def longest(self, moved: Point, a: float) -> float:
+    def longest(self, moved: EquilibriumPoint, a: float) -> float:
         """Which part of a step that leads to `moved` leaves all who are screened out enough of their slack."""
         if self.seen is None or not len(self.outside):
             return 1.0
@@ -99,7 +101,7 @@ class Screening:
         """A part t of a step has been taken."""
         self.sums, self.use = (1 - t) * self.sums, (1 - t) * self.use
 
-    def whole(self, at: Point, a: float, mu: float) -> Point:
+    def whole(self, at: EquilibriumPoint, a: float, mu: float) -> EquilibriumPoint:
         """The point with all pairs; those aside have what mu gives them."""
         if not len(self.outside):
             return at
@@ -110,7 +112,7 @@ class Screening:
         tasks[self.outside] = self.every.power * mu * total / slack[self.outside]
         return replace(at, tasks=tasks, slack=slack)
 
-    def _at_least(self, at: Point, a: float, sufficient: float) -> Array:
+    def _at_least(self, at: EquilibriumPoint, a: float, sufficient: float) -> Array:
         """Bounds from below of the slacks of those outside; where they are less than enough, the slacks."""
         if self.seen is None or self.seen[1] != a:
             return self._real(self.outside, at, a)
@@ -119,7 +121,7 @@ class Screening:
         result[loose] = self._real(self.outside[loose], at, a)
         return result
 
-    def _lowered(self, at: Point) -> Array:
+    def _lowered(self, at: EquilibriumPoint) -> Array:
         """What those outside keep of their slack at least on the way from where it was seen, in the same power."""
         from ..model import _kernels
 
@@ -130,7 +132,7 @@ class Screening:
         _kernels.lowered(self.outside, q.user, q.server, prices, levels, self.least, result)
         return result
 
-    def _real(self, pairs: Index, at: Point, a: float) -> Array:
+    def _real(self, pairs: Index, at: EquilibriumPoint, a: float) -> Array:
         """Slacks by prices, of some pairs."""
         from ..model import _kernels
 

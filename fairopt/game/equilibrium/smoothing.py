@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.linalg import structured
-from ...engines.linalg.continuation import signed_length
-from ...engines.linalg.newton import Reached, damped_newton
-from ..model.equilibrium_system import EquilibriumSystem, Point
-from ..model.found import Found
+from ...engines.linalg.damped_newton import Reached, damped_newton
+from ...engines.linalg.step_control import signed_length
+from ..model.candidate import Candidate
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .options import OPTIONS, SmoothingOptions
 
 Array = NDArray[np.float64]
@@ -42,6 +42,7 @@ class CurvePoint:
     log_mu: float
 
     def moved(self, step: Step, t: float) -> CurvePoint:
+        """The point after the part t of a step."""
         return CurvePoint(
             self.log_price + t * step[0],
             self.log_level + t * step[1],
@@ -50,6 +51,7 @@ class CurvePoint:
         )
 
     def since(self, other: CurvePoint) -> Step:
+        """The step that leads here from another point."""
         return (
             self.log_price - other.log_price,
             self.log_level - other.log_level,
@@ -64,9 +66,9 @@ def follow(
     mu: float = 3.0,
     near: float = 0.1,
     budget: int = 1000,
-    start: Point | None = None,
+    start: EquilibriumPoint | None = None,
     options: SmoothingOptions = OPTIONS.smoothing,
-) -> Iterator[Found]:
+) -> Iterator[Candidate]:
     """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved.
 
     `start` is near the curve at `mu`.
@@ -229,17 +231,17 @@ def _units(q: EquilibriumSystem, at: CurvePoint, true: Array, share: Array, tota
     return total, at.log_price - np.log(parts) / q.alpha
 
 
-def _point(q: EquilibriumSystem, at: CurvePoint, tasks: Array | None = None) -> Point:
+def _point(q: EquilibriumSystem, at: CurvePoint, tasks: Array | None = None) -> EquilibriumPoint:
     tasks = at.tasks if tasks is None else tasks
-    return Point(tasks, tasks, at.log_price, at.log_level, at.log_price, float(np.exp(at.log_mu)), q.power)
+    return EquilibriumPoint(tasks, tasks, at.log_price, at.log_level, at.log_price, float(np.exp(at.log_mu)), q.power)
 
 
-def _found(q: EquilibriumSystem, at: CurvePoint, solved: int) -> Found:
+def _found(q: EquilibriumSystem, at: CurvePoint, solved: int) -> Candidate:
     point = _point(q, at, np.maximum(at.tasks, 0.0))
     true, share, _ = q.priced(point, q.alpha)
     total = q.totals(at.log_level, 0.0)[0]
     error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total)
-    return Found(point, error, solved, by=METHOD_NAME)
+    return Candidate(point, error, solved, by=METHOD_NAME)
 
 
 def _damped(q: EquilibriumSystem, step: Step) -> float:
@@ -257,7 +259,7 @@ def start_of_curve(
     q: EquilibriumSystem,
     mu: float,
     near: float,
-    start: Point | None = None,
+    start: EquilibriumPoint | None = None,
     options: SmoothingOptions = OPTIONS.smoothing,
 ) -> Reached[SmoothedSystem]:
     """The curve at `mu`, from a point near it or where mu is large."""

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model.problem import Problem
-from ..model.equilibrium_system import EquilibriumSystem, Point
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .kkt_system import KKTSystem
 from .options import OPTIONS, EquilibriumOptions, WarmStartOptions
 
 
 @dataclass(frozen=True)
-class Start:
+class WarmStart:
     """What a solution offers to the next alpha: a point, and its game, which is the same but for alpha."""
 
-    point: Point
+    point: EquilibriumPoint
     equations: EquilibriumSystem
     limits: NDArray[np.float64]  # of all users
 
@@ -44,8 +44,8 @@ class Start:
 
 
 def followed(
-    equations: EquilibriumSystem, point: Point, all_options: EquilibriumOptions = OPTIONS
-) -> tuple[Point | None, int]:
+    equations: EquilibriumSystem, point: EquilibriumPoint, all_options: EquilibriumOptions = OPTIONS
+) -> tuple[EquilibriumPoint | None, int]:
     """The point for the alpha of `equations`, or None where it is too far, and the Newton steps taken."""
     options, kkt, alpha = all_options.warm_start, all_options.interior.kkt, equations.alpha
     mu = max(options.lower * point.mu, options.least / max(1.0, alpha / equations.power))

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ...model.polytope import Polytope
 from ..model._warnings import suppress_fp_warnings
+from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumSystem
-from ..model.found import Found
 from ..responses.acceleration import Drift
 from ..responses.rounds import Sweeps
 from . import continuation, positive
@@ -34,10 +34,10 @@ _OTHER = "PS-DSF found by best responses: not shown to be the limit of alphaPF-V
 @suppress_fp_warnings
 def limit(
     polytope: Polytope, weight: Array, tol: float, options: LimitOptions = OPTIONS
-) -> Iterator[tuple[EquilibriumSystem, Found]]:
+) -> Iterator[tuple[EquilibriumSystem, Candidate]]:
     """The greatest where there is one; the limit followed; should neither be found, what best responses reach."""
     method = EquilibriumSystem(polytope, weight, options.large)
-    start = Found(method.begin(0.3), np.nan, 0)
+    start = Candidate(method.begin(0.3), np.nan, 0)
     if method.positive:
         for exact in _greatest(method, options):
             yield method, exact
@@ -48,8 +48,8 @@ def limit(
             yield method, replace(exact, point=replace(exact.point, tasks=state.tasks))
     place = continuation.furthest(method, options.continuation)
     if place is not None:
-        start = Found(replace(start.point, tasks=place.here.tasks), np.nan, place.steps)
-        tasks = continuation.solved(place, options.settled, options.continuation)
+        start = Candidate(replace(start.point, tasks=place.here.tasks), np.nan, place.steps)
+        tasks = continuation.solved(place, options.unmoved, options.continuation)
         if tasks is not None:
             followed = replace(start, point=replace(start.point, tasks=tasks))
             for met in _rounded(method, followed, tol, options):
@@ -58,7 +58,7 @@ def limit(
         yield method, answer
 
 
-def _greatest(method: EquilibriumSystem, options: LimitOptions) -> Iterator[Found]:
+def _greatest(method: EquilibriumSystem, options: LimitOptions) -> Iterator[Candidate]:
     """The greatest PS-DSF allocation, once it is proved to be that, and if no task count binds there."""
     tries = iter(options.tries)
     wanted = next(tries)
@@ -69,12 +69,12 @@ def _greatest(method: EquilibriumSystem, options: LimitOptions) -> Iterator[Foun
         if exact is not None and exact.proved:
             if (np.add.reduceat(exact.tasks, method.start[:-1]) < method.limit * (1 - 1e-9)).all():
                 point = replace(method.begin(0.3), tasks=exact.tasks)
-                yield Found(point, np.nan, near.steps + exact.programs, by="linear programs")
+                yield Candidate(point, np.nan, near.steps + exact.programs, by="linear programs")
             return
         wanted = next(tries, 0.0)
 
 
-def _rounded(method: EquilibriumSystem, found: Found, tol: float, options: LimitOptions) -> Iterator[Found]:
+def _rounded(method: EquilibriumSystem, found: Candidate, tol: float, options: LimitOptions) -> Iterator[Candidate]:
     """The limit as it was followed, then exact responses to it that stay there."""
     found = replace(found, by="equilibria followed to infinity")
     yield found
@@ -84,8 +84,8 @@ def _rounded(method: EquilibriumSystem, found: Found, tol: float, options: Limit
 
 
 def _responses(
-    method: EquilibriumSystem, found: Found, looks: tuple[int, ...], relax: float, tol: float, options: LimitOptions
-) -> Iterator[Found]:
+    method: EquilibriumSystem, found: Candidate, looks: tuple[int, ...], relax: float, tol: float, options: LimitOptions
+) -> Iterator[Candidate]:
     """Best responses from a point: what each number of rounds in `looks` leads to."""
     sweeps, drift = Sweeps.of(method, np.inf), Drift(options.drift)
     state = sweeps.start(found.point.tasks)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...engines.linalg.continuation import FactorControl
-from ...engines.linalg.newton import DampingOptions
+from ...engines.linalg.damped_newton import DampingOptions
+from ...engines.linalg.step_control import FactorControl
 from ..equilibrium.options import OPTIONS as EQUILIBRIUM
 from ..equilibrium.options import HomotopyOptions
 from ..responses.acceleration import DriftOptions
@@ -97,7 +97,7 @@ class LimitOptions:
     tries: tuple[float, ...] = (1e-5, 1e-7)
     #: By what part the limit may change with weights that mean nothing, whatever the tolerance: seen were changes below
     #: 1e-9 and above 1e-3.
-    settled: float = 1e-7
+    unmoved: float = 1e-7
     #: By what part exact responses may move it.
     stays: float = 1e-5
     #: alpha of the system where it is not followed.

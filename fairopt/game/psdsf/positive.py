@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.linalg.newton import Reached, damped_newton
+from ...engines.linalg.damped_newton import Reached, damped_newton
 from ..model.equilibrium_system import EquilibriumSystem
 from .options import OPTIONS, PositiveOptions
 
@@ -31,7 +31,7 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Smoothed:
-    """Prices (servers,) and parts of the pairs at one temperature, after so many Newton steps in all."""
+    """Prices (servers,) and parts of the pairs at one temperature, and the Newton steps to it from the first temperature."""
 
     log_price: Array
     part: Array

@@ -11,8 +11,8 @@ import numpy as np
 from ...engines.base import Solution
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
+from ..model.candidate import solution
 from ..model.equilibrium_system import EquilibriumSystem
-from ..model.found import solution
 from .rounds import Sweeps
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model._pointers import by_group
-from ..model.equilibrium_system import EquilibriumSystem, Point
-from ..model.found import Found
+from ..model.candidate import Candidate
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -73,15 +73,17 @@ class Sweeps:
         copy = State(state.tasks.copy(), state.total.copy(), state.log_price.copy())
         return self.jacobi(copy, 0.0)
 
-    def found(self, state: State, steps: int) -> Found:
+    def found(self, state: State, steps: int) -> Candidate:
         """The state as a point, with the prices at which the servers last responded (alpha finite)."""
         method = self.method
         log_price = np.where(method.row, np.maximum(state.log_price, _FREE / min(self.alpha, 1.0)), 0.0)
-        point = Point(state.tasks.copy(), np.ones(0), log_price, np.log(state.total), np.zeros(0), 0.0, method.power)
+        point = EquilibriumPoint(
+            state.tasks.copy(), np.ones(0), log_price, np.log(state.total), np.zeros(0), 0.0, method.power
+        )
         true, share, _ = method.priced(point, self.alpha)
         total = method.totals(point.log_level, 0.0)[0]
         error = method.error(point, true, method.largest_parts(method.wanted(point, share, true)), total)
-        return Found(point, error, steps, by="best responses")
+        return Candidate(point, error, steps, by="best responses")
 
     @cached_property
     def _data(self) -> tuple[Any, ...]:

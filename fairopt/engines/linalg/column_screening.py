@@ -2,7 +2,7 @@
 
 The rule, and what it spares, is the same in every interior point; what a pair has and how it comes back is not, and is
 theirs. z is a pair's slack as a part of what its user pays, x its tasks, gap what is left of the gap, relative.
-(Bixby's sifting is the like for linear programs.)
+(Bixby's method for linear programs with many columns is a relative.)
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OPTIONS = ScreeningOptions()
 
 
 def applies(pairs: int, gap: float, options: ScreeningOptions = OPTIONS) -> bool:
-    """Are there so many pairs that screening pays, and is the gap known?"""
+    """Are there more than `many` pairs, and is the gap known?"""
     return pairs > options.many and bool(np.isfinite(gap))
 
 

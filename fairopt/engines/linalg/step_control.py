@@ -30,7 +30,7 @@ class StepControl:
         return len(self.grow) - 1
 
     def after(self, length: float, corrections: int) -> float:
-        """The next length after one that took so many corrections."""
+        """The next length after a step that took `corrections` corrections."""
         return min(length * self.grow[corrections], self.longest)
 
 
