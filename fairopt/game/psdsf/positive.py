@@ -31,7 +31,7 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Smoothed:
-    """Prices (servers,) and parts of the pairs at one temperature, and the Newton steps to it from the first temperature."""
+    """Prices (servers,) and parts of the pairs at one temperature, and the Newton steps that led there."""
 
     log_price: Array
     part: Array
