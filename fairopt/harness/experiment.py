@@ -206,12 +206,17 @@ def _grid(document: Document, where: Where, table: dict[str, Any], places: dict[
         residuals=tuple(float(value) for value in many("residuals", _RESIDUALS)),
         measures=many("measures", _USUAL),
     )
-    for text in grid.mechanisms:
+    _parse(document, places["mechanisms"], grid.mechanisms)
+    return grid
+
+
+def _parse(document: Document, where: Where, texts: tuple[str, ...]) -> None:
+    """Are all texts mechanisms?"""
+    for text in texts:
         try:
             mechanisms.parse(text)
         except DataError as error:
-            raise document.error(places["mechanisms"], str(error)) from None
-    return grid
+            raise document.error(where, str(error)) from None
 
 
 def _checked(document: Document, where: Where, value: Any, check: Callable[[Any], bool], what: str) -> Any:

@@ -18,15 +18,50 @@ attempts with other parameters. Steps and tests are in units of users' own tasks
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
-from .kkt_system import KKTSystem
+from .kkt_system import KKTSystem, Steps
 from .options import OPTIONS, Attempt, InteriorOptions
 from .screening import Screening
+
+
+@dataclass
+class _Progress:
+    """How the steps of a run have gone: what begins its second phase, and what ends it."""
+
+    attempt: Attempt
+    options: InteriorOptions
+    still: int = 0
+    stuck: int = 0
+    short: int = 0
+    since: int = 0
+    least: float = np.inf
+
+    def blocked(self, mu: float, at_alpha: bool) -> bool:
+        """Does the first phase lead no further? `at_alpha`: does it follow alpha itself already?"""
+        near = at_alpha and (mu < self.attempt.second or self.stuck > self.options.stuck)
+        return near or self.still > self.options.still_first
+
+    def looked(self, backward: float) -> None:
+        """A point had this backward error, infinite where it is not known."""
+        self.since = 0 if backward < 0.5 * self.least or np.isinf(backward) else self.since + 1
+        self.least = min(self.least, backward)
+
+    def took(self, t: float) -> None:
+        """A step of this length was taken."""
+        self.still = self.still + 1 if t < self.options.tiny else 0
+        self.stuck = self.stuck + 1 if t < self.options.short else 0
+        self.short += t < self.options.poor
+
+    @property
+    def jammed(self) -> bool:
+        """Is the run over?"""
+        over = self.since >= self.options.patience or self.still > self.options.still
+        return over or self.short > self.attempt.patience
 
 
 def run(
@@ -44,36 +79,25 @@ def run(
     """
     alpha, k = equations.alpha, equations.power
     point = equations.begin(attempt.mu) if point is None else point.measured(k)
-    still, short, stuck, second, single = 0, 0, 0, False, True
+    progress, screening = _Progress(attempt, options), Screening.of(equations, options.screening)
     warm: EquilibriumPoint | None = None
     midway: EquilibriumPoint | None = None
-    screening, gap, least, since = Screening.of(equations, options.screening), np.inf, np.inf, 0
+    second, single, gap = False, True, np.inf
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
-        at_alpha = a == alpha and (mu < attempt.second or stuck > options.stuck)
-        if alpha > k and not second and (at_alpha or still > options.still_first):
-            second, a, still = True, alpha, 0
+        if alpha > k and not second and progress.blocked(mu, a == alpha):
+            second, a, progress.still = True, alpha, 0
             point = equations.lifted(point, a)
         equations, point = screening.screened(equations, point, a, gap)
         here = KKTSystem(equations, point, a, a if second else k, single, options.kkt)
-        error, backward = here.error if a == alpha else np.inf, np.inf
-        if error <= level:
-            backward = here.backward(level)
-        if (error <= tol or backward <= level) and len(screening.outside):
-            # Whoever is screened out may need what idles.
-            all_pairs = screening.every.whole(point, screening.inside)
-            every = KKTSystem(screening.every, all_pairs, a, a, single, options.kkt)
-            error, backward = every.error, every.backward(level)
+        error, backward = _errors(here, screening, tol, level) if a == alpha else (np.inf, np.inf)
         solved = mu <= options.kept and step_number > 0 and (second or alpha <= k)
         warm = screening.whole(point, a, mu) if warm is None and solved else warm
         midway = screening.whole(point, a, mu) if midway is None and mu <= options.midway else midway
         yield Candidate(point, error, step_number, warm, midway, inside=screening.inside, backward=backward)
-        since = 0 if backward < 0.5 * least or np.isinf(backward) else since + 1
-        least = min(least, backward)
-        reached = error <= tol or backward <= level
-        jammed = since >= options.patience or still > options.still or short > attempt.patience
-        if reached or jammed or not np.isfinite(here.average):
+        progress.looked(backward)
+        if error <= tol or backward <= level or progress.jammed or not np.isfinite(here.average):
             return
         aim = here.newton(0.0)
         t = here.longest(aim)
@@ -84,14 +108,33 @@ def run(
         gap = max(here.average * len(point.tasks) / len(point.log_level), residual)
         target = max(centre * here.average, options.least_mu, min(0.005 * residual, here.average))
         search = a > k and not second
-        steps = here.newton(target) if search else here.corrected(target, aim)
-        t = here.damped(steps, target)
-        t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
-        if (part := screening.longest(moved, a)) < 1:
-            t = part * t
-            moved = here.moved(steps, t)
-        screening.went(t)
-        still = still + 1 if t < options.tiny else 0
-        short += t < options.poor
-        stuck = stuck + 1 if t < options.short else 0
+        t, moved = _moved(here, screening, aim, target, search)
+        progress.took(t)
         point = replace(moved, mu=mu if search and t < options.short else target)
+
+
+def _errors(here: KKTSystem, screening: Screening, tol: float, level: float) -> tuple[float, float]:
+    """The error of a point, and its backward error (infinite if the error is above `level`)."""
+    error, backward = here.error, np.inf
+    if error <= level:
+        backward = here.backward(level)
+    if (error <= tol or backward <= level) and len(screening.outside):
+        # Whoever is screened out may need what idles.
+        point = screening.every.whole(here.point, screening.inside)
+        every = KKTSystem(screening.every, point, here.a, here.a, here.single, here.options)
+        error, backward = every.error, every.backward(level)
+    return error, backward
+
+
+def _moved(
+    here: KKTSystem, screening: Screening, aim: Steps, target: float, search: bool
+) -> tuple[float, EquilibriumPoint]:
+    """The length of a step to products of `target`, and the point after it; `search`: along the line."""
+    steps = here.newton(target) if search else here.corrected(target, aim)
+    t = here.damped(steps, target)
+    t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
+    if (part := screening.longest(moved, here.a)) < 1:
+        t = part * t
+        moved = here.moved(steps, t)
+    screening.went(t)
+    return t, moved
