@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from families import FAMILIES, draw
@@ -57,6 +59,15 @@ def matrix_of(system: System, at: AugmentedState) -> factors.Matrix:
         return factors.Matrix(system, at, system.at(at))
 
 
+def solved(system: System, at: AugmentedState, rhs: Array, **options: int) -> Array:
+    """The solution with the matrix at a point, by the way that the options choose."""
+    system.options = replace(system.options, **options)
+    with np.errstate(divide="ignore"):
+        solve = factors.factors(system, at, system.at(at))
+    assert solve is not None
+    return solve(rhs)
+
+
 def by_formula(matrix: factors.Matrix, at: AugmentedState) -> Array:
     """The matrix in the head of `factors`, entry by entry."""
     s = matrix.system
@@ -109,11 +120,9 @@ def test_product_and_both_solutions(family: str, seed: int, alpha: float, scope:
     given = np.random.default_rng(seed).uniform(-1, 1, system.size)
     product = matrix @ given
     assert np.allclose(product, whole @ given, rtol=1e-10, atol=1e-10 * abs(whole).max())
-    dense, eliminated = factors._dense(matrix), factors._eliminated(matrix)
-    assert dense is not None
-    for once in (dense, eliminated):
-        found = matrix.solve(once, product)
-        # AugmentedResiduals count by row; unknowns may differ where splits or prices are not unique.
+    for dense in (system.size, 0):  # whole, and with pairs and users eliminated
+        found = solved(system, at, product, dense=dense)
+        # Residuals count by row; unknowns may differ where splits or prices are not unique.
         left = abs(whole @ found - product) * matrix.scale
         assert left.max() <= 1e-9 * abs(product * matrix.scale).max()
 
@@ -127,4 +136,4 @@ def test_elimination_is_exact_for_the_matrix_it_stands_for() -> None:
     signs = np.concatenate([np.ones(pairs), -np.ones(system.size - pairs)])
     shifted = by_formula(matrix, at) + system.options.regular_of_many * np.diag(signs)
     rhs = np.random.default_rng(0).uniform(-1, 1, system.size)
-    assert np.allclose(shifted @ factors._eliminated(matrix)(rhs), rhs, rtol=0, atol=1e-8)
+    assert np.allclose(shifted @ solved(system, at, rhs, dense=0, refinements=0), rhs, rtol=0, atol=1e-8)

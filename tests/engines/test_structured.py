@@ -102,14 +102,21 @@ def test_the_cheaper_route_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(rough.double().solve(rhs), rel=1e-9)
 
 
-def test_the_cheaper_route_is_taken_where_symmetric() -> None:
+def test_the_cheaper_route_is_taken_where_symmetric(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By users everywhere the product of matrices, by the others the sum over pairs of pairs."""
     rng = np.random.default_rng(1)
     start, server, weight, left, _, extra, diagonal = symmetric(rng, 30, 10, 2, density=1.0)
     mixed = halved(start, server, weight, left, left, extra, diagonal)
-    many = structured._many(mixed[0], mixed[2], np.zeros(30), 20, 2, False, structured.OPTIONS)
-    assert many.tolist() == list(range(15))
+    original, many = _eliminate.spread, []
+
+    def spread(users: Index, *given: Any) -> None:
+        many.extend(users.tolist())
+        original(users, *given)
+
+    monkeypatch.setattr(_eliminate, "spread", spread)
     rhs = rng.normal(size=20)
     assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(factored(mixed).solve(rhs), rel=1e-9)
+    assert many == list(range(15))
 
 
 def halved(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -215,8 +216,7 @@ def test_wrong_responses_of_servers_are_refused(name: str, monkeypatch: pytest.M
     from fairopt.game.reference import declarative as game
 
     monkeypatch.setattr(solvers, "solve", liar("optimal", 0.9))
-    original = game._best_responses
-    monkeypatch.setattr(game, "_best_responses", lambda *arguments: original(*arguments[:-1], 2))
+    monkeypatch.setattr(game, "solutions", partial(game.solutions, max_rounds=2))
     with pytest.raises(NotConverged, match="misses tol"):
         get(name).solve(VARIANT, engine="declarative")
     assert get(name).solve(VARIANT, throw=False, engine="declarative").flagged

@@ -92,12 +92,12 @@ def test_bounds_of_slacks_hold_and_are_exact_where_that_matters(size: float) -> 
         price = at.log_price + size * rng.uniform(-0.5, 1, at.log_price.shape)
         at = replace(at, log_price=price, log_level=at.log_level + size * rng.uniform(-0.5, 1, at.log_level.shape))
         real = q.priced(at, 2.0)[0][outside]
-        bound = sifter._at_least(at, 2.0, enough := float(np.median(real)))
+        bound = sifter.at_least(at, 2.0, enough := float(np.median(real)))
         assert (bound <= real + 1e-12).all()
         assert bound[bound < enough] == pytest.approx(real[bound < enough], rel=1e-12)
         sifter.least[outside], sifter.seen = bound, (at, 2.0)
     assert (bound < real - 1e-6).any()
-    assert sifter._at_least(at, 1.9, np.inf) == pytest.approx(q.priced(at, 1.9)[0][outside], rel=1e-12)
+    assert sifter.at_least(at, 1.9, np.inf) == pytest.approx(q.priced(at, 1.9)[0][outside], rel=1e-12)
 
 
 def test_no_resource_loses_all_who_need_it() -> None:

@@ -60,7 +60,7 @@ class Screening:
         kept = rule.staying(dear, now.start, now.user)
         lost = now.row & ~(now.used(kept.astype(float)) > 0)  # nor does any resource: nothing would hold its price
         kept |= ((now.use > 0) & lost[now.server]).any(axis=1)
-        self.least[self.inside[some]], self.least[self.outside] = true, self._at_least(at, a, options.nearer * far)
+        self.least[self.inside[some]], self.least[self.outside] = true, self.at_least(at, a, options.nearer * far)
         self.seen = at, a
         back = self.soon | (self.least[self.outside] < options.nearer * far)
         if back.any():
@@ -112,7 +112,7 @@ class Screening:
         tasks[self.outside] = self.every.power * mu * total / slack[self.outside]
         return replace(at, tasks=tasks, slack=slack)
 
-    def _at_least(self, at: EquilibriumPoint, a: float, sufficient: float) -> Array:
+    def at_least(self, at: EquilibriumPoint, a: float, sufficient: float) -> Array:
         """Bounds from below of the slacks of those outside; where they are less than enough, the slacks."""
         if self.seen is None or self.seen[1] != a:
             return self._real(self.outside, at, a)
