@@ -321,7 +321,7 @@ def test_the_criterion_and_the_polytope_are_all_it_needs() -> None:
 
 
 def test_thousands_of_tied_pairs_keep_their_last_digits() -> None:
-    """3,900 pairs without tasks that cost no more than those with: 1e-9 by steps of the last digits, not of the path."""
+    """3,900 pairs without tasks that cost no more than others: 1e-9 by steps of the last digits, not of the path."""
     rng = np.random.default_rng(1)
     capacity, demand = (np.exp(0.5 * rng.standard_normal(shape)) for shape in ((100, 4), (200, 4)))
     found = fo.AlphaFair(3.0).solve(fo.Cluster(100 * capacity, demand), 1e-9)
