@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from fairopt.engines import native
 from fairopt.engines.augmented import refine
 from fairopt.engines.reference import declarative
 from fairopt.engines.welfare import conditions, interior_point
+from fairopt.engines.welfare.options import OPTIONS
 from fairopt.errors import DataError, SolverError
 from fairopt.game.equilibrium import equilibria
 from fairopt.model.criterion import Criterion
@@ -225,7 +228,8 @@ def test_order_does_not_matter(alpha: float) -> None:
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interior point after one step, without the level engine and without last digits."""
-    monkeypatch.setattr(interior_point, "_STEPS", 1)
+    few = partial(interior_point.solutions, options=replace(OPTIONS, steps=1))
+    monkeypatch.setattr(interior_point, "solutions", few)
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
     monkeypatch.setattr(refine, "of_solution", lambda *_: None)
 
@@ -248,7 +252,7 @@ def test_a_wrong_answer_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own error is not believed: here it calls the optimum what leaves a thousandth unused."""
     honest = conditions.Welfare.fractions
     monkeypatch.setattr(conditions.Welfare, "fractions", lambda self, point: 0.999 * honest(self, point))
-    monkeypatch.setattr(interior_point, "_certify", lambda *_: lambda *_: 0.0)
+    monkeypatch.setattr(interior_point, "judge_of", lambda *_: lambda *_: 0.0)
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
     honestly = refine.of_solution
     monkeypatch.setattr(refine, "of_solution", lambda *_: None)
@@ -263,7 +267,7 @@ def test_the_error_of_the_engine_is_the_certificate_s() -> None:
     criterion = fo.AlphaFair(2.0).criterion(shared)
     polytope = Polytope(shared, criterion.limits(shared))
     q = conditions.Welfare(polytope, criterion)
-    *_, found = interior_point.run(q, 1e-8, interior_point._certify(polytope, criterion, 1e-8))
+    *_, found = interior_point.run(q, 1e-8, interior_point.judge_of(polytope, criterion, 1e-8))
     assert found.error <= 1e-8
     tasks = polytope.allocation(found.fractions)
     prices = polytope.log_unit_prices(np.log(found.point.price[q.row]))
@@ -278,7 +282,7 @@ def test_a_point_without_tasks_for_somebody_has_no_error() -> None:
     shared = plain(12)
     criterion = fo.AlphaFair(2.0).criterion(shared)
     q = conditions.Welfare(Polytope(shared, criterion.limits(shared)), criterion)
-    at, judged = q.begin(), interior_point._certify(q.polytope, criterion, 1.0)  # rows that idle keep their prices
+    at, judged = q.begin(), interior_point.judge_of(q.polytope, criterion, 1.0)  # rows that idle keep their prices
     fractions = q.polytope.inside(q.fractions(at))
     assert 0 < judged(fractions, at) < np.inf
     assert judged(np.where(q.polytope.pair_user == 0, 0.0, fractions), at) == np.inf

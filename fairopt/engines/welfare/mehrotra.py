@@ -5,44 +5,20 @@ Products of pairs aim at mu, those of capacities and limits at multiples of it, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..linalg import _pairs, gondzio
-from ..linalg.column_screening import ScreeningOptions
 from ..linalg.gondzio import CorrectorOptions
 from . import screening
-from .conditions import COUNTS, Welfare
+from .conditions import Welfare
 from .newton import Newton, Products, Step
+from .options import OPTIONS, StepOptions
 from .point import Point
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class StepOptions:
-    """Where a step aims at, and how far it goes."""
-
-    #: A step that would reach the boundary goes the part `part` of the way, or `1 - target` where its length is above
-    #: `full`.
-    part: float = 0.9
-    full: float = 0.9
-    #: After a predictor of length t, `target = min(max((mu after / mu)^3, least_target), most_target) mu`; if what
-    #: tasks are worth is off by more than `off`, or `t < short`, it is `2 most_target mu`, or `poor_target mu` for
-    #: `t <= short`.
-    least_target: float = 1e-6
-    most_target: float = 0.05
-    poor_target: float = 0.3
-    off: float = 0.5
-    short: float = 0.1
-    correctors: CorrectorOptions = CorrectorOptions(most=5, low=0.2, high=5.0)
-    screening: ScreeningOptions = ScreeningOptions()
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = StepOptions()
 
 
 def products(welfare: Welfare, at: Point) -> Products:
@@ -56,7 +32,9 @@ def mean(now: Products, weight: float, limit: Array) -> float:
     return float((now.pair.sum() + now.capacity.sum() / weight + (now.limit / limit).sum()) / count)
 
 
-def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0, options: StepOptions = OPTIONS) -> Point:
+def advance(
+    newton: Newton, weight: float, limit: Array, least: float = 0.0, options: StepOptions = OPTIONS.step
+) -> Point:
     """The next point; `weight` is that of capacities, `limit` those of limits, `least` what mu need not fall below."""
     q, at = newton.welfare, newton.point
     now = products(q, at)
@@ -91,7 +69,7 @@ def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0, opt
 
 def longest(welfare: Welfare, at: Point, step: Point) -> float:
     """The longest step, at most 1, that leaves nothing negative; totals follow tasks."""
-    rows, counts = welfare.row, welfare.spent(at) > COUNTS
+    rows, counts = welfare.row, welfare.spent(at) > welfare.options.counts
     pairs = (
         (at.tasks, step.tasks),
         (at.slack, step.slack),
