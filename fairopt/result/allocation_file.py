@@ -34,7 +34,7 @@ _CLUSTER_KEYS = ("resources", "servers", "users", "capacity", "demand", "weight"
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
+class StatedAnswer:
     """What an allocation file says: `tasks` (users, servers) are the answer to `criterion` on `cluster`.
 
     `log_prices` (servers, resources), or (levels, servers, resources) for max-min, per resource unit, are the witness;
@@ -49,12 +49,12 @@ class Claim:
     tol: float
 
 
-def write(path: str | Path, claim: Claim) -> None:
+def write(path: str | Path, claim: StatedAnswer) -> None:
     """Write an allocation file: into another file first, so that a failure leaves an old one as it was."""
     _files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
 
 
-def read(path: str | Path) -> Claim:
+def read(path: str | Path) -> StatedAnswer:
     """Read an allocation file; every error names the file and the entry."""
     path = Path(path)
     document = _files.parse_json(_files.read(path, "allocation file"), path)
@@ -64,7 +64,7 @@ def read(path: str | Path) -> Claim:
         raise DataError(f"{path}: {error}", error.where) from None
 
 
-def _document(claim: Claim) -> dict[str, Any]:
+def _document(claim: StatedAnswer) -> dict[str, Any]:
     rule, cluster = claim.criterion, claim.cluster
     if type(rule) not in (Criterion, FairnessEfficiency):
         raise DataError(
@@ -114,7 +114,7 @@ def _plain(array: Array, instead: str | None = None) -> Any:
     return plain.tolist()
 
 
-def _claim(document: Any) -> Claim:
+def _claim(document: Any) -> StatedAnswer:
     _known(document, "an allocation file", _KEYS)
     version = _needed(document, "fairopt_allocation", "")
     if isinstance(version, bool) or version != VERSION:
@@ -135,7 +135,7 @@ def _claim(document: Any) -> Claim:
             shape = (max(len(given), 1), *shape)
         log_prices = _array(given, "log_prices", shape, -np.inf)
     tol = _validate.tolerance(document.get("tol", 1e-6))
-    return Claim(mechanism, cluster, rule, tasks, log_prices, tol)
+    return StatedAnswer(mechanism, cluster, rule, tasks, log_prices, tol)
 
 
 def _cluster(given: Any) -> Cluster:

@@ -242,7 +242,7 @@ def test_a_bound_knows_how_much_of_large_prices_cancels() -> None:
 def test_an_answer_with_weak_proofs_is_given_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """A level known to 1e-5 only proves nobody to stand still to the tolerance: flagged, but not nothing."""
 
-    def vague(*given: object) -> level.Found:
+    def vague(*given: object) -> level.BoundedLevel:
         found = level_interior.highest(*given)  # type: ignore[arg-type]
         assert found is not None
         return replace(found, high=found.low * (1 + 1e-5), amount=found.amount * (1 - 1e-5), low=found.low * (1 - 1e-5))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..linalg import gondzio
-from .level import LEAST_GAP, Found, Level, by_simplex, everyone_stopped
+from .level import LEAST_GAP, BoundedLevel, Level, by_simplex, everyone_stopped
 from .level_newton import LevelNewton, Steps
 from .level_point import LevelPoint
 from .level_screening import add_columns, drop_columns
@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 def highest(
     problem: Level, rng: np.random.Generator, wanted: float = LEAST_GAP, options: LevelOptions = OPTIONS
-) -> Found | None:
+) -> BoundedLevel | None:
     """The best point and prices: from the interior point, or from a simplex method where that gets stuck."""
     found = _interior(problem, rng, wanted, options)
     if found.gap < options.unacceptable or len(problem.server) > options.simplex:
@@ -38,7 +38,7 @@ def highest(
     return by_simplex(problem)
 
 
-def _interior(problem: Level, rng: np.random.Generator, wanted: float, options: LevelOptions) -> Found:
+def _interior(problem: Level, rng: np.random.Generator, wanted: float, options: LevelOptions) -> BoundedLevel:
     point = LevelPoint(problem, rng, options.point)
     best = found = point.found(0)
     still = 0
@@ -65,7 +65,7 @@ def _interior(problem: Level, rng: np.random.Generator, wanted: float, options: 
     return best
 
 
-def _solved(point: LevelPoint, best: Found, number: int, options: LevelOptions) -> Found:
+def _solved(point: LevelPoint, best: BoundedLevel, number: int, options: LevelOptions) -> BoundedLevel:
     """One step beyond what the gap can show: it takes idle capacity and surplus down to rounding."""
     advance(point, best.gap, options)
     found = point.found(number + 1) if np.isfinite(point.mu) else best

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .level import Found, Level, Taken, bound, certified
+from .level import BoundedLevel, Level, Taken, bound, certified
 from .options import OPTIONS, LevelPointOptions
 
 Array = NDArray[np.float64]
@@ -115,7 +115,7 @@ class LevelPoint:
         total = float(self.y @ self.z + (self.lam * self.w)[self.row].sum() + self.p @ self.v)
         return float(total / (len(self.y) + self.row.sum() + len(self.p)))
 
-    def found(self, steps: int) -> Found:
+    def found(self, steps: int) -> BoundedLevel:
         """The point made feasible, and what its prices prove."""
         if not self.screened_out.any():
             return certified(self.problem, self.taken, self.y, self.lam, steps)

@@ -146,12 +146,12 @@ class Levels:
         dropped = surplus >= need
         user_price, surplus = found.user_price / unit, surplus / unit
         self.stages.append(Stage(servers, found.prices, block.users, user_price, len(self.pieces)))
-        rest = Block(block.users, block.pairs[~dropped], rising, floor)
+        remaining = Block(block.users, block.pairs[~dropped], rising, floor)
         where = np.full(polytope.cluster.shape[1], -1)
         where[servers] = np.arange(len(servers))
         lost = np.flatnonzero(dropped)
         amount = found.amounts
-        for part in self._parts(rest):
+        for part in self._parts(remaining):
             mine, _ = _numbered(polytope.pair_server[part.pairs])
             local = where[mine]
             inside = np.zeros(len(servers), bool)
