@@ -12,9 +12,16 @@ from .criterion import Criterion
 
 Array = NDArray[np.float64]
 
-#: Most Newton steps for what is bought, how exact that is (an error counts squared) and how exact before users are left
-#: out, how much a step may change the log of a share, and the most of a price that is left for fairness at the start.
-_STEPS, _EXACT, _NEARLY, _LONGEST, _MOST = 200, 1e-9, 0.1, 2.0, 0.999
+#: Most Newton steps for what is bought.
+_STEPS = 200
+#: It is found once `max |residual| < _EXACT` (an error counts squared).
+_EXACT = 1e-9
+#: Users who would buy more than they can are left out once `max |residual| < _NEARLY`.
+_NEARLY = 0.1
+#: A step changes no log of a share by more than `_LONGEST`.
+_LONGEST = 2.0
+#: At the start at most the part `_MOST` of the least price is left for fairness.
+_MOST = 0.999
 
 
 @dataclass(frozen=True, eq=False)

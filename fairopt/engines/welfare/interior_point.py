@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class WelfarePoint:
+class WelfareCandidate:
     """A point on the way: fractions z of a feasible allocation, its backward error, and what its products come to."""
 
     point: Point
@@ -69,7 +69,7 @@ def run(
     free: bool = True,
     start: Start | None = None,
     options: WelfareOptions = OPTIONS,
-) -> Iterator[WelfarePoint]:
+) -> Iterator[WelfareCandidate]:
     """Newton steps; yields before each. `free`: the unit of welfare adapts; `certify` gives the error of fractions.
 
     It ends where the error is below `tol`, or products come to next to nothing beside what users spend.
@@ -97,7 +97,7 @@ def run(
         if size < options.near * max(tol, least):
             fractions = welfare.polytope.inside(fractions)
             error = certify(fractions, at)
-        found = WelfarePoint(at, fractions, error, size, number, warm)
+        found = WelfareCandidate(at, fractions, error, size, number, warm)
         yield found
         if error <= tol or size <= least or not options.least_mu < newton.mu < np.inf or stalled.after(found):
             return
@@ -110,7 +110,7 @@ class _Stalled:
     def __init__(self, options: WelfareOptions) -> None:
         self.options, self.best, self.since = options, (np.inf, np.inf), 0
 
-    def after(self, found: WelfarePoint) -> bool:
+    def after(self, found: WelfareCandidate) -> bool:
         """Has it got no closer for too many steps, this point included?"""
         better, (error, estimate) = self.options.better, found.rank
         closer = error < better * self.best[0] or estimate < better * self.best[1]
@@ -171,7 +171,7 @@ def judge_of(polytope: Polytope, criterion: Criterion, tol: float) -> Judge:
     return certify
 
 
-def _best(answers: Iterator[WelfarePoint]) -> tuple[WelfarePoint, int]:
+def _best(answers: Iterator[WelfareCandidate]) -> tuple[WelfareCandidate, int]:
     """The best of a run, and how many steps the run took."""
     best = found = next(answers)
     for found in answers:
@@ -180,7 +180,7 @@ def _best(answers: Iterator[WelfarePoint]) -> tuple[WelfarePoint, int]:
     return best, found.steps
 
 
-def _solution(welfare: Welfare, best: WelfarePoint, tol: float, steps: int, build: float, seconds: float) -> Solution:
+def _solution(welfare: Welfare, best: WelfareCandidate, tol: float, steps: int, build: float, seconds: float) -> Solution:
     polytope = welfare.polytope
     status = "converged" if min(best.error, best.estimate) <= tol else "not converged"
     record = Run("interior point", status, 0.0, seconds, best.estimate)
