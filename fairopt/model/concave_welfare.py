@@ -16,7 +16,7 @@ Slope = Callable[[Array], Array]
 
 #: Slopes are compared at `x exp(-_STEP)` and `x exp(_STEP)` for their elasticity.
 _STEP = 1e-4
-#: Near no tasks, at a distance of `_PART` times the most that a user can have.
+#: `measure` compares slopes at x and at `x + _PART reach`.
 _PART = 1e-6
 #: Halvings of the way to the most or least tasks.
 _HALVINGS = 60

@@ -180,7 +180,9 @@ def _best(answers: Iterator[WelfareCandidate]) -> tuple[WelfareCandidate, int]:
     return best, found.steps
 
 
-def _solution(welfare: Welfare, best: WelfareCandidate, tol: float, steps: int, build: float, seconds: float) -> Solution:
+def _solution(
+    welfare: Welfare, best: WelfareCandidate, tol: float, steps: int, build: float, seconds: float
+) -> Solution:
     polytope = welfare.polytope
     status = "converged" if min(best.error, best.estimate) <= tol else "not converged"
     record = Run("interior point", status, 0.0, seconds, best.estimate)
