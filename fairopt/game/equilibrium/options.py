@@ -102,6 +102,7 @@ class SmoothingOptions:
     paths: tuple[tuple[float, float], ...] = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
     #: `length^2 = (d log mu)^2 + min(1, typical/prices) (|d prices|^2 + |d tasks|^2)`.
     typical: float = 10.0
+    #: Lengths along the curve between two points.
     steps: StepControl = StepControl(0.5, 2.0, 1e-7, 0.4, (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6))
     #: Below the length `rescale_below` units may be the reason: on with those of the point before, from `restart`.
     rescale_below: float = 1e-4
@@ -136,8 +137,9 @@ class CouplingOptions:
 
 @dataclass(frozen=True)
 class HomotopyOptions:
-    """The entropy homotopy (`entropy_homotopy`). Lengths are those of log tau."""
+    """The entropy homotopy (`entropy_homotopy`)."""
 
+    #: Lengths of log tau between two games.
     steps: StepControl = StepControl(0.5, 4.0, 1e-4, 0.35, (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6))
     #: Across a bend the curve is followed by its length, where `shorter bend_shorter`, until tau has fallen by the part
     #: `past`, for at most `bend_systems` systems.
