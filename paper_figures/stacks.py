@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from fairopt import papers
-from fairopt.report import Found
+from fairopt.report import StoredCells
 
 from .style import bar, per_cent
 
@@ -38,7 +38,7 @@ def printed(instance: str, statement: str) -> Numbers:
     raise KeyError(f"no paper prints {statement!r} about {instance}")
 
 
-def tasks(found: Found, cluster: str, mechanism: str) -> Numbers:
+def tasks(found: StoredCells, cluster: str, mechanism: str) -> Numbers:
     """Tasks (users, servers) of a mechanism on a cluster of the experiment, from the store."""
     table = found.long("allocated")
     of = table[(table["cluster"] == cluster) & (table["mechanism"] == mechanism)]
@@ -46,7 +46,7 @@ def tasks(found: Found, cluster: str, mechanism: str) -> Numbers:
     return np.asarray(wide.loc[of["user"].unique(), of["server"].unique()], dtype=float)
 
 
-def has(found: Found, mechanism: str) -> bool:
+def has(found: StoredCells, mechanism: str) -> bool:
     """Is the mechanism in this version of the experiment? The tiny ones leave some out."""
     return mechanism in set(found.cells["mechanism"])
 

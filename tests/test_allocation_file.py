@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from allocation_files import TEXTS, document
 from families import draw
 from laws.registry import refuses
 
@@ -32,13 +30,6 @@ MECHANISMS = [
     fo.PerServerDRF(),
     fo.MQDRF(),
 ]
-
-
-def document(tmp_path: Path, mechanism: Mechanism | None = None) -> dict[str, Any]:
-    """A valid file's content, with everything optional in it."""
-    cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1]], [1, 2], [[1, 1], [1, 0]], [np.inf, 2], users=["A", "B"])
-    (mechanism or fo.AlphaFair(2, scope="servers")).solve(cluster).save(tmp_path / "good.json")
-    return dict(json.loads((tmp_path / "good.json").read_text()))
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
@@ -128,164 +119,11 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
         allocation.save(tmp_path / "nowhere" / "a.json")
 
 
-def at(*keys: str | int) -> Callable[[dict[str, Any], Any], None]:
-    """Put a value at a place of the content."""
-
-    def put(content: dict[str, Any], value: Any) -> None:
-        for key in keys[:-1]:
-            content = content[key]  # type: ignore[index]
-        if value is KeyError:
-            del content[keys[-1]]  # type: ignore[arg-type]
-        else:
-            content[keys[-1]] = value  # type: ignore[index]
-
-    return put
-
-
-def nested(depth: int) -> list[Any]:
-    """Lists in lists."""
-    found: list[Any] = []
-    for _ in range(depth):
-        found = [found]
-    return found
-
-
-#: Where, what instead (`KeyError`: the key is missing), and what the message names; shared with the checker's tests.
-DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
-    (("fairopt_allocation",), KeyError, "fairopt_allocation"),
-    (("fairopt_allocation",), 2, "fairopt_allocation"),
-    (("fairopt_allocation",), "1", "fairopt_allocation"),
-    (("cluster",), KeyError, "cluster"),
-    (("cluster",), [1, 2], "cluster"),
-    (("cluster", "servers"), KeyError, "servers"),
-    (("cluster", "servers"), "one", "servers"),
-    (("cluster", "servers"), ["s", 2], "servers"),
-    (("cluster", "servers"), [["s"], "t"], "servers"),
-    (("cluster", "servers"), {"s": 1, "t": 2}, "servers"),
-    (("cluster", "users"), ["A", "A"], "users are called 'A'|distinct"),
-    (("cluster", "users"), [], "users"),
-    (("cluster", "users"), ["A"], r"demand"),
-    (("cluster", "capacity"), 3, "capacity"),
-    (("cluster", "capacity", 0), [1], r"capacity\[0\]"),
-    (("cluster", "capacity", 0, 1), -1, "capacity"),
-    (("cluster", "demand", 1, 0), "1", r"demand\[1\]\[0\]"),
-    (("cluster", "demand", 1, 0), float("nan"), r"demand\[1\]\[0\]"),
-    (("cluster", "demand", 1, 0), 10**400, r"demand\[1\]\[0\]"),
-    (("cluster", "demand", 1), [0, 0], r"'B'.* demands nothing|demand\[1\] is nothing"),
-    (("cluster", "weight"), [0, 1], "weight"),
-    (("cluster", "weight"), None, "weight"),
-    (("cluster", "max_tasks"), [-1, None], "max_tasks"),
-    (("cluster", "max_tasks"), 2, "max_tasks"),
-    (("cluster", "eligible", 1), [1, 2], "eligible"),
-    (("cluster", "eligible", 1), ["yes", "no"], r"eligible\[1\]\[0\]"),
-    (("cluster", "colour"), "red", "colour"),
-    (("criterion",), KeyError, "criterion"),
-    (("criterion",), "fair", "criterion"),
-    (("criterion", "alpha"), KeyError, r"criterion\.alpha"),
-    (("criterion", "alpha"), -1, "alpha"),
-    (("criterion", "alpha"), "two", r"criterion\.alpha"),
-    (("criterion", "alpha"), True, r"criterion\.alpha"),
-    (("criterion", "scope"), "everywhere", "scope"),
-    (("criterion", "scope"), ["pool"], "scope"),
-    (("criterion", "scope"), "per_server", "alpha"),
-    (("criterion", "scope"), "game", r"criterion\.share"),
-    (("criterion", "share"), KeyError, r"criterion\.share"),
-    (("criterion", "share"), [1.0], r"criterion\.share"),
-    (("criterion", "share"), [0.0, 1.0], "share"),
-    (("criterion", "weight"), [1.0, -1.0], r"criterion\.weight\[1\]"),
-    (("criterion", "cap"), [1.0, "many"], r"criterion\.cap\[1\]"),
-    (("criterion", "cap"), [1.0, -1.0], r"criterion\.cap\[1\]"),
-    (("criterion", "fair"), 1.0, r"criterion\.efficient"),
-    (("tasks",), KeyError, "tasks"),
-    (("tasks",), "many", "tasks"),
-    (("tasks",), [[1.0, 2.0]], "tasks"),
-    (("tasks", 1), [1.0], r"tasks\[1\]"),
-    (("tasks", 1, 0), "one", r"tasks\[1\]\[0\]"),
-    (("tasks", 1, 0), None, r"tasks\[1\]\[0\]"),
-    (("tasks", 1, 0), float("nan"), r"tasks\[1\]\[0\]|NaN"),
-    (("tasks", 1, 0), float("inf"), r"tasks\[1\]\[0\]|Infinity"),
-    (("tasks", 1, 0), 10**400, r"tasks\[1\]\[0\]"),
-    (("tasks", 1, 0), {"a": 1}, r"tasks\[1\]\[0\]"),
-    (("log_prices",), [1.0], "log_prices"),
-    (("log_prices",), [], "log_prices"),
-    (("log_prices",), [[[0.0, 0.0], [0.0, 0.0]]], "log_prices"),
-    (("log_prices", 1, 1), "dear", r"log_prices\[1\]\[1\]"),
-    (("tol",), 0, "tol"),
-    (("tol",), "small", "tol"),
-    (("tol",), 10**400, "tol"),
-    (("colour",), "red", "colour"),
-    (("criterion", "beta"), 2, "beta"),
-    (("log_prices",), nested(900), "log_prices"),
-    (("tasks",), nested(900), "tasks"),
-    (("cluster", "users"), [nested(900)], "users"),
-    (("cluster", "servers", 0), {"a": 1}, "servers"),
-]
-TEXTS = ["", "[]", "3", "{", "null", '"text"', "[" * 100_000, "1" * 5000, '{"fairopt_allocation": 1e999}', "\x00"]
 TEXTS += [
     "[" * 5000 + "]" * 5000,
     '{"fairopt_allocation": 1, "fairopt_allocation": 1}',
     '{"tol":' * 900 + "1" + "}" * 900,
 ]
-
-
-@pytest.mark.parametrize(("where", "value", "message"), DAMAGE)
-def test_damage_is_named(where: tuple[str | int, ...], value: Any, message: str, tmp_path: Path) -> None:
-    content = copy.deepcopy(document(tmp_path))
-    at(*where)(content, value)
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match=rf"bad\.json: (.|\n)*({message})"):
-        fo.Allocation.load(path)
-
-
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_files_that_are_none(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(text)
-    with pytest.raises(DataError, match=r"bad\.json:"):
-        fo.Allocation.load(path)
-
-
-def test_a_key_that_stands_twice(tmp_path: Path) -> None:
-    """The last of two would count, and whoever reads the file may see the first."""
-    document(tmp_path)
-    text = (tmp_path / "good.json").read_text()
-    (tmp_path / "bad.json").write_text(text.replace('"tol": 1e-06', '"tol": 1e-06,\n"tol": 1'))
-    with pytest.raises(DataError, match=r'bad\.json:2: the key "tol" stands twice in one table; keep one of them'):
-        fo.Allocation.load(tmp_path / "bad.json")
-
-
-@pytest.mark.parametrize("share", [[0.2, None], [5e-324, 0.2]])
-def test_shares_that_nobody_has(share: list[float | None], tmp_path: Path) -> None:
-    """An infinite share of who can run, and what is beyond the range of numbers, is judged, and fails."""
-    content = document(tmp_path, fo.DRFH())
-    content["criterion"]["share"] = share
-    (tmp_path / "odd.json").write_text(json.dumps(content))
-    assert fo.Allocation.load(tmp_path / "odd.json").flagged
-
-
-def test_names_that_cannot_be_printed(tmp_path: Path) -> None:
-    content = document(tmp_path)
-    content["mechanism"] = "\ud800"
-    (tmp_path / "odd.json").write_text(json.dumps(content))
-    with pytest.raises(DataError, match=r"a mechanism is called .*, which cannot be written"):
-        fo.Allocation.load(tmp_path / "odd.json")
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"cannot read the allocation file .*none\.json: No such file"):
-        fo.Allocation.load(tmp_path / "none.json")
-    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="not UTF-8 text"):
-        fo.Allocation.load(tmp_path / "bytes.json")
-
-
-def test_huge_numbers_are_judged(tmp_path: Path) -> None:
-    """Numbers at the end of the range are no error of the file: what they make is judged, and fails."""
-    content = document(tmp_path)
-    content["tasks"][0][0] = 1e308
-    (tmp_path / "huge.json").write_text(json.dumps(content))
-    assert fo.Allocation.load(tmp_path / "huge.json").flagged
 
 
 def test_solve_saves_and_check_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,34 +107,49 @@ def several(names: Iterable[str]) -> str:
     return f"{len(more)}: {', '.join(more)}" if more else "0"
 
 
+def of_imports(name: dict[Path, str], trees: dict[Path, ast.Module], linter: dict[str, Any]) -> dict[str, str]:
+    """The rows about arrows between modules."""
+    known = set(name.values())
+    graph = {name[path]: imports(name[path], tree, path.stem == "__init__", known) for path, tree in trees.items()}
+    arrows = [(one, other) for one in graph for other in sorted(graph[one])]
+    rings = [", ".join(circle) for circle in circles(graph)]
+    up = [f"{one} -> {other}" for one, other in arrows if any(runs_up(one, other, rows) for rows in layered(linter))]
+    return {
+        "arrows": f"{len(arrows)}",
+        "arrows that run up": "; ".join([f"{len(up)}", *up]),
+        "circles of modules": "; ".join([f"{len(rings)}", *rings]),
+    }
+
+
+def of_functions(name: dict[Path, str], trees: dict[Path, ast.Module]) -> dict[str, str]:
+    """The rows about functions."""
+    nodes = [(node, name[path]) for path, tree in trees.items() for node in ast.walk(tree)]
+    functions = [(node, f"{module}.{node.name}") for node, module in nodes if isinstance(node, _FUNCTIONS)]
+    long = [((node.end_lineno or 0) - node.lineno + 1, of) for node, of in functions]
+    hard = [(complexity(node), of) for node, of in functions]
+    return {
+        "functions": f"{len(functions)}",
+        "largest function": "{} lines, {}".format(*max(long)),
+        "largest complexity": "{}, {}".format(*max(hard)),
+        f"functions above {COMPLEX}": f"{sum(number > COMPLEX for number, _ in hard)}",
+    }
+
+
 def structure(root: Path) -> dict[str, str]:
     """The rows of the table of a checkout, of the package that its `pyproject.toml` names in `[tool.importlinter]`."""
     linter = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     code = {path: path.read_text(encoding="utf-8") for path in sorted((root / linter["root_package"]).rglob("*.py"))}
     trees = {path: ast.parse(text) for path, text in code.items()}
     name = {path: ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__") for path in code}
-    known = set(name.values())
-    graph = {name[path]: imports(name[path], tree, path.stem == "__init__", known) for path, tree in trees.items()}
-    arrows = [(one, other) for one in graph for other in sorted(graph[one])]
-    rings = [", ".join(circle) for circle in circles(graph)]
-    up = [f"{one} -> {other}" for one, other in arrows if any(runs_up(one, other, rows) for rows in layered(linter))]
-    nodes = [(node, name[path]) for path, tree in trees.items() for node in ast.walk(tree)]
-    functions = [(node, f"{module}.{node.name}") for node, module in nodes if isinstance(node, _FUNCTIONS)]
-    long = [((node.end_lineno or 0) - node.lineno + 1, of) for node, of in functions]
-    hard = [(complexity(node), of) for node, of in functions]
+    classes = [node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     old = words(code, [path.read_text(encoding="utf-8") for path in sorted((root / "docs").glob("*.md"))])
     return {
         "rooms": f"{sum(path.stem == '__init__' for path in code) - 1}",
         "modules": f"{len(code)}",
-        "arrows": f"{len(arrows)}",
-        "arrows that run up": "; ".join([f"{len(up)}", *up]),
-        "circles of modules": "; ".join([f"{len(rings)}", *rings]),
-        "functions": f"{len(functions)}",
-        "largest function": "{} lines, {}".format(*max(long)),
-        "largest complexity": "{}, {}".format(*max(hard)),
-        f"functions above {COMPLEX}": f"{sum(number > COMPLEX for number, _ in hard)}",
+        **of_imports(name, trees, linter),
+        **of_functions(name, trees),
         "module names more than once": several(path.stem for path in code if not path.stem.startswith("__")),
-        "class names more than once": several(node.name for node, _ in nodes if isinstance(node, ast.ClassDef)),
+        "class names more than once": several(classes),
         "old words": f"{sum(old.values())}",
     } | {f"  {word}": f"{count}" for word, count in old.items()}
 

@@ -210,8 +210,8 @@ def _solved(
         return gap, measure, proof, found
     found = f"largest for user {cluster.users[where[i]]!r}"
     found += f" on server {servers[i]!r}" if criterion.scope == "per_server" else ""
-    rest = float(gaps[~requested].max(initial=0.0))  # servers where doubles do
-    return max(float(apart[i]), rest), "distance from the optimum", proof if proved else None, found
+    certain = float(gaps[~requested].max(initial=0.0))  # servers where doubles do
+    return max(float(apart[i]), certain), "distance from the optimum", proof if proved else None, found
 
 
 def _doubtful(polytope: Polytope, criterion: Criterion, limits: Array, gap: float) -> bool:

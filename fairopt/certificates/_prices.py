@@ -14,8 +14,8 @@ from .backward import BackwardError, backward_error
 
 Array = NDArray[np.float64]
 
-#: Better prices are not looked for once those found prove so much.
-_ENOUGH = 1e-9
+#: Better prices are not looked for once `error <= _PROVED`.
+_PROVED = 1e-9
 #: By how much every user may be misplaced for nothing, in turn.
 _LEEWAY = (1e-10, 1e-8, 1e-7, 1e-6, 1e-4)
 #: Rows that idle more than this have no price in the second half of what is tried.
@@ -28,7 +28,7 @@ def searched(
     """The least backward error at prices that linear programs propose; infinite where none was solved."""
     best = backward_error(polytope, criterion, tasks, np.full(len(polytope.row_server), -np.inf), servers)
     for log_rows in _proposals(polytope, criterion, tasks):
-        if best.error <= _ENOUGH:
+        if best.error <= _PROVED:
             break
         found = backward_error(polytope, criterion, tasks, log_rows, servers)
         best = min(best, found, key=lambda one: one.error)

@@ -45,11 +45,11 @@ def supporting(
     can_pay = (log_marginal + np.log(polytope.gamma))[entries.col] - np.log(entries.data)
     present = part > leeway
     log_more = -alpha * np.log1p(-leeway / np.maximum(part, (1 + 1e-9) * leeway))
-    held = present[entries.col]
+    known = present[entries.col]
     log_unit = np.full(len(idle), np.inf)
-    np.minimum.at(log_unit, entries.row[held], (can_pay + log_more[entries.col])[held])
-    rest = np.isinf(log_unit)
-    np.minimum.at(log_unit, entries.row[rest[entries.row]], can_pay[rest[entries.row]])
+    np.minimum.at(log_unit, entries.row[known], (can_pay + log_more[entries.col])[known])
+    unknown = np.isinf(log_unit)
+    np.minimum.at(log_unit, entries.row[unknown[entries.row]], can_pay[unknown[entries.row]])
     log_cost = log_unit[entries.row] - can_pay
     largest = np.full(len(totals), -np.inf)
     np.maximum.at(largest, entries.col, log_cost)

@@ -110,7 +110,7 @@ class _Conditions:
         self.user, self.server = polytope.pair_user, polytope.pair_server
         who = polytope.users
         self.tasks = tasks[who[self.user], self.server]
-        self.first = np.searchsorted(self.user, np.arange(len(who)))
+        self.first = polytope.start[:-1]
         self.total = np.add.reduceat(self.tasks, self.first) if len(who) else np.zeros(0)
         self.idle = 1 - polytope.used(tasks)
         self.scale = criterion.stiffness

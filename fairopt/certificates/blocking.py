@@ -175,7 +175,7 @@ def _nothing(users: int) -> tuple[Array, Index]:
 
 def _dearest(polytope: Polytope, tasks: Array, rows: Array) -> tuple[Index, Index]:
     """Of every user, its cheapest server and the resource that costs it most there, at prices of whole capacities."""
-    start = np.searchsorted(polytope.pair_user, np.arange(len(polytope.users)))
+    start = polytope.start[:-1]
     cost = polytope.price_per_task(rows)
     cheap = cost <= np.minimum.reduceat(cost, start)[polytope.pair_user] * (1 + _AS_CHEAP)
     mine = np.where(cheap, tasks[polytope.users[polytope.pair_user], polytope.pair_server], -1.0)

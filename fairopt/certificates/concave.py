@@ -46,7 +46,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
     if not len(polytope.users):
         return 0.0
     own, user = criterion.restrict(polytope.users), polytope.pair_user
-    first = np.searchsorted(user, np.arange(len(polytope.users)))
+    first = polytope.start[:-1]
     here = tasks[polytope.users[user], polytope.pair_server]
     x = np.add.reduceat(here, first)
     if not (x >= 0).all() or not x.any() or not (criterion.starves or (x > 0).all()):

@@ -31,9 +31,10 @@ from .backward import BackwardError, log_price_per_task
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: Multiples of the identity that make up for splits and prices that are not unique: a first, which keeps rounding
-#: small, and one for users whose condition comes near what the first can show.
-_REGULAR, _FINE = 1e-11, 1e-14
+#: A multiple of the identity makes up for splits and prices that are not unique: `_REGULAR` keeps rounding small,
+_REGULAR = 1e-11
+#: `_FINE` is for users whose condition comes near what the first can show.
+_FINE = 1e-14
 _HIDDEN = 1e-4 / _REGULAR
 #: From this part of what the first can show on, a part of a user's tasks or a price is not unique.
 _FREE = 1e-2

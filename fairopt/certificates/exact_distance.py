@@ -25,7 +25,7 @@ def distances(
 ) -> tuple[Array, NDArray[np.intp]]:
     """Largest relative difference of a user's tasks from the optimum's, and whose; infinite where that is unknown.
 
-    `tasks` (users, servers). Of the servers that are `asked` about where each is on its own (others give 0), else one.
+    `tasks` (users, servers). Where each server is on its own, of those `requested` (others give 0).
     `work` is the part of `rational.WORK` that it may take.
     """
     apart, who = np.zeros(len(requested)), np.zeros(len(requested), dtype=np.intp)

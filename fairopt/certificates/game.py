@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..model._pointers import by_group
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from . import bottleneck
@@ -24,8 +25,7 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     totals = tasks.sum(axis=1)
     gaps, where = np.zeros(cluster.shape[1]), [""] * cluster.shape[1]
     limits_of = criterion.limits(cluster)
-    by_server = np.argsort(polytope.pair_server, kind="stable")
-    ends = np.searchsorted(polytope.pair_server[by_server], np.arange(cluster.shape[1] + 1))
+    by_server, ends = by_group(polytope.pair_server, cluster.shape[1])
     for i in np.flatnonzero(np.diff(ends)):
         users = polytope.users[polytope.pair_user[by_server[ends[i] : ends[i + 1]]]]
         here = tasks[users, i]

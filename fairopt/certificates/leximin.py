@@ -93,7 +93,7 @@ def proved(polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], pri
     """
     fractions = polytope.fractions(tasks)
     x = polytope.tasks @ fractions
-    start = np.searchsorted(polytope.pair_user, np.arange(len(x)))
+    start = polytope.start[:-1]
     capacity = polytope.cluster.capacity
     idle = np.zeros_like(capacity)
     idle[polytope.row_server, polytope.row_resource] = np.maximum(1 - polytope.used(tasks), 0.0)

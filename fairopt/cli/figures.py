@@ -82,13 +82,13 @@ def figures(options: argparse.Namespace) -> int:
     return _each(options.names, list(drawing.known()), make)
 
 
-def _each(asked: list[str], every: list[str], make: Callable[[str], None]) -> int:
+def _each(requested: list[str], every: list[str], make: Callable[[str], None]) -> int:
     """Make what is asked for, or everything; what lacks cells is named, and the rest is made all the same."""
     missing = 0
-    for name in asked or every:
+    for name in requested or every:
         try:
             make(name)
         except report.MissingCells as error:
             print(f"fairopt: {name}: {error}", file=sys.stderr)
             missing += 1
-    return int(missing > 0 and (bool(asked) or missing == len(every)))
+    return int(missing > 0 and (bool(requested) or missing == len(every)))

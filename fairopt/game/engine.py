@@ -12,8 +12,8 @@ from ..engines.base import Solution
 from ..model.polytope import Polytope
 from ..model.problem import Problem
 from .equilibrium import alpha_zero, equilibria
+from .model.candidate import solution
 from .model.canonical import canonical
-from .model.found import solution
 from .psdsf.limit import limit
 
 

@@ -18,7 +18,7 @@ from .._version import __version__
 from ..errors import DataError
 from ..mechanisms import Mechanism
 from .clusters import Origin, origin
-from .experiment import Experiment, Grid, Source
+from .experiment import ClusterSource, Experiment, Grid
 
 #: Raised when the meaning of a measure changes: rows measured otherwise are then not taken for these.
 MEASURED_AS = 1
@@ -102,7 +102,7 @@ def cells(experiment: Experiment, traces: str | None = None) -> list[Cell]:
     return list(found.values())
 
 
-def _origin(experiment: Experiment, source: Source, traces: str | None) -> Origin:
+def _origin(experiment: Experiment, source: ClusterSource, traces: str | None) -> Origin:
     try:
         return origin(source.text, source.merge, experiment.folder, traces)
     except DataError as error:

@@ -24,7 +24,7 @@ _TOP = {"title", "source", "about", "table", "seed", "repetitions", "clusters", 
 
 
 @dataclass(frozen=True)
-class Source:
+class ClusterSource:
     """One cluster of an experiment: its name there, and where it comes from; `merge` merges its servers first."""
 
     name: str
@@ -61,7 +61,7 @@ class Experiment:
     table: str
     seed: int
     repetitions: int
-    clusters: tuple[Source, ...]
+    clusters: tuple[ClusterSource, ...]
     grids: tuple[Grid, ...]
     smoke: bool = False
 
@@ -152,9 +152,11 @@ def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], 
     )
 
 
-def _clusters(document: Document, value: Any, where: Where, old: set[str] | None = None) -> dict[str, list[Source]]:
+def _clusters(
+    document: Document, value: Any, where: Where, old: set[str] | None = None
+) -> dict[str, list[ClusterSource]]:
     """By name; options that are lists make a cluster for every combination."""
-    found: dict[str, list[Source]] = {}
+    found: dict[str, list[ClusterSource]] = {}
     for name, entry in _table(document, where, value).items():
         here = (*where, name)
         if old is not None and name not in old:
@@ -167,7 +169,7 @@ def _clusters(document: Document, value: Any, where: Where, old: set[str] | None
         choices = [
             [(key, one) for one in (item if isinstance(item, list) else [item])] for key, item in options.items()
         ]
-        found[name] = [Source(name, _with(text, pairs), merge) for pairs in product(*choices)]
+        found[name] = [ClusterSource(name, _with(text, pairs), merge) for pairs in product(*choices)]
     if not found:
         raise document.error(where, "name at least one cluster")
     return found
@@ -206,12 +208,17 @@ def _grid(document: Document, where: Where, table: dict[str, Any], places: dict[
         residuals=tuple(float(value) for value in many("residuals", _RESIDUALS)),
         measures=many("measures", _USUAL),
     )
-    for text in grid.mechanisms:
+    _parse(document, places["mechanisms"], grid.mechanisms)
+    return grid
+
+
+def _parse(document: Document, where: Where, texts: tuple[str, ...]) -> None:
+    """Are all texts mechanisms?"""
+    for text in texts:
         try:
             mechanisms.parse(text)
         except DataError as error:
-            raise document.error(places["mechanisms"], str(error)) from None
-    return grid
+            raise document.error(where, str(error)) from None
 
 
 def _checked(document: Document, where: Where, value: Any, check: Callable[[Any], bool], what: str) -> Any:

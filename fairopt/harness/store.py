@@ -136,7 +136,7 @@ class Store:
         for aside in self.folder.glob(".*.tmp"):  # of writers that were killed; living ones rename within seconds
             if time.time() - aside.stat().st_mtime > _STALE:
                 aside.unlink(missing_ok=True)
-        gone = 0
+        removed = 0
         for path in self._listed():
             try:
                 inside = _keys(_checked(path))
@@ -144,8 +144,8 @@ class Store:
                 continue
             if path != whole and kept.issuperset(inside):  # a part that came after the reading stays
                 path.unlink(missing_ok=True)
-                gone += 1
-        return gone
+                removed += 1
+        return removed
 
     def set_aside(self, damaged: Iterable[Damage]) -> None:
         """Rename our damaged parts, so that they are named once; files of others are left alone."""

@@ -113,7 +113,8 @@ class GameMechanism(Mechanism):
         """
         pairs = int(np.count_nonzero(problem.cluster.eligible))
         if engine == "best-response" and pairs <= _RESPONDING:
-            offers = played.solutions(problem, tol, int(_RESPONSES / max(pairs, 1)))
+            options = dataclasses.replace(played.OPTIONS, most=int(_RESPONSES / max(pairs, 1)))
+            offers = played.solutions(problem, tol, options)
             return within(_PATIENCE, islice(offers, _LOOKS))
         if engine == "declarative" and pairs <= _DECLARED:
             return within(_PATIENCE, self.solutions(problem, engine, tol, None))

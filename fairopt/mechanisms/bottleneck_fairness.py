@@ -59,10 +59,10 @@ class BottleneckFairness(Mechanism):
         if not np.isfinite(feasible):
             return Certificate(feasible, np.inf, "complaint", where), None
         x, capacity = tasks.sum(axis=1), cluster.pooled_capacity
-        held = np.divide(x[:, None] * cluster.demand, capacity, out=np.zeros(cluster.demand.shape), where=capacity > 0)
+        used = np.divide(x[:, None] * cluster.demand, capacity, out=np.zeros(cluster.demand.shape), where=capacity > 0)
         entitlement = cluster.weight / cluster.weight.sum()
-        idle = 1 - held.sum(axis=0)
-        short = 1 - held / entitlement[:, None]
+        idle = 1 - used.sum(axis=0)
+        short = 1 - used / entitlement[:, None]
         blocked = np.where(cluster.demand > 0, np.maximum(idle, short), np.inf).min(axis=1)
         hungry = np.where(np.isinf(cluster.max_tasks), np.inf, 1 - x / np.maximum(cluster.max_tasks, 1e-300))
         complaint = np.where(cluster.runnable, np.maximum(np.minimum(blocked, hungry), 0.0), 0.0)

@@ -14,8 +14,10 @@ from .criterion import Criterion
 Array = NDArray[np.float64]
 Slope = Callable[[Array], Array]
 
-#: Steps in which derivatives of slopes are taken: of the logarithm of a level, and as a part of the largest.
-_STEP, _PART = 1e-4, 1e-6
+#: Slopes are compared at `x exp(-_STEP)` and `x exp(_STEP)` for their elasticity.
+_STEP = 1e-4
+#: `measure` compares slopes at x and at `x + _PART reach`.
+_PART = 1e-6
 #: Halvings of the way to the most or least tasks.
 _HALVINGS = 60
 

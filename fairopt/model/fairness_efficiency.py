@@ -12,9 +12,16 @@ from .criterion import Criterion
 
 Array = NDArray[np.float64]
 
-#: Most Newton steps for what is bought, how exact that is (an error counts squared) and how exact before users are left
-#: out, how much a step may change the log of a share, and the most of a price that is left for fairness at the start.
-_STEPS, _EXACT, _NEARLY, _LONGEST, _MOST = 200, 1e-9, 0.1, 2.0, 0.999
+#: Most Newton steps for what is bought.
+_STEPS = 200
+#: It is found once `max |residual| < _EXACT` (an error counts squared).
+_EXACT = 1e-9
+#: Users who would buy more than they can are left out once `max |residual| < _NEARLY`.
+_NEARLY = 0.1
+#: A step changes no log of a share by more than `_LONGEST`.
+_LONGEST = 2.0
+#: At the start at most the part `_MOST` of the least price is left for fairness.
+_MOST = 0.999
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +105,8 @@ class FairnessEfficiency(Criterion):
             log_share[hungry] = log_weight[hungry] + (theta - np.log(fair)) / beta
             powers, total = self._powers(log_share), log_sum(log_share)
             power_sum = log_sum(powers)
-            wrong = np.array([np.log(reweighting / self.efficient) + total, theta + power_sum - np.log(self.fair)])
-            size, over = float(np.abs(wrong).max()), hungry & (log_share > high)
+            residual = np.array([np.log(reweighting / self.efficient) + total, theta + power_sum - np.log(self.fair)])
+            size, over = float(np.abs(residual).max()), hungry & (log_share > high)
             if size < _NEARLY and over.any():
                 hungry &= ~over
                 log_share = np.minimum(log_share, high)
@@ -115,7 +122,7 @@ class FairnessEfficiency(Criterion):
             part, power = np.exp(log_share[hungry] - total), (1 - beta) * np.exp(powers[hungry] - power_sum)
             a, b = part @ of_place - left / least, part.sum() * of_theta
             c, d = power @ of_place, 1 + power.sum() * of_theta
-            step = np.array([b * wrong[1] - d * wrong[0], c * wrong[0] - a * wrong[1]]) / (a * d - b * c)
+            step = np.array([b * residual[1] - d * residual[0], c * residual[0] - a * residual[1]]) / (a * d - b * c)
             step /= max(np.abs(of_place * step[0] + of_theta * step[1]).max() / _LONGEST, 1.0)
             theta, ratio = theta + step[1], left / reweighting * np.exp(step[0])
             left = least * ratio / (1 + ratio)

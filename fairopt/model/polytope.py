@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ._pointers import row_pointers
 from .cluster import Cluster
 
 Array = NDArray[np.float64]
@@ -50,6 +51,11 @@ class Polytope:
             self.pair_use[:, r] = use
             touched[:, r] = np.bincount(self.pair_server, use > 0, servers) > 0
         self.row_server, self.row_resource = np.nonzero(touched)
+
+    @cached_property
+    def start(self) -> Index:
+        """(users + 1,), row pointers: pairs of user n are `start[n]` to `start[n + 1]`."""
+        return row_pointers(self.pair_user, len(self.users))
 
     @cached_property
     def use(self) -> sp.csr_matrix:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from .means import means
 from .published import Table, mechanism_table, tables_of
-from .stored import Found, MissingCells, Results, interval
+from .stored import MissingCells, Results, StoredCells, interval
 from .tables import comparison, for_people, latex, write
 
 __all__ = [
-    "Found",
     "MissingCells",
     "Results",
+    "StoredCells",
     "Table",
     "comparison",
     "for_people",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pandas as pd
 
-from .stored import Found, interval
+from .stored import StoredCells, interval
 
 #: What tells rows apart; columns that do not are left out.
 _BY = ("cluster", "source", "mechanism", "engine", "order", "damping", "tol")
 _MEASURES = ("utilization", "min_share", "jain", "welfare", "price_of_fairness", "rounds", "seconds")
 
 
-def means(found: Found) -> pd.DataFrame:
+def means(found: StoredCells) -> pd.DataFrame:
     """One row per way of solving: `n` draws, then every measure that there is, as its mean and `+-` its half interval.
 
     `missed` counts cells whose certificate misses their tolerance; they are in the means.

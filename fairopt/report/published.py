@@ -10,7 +10,7 @@ from .. import mechanisms, papers
 from ..harness.experiment import load
 from ..model._names import apart
 from .means import means
-from .stored import Found, Results
+from .stored import Results, StoredCells
 
 _SUMMARY = ("tasks", "min_share", "max_share")
 
@@ -55,7 +55,7 @@ def mechanism_table() -> Table:
     return Table("mechanisms", "The mechanisms", pd.DataFrame(rows))
 
 
-def _of_cluster(experiment: str, cluster: str, found: Found) -> Table:
+def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
     """A row per mechanism: tasks of every user if they are stored, else a summary; use; certificate, seconds."""
     cells = found.cells[found.cells["cluster"] == cluster].set_index("key")
     chosen = [mechanisms.parse(text)[0] for text in cells["mechanism"]]

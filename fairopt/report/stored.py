@@ -25,7 +25,7 @@ class MissingCells(DataError):
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredCells:
     """The cells of one experiment as the store has them.
 
     `cells` has one row per cell that gave numbers, in the order of the experiment; `experiment` and `cluster` are those
@@ -61,9 +61,9 @@ class Results:
     smoke: bool = False
     traces: str | None = None
     _contents: Contents | None = field(default=None, repr=False)
-    _found: dict[str, Found] = field(default_factory=dict, repr=False)
+    _found: dict[str, StoredCells] = field(default_factory=dict, repr=False)
 
-    def of(self, experiment: str | Path) -> Found:
+    def of(self, experiment: str | Path) -> StoredCells:
         """All cells of an experiment.
 
         Raises
@@ -78,7 +78,7 @@ class Results:
             self._found[name] = self._read(name)
         return self._found[name]
 
-    def _read(self, name: str) -> Found:
+    def _read(self, name: str) -> StoredCells:
         wanted = {cell.key: cell for cell in cells(load(name, self.smoke), self.traces)}
         if self._contents is None:
             self._contents = Store(Path(self.store)).read()
@@ -97,7 +97,7 @@ class Results:
         frame, failed = (part.reset_index(drop=True) for part in (frame[~bad], frame[bad]))
         if frame.empty:
             raise MissingCells(f"every cell of {name} failed; try again with: {self._command(name)} --retry")
-        return Found(frame, failed, notes, self._contents)
+        return StoredCells(frame, failed, notes, self._contents)
 
     def _command(self, name: str) -> str:
         where = "" if Path(self.store) == STORE else f" --store {self.store}"

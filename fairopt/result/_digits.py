@@ -12,8 +12,10 @@ from ..certificates import Certificate
 
 Array = NDArray[np.float64]
 
-#: Users whose tasks may be off by more have fewer than three digits that are certain; rounding is no better than that.
-_FEW, _ROUNDING = 1e-3, 1e-15
+#: Users with `off > _UNCERTAIN` have fewer than three digits that are certain.
+_UNCERTAIN = 1e-3
+#: No residual is known to be smaller than rounding.
+_ROUNDING = 1e-15
 #: Digits that are shown at most.
 _MOST = 6
 
@@ -24,11 +26,11 @@ def off(certificate: Certificate) -> Array | None:
     return None if known is None else np.asarray(max(certificate.residual, _ROUNDING) * known)
 
 
-def uncertain(users: Sequence[str], wrong: Array | None) -> pd.Series:
+def uncertain(users: Sequence[str], apart: Array | None) -> pd.Series:
     """Users with fewer than three certain digits, and by how much their tasks may be off."""
-    far = np.flatnonzero(wrong > _FEW) if wrong is not None else np.zeros(0, dtype=int)
+    far = np.flatnonzero(apart > _UNCERTAIN) if apart is not None else np.zeros(0, dtype=int)
     index = pd.Index([users[int(n)] for n in far], name="user")
-    return pd.Series([] if wrong is None else wrong[far], index=index, name="may be off by", dtype=float)
+    return pd.Series([] if apart is None else apart[far], index=index, name="may be off by", dtype=float)
 
 
 def doubts(doubtful: pd.Series) -> tuple[str, ...]:
@@ -41,10 +43,10 @@ def doubts(doubtful: pd.Series) -> tuple[str, ...]:
 
 def shown(frame: pd.DataFrame, certificate: Certificate) -> pd.DataFrame:
     """The frame of an allocation (one row per user) as text, with the digits that are certain, at most six."""
-    wrong = off(certificate)
-    wrong = np.zeros(len(frame)) if wrong is None else wrong
+    apart = off(certificate)
+    apart = np.zeros(len(frame)) if apart is None else apart
     with np.errstate(divide="ignore"):
-        digits = np.clip(np.floor(-np.log10(wrong)), 0, _MOST).astype(int)
+        digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int)
     text = frame.map("{:.6g}".format)
     for name in frame.columns.difference(["weight"]):
         column = zip(frame[name], digits, strict=True)

@@ -21,7 +21,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.split import Split
 from . import _digits, _scale, allocation_file, metrics
-from .allocation_file import Claim
+from .allocation_file import StatedAnswer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -170,7 +170,7 @@ class Allocation(Immutable):
 
     def save(self, path: str | Path) -> None:
         """Write an allocation file (JSON, `docs/allocation-file.md`) that `load`, and `tools/check.py`, can check."""
-        claim = Claim(self.mechanism, self.cluster, self.criterion, self.tasks, self.log_prices, float(self.tol))
+        claim = StatedAnswer(self.mechanism, self.cluster, self.criterion, self.tasks, self.log_prices, float(self.tol))
         allocation_file.write(path, claim)
 
     @classmethod

@@ -34,7 +34,7 @@ _CLUSTER_KEYS = ("resources", "servers", "users", "capacity", "demand", "weight"
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
+class StatedAnswer:
     """What an allocation file says: `tasks` (users, servers) are the answer to `criterion` on `cluster`.
 
     `log_prices` (servers, resources), or (levels, servers, resources) for max-min, per resource unit, are the witness;
@@ -49,12 +49,12 @@ class Claim:
     tol: float
 
 
-def write(path: str | Path, claim: Claim) -> None:
+def write(path: str | Path, claim: StatedAnswer) -> None:
     """Write an allocation file: into another file first, so that a failure leaves an old one as it was."""
     _files.write(Path(path), json.dumps(_document(claim), allow_nan=False) + "\n", "allocation file")
 
 
-def read(path: str | Path) -> Claim:
+def read(path: str | Path) -> StatedAnswer:
     """Read an allocation file; every error names the file and the entry."""
     path = Path(path)
     document = _files.parse_json(_files.read(path, "allocation file"), path)
@@ -64,7 +64,7 @@ def read(path: str | Path) -> Claim:
         raise DataError(f"{path}: {error}", error.where) from None
 
 
-def _document(claim: Claim) -> dict[str, Any]:
+def _document(claim: StatedAnswer) -> dict[str, Any]:
     rule, cluster = claim.criterion, claim.cluster
     if type(rule) not in (Criterion, FairnessEfficiency):
         raise DataError(
@@ -114,7 +114,7 @@ def _plain(array: Array, instead: str | None = None) -> Any:
     return plain.tolist()
 
 
-def _claim(document: Any) -> Claim:
+def _claim(document: Any) -> StatedAnswer:
     _known(document, "an allocation file", _KEYS)
     version = _needed(document, "fairopt_allocation", "")
     if isinstance(version, bool) or version != VERSION:
@@ -135,7 +135,7 @@ def _claim(document: Any) -> Claim:
             shape = (max(len(given), 1), *shape)
         log_prices = _array(given, "log_prices", shape, -np.inf)
     tol = _validate.tolerance(document.get("tol", 1e-6))
-    return Claim(mechanism, cluster, rule, tasks, log_prices, tol)
+    return StatedAnswer(mechanism, cluster, rule, tasks, log_prices, tol)
 
 
 def _cluster(given: Any) -> Cluster:
@@ -199,12 +199,12 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
 def _array(value: Any, name: str, shape: tuple[int, ...], null: float | None = None) -> Array:
     """Numbers of this shape; null stands for `null` where that is given. Errors name the entry, as `tasks[2][0]`."""
 
-    def check(item: Any, at: str, rest: tuple[int, ...]) -> Any:
-        if rest:
-            if not isinstance(item, list) or len(item) != rest[0]:
+    def check(item: Any, at: str, inner: tuple[int, ...]) -> Any:
+        if inner:
+            if not isinstance(item, list) or len(item) != inner[0]:
                 found = f"has {len(item)} entries" if isinstance(item, list) else f"is {short(item)}"
-                _wrong(at, f"{found}; it must be a list of {rest[0]} ({name} has shape {shape})")
-            return [check(part, f"{at}[{k}]", rest[1:]) for k, part in enumerate(item)]
+                _wrong(at, f"{found}; it must be a list of {inner[0]} ({name} has shape {shape})")
+            return [check(part, f"{at}[{k}]", inner[1:]) for k, part in enumerate(item)]
         if item is None and null is not None:
             return null
         if isinstance(item, bool) or not isinstance(item, int | float) or not _finite(item):

@@ -27,7 +27,7 @@ _FINE, _SMALL = 1e-10, 500
 #: So near is what a solver makes of the right formulation.
 _FORMULATED = 5e-3
 #: A tolerance that engines reach by other ways than tighter ones, tried on up to so many pairs.
-_MODEST, _FEW = 1e-4, 20_000
+_MODEST, _MODEST_PAIRS = 1e-4, 20_000
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Candidates:
         Engines stop elsewhere when less is asked, and last digits may be found from there.
         """
         yield from self.mechanism.solutions(self.problem, name, self.tol, solver, warm)
-        if self.tol < _MODEST and np.isfinite(self.problem.criterion.alpha) and self.eligible <= _FEW:
+        if self.tol < _MODEST and np.isfinite(self.problem.criterion.alpha) and self.eligible <= _MODEST_PAIRS:
             yield from self.mechanism.solutions(self.problem, name, _MODEST, solver, warm)
 
     @cached_property

@@ -48,7 +48,7 @@ class Format:
 
 
 @dataclass(frozen=True)
-class Table:
+class CsvTable:
     """The good rows in file order, and how many rows there were and were skipped."""
 
     frame: pd.DataFrame
@@ -56,7 +56,7 @@ class Table:
     skipped: int
 
 
-def read(path: Path, layout: Format, skip_malformed: bool = False) -> Table:
+def read(path: Path, layout: Format, skip_malformed: bool = False) -> CsvTable:
     """The columns of `layout` from a plain or gzipped file.
 
     Raises
@@ -75,9 +75,9 @@ def read(path: Path, layout: Format, skip_malformed: bool = False) -> Table:
     separators = np.flatnonzero(np.frombuffer(raw, np.uint8) == ord(layout.separator))
     fields = np.diff(np.searchsorted(separators, ends), prepend=0) + 1
     good = np.arange(first, len(ends))
-    wrong = good[fields[good] != len(names)]
-    if wrong.size and not skip_malformed:
-        raise _malformed(path, wrong[0], f"has {fields[wrong[0]]} fields instead of {len(names)}")
+    malformed = good[fields[good] != len(names)]
+    if malformed.size and not skip_malformed:
+        raise _malformed(path, malformed[0], f"has {fields[malformed[0]]} fields instead of {len(names)}")
     good = good[fields[good] == len(names)]
     frame = _parse(_lines(raw, ends, good), names, layout, len(good))
     if frame is None:
@@ -85,7 +85,7 @@ def read(path: Path, layout: Format, skip_malformed: bool = False) -> Table:
         frame = _parse(_lines(raw, ends, good), names, layout, len(good))
         if frame is None:
             raise DataError(f"{path} cannot be read as a table of {', '.join(names)}")
-    return Table(frame, rows, rows - len(good))
+    return CsvTable(frame, rows, rows - len(good))
 
 
 def _content(path: Path) -> bytes:

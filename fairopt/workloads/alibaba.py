@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -115,33 +116,21 @@ def cluster(
     report: Counter[str] = Counter()
     hosts = _nodes(folder, skip_malformed, report)
     alive = _pods(folder, at, variant, skip_malformed, report)
-    groups = alive.groupby([*columns, "gpu_spec"], sort=True)
-    demand = groups[list(RESOURCES)].mean()
-    keys = [key if isinstance(key, tuple) else (key,) for key in demand.index]
-    names = ["/".join(str(part) for part in (*key[:-1], key[-1] or "any")) for key in keys]
-    models = hosts["model"].to_numpy(dtype=str)
-    masks = {key[-1]: allowed(models, str(key[-1])) for key in keys}
-    eligible = np.array([masks[key[-1]] for key in keys], dtype=bool).reshape(len(keys), len(hosts))
-    needy: NDArray[np.bool_] = np.asarray((demand > 0).any(axis=1), dtype=bool)
-    placeable: NDArray[np.bool_] = np.asarray(eligible.any(axis=1), dtype=bool)
-    left_out = {
-        name: "no node has a model that it may run on" if needy[n] else "its pods request nothing"
-        for n, name in enumerate(names)
-        if not (needy[n] and placeable[n])
-    }
-    report["groups found"] = len(names)
+    groups = _groups(alive, columns, hosts["model"].to_numpy(dtype=str))
+    left_out = groups.left_out
+    report["groups found"] = len(groups.names)
     report["groups left out"] = len(left_out)
-    usable = np.flatnonzero(needy & placeable)
+    usable = np.flatnonzero(groups.usable)
     if not usable.size:
         raise DataError(f"{folder} has no group of pods that can run{'' if at is None else f' at {at:g} s'}")
     chosen = usable[choose(len(usable), users, rng, "groups of pods")]
     result = Cluster(
         hosts[list(RESOURCES)].to_numpy(dtype=float),
-        demand.to_numpy()[chosen],
-        eligible=eligible[chosen],
-        max_tasks=groups.size().to_numpy(dtype=float)[chosen] if max_tasks else None,
+        groups.demand[chosen],
+        eligible=groups.eligible[chosen],
+        max_tasks=groups.pods[chosen] if max_tasks else None,
         resources=RESOURCES,
-        users=[names[n] for n in chosen],
+        users=[groups.names[n] for n in chosen],
         servers=hosts.index,
     )
     source = (
@@ -150,6 +139,41 @@ def cluster(
         f"{len(hosts)} nodes"
     )
     return Snapshot(result, source, dict(report), left_out)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Groups of pods, by their values in some columns."""
+
+    names: list[str]
+    demand: NDArray[np.float64]  # (groups, resources)
+    eligible: NDArray[np.bool_]  # (groups, nodes)
+    pods: NDArray[np.float64]  # (groups,)
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """(groups,): who requests something, and may run on some node."""
+        return np.asarray((self.demand > 0).any(axis=1) & self.eligible.any(axis=1), dtype=bool)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The other groups, and why they cannot run."""
+        needy: NDArray[np.bool_] = np.asarray((self.demand > 0).any(axis=1), dtype=bool)
+        return {
+            self.names[n]: "no node has a model that it may run on" if needy[n] else "its pods request nothing"
+            for n in np.flatnonzero(~self.usable)
+        }
+
+
+def _groups(pods: pd.DataFrame, columns: list[str], models: NDArray[np.str_]) -> _Groups:
+    """Pods that agree in gpu_spec and in the columns, on nodes of these models."""
+    groups = pods.groupby([*columns, "gpu_spec"], sort=True)
+    demand = groups[list(RESOURCES)].mean()
+    keys = [key if isinstance(key, tuple) else (key,) for key in demand.index]
+    names = ["/".join(str(part) for part in (*key[:-1], key[-1] or "any")) for key in keys]
+    masks = {key[-1]: allowed(models, str(key[-1])) for key in keys}
+    eligible = np.array([masks[key[-1]] for key in keys], dtype=bool).reshape(len(keys), len(models))
+    return _Groups(names, demand.to_numpy(), eligible, groups.size().to_numpy(dtype=float))
 
 
 def allowed(models: NDArray[np.str_], spec: str) -> NDArray[np.bool_]:

@@ -212,13 +212,13 @@ def _whole(folder: Path, skip: bool) -> tuple[pd.DataFrame, Counter[str]]:
     """All samples and the counts of reading them; those of the last folder are kept, as drawing 100 instants of it
     would otherwise read it 100 times. Not those that fill memory (a month)."""
     files = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _vm_files(folder).values())
-    asked = (folder.resolve(), skip, files)
+    requested = (folder.resolve(), skip, files)
     before, table, report = _kept.get("last", (None, None, None))
-    if before != asked:
+    if before != requested:
         report = Counter()
         table = _samples(folder, -math.inf, math.inf, skip, report)
         if len(table) <= _MOST_KEPT:
-            _kept["last"] = asked, table, report
+            _kept["last"] = requested, table, report
     return table, report
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from families import FAMILIES, draw
@@ -10,14 +12,14 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.certificates.backward import log_price_per_task
 from fairopt.engines.augmented import factors
-from fairopt.engines.augmented.state import Options, State
+from fairopt.engines.augmented.state import AugmentedState, Options
 from fairopt.engines.augmented.system import System
 from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
 
 
-def system_and_point(family: str, seed: int, alpha: float, scope: str) -> tuple[System, State]:
+def system_and_point(family: str, seed: int, alpha: float, scope: str) -> tuple[System, AugmentedState]:
     """A system at a random point beside the answer: products of 1e-1 to 1e-6, as on the way of an interior point."""
     rng = np.random.default_rng([seed, 7])
     cluster = draw(family, seed)
@@ -41,7 +43,7 @@ def system_and_point(family: str, seed: int, alpha: float, scope: str) -> tuple[
     def spread(size: int) -> Array:
         return np.asarray(10 ** rng.uniform(-3, 0.5, size))
 
-    return system, State(
+    return system, AugmentedState(
         at.part * rng.uniform(0.5, 1.0, len(at.part)) + 1e-4,
         spread(len(at.slack)),
         at.log_row,
@@ -52,12 +54,21 @@ def system_and_point(family: str, seed: int, alpha: float, scope: str) -> tuple[
     )
 
 
-def matrix_of(system: System, at: State) -> factors.Matrix:
+def matrix_of(system: System, at: AugmentedState) -> factors.Matrix:
     with np.errstate(divide="ignore"):
         return factors.Matrix(system, at, system.at(at))
 
 
-def by_formula(matrix: factors.Matrix, at: State) -> Array:
+def solved(system: System, at: AugmentedState, rhs: Array, **options: int) -> Array:
+    """The solution with the matrix at a point, by the way that the options choose."""
+    system.options = replace(system.options, **options)
+    with np.errstate(divide="ignore"):
+        solve = factors.factors(system, at, system.at(at))
+    assert solve is not None
+    return solve(rhs)
+
+
+def by_formula(matrix: factors.Matrix, at: AugmentedState) -> Array:
     """The matrix in the head of `factors`, entry by entry."""
     s = matrix.system
     polytope = s.polytope
@@ -109,10 +120,8 @@ def test_product_and_both_solutions(family: str, seed: int, alpha: float, scope:
     given = np.random.default_rng(seed).uniform(-1, 1, system.size)
     product = matrix @ given
     assert np.allclose(product, whole @ given, rtol=1e-10, atol=1e-10 * abs(whole).max())
-    dense, eliminated = factors._dense(matrix), factors._eliminated(matrix)
-    assert dense is not None
-    for once in (dense, eliminated):
-        found = matrix.solve(once, product)
+    for dense in (system.size, 0):  # whole, and with pairs and users eliminated
+        found = solved(system, at, product, dense=dense)
         # Residuals count by row; unknowns may differ where splits or prices are not unique.
         left = abs(whole @ found - product) * matrix.scale
         assert left.max() <= 1e-9 * abs(product * matrix.scale).max()
@@ -127,4 +136,4 @@ def test_elimination_is_exact_for_the_matrix_it_stands_for() -> None:
     signs = np.concatenate([np.ones(pairs), -np.ones(system.size - pairs)])
     shifted = by_formula(matrix, at) + system.options.regular_of_many * np.diag(signs)
     rhs = np.random.default_rng(0).uniform(-1, 1, system.size)
-    assert np.allclose(shifted @ factors._eliminated(matrix)(rhs), rhs, rtol=0, atol=1e-8)
+    assert np.allclose(shifted @ solved(system, at, rhs, dense=0, refinements=0), rhs, rtol=0, atol=1e-8)

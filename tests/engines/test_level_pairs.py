@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 
-from fairopt.engines.maxmin import level, level_interior, level_point, level_screening
+from fairopt.engines.linalg import column_screening as rule
+from fairopt.engines.linalg.column_screening import ScreeningOptions
+from fairopt.engines.maxmin import level, level_interior, level_point, level_screening, levels
+from fairopt.engines.maxmin.options import OPTIONS, LevelOptions
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
+
+
+def always(pairs: int, gap: float, *options: ScreeningOptions) -> bool:
+    """Screening applies however few pairs there are."""
+    return bool(np.isfinite(gap))
 
 
 def test_many_pairs_take_part_by_and_by(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     cluster = Cluster(np.exp(0.5 * rng.standard_normal((30, 3))), np.exp(0.5 * rng.standard_normal((40, 3))))
-    monkeypatch.setattr(level_point, "_MANY", 10)
-    monkeypatch.setattr(level_point, "_CHEAPEST", 2)
-    monkeypatch.setattr(level_point, "_RANDOM", 1)
+    options = replace(OPTIONS, point=replace(OPTIONS.point, many=10, cheapest=2, random=1))
+    monkeypatch.setattr(levels, "highest", partial(level_interior.highest, options=options))
     found = get("drfh").solve(cluster, 1e-9, engine="native")
     assert found.stats.engine == "native"
     assert (found.tasks > 0).sum() < 0.5 * found.tasks.size
@@ -25,8 +35,8 @@ def test_pairs_leave_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same levels as with all pairs; limits and zeros take users and servers away one after another."""
     left: list[float] = []
 
-    def drop_columns(point: level_point.Point, gap: float) -> None:
-        level_screening.drop_columns(point, gap)
+    def drop_columns(point: level_point.LevelPoint, gap: float, *options: ScreeningOptions) -> None:
+        level_screening.drop_columns(point, gap, *options)
         left.append(float(point.screened_out.sum()))
 
     monkeypatch.setattr(level_interior, "drop_columns", drop_columns)
@@ -37,9 +47,9 @@ def test_pairs_leave_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
         demand[~demand.any(axis=1), 0] = 1.0
         limits = np.where(rng.random(40) < 0.3, rng.uniform(0.1, 3, 40), np.inf)
         cluster = Cluster(20 * np.exp(rng.standard_normal((25, 3))), demand, max_tasks=limits)
-        monkeypatch.setattr(level_screening, "MANY", 10**9)
+        monkeypatch.setattr(rule, "applies", lambda *_: False)
         whole = get("drfh").solve(cluster, engine="native")
-        monkeypatch.setattr(level_screening, "MANY", 0)
+        monkeypatch.setattr(rule, "applies", always)
         left.clear()
         found = get("drfh").solve(cluster, engine="native")
         assert found.certify().residual < 1e-6
@@ -51,7 +61,7 @@ def test_pairs_leave_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("last", [True, False])
 def test_nobody_loses_all_pairs(last: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A user on so many servers, which idle, that it has less than a thousandth of its tasks on any of them."""
-    monkeypatch.setattr(level_screening, "MANY", 0)
+    monkeypatch.setattr(rule, "applies", always)
     few, many, users = 20, 1500, 61
     rng, one = np.random.default_rng(0), users - 1 if last else 0
     pairs = [many if n == one else few for n in range(users)]
@@ -62,8 +72,8 @@ def test_nobody_loses_all_pairs(last: bool, monkeypatch: pytest.MonkeyPatch) -> 
     )  # fmt: skip
     left = []
 
-    def drop_columns(point: level_point.Point, gap: float) -> None:
-        level_screening.drop_columns(point, gap)
+    def drop_columns(point: level_point.LevelPoint, gap: float, *options: ScreeningOptions) -> None:
+        level_screening.drop_columns(point, gap, *options)
         assert (np.diff(point.start) > 0).all()
         left.append(len(point.at))
 
@@ -76,13 +86,14 @@ def test_nobody_loses_all_pairs(last: bool, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_left_is_carried_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """What pairs that left had is in the equations until others have it: in all they hold as without leaving."""
-    monkeypatch.setattr(level_screening, "MANY", 0)
-    monkeypatch.setattr(level_interior, "_SHARP", 0.0)  # steps are refined to rounding
+    monkeypatch.setattr(rule, "applies", always)
+    sharp = replace(OPTIONS, sharp=0.0)  # steps are refined to rounding
+    monkeypatch.setattr(levels, "highest", partial(level_interior.highest, options=sharp))
     seen = []
-    original = level_interior._advance
+    original = level_interior.advance
 
-    def step(point: level_point.Point, gap: float) -> float:
-        length = original(point, gap)
+    def step(point: level_point.LevelPoint, gap: float, options: LevelOptions) -> float:
+        length = original(point, gap, options)
         q, amount = point.problem, point.screened_out.copy()
         amount[point.at] += point.y
         load = np.zeros(point.row.shape)
@@ -93,11 +104,11 @@ def test_what_left_is_carried_by_others(monkeypatch: pytest.MonkeyPatch) -> None
         seen.append((len(point.at), float(point.screened_out.sum() / have.sum())))
         return length
 
-    monkeypatch.setattr(level_interior, "_advance", step)
+    monkeypatch.setattr(level_interior, "advance", step)
     rng = np.random.default_rng(0)
     cluster = Cluster(20 * np.exp(rng.standard_normal((25, 3))), np.exp(rng.standard_normal((40, 3))))
     assert get("drfh").solve(cluster, engine="native").stats.engine == "native"
-    pairs, gone = np.array(seen).T
+    pairs, screened = np.array(seen).T
     assert pairs[-1] < 0.6 * pairs[0]
-    assert gone.max() > 1e-6
-    assert gone[-1] < 1e-9
+    assert screened.max() > 1e-6
+    assert screened[-1] < 1e-9

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from fairopt.certificates import _linear, certify
 from fairopt.engines import native
 from fairopt.engines.maxmin import filling, level, level_interior, levels
 from fairopt.engines.maxmin.levels import Levels
+from fairopt.engines.maxmin.options import OPTIONS
 from fairopt.exact import rational
 from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
@@ -155,7 +157,7 @@ def test_any_prices_bound_the_level(seed: int) -> None:
 
 
 def test_a_stuck_interior_point_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(level_interior, "_MAX_STEPS", 1)
+    monkeypatch.setattr(levels, "highest", partial(level_interior.highest, options=replace(OPTIONS, steps=1)))
     for cluster in (NESTED, ZEROS):
         found = get("drfh").solve(cluster, engine="native")
         assert not found.notes
@@ -165,8 +167,9 @@ def test_a_stuck_interior_point_is_replaced(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_reference_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(level_interior, "_MAX_STEPS", 1)
-    monkeypatch.setattr(level_interior, "_SIMPLEX", 0)
+    monkeypatch.setattr(
+        levels, "highest", partial(level_interior.highest, options=replace(OPTIONS, steps=1, simplex=0))
+    )
     assert get("drfh").solve(NESTED).stats.solver == "rational simplex"
     monkeypatch.setattr(rational, "WORK", 0)
     found = get("drfh").solve(NESTED)
@@ -239,7 +242,7 @@ def test_a_bound_knows_how_much_of_large_prices_cancels() -> None:
 def test_an_answer_with_weak_proofs_is_given_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """A level known to 1e-5 only proves nobody to stand still to the tolerance: flagged, but not nothing."""
 
-    def vague(*given: object) -> level.Found:
+    def vague(*given: object) -> level.BoundedLevel:
         found = level_interior.highest(*given)  # type: ignore[arg-type]
         assert found is not None
         return replace(found, high=found.low * (1 + 1e-5), amount=found.amount * (1 - 1e-5), low=found.low * (1 - 1e-5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -51,9 +52,12 @@ def naive(
     return result
 
 
-def route(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
-    """Force a route; what was really taken is noted in the list."""
-    monkeypatch.setattr(structured, "_LOOP_COST", 0.0 if name == "pairs" else 1e9)
+#: Options that force a route.
+ROUTES = {name: replace(structured.OPTIONS, loop_cost=cost) for name, cost in (("pairs", 0.0), ("product", 1e9))}
+
+
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The routes that are really taken from now on."""
     taken: list[str] = []
 
     def noting(original: Callable[..., None], called: str) -> Callable[..., None]:
@@ -71,12 +75,12 @@ def route(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
 @pytest.mark.parametrize("name", ["pairs", "product"])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 4, 2), (6, 1, 3), (7, 4, 1), (12, 5, 3), (40, 8, 4)])
 def test_against_the_formula(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int], name: str) -> None:
-    taken = route(monkeypatch, name)
+    taken = noted(monkeypatch)
     rng = np.random.default_rng(5)
     for density in (0.3, 1.0):
         given = drawn(rng, *shape, density)
         matrix, rhs = naive(*given), rng.normal(size=shape[1] * shape[2])
-        found = structured.factor(*given).solve(rhs)
+        found = structured.factor(*given, options=ROUTES[name]).solve(rhs)
         np.testing.assert_allclose(found, np.linalg.solve(matrix, rhs), rtol=1e-9, atol=1e-10)
     assert set(taken) == {name}
 
@@ -84,9 +88,7 @@ def test_against_the_formula(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, 
 def test_the_cheaper_route_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each user on one of many servers: pairs. Everybody everywhere: the product."""
     rng = np.random.default_rng(0)
-    real = structured._LOOP_COST
-    taken = route(monkeypatch, "pairs")
-    monkeypatch.setattr(structured, "_LOOP_COST", real)
+    taken = noted(monkeypatch)
     structured.factor(*drawn(rng, 30, 10, 2, 0.0))
     assert taken == ["pairs"]
     structured.factor(*drawn(rng, 30, 10, 2, 1.0))
@@ -100,14 +102,21 @@ def test_the_cheaper_route_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(rough.double().solve(rhs), rel=1e-9)
 
 
-def test_the_cheaper_route_is_taken_where_symmetric() -> None:
+def test_the_cheaper_route_is_taken_where_symmetric(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By users everywhere the product of matrices, by the others the sum over pairs of pairs."""
     rng = np.random.default_rng(1)
     start, server, weight, left, _, extra, diagonal = symmetric(rng, 30, 10, 2, density=1.0)
     mixed = halved(start, server, weight, left, left, extra, diagonal)
-    many = structured._many(mixed[0], mixed[2], np.zeros(30), 20, 2, False)
-    assert many.tolist() == list(range(15))
+    original, many = _eliminate.spread, []
+
+    def spread(users: Index, *given: Any) -> None:
+        many.extend(users.tolist())
+        original(users, *given)
+
+    monkeypatch.setattr(_eliminate, "spread", spread)
     rhs = rng.normal(size=20)
     assert np.linalg.solve(naive(*mixed), rhs) == pytest.approx(factored(mixed).solve(rhs), rel=1e-9)
+    assert many == list(range(15))
 
 
 def halved(
@@ -120,35 +129,35 @@ def halved(
     return start, server[kept], weight[kept], left[kept], right[kept], extra, diagonal
 
 
-def test_single_precision_is_refined_and_given_up_where_it_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    route(monkeypatch, "product")
+def test_single_precision_is_refined_and_given_up_where_it_must_be() -> None:
+    options = ROUTES["product"]
     rng = np.random.default_rng(7)
     given, rhs = drawn(rng, 40, 8, 3), rng.normal(size=24)
     exact = np.linalg.solve(naive(*given), rhs)
-    easy = structured.factor(*given, single=True)
+    easy = structured.factor(*given, single=True, options=options)
     np.testing.assert_allclose(easy.solve(rhs), exact, rtol=1e-6, atol=1e-9)
     assert easy.single
     # Servers that only differences of their prices matter to, nearly.
     start, server, weight, _, _, _, _ = drawn(rng, 40, 8, 1)
     ones = np.ones((len(server), 1))
     hard = (start, server, weight, ones, ones, np.full(40, 1e-11), np.full((8, 1), 1e-11))
-    factors = structured.factor(*hard, single=True)
+    factors = structured.factor(*hard, single=True, options=options)
     found = factors.solve(rhs[:8])
     assert not factors.single
-    np.testing.assert_allclose(found, structured.factor(*hard).solve(rhs[:8]), rtol=1e-12)
+    np.testing.assert_allclose(found, structured.factor(*hard, options=options).solve(rhs[:8]), rtol=1e-12)
 
 
-def test_pairs_that_hardly_matter_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    route(monkeypatch, "pairs")
+def test_pairs_that_hardly_matter_may_be_left_out() -> None:
+    options = ROUTES["pairs"]
     rng = np.random.default_rng(3)
     given, rhs = drawn(rng, 20, 6, 2, 1.0, -12.0), rng.normal(size=12)
     exact = np.linalg.solve(naive(*given), rhs)
-    np.testing.assert_allclose(structured.factor(*given, 1e-9).solve(rhs), exact, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(structured.factor(*given, 1e-9, options=options).solve(rhs), exact, rtol=1e-6, atol=1e-7)
     # With everything left out blocks are all that remains.
     blocks = naive(*given).reshape(6, 2, 6, 2)
     kept = np.zeros_like(blocks)
     kept[np.arange(6), :, np.arange(6), :] = blocks[np.arange(6), :, np.arange(6), :]
-    none = structured.factor(*given, 1e9).solve(rhs)
+    none = structured.factor(*given, 1e9, options=options).solve(rhs)
     np.testing.assert_allclose(none, np.linalg.solve(kept.reshape(12, 12), rhs), rtol=1e-9, atol=1e-10)
     assert np.abs(none - exact).max() > 1e-3
 
@@ -174,9 +183,8 @@ def solved_exactly(matrix: list[list[Fraction]], rhs: list[Fraction]) -> list[Fr
 
 
 @pytest.mark.parametrize("name", ["pairs", "product"])
-def test_digits_that_a_subtraction_would_lose(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_digits_that_a_subtraction_would_lose(name: str) -> None:
     """A user on one server with weight 1e12, another with nearly all of its weight there: exact arithmetic decides."""
-    route(monkeypatch, name)
     start, server = np.array([0, 1, 3]), np.array([0, 0, 1])
     weight, extra = np.array([1e12, 1.7e12, 3.1]), np.array([0.3, 0.9])
     left = np.array([[0.7], [1.0], [0.3]])
@@ -193,7 +201,8 @@ def test_digits_that_a_subtraction_would_lose(monkeypatch: pytest.MonkeyPatch, n
                 exact[server[k]][server[j]] -= scaled * other / whole
     rhs = [Fraction(1), Fraction(-1, 4)]
     expected = np.array([float(value) for value in solved_exactly(exact, rhs)])
-    found = structured.factor(start, server, weight, left, left, extra, diagonal).solve(np.array([1, -0.25]))
+    factors = structured.factor(start, server, weight, left, left, extra, diagonal, options=ROUTES[name])
+    found = factors.solve(np.array([1, -0.25]))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     lost = np.linalg.solve(naive(start, server, weight, left, left, extra, diagonal), np.array([1, -0.25]))
     assert np.abs(lost / expected - 1).max() > 1e-6
@@ -208,22 +217,22 @@ def symmetric(rng: np.random.Generator, *shape: int, density: float = 0.6, low: 
     return start, server, weight, left, left, extra, diagonal
 
 
-def factored(given: Arguments, least: float = 0.0, single: bool = False) -> structured.SymmetricFactors:
+def factored(
+    given: Arguments, least: float = 0.0, single: bool = False, cost: float = structured.OPTIONS.loop_cost
+) -> structured.SymmetricFactors:
     start, server, weight, left, _, extra, diagonal = given
-    return structured.factor_symmetric(start, server, weight, left, extra, diagonal, least, single)
+    options = replace(structured.OPTIONS, loop_cost=cost)
+    return structured.factor_symmetric(start, server, weight, left, extra, diagonal, least, single, options=options)
 
 
 @pytest.mark.parametrize("cost", [0.0, 1e9])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 4, 2), (6, 1, 3), (7, 4, 1), (12, 5, 3), (40, 8, 4)])
-def test_symmetric_against_the_formula(
-    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int], cost: float
-) -> None:
-    monkeypatch.setattr(structured, "_LOOP_COST", cost)
+def test_symmetric_against_the_formula(shape: tuple[int, int, int], cost: float) -> None:
     rng = np.random.default_rng(5)
     for density in (0.3, 1.0):
         given = symmetric(rng, *shape, density=density)
         rhs = rng.normal(size=shape[1] * shape[2])
-        found = factored(given)
+        found = factored(given, cost=cost)
         np.testing.assert_allclose(found.solve(rhs), np.linalg.solve(naive(*given), rhs), rtol=1e-9, atol=1e-10)
         assert found.damping < 1e-12
 
@@ -238,11 +247,10 @@ def test_symmetric_with_a_border(single: bool) -> None:
     np.testing.assert_allclose(found.solve(rhs), expected, rtol=1e-3 if single else 1e-9, atol=1e-4 if single else 0)
 
 
-def test_symmetric_single_precision_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structured, "_LOOP_COST", 1e9)
+def test_symmetric_single_precision_is_close() -> None:
     rng = np.random.default_rng(2)
     given, rhs = symmetric(rng, 40, 8, 3), rng.normal(size=24)
-    double, single = (factored(given, single=single).solve(rhs) for single in (False, True))
+    double, single = (factored(given, single=single, cost=1e9).solve(rhs) for single in (False, True))
     off = float(np.abs(single - double).max() / np.abs(double).max())
     assert 1e-12 < off < 1e-4
 
@@ -257,9 +265,8 @@ def test_symmetric_users_without_a_slope() -> None:
 
 
 @pytest.mark.parametrize("cost", [0.0, 1e9])
-def test_symmetric_digits_that_a_subtraction_would_lose(monkeypatch: pytest.MonkeyPatch, cost: float) -> None:
+def test_symmetric_digits_that_a_subtraction_would_lose(cost: float) -> None:
     """One server, users with weights of 1e12: what remains is their slope, in exact arithmetic 0.3 * 0.49 + 0.9."""
-    monkeypatch.setattr(structured, "_LOOP_COST", cost)
     start, server, weight = np.array([0, 1, 2]), np.array([0, 0]), np.array([1e12, 1e13])
     extra, left = np.array([0.3, 0.9]), np.array([[0.7], [1.0]])
     diagonal = np.full((1, 1), 2.0**-40)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -16,8 +17,6 @@ from fairopt.engines.base import Run
 from fairopt.engines.reference import declarative, program, solvers
 from fairopt.engines.reference.program import ClusterProgram, Formulation
 from fairopt.errors import CertificateError, NotConverged, SolverError
-from fairopt.game.reference import reweighted
-from fairopt.game.reference.server_problem import ServerProblem
 from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
@@ -163,121 +162,7 @@ def test_rich_users_are_not_left_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
 # -- programs that are compiled anew for every solve ---------------------------------------------
 
 
-def server_problem(name: str, cluster: Cluster, server: int = 0, **parameters: float) -> ServerProblem:
-    mechanism = get(name, **parameters)
-    criterion = mechanism.criterion(cluster)
-    polytope = Polytope(cluster, criterion.limits(cluster))
-    return ServerProblem(polytope, criterion, server, mechanism.formulate)
-
-
-def programs() -> Iterator[tuple[str, ServerProblem]]:
-    for alpha in (0.0, 0.5, 1.0, 3.0):
-        yield f"alpha {alpha}", server_problem("alphapf-vds", VARIANT, 1, alpha=alpha)
-    limited = VARIANT.replace(max_tasks=[1, 2, 3, 4])
-    yield "limits", server_problem("alphapf-vds", limited, 1, alpha=3.0)
-    yield "max-min", server_problem("ps-dsf", VARIANT, 1)
-    yield "max-min with limits", server_problem("ps-dsf", limited, 1)
-
-
-@pytest.mark.parametrize(("name", "problem"), list(programs()), ids=[name for name, _ in programs()])
-def test_a_second_response_compiles_nothing(name: str, problem: ServerProblem) -> None:
-    compiled = problem._problem if problem._maxmin is None else problem._maxmin._round
-    assert compiled.is_dpp()
-    assert compiled.parameters()
-    tasks = np.array([1.0, 1.0])
-    first = problem.respond(tasks, tasks / problem.program.gamma + 0.2)[0]
-
-    cached = compiled._cache.param_prog
-    assert cached is not None
-    second = problem.respond(0 * tasks, tasks / problem.program.gamma + 0.2)[0]
-    assert compiled._cache.param_prog is cached
-    assert first.shape == second.shape
-
-
-def test_reweighted_programs_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    criterion = get("alphapf-vds", alpha=3.0).criterion(VARIANT)
-    polytope = Polytope(VARIANT, criterion.limits(VARIANT))
-    seen: list[tuple[cp.Problem, Any]] = []
-    original = solvers.first_success
-
-    def watch(problem: cp.Problem, wanted: str | None = None) -> Run:
-        run = original(problem, wanted)
-        seen.append((problem, problem._cache.param_prog))
-        return run
-
-    monkeypatch.setattr(solvers, "first_success", watch)
-    start = polytope.inside(np.full(len(polytope.gamma), 0.2))
-    for _, _ in zip(range(3), reweighted.solves(polytope, criterion, start), strict=False):
-        pass
-    assert len(seen) >= 3
-    assert seen[0][0].is_dpp()
-    assert all(problem is seen[0][0] and cache is seen[0][1] for problem, cache in seen[1:])
-
-
 # -- best responses that are far off where others give much, or nothing --------------------------
-
-
-def best_fractions(problem: ServerProblem, elsewhere: Array) -> tuple[Array, Array]:
-    share = elsewhere / problem.program.gamma + 0.5
-    return problem.respond(elsewhere, share)
-
-
-def kkt_residual(problem: ServerProblem, elsewhere: Array, fractions: Array, prices: Array, alpha: float) -> float:
-    """How far `s_n^(-alpha) <= price of the fraction, equal where served` (weights 1), relative, prices rescaled."""
-    marginal = (elsewhere / problem.program.gamma + fractions) ** -alpha
-    cost = problem.program.use.T @ prices
-    served = fractions > 1e-7
-    scale = (marginal[served] / cost[served]).mean()
-    off = np.abs(marginal[served] / (scale * cost[served]) - 1).max()
-    return float(max(off, (marginal[~served] / (scale * cost[~served]) - 1).max(initial=0.0)))
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
-def test_responses_where_others_give_a_million_times_more(alpha: float) -> None:
-    problem = server_problem("alphapf-vds", VARIANT, 1, alpha=alpha)
-    plenty = 1e6 * problem.program.gamma
-    fractions, prices = problem.respond(plenty, plenty / problem.program.gamma)
-    # Next to 1e6 the marginal utilities are nearly constant: the server maximises sum s_n, a linear program.
-    use = problem.program.use.toarray()
-    assert (use @ fractions <= 1 + 1e-9).all()
-    best = cp.Variable(2, nonneg=True)
-    linear = cp.Problem(cp.Maximize(cp.sum(best)), [use @ best <= 1])
-    assert fractions.sum() == pytest.approx(linear.solve(solver="HIGHS"), rel=1e-4)
-    assert prices.max() > 0
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
-def test_responses_where_others_give_much_to_one_user(alpha: float) -> None:
-    problem = server_problem("alphapf-vds", VARIANT, 1, alpha=alpha)
-    elsewhere = np.array([1e6 * problem.program.gamma[0], 0.0])
-    fractions, _ = best_fractions(problem, elsewhere)
-    np.testing.assert_allclose(fractions, [0, 1], atol=1e-6)
-
-
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, np.inf])
-def test_responses_from_nothing_use_up_capacity(alpha: float) -> None:
-    """From nothing, as when all are at 0: everyone enters, capacity is used up."""
-    problem = server_problem("alphapf-vds", VARIANT, 1, alpha=alpha)
-    fractions, prices = best_fractions(problem, np.zeros(2))
-    assert (fractions > 1e-3).all()
-    assert (problem.program.use @ fractions).max() == pytest.approx(1, abs=1e-8)
-    if np.isfinite(alpha):
-        assert kkt_residual(problem, np.zeros(2), fractions, prices, alpha) < 1e-5
-
-
-@pytest.mark.parametrize("alpha", [1.0, 3.0])
-def test_a_price_of_zero_comes_back(alpha: float) -> None:
-    """Server 2 of PF figure 1: its RAM has no price while user 4 is rich elsewhere, and one again when it is not."""
-    problem = server_problem("alphapf-vds", Cluster([[1, 1]], [[1, 0.2], [0.2, 1]]), 0, alpha=alpha)
-    rich = np.array([0.0, 1e3])
-    _, without = best_fractions(problem, rich)
-    fractions, back = best_fractions(problem, np.zeros(2))
-    fresh = server_problem("alphapf-vds", Cluster([[1, 1]], [[1, 0.2], [0.2, 1]]), 0, alpha=alpha)
-    cold, _ = best_fractions(fresh, np.zeros(2))
-    assert without[1] < 1e-6 * without[0]
-    assert back[1] == pytest.approx(back[0], rel=1e-5)
-    np.testing.assert_allclose(fractions, [5 / 6, 5 / 6], rtol=1e-6)
-    np.testing.assert_allclose(fractions, cold, rtol=1e-6)
 
 
 # -- solvers that say optimal and are wrong -----------------------------------------------------
@@ -331,8 +216,7 @@ def test_wrong_responses_of_servers_are_refused(name: str, monkeypatch: pytest.M
     from fairopt.game.reference import declarative as game
 
     monkeypatch.setattr(solvers, "solve", liar("optimal", 0.9))
-    original = game._best_responses
-    monkeypatch.setattr(game, "_best_responses", lambda *arguments: original(*arguments[:-1], 2))
+    monkeypatch.setattr(game, "solutions", partial(game.solutions, max_rounds=2))
     with pytest.raises(NotConverged, match="misses tol"):
         get(name).solve(VARIANT, engine="declarative")
     assert get(name).solve(VARIANT, throw=False, engine="declarative").flagged

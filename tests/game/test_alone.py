@@ -108,22 +108,22 @@ def test_answers_to_weights_and_to_alpha() -> None:
         assert tasks is not None
         # The same while alpha tau is held: prices alone.
         hotter = CoupledGame(q, here.price, here.tau / (1 + h), here.unit)
-        held = solved(equations(zeros(4), 16.0 * (1 + h)), hotter)
-        np.testing.assert_allclose(here.outward(), (held.price - here.price) / h, rtol=1e-2, atol=1e-3)
+        colder = solved(equations(zeros(4), 16.0 * (1 + h)), hotter)
+        np.testing.assert_allclose(here.outward(), (colder.price - here.price) / h, rtol=1e-2, atol=1e-3)
         much = here.tasks > 1e-3
         np.testing.assert_allclose((tasks - here.tasks)[much], ((further.tasks - here.tasks) / h)[much], atol=1e-4)
 
 
-def test_at_first_every_server_is_alone() -> None:
+def test_at_first_servers_are_decoupled() -> None:
     """tau = 1: what a server gives is what it would give if there were no other."""
     shared = zeros(1)
     with np.errstate(all="ignore"):
-        start = entropy_homotopy._start(equations(shared, 2.0))
+        start = entropy_homotopy.decoupled(equations(shared, 2.0))
         assert start is not None
         here, alone_here = start.here, []
         for i in range(4):
             one = equations(fo.Cluster(shared.capacity[[i]], shared.demand, shared.weight), 2.0)
-            first = entropy_homotopy._start(one)
+            first = entropy_homotopy.decoupled(one)
             assert first is not None
             alone_here.append(first.here.tasks * one.largest)
     tasks = here.tasks * here.q.largest[here.q.polytope.pair_user]

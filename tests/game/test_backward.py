@@ -8,22 +8,23 @@ from families import FAMILIES, draw
 
 import fairopt as fo
 from fairopt.certificates.backward import error_at, log_price_per_task
-from fairopt.game.equilibrium.interior import ATTEMPTS, run
+from fairopt.game.equilibrium.interior import run
 from fairopt.game.equilibrium.kkt_system import KKTSystem
-from fairopt.game.model.equilibrium_system import EquilibriumSystem, Point
+from fairopt.game.equilibrium.options import OPTIONS
+from fairopt.game.model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from fairopt.model.problem import Problem
 
 
-def points(problem: Problem, alpha: float) -> tuple[EquilibriumSystem, list[Point]]:
+def points(problem: Problem, alpha: float) -> tuple[EquilibriumSystem, list[EquilibriumPoint]]:
     """Every point of one run that prices all pairs in the power alpha."""
     system = EquilibriumSystem.of(problem.polytope, problem.criterion)
     pairs = np.arange(len(system.gamma))
     with np.errstate(all="ignore"):
-        found = [one for one in run(system, ATTEMPTS[0], 1e-9, level=1e-9) if one.backward < np.inf]
+        found = [one for one in run(system, OPTIONS.interior.attempts[0], 1e-9, level=1e-9) if one.backward < np.inf]
     return system, [one.point if one.inside is None else system.whole(one.point, pairs[one.inside]) for one in found]
 
 
-def judged(problem: Problem, system: EquilibriumSystem, point: Point, tau: float) -> float:
+def judged(problem: Problem, system: EquilibriumSystem, point: EquilibriumPoint, tau: float) -> float:
     """The judge's error of the same tasks, at prices in the scale that fits every server best."""
     polytope, tasks = problem.polytope, np.zeros((len(problem.cluster.users), len(problem.cluster.servers)))
     tasks[polytope.users[polytope.pair_user], polytope.pair_server] = point.tasks * system.largest[polytope.pair_user]

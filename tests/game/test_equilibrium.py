@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.engines.base import Solution
 from fairopt.errors import NotConverged
-from fairopt.game.equilibrium import equilibria, interior, smoothing
+from fairopt.game.equilibrium import equilibria, interior, options, smoothing
+from fairopt.game.model.candidate import solution
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.game.model.found import solution
 from fairopt.game.psdsf import continuation
 from fairopt.game.responses import played
 from fairopt.model.polytope import Polytope
@@ -85,7 +85,7 @@ def test_the_game_s_own_equations_have_the_program_s_optimum(seed: int) -> None:
     criterion = fo.AlphaPFVDS(1).criterion(shared)
     polytope = Polytope(shared, criterion.limits(shared))
     game = EquilibriumSystem(polytope, criterion.weight, 1.0)
-    best = min(interior.run(game, interior.ATTEMPTS[0], 1e-11), key=lambda found: found.error)
+    best = min(interior.run(game, options.OPTIONS.interior.attempts[0], 1e-11), key=lambda found: found.error)
     assert best.error <= 1e-8
     tasks = np.add.reduceat(best.point.tasks * game.largest[polytope.pair_user], game.start[:-1])
     np.testing.assert_allclose(solve(shared, 1.0, 1e-9).user_tasks, tasks, rtol=1e-7)

@@ -7,10 +7,11 @@ import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import equilibria
-from fairopt.game.equilibrium.interior import FOLLOW, run
+from fairopt.game.equilibrium.interior import run
 from fairopt.game.equilibrium.kkt_system import KKTSystem
-from fairopt.game.equilibrium.warm_start import Start, followed
-from fairopt.game.model.equilibrium_system import EquilibriumSystem, Point
+from fairopt.game.equilibrium.options import OPTIONS
+from fairopt.game.equilibrium.warm_start import WarmStart, followed
+from fairopt.game.model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from fairopt.model.polytope import Polytope
 from fairopt.solving.earlier import Earlier
 
@@ -22,7 +23,7 @@ def equations(alpha: float, seed: int = 0, users: int = 20, servers: int = 6) ->
     return EquilibriumSystem(Polytope(cluster, np.full(users, np.inf)), np.ones(users), alpha)
 
 
-def warm(alpha: float, seed: int = 0) -> Point:
+def warm(alpha: float, seed: int = 0) -> EquilibriumPoint:
     """What a solution at alpha offers to start from."""
     _, found = next(equilibria.equilibria(equations(alpha, seed), 1e-6))
     assert found.warm is not None
@@ -40,7 +41,7 @@ def test_the_next_point_satisfies_the_next_equations_at_about_the_same_mu(alpha:
     assert after.residual() < 0.1 < before.residual()
     assert 1e-5 < after.average < 0.3
     assert after.error > 1e-6  # mu has not been brought down: that is what the interior point does from here
-    *_, found = run(there, FOLLOW, 1e-7, point)
+    *_, found = run(there, OPTIONS.interior.follow, 1e-7, point)
     assert found.error <= 1e-7
 
 
@@ -58,7 +59,7 @@ def test_it_is_left_where_the_next_alpha_is_too_far() -> None:
 
 def test_numbers_that_are_none_are_left_at_once() -> None:
     start = warm(2.0)
-    broken = Point(
+    broken = EquilibriumPoint(
         start.tasks * np.nan, start.slack, start.log_price, start.log_level, start.idle, start.mu, start.power
     )
     with np.errstate(all="ignore"):
@@ -78,7 +79,7 @@ def test_a_start_is_for_a_like_game() -> None:
     found = fo.AlphaPFVDS(2.0).solve(equations(2.0).polytope.cluster)
     assert isinstance(found.warm, Earlier)
     start = found.warm.engine
-    assert isinstance(start, Start)
+    assert isinstance(start, WarmStart)
     assert start.fits(equations(1.0))
     assert start.fits(equations(4.0))
     assert not start.fits(equations(0.5))

@@ -9,8 +9,9 @@ import fairopt as fo
 from fairopt.engines.augmented import refine
 from fairopt.engines.base import Solution
 from fairopt.game.equilibrium import interior, smoothing
+from fairopt.game.equilibrium.options import OPTIONS
+from fairopt.game.model.candidate import log_unit_prices
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.game.model.found import log_unit_prices
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
@@ -36,14 +37,14 @@ def equations(cluster: fo.Cluster, alpha: float) -> EquilibriumSystem:
 def test_the_tangent_is_the_derivative(alpha: float, limits: bool) -> None:
     """A step h along the curve leaves the equations wrong by h^2 only; units are those of the place."""
     problem = equations(tied(0, limits), alpha)
-    here, _ = smoothing._start(problem, 1.0, 1e-9)
+    here = smoothing.start_of_curve(problem, 1.0, 1e-9).here
     assert here is not None
     tangent = here.tangent
-    wrong = [smoothing._Smoothed(problem, here.at.moved(tangent, h), here.units).merit for h in (1e-3, 1e-4)]
+    residual = [smoothing.SmoothedSystem(problem, here.at.moved(tangent, h), here.units).merit for h in (1e-3, 1e-4)]
     assert here.merit < 1e-8
-    assert wrong[1] < 0.03 * wrong[0] + 1e-8
-    sideways = smoothing._Smoothed(problem, here.at.moved((*tangent[:3], 0.0), 1e-4), here.units).merit
-    assert sideways > 10 * wrong[1]
+    assert residual[1] < 0.03 * residual[0] + 1e-8
+    sideways = smoothing.SmoothedSystem(problem, here.at.moved((*tangent[:3], 0.0), 1e-4), here.units).merit
+    assert sideways > 10 * residual[1]
 
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0, 8.0, 16.0, 64.0])
@@ -53,7 +54,8 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         shared = merge(tied(seed)).cluster
         problem = equations(shared, alpha)
         with np.errstate(all="ignore"):
-            points = [point for mu, near in smoothing.PATHS[:2] for point in smoothing.follow(problem, tol, mu, near)]
+            paths = OPTIONS.smoothing.paths[:2]
+            points = [point for mu, near in paths for point in smoothing.follow(problem, tol, mu, near)]
         best = min(points, key=lambda point: point.error)
         assert best.error <= tol, f"seed {seed}"
         polytope = problem.polytope
@@ -89,11 +91,11 @@ def test_it_starts_where_the_interior_point_is(alpha: float) -> None:
     for seed in range(8):
         problem = equations(tied(seed), alpha)
         with np.errstate(all="ignore"):
-            *_, last = interior.run(problem, interior.ATTEMPTS[0], 0.0)
+            *_, last = interior.run(problem, OPTIONS.interior.attempts[0], 0.0)
             assert last.midway is not None
             assert last.midway.mu <= 1e-3
             short = list(smoothing.follow(problem, 3e-7, last.midway.mu, 0.3, start=last.midway))
-            *_, whole = smoothing.follow(problem, 3e-7, *smoothing.PATHS[0])
+            *_, whole = smoothing.follow(problem, 3e-7, *OPTIONS.smoothing.paths[0])
         assert whole.error <= 3e-7
         if short:  # else it was too far from the curve
             assert short[-1].error <= 3e-7

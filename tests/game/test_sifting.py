@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt.engines.linalg import column_screening as rule
 from fairopt.game.equilibrium import interior, screening
-from fairopt.game.model.equilibrium_system import EquilibriumSystem, Point
+from fairopt.game.equilibrium.options import OPTIONS
+from fairopt.game.model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from fairopt.model.polytope import Polytope
 
 
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small clusters are sifted too."""
-    monkeypatch.setattr(screening, "MANY", 0)
+    monkeypatch.setattr(rule, "applies", lambda pairs, gap, *_: bool(np.isfinite(gap)))
 
 
 def spread(seed: int, users: int = 60, servers: int = 30) -> fo.Cluster:
@@ -31,11 +33,13 @@ def game(alpha: float, seed: int = 0) -> EquilibriumSystem:
     return EquilibriumSystem(Polytope(cluster, np.full(60, np.inf)), np.ones(60), alpha)
 
 
-def near(q: EquilibriumSystem) -> Point:
+def near(q: EquilibriumSystem) -> EquilibriumPoint:
     """A point near the equilibrium, with all pairs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(screening, "MANY", 10**9)
-        return next(found.point for found in interior.run(q, interior.ATTEMPTS[0], 1e-12) if found.point.mu < 1e-6)
+        patch.setattr(rule, "applies", lambda *_: False)
+        return next(
+            found.point for found in interior.run(q, OPTIONS.interior.attempts[0], 1e-12) if found.point.mu < 1e-6
+        )
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.9, 2.0, 5.0, 8.0])
@@ -44,7 +48,7 @@ def test_equilibria_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch:
     cluster = spread(seed)
     found = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
     assert found.stats.engine == "equilibrium"
-    monkeypatch.setattr(screening, "MANY", 10**9)
+    monkeypatch.setattr(rule, "applies", lambda *_: False)
     other = fo.AlphaPFVDS(alpha).solve(cluster, 1e-9)
     assert found.user_tasks == pytest.approx(other.user_tasks, rel=1e-6)
 
@@ -52,7 +56,7 @@ def test_equilibria_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch:
 @pytest.mark.parametrize("alpha", [0.5, 2.0, 8.0])
 def test_most_pairs_leave_on_the_way(alpha: float) -> None:
     q = game(alpha, seed=1)
-    *_, last = interior.run(q, interior.ATTEMPTS[0], 1e-9)
+    *_, last = interior.run(q, OPTIONS.interior.attempts[0], 1e-9)
     assert last.error <= 1e-9
     assert last.inside is not None
     assert len(last.point.tasks) == len(last.inside) < 0.4 * len(q.server)
@@ -88,12 +92,12 @@ def test_bounds_of_slacks_hold_and_are_exact_where_that_matters(size: float) -> 
         price = at.log_price + size * rng.uniform(-0.5, 1, at.log_price.shape)
         at = replace(at, log_price=price, log_level=at.log_level + size * rng.uniform(-0.5, 1, at.log_level.shape))
         real = q.priced(at, 2.0)[0][outside]
-        bound = sifter._at_least(at, 2.0, enough := float(np.median(real)))
+        bound = sifter.at_least(at, 2.0, enough := float(np.median(real)))
         assert (bound <= real + 1e-12).all()
         assert bound[bound < enough] == pytest.approx(real[bound < enough], rel=1e-12)
         sifter.least[outside], sifter.seen = bound, (at, 2.0)
     assert (bound < real - 1e-6).any()
-    assert sifter._at_least(at, 1.9, np.inf) == pytest.approx(q.priced(at, 1.9)[0][outside], rel=1e-12)
+    assert sifter.at_least(at, 1.9, np.inf) == pytest.approx(q.priced(at, 1.9)[0][outside], rel=1e-12)
 
 
 def test_no_resource_loses_all_who_need_it() -> None:
@@ -136,7 +140,7 @@ def test_a_step_ends_before_a_pair_outside_is_worth_it_and_it_returns() -> None:
 @pytest.mark.parametrize("alpha", [0.5, 2.0])
 def test_points_for_other_alphas_have_all_pairs(alpha: float) -> None:
     q = game(alpha, seed=3)
-    *_, last = interior.run(q, interior.ATTEMPTS[0], 1e-9)
+    *_, last = interior.run(q, OPTIONS.interior.attempts[0], 1e-9)
     assert last.inside is not None
     assert len(last.inside) < len(q.server)
     assert last.warm is not None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from ..linalg import structured
-from .state import Residuals, State
+from .state import AugmentedResiduals, AugmentedState
 from .system import System
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ Solve = Callable[[Array], Array]
 class Matrix:
     """The matrix at one point; unknowns in the order of the formula."""
 
-    def __init__(self, system: System, at: State, here: Residuals) -> None:
+    def __init__(self, system: System, at: AugmentedState, here: AugmentedResiduals) -> None:
         self.system, self.options = system, system.options
         self.pairs, self.rows = len(system.pairs), len(system.rows)
         self.total = here.total[system.who]
@@ -90,7 +90,7 @@ class Matrix:
         return found
 
 
-def factors(system: System, at: State, here: Residuals) -> Solve | None:
+def factors(system: System, at: AugmentedState, here: AugmentedResiduals) -> Solve | None:
     """Solves with the matrix at a point; `None` where it is singular."""
     matrix = Matrix(system, at, here)
     once = _dense(matrix) if system.size <= system.options.dense else _eliminated(matrix)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .factors import Solve, factors
-from .state import Residuals, State
+from .state import AugmentedResiduals, AugmentedState
 from .system import System
 
 Array = NDArray[np.float64]
@@ -15,7 +15,7 @@ Step = tuple[Array, Array, Array, Array, Array, Array]  # of parts, slacks, log 
 Products = tuple[Array, Array, Array]
 
 
-def stepped(system: System, at: State, here: Residuals) -> State | None:
+def stepped(system: System, at: AugmentedState, here: AugmentedResiduals) -> AugmentedState | None:
     """The point after one step; `None` if the matrix or the step is not finite."""
     options, total = system.options, here.total[system.who]
     solve = factors(system, at, here)
@@ -47,7 +47,7 @@ def stepped(system: System, at: State, here: Residuals) -> State | None:
     t = _longest(system, at, here, step)
     t = min(1.0, t * (min(max(options.part, 1 - target), options.whole) if t > options.nearly else options.short_part))
     grown = 1 + t * step[2]
-    return State(
+    return AugmentedState(
         part=at.part + t * step[0],
         slack=at.slack + t * step[1],
         log_row=at.log_row + np.log(grown),
@@ -58,7 +58,9 @@ def stepped(system: System, at: State, here: Residuals) -> State | None:
     )
 
 
-def _direction(system: System, at: State, here: Residuals, solve: Solve, wanted: Products) -> Step | None:
+def _direction(
+    system: System, at: AugmentedState, here: AugmentedResiduals, solve: Solve, wanted: Products
+) -> Step | None:
     """Steps that put right what is wrong, products changing by what is wanted."""
     p, r = len(system.pairs), len(system.rows)
     total = here.total[system.who]
@@ -72,7 +74,7 @@ def _direction(system: System, at: State, here: Residuals, solve: Solve, wanted:
     return d_part, d_slack, d_row, d_idle - at.idle * d_row, d_room - at.room / at.excess * d_excess, d_excess
 
 
-def _longest(system: System, at: State, here: Residuals, step: Step) -> float:
+def _longest(system: System, at: AugmentedState, here: AugmentedResiduals, step: Step) -> float:
     """The longest step, at most 1, that leaves nothing negative and changes no cost or total by too much.
 
     A price that is no part of anybody's cost may rise a thousandfold.
@@ -88,7 +90,7 @@ def _longest(system: System, at: State, here: Residuals, step: Step) -> float:
     return min(t, system.options.longest / grown)
 
 
-def _after(at: State, total: Array, step: Step, t: float) -> Products:
+def _after(at: AugmentedState, total: Array, step: Step, t: float) -> Products:
     """Products after a part t of a step."""
     pair = (at.part + t * step[0]) / total * (at.slack + t * step[1])
     row = at.weight * (1 + t * step[2]) * (at.idle + t * step[3])

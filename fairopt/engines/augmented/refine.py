@@ -30,20 +30,13 @@ from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..base import Run, Solution
 from .newton_step import stepped
-from .state import Options, State
+from .state import OPTIONS, AugmentedState, Options
 from .system import System
 
 Array = NDArray[np.float64]
 
 #: What its runs are called beside those of the solver that they go on from.
 NAME = "augmented Newton"
-#: Users with less room than this are served in full.
-_AT_LIMIT = 1e-6
-#: What is asked for whatever the tolerance: a judge measures a little otherwise, and the last steps square the error.
-_TARGET_ERROR = 1e-12
-
-#: How often the tangent of a utility that is no power is taken.
-_TANGENTS = 8
 
 
 @dataclass(frozen=True)
@@ -56,7 +49,7 @@ class Refined:
     steps: int
 
 
-def of_solution(problem: Problem, solution: Solution) -> Solution | None:
+def of_solution(problem: Problem, solution: Solution, options: Options = OPTIONS) -> Solution | None:
     """A candidate answer with its last digits found, or `None` where that is not for this method."""
     log_prices, criterion = solution.log_prices, problem.criterion
     if log_prices is None or type(criterion) not in (Criterion, ConcaveWelfare):
@@ -69,16 +62,16 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     rows, tasks = polytope.log_row_prices(log_prices), solution.tasks[who, polytope.pair_server]
     log_marginal, alpha = _power_of(problem, tasks)
     if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
-        rows = rows + _shift(polytope, criterion, log_marginal, alpha, tasks, rows)
+        rows = rows + _shift(polytope, criterion, log_marginal, alpha, tasks, rows, options.at_limit)
     if isinstance(criterion, ConcaveWelfare) and (idle := _priced_out(problem, tasks, rows)).any():
         tasks_of = np.where(idle[:, None], 0.0, solution.tasks)
         without = replace(criterion, cap=np.where(idle, 0.0, criterion.cap))
-        return of_solution(Problem(problem.cluster, without), replace(solution, tasks=tasks_of))
-    found = refined(polytope, log_marginal, alpha, tasks, rows, _TARGET_ERROR)
+        return of_solution(Problem(problem.cluster, without), replace(solution, tasks=tasks_of), options)
+    found = refined(polytope, log_marginal, alpha, tasks, rows, options.target, options)
     if found is None:
         return None
     if type(criterion) is ConcaveWelfare:
-        found = _retaken(problem, found)
+        found = _retaken(problem, found, options)
     run = Run(NAME, solution.status, 0.0, time.perf_counter() - begun, found.error)
     return replace(
         solution,
@@ -121,12 +114,13 @@ def _priced_out(problem: Problem, tasks: Array, log_rows: Array) -> NDArray[np.b
     return result
 
 
-def _retaken(problem: Problem, found: Refined) -> Refined:
+def _retaken(problem: Problem, found: Refined, options: Options) -> Refined:
     """Tangents taken again where they led, until they lead nowhere else: Newton's method once more."""
     user, reach, before = problem.polytope.pair_user, problem.polytope.reach, np.inf
     own = problem.criterion.restrict(problem.polytope.users)
-    for _ in range(_TANGENTS):
-        again = refined(problem.polytope, *_power_of(problem, found.tasks), found.tasks, found.log_rows, _TARGET_ERROR)
+    for _ in range(options.tangents):
+        power = _power_of(problem, found.tasks)
+        again = refined(problem.polytope, *power, found.tasks, found.log_rows, options.target, options)
         if again is None:
             break
         old, new = (np.bincount(user, each.tasks).astype(float) for each in (found, again))
@@ -134,25 +128,31 @@ def _retaken(problem: Problem, found: Refined) -> Refined:
         if not change < before:
             break
         found, before = replace(again, steps=found.steps + again.steps), change
-        if change < _TARGET_ERROR:
+        if change < options.target:
             break
     return found
 
 
 def _shift(
-    polytope: Polytope, criterion: Criterion, log_marginal: Array, alpha: Array, tasks: Array, log_rows: Array
+    polytope: Polytope,
+    criterion: Criterion,
+    log_marginal: Array,
+    alpha: Array,
+    tasks: Array,
+    log_rows: Array,
+    at_limit: float,
 ) -> Array:
     """(rows,): by how much log prices miss the scale of worth, by the median of tasks, in the game on each server.
 
     Of users with room for more, if there are any: others may pay less than their tasks are worth.
     """
-    first = np.searchsorted(polytope.pair_user, np.arange(len(polytope.users)))
+    first = polytope.start[:-1]
     total = np.add.reduceat(tasks, first)
     with np.errstate(divide="ignore", invalid="ignore"):
         marginal = log_marginal - (alpha * np.log(total))[polytope.pair_user]
         off = marginal - log_price_per_task(polytope, log_rows)
         part = np.where(np.isfinite(off), tasks / total[polytope.pair_user], 0.0)
-    room = (total < polytope.limit * (1 - _AT_LIMIT))[polytope.pair_user]
+    room = (total < polytope.limit * (1 - at_limit))[polytope.pair_user]
     game = criterion.scope == "game"
     where = polytope.pair_server if game else np.zeros(len(part), dtype=int)
     shifts = np.zeros(polytope.cluster.shape[1] if game else 1)
@@ -171,14 +171,13 @@ def refined(
     tasks: Array,
     log_rows: Array,
     aim: float,
-    options: Options | None = None,
+    options: Options = OPTIONS,
 ) -> Refined | None:
     """The point nearest to an optimum met on the way from `tasks` (pairs,) at `log_rows` (rows,), or `None`.
 
     `log_marginal` (pairs,) is the logarithm of what the first task is worth, `log m + alpha log x_n`, alpha one number
     or by user. Ends when the error, relative in tasks, is below `aim`; whether it is good enough is for a judge to say.
     """
-    options = options or Options()
     with np.errstate(all="ignore"):
         problem = System(polytope, log_marginal, alpha, tasks, log_rows, options)
         if not problem.possible:
@@ -200,7 +199,7 @@ def refined(
         return best
 
 
-def _run(problem: System, state: State, aim: float, most: int) -> tuple[Refined, State]:
+def _run(problem: System, state: AugmentedState, aim: float, most: int) -> tuple[Refined, AugmentedState]:
     """Steps until the error is below `aim` or nothing helps: the best point met, and the last one."""
     best: Refined | None = None
     since, least = 0, np.inf

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...certificates.backward import log_price_per_task
 from ...model.polytope import Polytope
-from .state import Options, Residuals, State
+from .state import AugmentedResiduals, AugmentedState, Options
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -33,7 +33,7 @@ class System:
         self.alpha: Array = np.broadcast_to(np.asarray(alpha, dtype=float), (len(polytope.users),))
         self.scale = max(float(self.alpha.min(initial=np.inf)), 1.0)
         self.user = polytope.pair_user
-        self.first: Index = np.searchsorted(self.user, np.arange(len(polytope.users)))
+        self.first: Index = polytope.start[:-1]
         self.unit = np.add.reduceat(tasks, self.first)
         self.log_marginal = log_marginal
         servers, resources = polytope.cluster.capacity.shape
@@ -128,7 +128,7 @@ class System:
         offset = np.arange(len(self.left)) - np.repeat(np.cumsum(size) - size, size)
         self.right = np.repeat((ends - counts)[self.who], size) + offset
 
-    def begin(self) -> State:
+    def begin(self) -> AugmentedState:
         """The point to begin from, with products of about mu."""
         part, log_rows = self.start
         mu, pairs, rows = self.mu, self.pairs, self.rows
@@ -148,9 +148,9 @@ class System:
         whole = np.add.reduceat(part, self.first)[self.limits] * self.unit[self.limits] / q
         xi = np.maximum(self.excess[self.limits], 0.1 * mu / np.maximum(1 - whole, np.sqrt(mu)))
         v = np.maximum(1 - whole, mu / np.maximum(xi, np.sqrt(mu)))
-        return self.excess_reset(State(y, z, log_row, lifted, w, v, xi))
+        return self.excess_reset(AugmentedState(y, z, log_row, lifted, w, v, xi))
 
-    def excess_reset(self, at: State) -> State:
+    def excess_reset(self, at: AugmentedState) -> AugmentedState:
         """Who is served in full pays what prices say: xi follows, as it is in no other equation."""
         if not len(self.limits):
             return at
@@ -161,7 +161,7 @@ class System:
         most = most[self.limits]
         return replace(at, excess=np.where((most > at.excess) & (at.room < 1e-2), most, at.excess))
 
-    def _slack(self, at: State) -> tuple[Array, Array]:
+    def _slack(self, at: AugmentedState) -> tuple[Array, Array]:
         """What the pairs that take part are dearer by than they are worth, over A, and the shares of their rows."""
         use = self.polytope.pair_use[self.pairs]
         log_cost = np.where(self.column >= 0, np.log(use) + at.log_row[self.column], -np.inf)
@@ -187,7 +187,7 @@ class System:
             result[k] = np.log(share[k]) + (cost[mine] - use).min()
         return result
 
-    def recall(self, tasks: Array, log_rows: Array, state: State) -> bool:
+    def recall(self, tasks: Array, log_rows: Array, state: AugmentedState) -> bool:
         """Do pairs or rows left aside come back, as they are violated at an answer? Then `begin` starts from there."""
         part = tasks / self.unit[self.user]
         cost = self._cost(log_rows)
@@ -241,7 +241,7 @@ class System:
             np.maximum.at(result[:, r], polytope.pair_server, np.exp(np.minimum(paid - whole, 0.0)))
         return np.asarray(result[polytope.row_server, polytope.row_resource])
 
-    def at(self, at: State) -> Residuals:
+    def at(self, at: AugmentedState) -> AugmentedResiduals:
         """What is wrong at a point."""
         slack, share = self._slack(at)
         marginal_part = np.exp(np.minimum(self.scale * slack, 0.0))  # the cost, as a part of what a task is worth
@@ -263,14 +263,14 @@ class System:
             float(np.where(room < 0, -room, np.minimum(at.excess, room)).max(initial=0.0)),
         )
         error = error if np.isfinite(slack).all() else np.inf
-        return Residuals(error, slack - at.slack, left - at.idle, room - at.room, share, total)
+        return AugmentedResiduals(error, slack - at.slack, left - at.idle, room - at.room, share, total)
 
     @property
     def entries(self) -> Array:
         """What a part of a user's tasks uses of each row that it needs."""
         return self.per_part[self.pairs][self.at_pair, self.resource]
 
-    def pruned(self, at: State) -> State:
+    def pruned(self, at: AugmentedState) -> AugmentedState:
         """The point without pairs whose tasks have become small beside their slack, if they are many."""
         stay = at.part > self.options.leave * at.slack
         stay |= at.part >= np.maximum.reduceat(at.part, self._starts)[self._rank]  # nobody loses all
@@ -280,7 +280,7 @@ class System:
         self._assemble()
         return replace(at, part=at.part[stay], slack=at.slack[stay])
 
-    def answer(self, at: State) -> tuple[Array, Array]:
+    def answer(self, at: AugmentedState) -> tuple[Array, Array]:
         """Tasks of all pairs and log prices of all rows, -inf for those that do not take part."""
         tasks = np.zeros(len(self.user))
         tasks[self.pairs] = at.part * self.unit[self.who]

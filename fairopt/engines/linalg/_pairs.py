@@ -1,4 +1,4 @@
-"""Compiled loops of `welfare` and `central`: everything that is done once per pair (user, server).
+"""Compiled loops of interior points: everything that is done once per pair (user, server).
 
 Pairs are sorted by user; `vectors` (pairs, resources) is the part of each capacity that a unit of tasks takes.
 """
@@ -45,8 +45,8 @@ def gathered(start, server, vectors, weight, factor, result):  # type: ignore[no
 
 @_compile
 def pushed(start, server, vectors, weight, slack, products, residual, requested, whole, sums, free, result):  # type: ignore[no-untyped-def]
-    """What products and errors of pairs ask for, `base = products/slack - weight wrong`: its sums per user, what is
-    then left of `asked` per unit of `whole` (`free`), and the use of `base + weight free`, added to result."""
+    """What products and errors of pairs ask for, `base = products/slack - weight residual`: its sums per user, what is
+    then left of `requested` per unit of `whole` (`free`), and the use of `base + weight free`, added to result."""
     kept = np.empty(np.max(start[1:] - start[:-1]))
     for n in range(len(start) - 1):
         first = start[n]
@@ -97,7 +97,7 @@ def back(start, server, vectors, d_price, d_user_price, residual, tasks, slack, 
 
 
 @_compile
-def outside(tasks, slack, d_tasks, d_slack, far, low, high, result):  # type: ignore[no-untyped-def]
+def beyond(tasks, slack, d_tasks, d_slack, far, low, high, result):  # type: ignore[no-untyped-def]
     """What would bring products after a step `far` back to between low and high, taking away at most high."""
     for k in range(len(tasks)):
         product = (tasks[k] + far * d_tasks[k]) * (slack[k] + far * d_slack[k])

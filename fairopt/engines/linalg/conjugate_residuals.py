@@ -8,6 +8,7 @@ shows), each of those takes one correction, not hundreds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -16,8 +17,19 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Step = TypeVar("Step")
 
-#: Most refinements of a step, and which part of what was wrong each may leave.
-_REFINEMENTS, _CLOSER = 8, 0.7
+
+@dataclass(frozen=True)
+class RefinementOptions:
+    """When refinement ends."""
+
+    #: Most refinements of a step.
+    most: int = 8
+    #: Each must leave less than the part `closer` of the residual, in the 2-norm.
+    closer: float = 0.7
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = RefinementOptions()
 
 
 class Sum(Protocol[Step]):
@@ -33,8 +45,9 @@ def reduced(
     effect_of: Callable[[Step], Array],
     plus: Sum[Step],
     sufficient: float,
+    options: RefinementOptions = OPTIONS,
 ) -> tuple[Step, bool]:
-    """A step that leaves no more than `enough` of any equation, or else the best found and False.
+    """A step that leaves no more than `sufficient` of any equation, or else the best found and False.
 
     Parameters
     ----------
@@ -45,7 +58,7 @@ def reduced(
     """
     done: list[tuple[Step, Array]] = []
     left = left_by(step)
-    for _ in range(_REFINEMENTS):
+    for _ in range(options.most):
         if float(np.abs(left).max()) <= sufficient:
             return step, True
         more = undone(left)
@@ -59,7 +72,7 @@ def reduced(
         more, effect = plus(more, more, 1 / norm - 1), effect / norm
         tried = plus(step, more, float(left @ effect))
         after = left_by(tried)
-        if not np.linalg.norm(after) < _CLOSER * np.linalg.norm(left):
+        if not np.linalg.norm(after) < options.closer * np.linalg.norm(left):
             break
         step, left = tried, after
         done.append((more, effect))

@@ -24,15 +24,28 @@ from scipy.linalg import blas, lapack
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: A flop of the sum over pairs costs about so many of a matrix product, and twice as many of one in single precision.
-_LOOP_COST = 25.0
-#: Added to the diagonal, relatively: where prices are not unique, rounding must not choose them.
-_DAMPING = 1e-13
-#: Factors in single precision: most refinements, which part of a right-hand side they may leave, and which part of what
-#: was left each may leave.
-_REFINEMENTS, _PRECISE, _CLOSER = 5, 1e-7, 0.2
-#: The same where S must stay definite: in turn, until it is.
-_DAMPINGS, _SINGLE_DAMPINGS = (_DAMPING, 1e-11, 1e-9, 1e-7, 1e-5), (1e-7, 1e-6)
+
+@dataclass(frozen=True)
+class FactorOptions:
+    """How S is formed and factorised."""
+
+    #: A flop of the sum over pairs costs about `loop_cost` flops of a matrix product, twice that in single precision.
+    loop_cost: float = 25.0
+    #: S is factorised with the diagonal `(1 + damping) diag S`: where prices are not unique, rounding must not choose
+    #: them.
+    damping: float = 1e-13
+    #: The same where S must stay definite: in turn, until it is; and before these in single precision.
+    dampings: tuple[float, ...] = (1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
+    single_dampings: tuple[float, ...] = (1e-7, 1e-6)
+    #: Factors in single precision: at most `refinements` refinements, until `residual <= precise |rhs|`, while each
+    #: leaves at most the part `closer` of the residual.
+    refinements: int = 5
+    precise: float = 1e-7
+    closer: float = 0.2
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = FactorOptions()
 
 
 @dataclass
@@ -43,6 +56,7 @@ class Factors:
     scale: Array
     apply: Callable[[Array], Array]
     double: Callable[[], Factors]
+    options: FactorOptions = OPTIONS
 
     @property
     def single(self) -> bool:
@@ -55,12 +69,12 @@ class Factors:
         if not self.single:
             return step
         size = before = float(np.abs(rhs * self.scale).max())
-        for _ in range(_REFINEMENTS):
+        for _ in range(self.options.refinements):
             left = rhs - self.apply(step)
             now = float(np.abs(left * self.scale).max())
-            if now <= _PRECISE * size:
+            if now <= self.options.precise * size:
                 return step
-            if not now <= _CLOSER * before:
+            if not now <= self.options.closer * before:
                 break
             before = now
             step = step + self._once(left)
@@ -85,6 +99,7 @@ def factor(
     least: Array | float = 0.0,
     single: bool = False,
     rows: Index | None = None,
+    options: FactorOptions = OPTIONS,
 ) -> Factors:
     """Form and factorise S.
 
@@ -107,7 +122,7 @@ def factor(
     own, scale = np.zeros((servers, resources, resources)), np.empty(size)
     _eliminate.blocks(start, server, weight, left, right, extra, own)
     kind = np.float32 if single else np.float64
-    many = _many(start, weight, least, size, resources, single)
+    many = _many(start, weight, least, size, resources, single, options)
     if len(many):
         lefts, rights = np.zeros((len(many), size), kind), np.zeros((len(many), size), kind)
         _eliminate.spread_both(many, start, server, weight, left, right, extra, lefts, rights)
@@ -116,7 +131,7 @@ def factor(
         matrix = np.zeros((size, size), kind)
     if len(many) < users:
         _eliminate.couple(start, server, weight, left, right, extra, _but(least, many), False, matrix)
-    _eliminate.finished(matrix, own, diagonal, _DAMPING, scale)
+    _eliminate.finished(matrix, own, diagonal, options.damping, scale)
     if rows is not None:
         matrix, scale = matrix[np.ix_(rows, rows)], scale[rows]
 
@@ -127,11 +142,11 @@ def factor(
         return result.ravel()
 
     def double() -> Factors:
-        return factor(start, server, weight, left, right, extra, diagonal, least)
+        return factor(start, server, weight, left, right, extra, diagonal, least, options=options)
 
     # The transpose is in the order that LAPACK wants. A zero pivot gives infinite steps, which the caller notices.
     getrf = lapack.sgetrf if single else lapack.dgetrf
-    return Factors(getrf(matrix.T, overwrite_a=True)[:2], scale, applied, double)
+    return Factors(getrf(matrix.T, overwrite_a=True)[:2], scale, applied, double, options)
 
 
 @dataclass(frozen=True)
@@ -159,6 +174,7 @@ def factor_symmetric(
     least: Array | float = 0.0,
     single: bool = False,
     border: Array | None = None,
+    options: FactorOptions = OPTIONS,
 ) -> SymmetricFactors:
     """Form and factorise S, or S + border border^T, for a = b = `vectors` (pairs, resources); the rest as in `factor`.
 
@@ -175,9 +191,10 @@ def factor_symmetric(
     size = own[:, r, r] if border is None else own[:, r, r] + border**2
     scale = 1 / np.sqrt(np.maximum(size, np.finfo(float).tiny))
     own *= scale[:, :, None] * scale[:, None, :]
-    tries = [(True, damping) for damping in _SINGLE_DAMPINGS if single] + [(False, damping) for damping in _DAMPINGS]
+    tries = [(True, damping) for damping in options.single_dampings if single]
+    tries += [(False, damping) for damping in options.dampings]
     for single, damping in tries:
-        matrix = _coupled(start, server, weight, vectors, extra, own.shape, least, single)
+        matrix = _coupled(start, server, weight, vectors, extra, own.shape, least, single, options)
         _eliminate.scaled(matrix, scale.ravel())
         matrix.reshape(servers, resources, servers, resources)[np.arange(servers), :, np.arange(servers), :] = own
         # `matrix.T` is in the order that LAPACK wants, its upper triangle is what was filled.
@@ -202,6 +219,7 @@ def _coupled(
     shape: tuple[int, ...],
     least: Array,
     single: bool,
+    options: FactorOptions,
 ) -> NDArray[np.floating]:
     """The lower triangle of S off its diagonal blocks; elsewhere anything."""
     from . import _eliminate
@@ -209,7 +227,7 @@ def _coupled(
     servers, resources, _ = shape
     users, size = len(start) - 1, servers * resources
     kind = np.float32 if single else float
-    many = _many(start, weight, least, size, resources, single) if servers > 1 else np.zeros(0, dtype=np.intp)
+    many = _many(start, weight, least, size, resources, single, options) if servers > 1 else np.zeros(0, dtype=np.intp)
     if len(many):
         spread = np.zeros((len(many), size), kind)
         whole = extra + np.add.reduceat(weight, start[:-1])
@@ -224,12 +242,14 @@ def _coupled(
     return matrix
 
 
-def _many(start: Index, weight: Array, least: Array, size: int, resources: int, single: bool) -> Index:
+def _many(
+    start: Index, weight: Array, least: Array, size: int, resources: int, single: bool, options: FactorOptions
+) -> Index:
     """Users with so many pairs that a product of matrices is cheaper than a sum over pairs of pairs."""
     from . import _eliminate
 
     looped = _eliminate.counted(start, weight, least) * resources
-    return np.flatnonzero(looped**2 * _LOOP_COST * (1 + single) >= float(size) ** 2)
+    return np.flatnonzero(looped**2 * options.loop_cost * (1 + single) >= float(size) ** 2)
 
 
 def _but(least: Array, many: Index) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...model._pointers import by_group
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 
@@ -24,8 +25,7 @@ def filled(polytope: Polytope, criterion: Criterion) -> Array:
 
     cluster, users = polytope.cluster, polytope.users
     result = np.zeros(cluster.shape[:2])
-    order = np.argsort(polytope.pair_server, kind="stable")
-    ends = np.searchsorted(polytope.pair_server[order], np.arange(cluster.shape[1] + 1))
+    order, ends = by_group(polytope.pair_server, cluster.shape[1])
     for i in range(cluster.shape[1]):
         pairs = order[ends[i] : ends[i + 1]]
         if not len(pairs):

@@ -55,7 +55,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Found:
+class BoundedLevel:
     """A point and prices; `low <= t <= high` is proved, with those rising and held who are in `problem`."""
 
     problem: Level
@@ -105,7 +105,7 @@ class Taken(NamedTuple):
     use: Array
 
 
-def certified(problem: Level, taken: Taken, amount: Array, prices: Array, steps: int = 0) -> Found:
+def certified(problem: Level, taken: Taken, amount: Array, prices: Array, steps: int = 0) -> BoundedLevel:
     """The point scaled back until it is feasible, and what it and the prices prove."""
     from ..linalg import _pairs
     from . import _columns
@@ -125,15 +125,15 @@ def certified(problem: Level, taken: Taken, amount: Array, prices: Array, steps:
     high, user_price = bound(problem, prices)
     total = user_price[problem.rising].sum()
     scale = 1 / total if total > 0 else 1.0
-    return Found(problem, pairs, amount, prices * scale, user_price * scale, low, high, steps)
+    return BoundedLevel(problem, pairs, amount, prices * scale, user_price * scale, low, high, steps)
 
 
-def everyone_stopped(found: Found, problem: Level) -> Found:
+def everyone_stopped(found: BoundedLevel, problem: Level) -> BoundedLevel:
     """Nobody rises any more: the point that showed it has all caps, and nothing remains to be proved."""
     return replace(found, problem=problem, prices=0 * found.prices, user_price=0 * found.user_price, high=found.low)
 
 
-def by_simplex(problem: Level) -> Found | None:
+def by_simplex(problem: Level) -> BoundedLevel | None:
     """A vertex by HiGHS: slow, but it needs no interior. `None` when it was not solved."""
     while True:
         count, users = len(problem.server), len(problem.rising)

@@ -16,74 +16,66 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .level import LEAST_GAP, Found, Level, by_simplex, everyone_stopped
-from .level_newton import Newton, Steps
-from .level_point import Point
+from ..linalg import gondzio
+from .level import LEAST_GAP, BoundedLevel, Level, by_simplex, everyone_stopped
+from .level_newton import LevelNewton, Steps
+from .level_point import LevelPoint
 from .level_screening import add_columns, drop_columns
+from .options import OPTIONS, LevelOptions
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-#: What pairs that left carried is forgotten below this part of the level.
-_ROUNDING = 1e-18
-#: What refined steps may leave, relative to the gap.
-_SHARP = 1e-2
-#: A corrector must lengthen the step by this much.
-_MORE = 0.01
-_MAX_STEPS, _CORRECTORS = 200, 8
-#: Above this gap an answer is no answer.
-_WRONG = 1e-4
-#: Most pairs for which a simplex method is tried.
-_SIMPLEX = 30_000
 
-
-def highest(problem: Level, rng: np.random.Generator, wanted: float = LEAST_GAP) -> Found | None:
+def highest(
+    problem: Level, rng: np.random.Generator, wanted: float = LEAST_GAP, options: LevelOptions = OPTIONS
+) -> BoundedLevel | None:
     """The best point and prices: from the interior point, or from a simplex method where that gets stuck."""
-    found = _interior(problem, rng, wanted)
-    if found.gap < _WRONG or len(problem.server) > _SIMPLEX:
+    found = _interior(problem, rng, wanted, options)
+    if found.gap < options.unacceptable or len(problem.server) > options.simplex:
         return found
     return by_simplex(problem)
 
 
-def _interior(problem: Level, rng: np.random.Generator, wanted: float) -> Found:
-    point = Point(problem, rng)
+def _interior(problem: Level, rng: np.random.Generator, wanted: float, options: LevelOptions) -> BoundedLevel:
+    point = LevelPoint(problem, rng, options.point)
     best = found = point.found(0)
     still = 0
-    for number in range(1, _MAX_STEPS + 1):
+    for number in range(1, options.steps + 1):
         stopped = point.problem.stopped(found.low)
         if not stopped.rising.any():
             return everyone_stopped(found, stopped)
         if (stopped.rising != point.problem.rising).any():
             point.hold(stopped)
             best = point.found(number)
-        drop_columns(point, best.gap)
+        drop_columns(point, best.gap, options.screening)
         if not point.active.all():
-            add_columns(point, best.gap)
-        length = _advance(point, min(best.gap, 1.0))
+            add_columns(point, best.gap, options.entering)
+        length = advance(point, min(best.gap, 1.0), options)
         if not np.isfinite(point.mu):
             break
         found = point.found(number)
-        still = 0 if found.gap < 0.9 * best.gap or not np.isfinite(best.gap) else still + 1
+        still = 0 if found.gap < options.better * best.gap or not np.isfinite(best.gap) else still + 1
         best = found if found.gap <= best.gap else best
         if best.gap <= wanted:
-            return _solved(point, best, number)
-        if still > 12 or (length < 1e-4 and still > 3):
+            return _solved(point, best, number, options)
+        if still > options.patience or (length < options.short and still > options.short_patience):
             break
     return best
 
 
-def _solved(point: Point, best: Found, number: int) -> Found:
+def _solved(point: LevelPoint, best: BoundedLevel, number: int, options: LevelOptions) -> BoundedLevel:
     """One step beyond what the gap can show: it takes idle capacity and surplus down to rounding."""
-    _advance(point, best.gap)
+    advance(point, best.gap, options)
     found = point.found(number + 1) if np.isfinite(point.mu) else best
     return found if found.gap <= 2 * best.gap else best
 
 
-def _advance(point: Point, gap: float) -> float:
+def advance(point: LevelPoint, gap: float, options: LevelOptions = OPTIONS) -> float:
     """Predictor, corrector and centring correctors; returns the shorter of the two step lengths."""
     mu = point.mu
-    newton = Newton(point, point.rough)
+    newton = LevelNewton(point, point.rough, options.newton)
     yz, lw, pv = point.y * point.z, np.where(point.row, point.lam * point.w, 0.0), point.p * point.v
     aim = newton.direction(-yz, -lw, -pv)
     primal, dual = _longest(point, aim)
@@ -92,28 +84,21 @@ def _advance(point: Point, gap: float) -> float:
     target = min(max(centre**3, 1e-8), 0.5) * mu
     centred = np.where(point.row, target - aim.lam * aim.w, 0.0)
     steps = newton.corrected(aim, target - aim.y * aim.z, centred, target - aim.p * aim.v)
-    primal, dual = _longest(point, steps)
-    for _ in range(_CORRECTORS):
-        if min(primal, dual) > 0.95:
-            break
-        products = _products(point, steps, min(1.0, primal + 0.3), min(1.0, dual + 0.3))
-        # Gondzio: what to add so that no product is far from the target.
-        more = [np.maximum(np.clip(a, 0.1 * target, 10 * target) - a, -10 * target) for a in products]
-        other = newton.corrected(steps, more[0], np.where(point.row, more[1], 0.0), more[2])
-        longer = _longest(point, other)
-        if min(longer) < min(primal, dual) + _MORE:
-            break
-        steps = other
-        primal, dual = longer
+
+    def retried(steps: Steps, lengths: gondzio.Lengths) -> Steps:
+        ry, rw, rv = (gondzio.beyond(each, target, options.correctors) for each in _products(point, steps, *lengths))
+        return newton.corrected(steps, ry, np.where(point.row, rw, 0.0), rv)
+
+    steps, _ = gondzio.corrected(steps, retried, lambda tried: _longest(point, tried), options.correctors)
     # A gap is not known yet where held users have not their levels; the products know it.
     left = float(yz.sum() + lw.sum() + pv.sum())
-    steps = newton.refined(steps, _SHARP * min(gap, left / point.t))
+    steps = newton.refined(steps, options.sharp * min(gap, left / point.t))
     point.rough = newton.rough
     primal, dual = _longest(point, steps)
     back = min(max(0.9, 1 - gap), 0.99995) if min(primal, dual) > 0.9 else 0.9
     primal, dual = back * primal, back * dual
     point.screened_out *= 1 - primal  # so much of it others carry now
-    if point.screened_out.max() < _ROUNDING * point.t:
+    if point.screened_out.max() < options.forgotten * point.t:
         point.screened_out[:] = 0.0
     point.y, point.w = point.y + primal * steps.y, point.w + primal * steps.w
     point.v, point.t = point.v + primal * steps.v, point.t + primal * steps.t
@@ -122,7 +107,7 @@ def _advance(point: Point, gap: float) -> float:
     return min(primal, dual)
 
 
-def _longest(point: Point, steps: Steps) -> tuple[float, float]:
+def _longest(point: LevelPoint, steps: Steps) -> tuple[float, float]:
     """The longest steps, at most 1, after which nothing is negative: primal and dual."""
     from ..linalg._pairs import longest
 
@@ -132,7 +117,7 @@ def _longest(point: Point, steps: Steps) -> tuple[float, float]:
     return min(longest(*pair) for pair in primal), min(longest(*pair) for pair in dual)
 
 
-def _products(point: Point, steps: Steps, primal: float, dual: float) -> tuple[Array, Array, Array]:
+def _products(point: LevelPoint, steps: Steps, primal: float, dual: float) -> tuple[Array, Array, Array]:
     lw = np.where(point.row, (point.lam + dual * steps.lam) * (point.w + primal * steps.w), 0.0)
     yz = (point.y + primal * steps.y) * (point.z + dual * steps.z)
     return yz, lw, (point.p + dual * steps.p) * (point.v + primal * steps.v)

@@ -5,24 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .level import Found, Level, Taken, bound, certified
+from .level import BoundedLevel, Level, Taken, bound, certified
+from .options import OPTIONS, LevelPointOptions
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-#: More pairs per user than this, and only some take part: the cheapest and some at random, then as prices say.
-_MANY, _CHEAPEST, _RANDOM = 40, 8, 12
-#: Rounds in which the loads of a first point are balanced.
-_BALANCING = 15
 _TINY = 1e-300
 
 
-class Point:
+class LevelPoint:
     """A point on its way."""
 
-    def __init__(self, problem: Level, rng: np.random.Generator) -> None:
-        self.problem = problem
+    def __init__(self, problem: Level, rng: np.random.Generator, options: LevelPointOptions = OPTIONS.point) -> None:
+        self.problem, self.options = problem, options
         users, resources = len(problem.rising), problem.use.shape[1]
         self.row: Mask = np.zeros((problem.servers, resources), dtype=bool)
         for r in range(resources):
@@ -31,7 +28,7 @@ class Point:
         self.rough = True
         user_price = bound(problem, self.lam)[1]
         self.active: Mask = np.ones(len(problem.server), dtype=bool)
-        if len(problem.server) > _MANY * users:
+        if len(problem.server) > options.many * users:
             self.active = self._some(user_price, rng)
         self.select()
         self.screened_out: Array = np.zeros(len(problem.server))  # what pairs carried that take no part any more
@@ -42,9 +39,11 @@ class Point:
 
         q = self.problem
         active = np.zeros(len(q.server), dtype=bool)
-        _columns.enter(q.start, q.server, q.use, self.lam, np.full(len(user_price), np.inf), _CHEAPEST, active)
+        _columns.enter(
+            q.start, q.server, q.use, self.lam, np.full(len(user_price), np.inf), self.options.cheapest, active
+        )
         count = np.diff(q.start)
-        drawn = q.start[:-1, None] + (rng.random((len(count), _RANDOM)) * count[:, None]).astype(np.intp)
+        drawn = q.start[:-1, None] + (rng.random((len(count), self.options.random)) * count[:, None]).astype(np.intp)
         active[drawn.ravel()] = True
         return active
 
@@ -69,7 +68,7 @@ class Point:
         part = 1 / self.z
         part /= self.sums(part)[self.user]
         want = self.tau[self.user]
-        for _ in range(_BALANCING):
+        for _ in range(self.options.balancing):
             load = self.priced(part * want).max(axis=1)
             part *= np.where(load > 0, load, 1.0)[self.server] ** -0.5
             part /= self.sums(part)[self.user]
@@ -116,7 +115,7 @@ class Point:
         total = float(self.y @ self.z + (self.lam * self.w)[self.row].sum() + self.p @ self.v)
         return float(total / (len(self.y) + self.row.sum() + len(self.p)))
 
-    def found(self, steps: int) -> Found:
+    def found(self, steps: int) -> BoundedLevel:
         """The point made feasible, and what its prices prove."""
         if not self.screened_out.any():
             return certified(self.problem, self.taken, self.y, self.lam, steps)

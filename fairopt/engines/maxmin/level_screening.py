@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..welfare.screening import FAR, LEAST_FAR, LITTLE, WORTHWHILE, pays
-from .level_point import Point
+from ..linalg import column_screening as rule
+from ..linalg.column_screening import ScreeningOptions
+from .level_point import LevelPoint
+from .options import OPTIONS, EnteringOptions
 
-#: A pair comes in when it would carry more than about one part in so many of its user's level, at most so many of a
-#: user at once. Above the gap _LOOSE its product is at least _LEAST of the average, even where there is no room for it.
-_NEAR, _ENTERING, _LEAST, _LOOSE = 30.0, 8, 0.1, 0.1
 _TINY = 1e-300
 
 
-def drop_columns(point: Point, gap: float) -> None:
+def drop_columns(point: LevelPoint, gap: float, options: ScreeningOptions = rule.OPTIONS) -> None:
     """Dear pairs that carry next to nothing take no part any more."""
-    if not pays(len(point.at), len(point.p), point.problem.use.shape[1]) or not np.isfinite(gap):
+    if not rule.applies(len(point.at), point.problem.use.shape[1], len(point.p), gap, options):
         return
-    dear = point.z > (max(FAR * gap, LEAST_FAR) * point.p)[point.user]
-    kept = ~(dear & (point.y < (LITTLE * point.have)[point.user]))
-    kept |= ~np.logical_or.reduceat(kept, point.start[:-1])[point.user]  # nobody loses all pairs
-    if np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
+    dear = point.z > (rule.far(gap, options) * point.p)[point.user]
+    kept = rule.staying(dear & (point.y < (options.little * point.have)[point.user]), point.start, point.user)
+    if not rule.worthwhile(kept, options):
         return
     point.screened_out[point.at[~kept]] += point.y[~kept]
     point.active[point.at[~kept]] = False
@@ -29,14 +27,14 @@ def drop_columns(point: Point, gap: float) -> None:
     point.residuals()
 
 
-def add_columns(point: Point, gap: float) -> None:
+def add_columns(point: LevelPoint, gap: float, options: EnteringOptions = OPTIONS.entering) -> None:
     """Cheap pairs that were left out come in with little, in a way that keeps the equations."""
     from ..linalg import _pairs
     from . import _columns
 
     q, mu = point.problem, point.mu
-    near = _NEAR * mu / np.maximum(point.have, _TINY)
-    if not _columns.enter(q.start, q.server, q.use, point.lam, point.p + near, _ENTERING, point.active):
+    near = options.near * mu / np.maximum(point.have, _TINY)
+    if not _columns.enter(q.start, q.server, q.use, point.lam, point.p + near, options.most, point.active):
         return
     old, y, z = point.at, point.y, point.z
     point.select()
@@ -63,6 +61,6 @@ def add_columns(point: Point, gap: float) -> None:
     point.y[place] = y * (1 - np.bincount(user, more, len(user_price)) / point.have)[point.user[place]]
     point.y[new] = more
     point.w = np.where(point.row, point.w + point.take - point.priced(point.y), 1.0)
-    if gap > _LOOSE:
-        point.y[new] += np.maximum(_LEAST * mu / point.z[new] - more, 0.0)
+    if gap > options.loose:
+        point.y[new] += np.maximum(options.least * mu / point.z[new] - more, 0.0)
     point.residuals()

@@ -18,6 +18,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from ...errors import SolverError
+from ...model._pointers import by_group, row_pointers
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from .level import Level
@@ -102,10 +103,8 @@ class Levels:
         if count == 1:
             yield block
             return
-        by_user = np.argsort(part[:size], kind="stable")
-        by_pair = np.argsort(part[user], kind="stable")
-        users = np.searchsorted(part[:size][by_user], np.arange(count + 1))
-        pairs = np.searchsorted(part[user][by_pair], np.arange(count + 1))
+        by_user, users = by_group(part[:size], count)
+        by_pair, pairs = by_group(part[user], count)
         for k in range(count):
             mine = by_user[users[k] : users[k + 1]]
             own = block.pairs[by_pair[pairs[k] : pairs[k + 1]]]
@@ -117,7 +116,7 @@ class Levels:
         polytope = self.polytope
         _, user = _numbered(polytope.pair_user[block.pairs], block.users)
         servers, server = _numbered(polytope.pair_server[block.pairs])
-        start = np.searchsorted(user, np.arange(len(block.users) + 1))
+        start = row_pointers(user, len(block.users))
         use = self.use[block.pairs]
         cheap = np.minimum.reduceat(use.sum(axis=1), start[:-1])
         # Of the order of the level, so that the numbers of the interior point are of the order of 1.
@@ -147,12 +146,12 @@ class Levels:
         dropped = surplus >= need
         user_price, surplus = found.user_price / unit, surplus / unit
         self.stages.append(Stage(servers, found.prices, block.users, user_price, len(self.pieces)))
-        rest = Block(block.users, block.pairs[~dropped], rising, floor)
+        remaining = Block(block.users, block.pairs[~dropped], rising, floor)
         where = np.full(polytope.cluster.shape[1], -1)
         where[servers] = np.arange(len(servers))
         lost = np.flatnonzero(dropped)
         amount = found.amounts
-        for part in self._parts(rest):
+        for part in self._parts(remaining):
             mine, _ = _numbered(polytope.pair_server[part.pairs])
             local = where[mine]
             inside = np.zeros(len(servers), bool)

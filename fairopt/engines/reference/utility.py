@@ -14,8 +14,10 @@ from ...errors import DataError
 Array = NDArray[np.float64]
 Utility = Callable[[cp.Expression], cp.Expression]
 
-#: Levels at which a utility is looked at, from this part of the largest on.
-_POINTS, _LEAST = 80, 1e-9
+#: Levels at which a utility is looked at.
+_POINTS = 80
+#: They go from `_LEAST most` to the largest, `most`.
+_LEAST = 1e-9
 
 
 @dataclass(frozen=True)

@@ -25,34 +25,27 @@ from numpy.typing import NDArray
 
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from .options import OPTIONS, ConditionsOptions
 from .point import Point, Residuals, Rest, Start, Worth, bend
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: How much of everything is in use at the start, and the least that idles there.
-_USE, _IDLE = 0.4, 0.1
-#: Users who spend less than this part of the average may fall short: their pay does not bound the step.
-COUNTS = 0.1
-#: In one step their pay falls to this part at most; that of users with a limit, who may have to pay nothing at all, to
-#: the exponential of the change, and this at least; of users who count to this.
-_FALL, _LIMITED_FALL, _COUNTED_FALL = 0.05, 0.1, 1e-3
-#: Products of a start from another alpha are at least this part of their average.
-_CENTRED = 0.1
-
 
 class Welfare:
     """The conditions for one polytope and criterion, alpha finite."""
 
-    #: mu need not fall below so many times the tolerance.
+    #: mu need not fall below `least tol`.
     least = 0.0
 
-    def __init__(self, polytope: Polytope, criterion: Criterion) -> None:
+    def __init__(
+        self, polytope: Polytope, criterion: Criterion, options: ConditionsOptions = OPTIONS.conditions
+    ) -> None:
+        self.options = options
         own = criterion.restrict(polytope.users)
-        users = len(polytope.users)
         self.polytope, self.own, self.alpha = polytope, own, own.alpha
         self.of_share, self.of_price = (1.0, 1 / own.alpha) if own.alpha > 1 else (own.alpha, 1.0)
-        self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
+        self.start: Index = polytope.start
         self.server = polytope.pair_server
         servers, resources = polytope.cluster.capacity.shape
         self.remainder: Rest | None = None
@@ -68,7 +61,7 @@ class Welfare:
         wanted = np.exp(wanted - wanted.max())
         split *= (own.weight * wanted / even)[polytope.pair_user]
         self.per_task = polytope.pair_use / polytope.gamma[:, None]
-        scale = _USE / self.used(split)[self.row].mean()
+        scale = options.use / self.used(split)[self.row].mean()
         wanted = np.maximum(scale * wanted, np.finfo(float).tiny)
         self.first: Array = scale * split
         limited = polytope.limited
@@ -170,7 +163,7 @@ class Welfare:
         price = np.where(self.row, users * np.maximum(part / max(part.sum(), 1e-300), 1e-12), 0.0)
         cost, pays = self.cost(price), np.repeat(user_price, np.diff(self.start))
         slack = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
-        idle = np.where(self.row, np.maximum(1 - self.used(self.first), _IDLE), 1.0)
+        idle = np.where(self.row, np.maximum(1 - self.used(self.first), self.options.idle), 1.0)
         room = np.maximum(self.limit - total[self.limited], 0.1 * self.limit)
         excess = 0.1 / np.maximum(room, 1.0) + self.of_share * self.cut[self.limited]
         return Point(self.first, slack, price, idle, total, user_price, room, excess, units)
@@ -204,9 +197,9 @@ class Welfare:
         )
         point = replace(point, units=self.fitting(point))
         # Products far below the average would take many steps to grow.
-        low = _CENTRED * float((at.tasks * at.slack).mean())
+        low = self.options.centred * float((at.tasks * at.slack).mean())
         lift = np.sqrt(np.maximum(low / (at.tasks * at.slack), 1.0))
-        low = _CENTRED * float((at.price * at.idle)[self.row].mean())
+        low = self.options.centred * float((at.price * at.idle)[self.row].mean())
         raised = np.sqrt(np.maximum(low / np.where(self.row, at.price * at.idle, low), 1.0))
         point = replace(point, tasks=point.tasks * lift, slack=point.slack * lift)
         return replace(point, total=self.summed(point.tasks), price=at.price * raised, idle=at.idle * raised)
@@ -220,10 +213,10 @@ class Welfare:
         tasks, grown = at.tasks + t * step.tasks, t * step.user_price / at.user_price
         remainder = at.remainder + t * step.remainder
         total = self.summed(tasks) + (0.0 if self.remainder is None else remainder * self.remainder.sums)
-        counts = self.spent(at) > COUNTS
-        fall = np.maximum(1 + grown, np.where(counts, _COUNTED_FALL, _FALL))
+        counts = self.spent(at) > self.options.counts
+        fall = np.maximum(1 + grown, np.where(counts, self.options.counted_fall, self.options.fall))
         own = self.limited[~counts[self.limited]]
-        fall[own] = np.maximum(np.exp(grown[own]), _LIMITED_FALL)
+        fall[own] = np.maximum(np.exp(grown[own]), self.options.limited_fall)
         return replace(
             at,
             tasks=tasks,

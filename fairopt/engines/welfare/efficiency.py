@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from ...model.fairness_efficiency import FairnessEfficiency, log_sum
 from ...model.polytope import Polytope
 from .conditions import Welfare
+from .options import OPTIONS, ConditionsOptions
 from .point import Point, Start, Worth, bend
 
 Array = NDArray[np.float64]
-
-#: In one step f falls to this part at most, unless it is less than a part of what efficiency is worth.
-_FALL, _LITTLE = 0.05, 0.1
 
 
 class WelfareAndEfficiency(Welfare):
@@ -30,8 +28,10 @@ class WelfareAndEfficiency(Welfare):
 
     least = 0.1  # where f is nothing, tasks are bound by mu alone, and below this the prices' matrix is near singular
 
-    def __init__(self, polytope: Polytope, criterion: FairnessEfficiency) -> None:
-        super().__init__(polytope, criterion)
+    def __init__(
+        self, polytope: Polytope, criterion: FairnessEfficiency, options: ConditionsOptions = OPTIONS.conditions
+    ) -> None:
+        super().__init__(polytope, criterion, options)
         self.ratio = float(np.log(criterion.efficient) - np.log(criterion.fair))
         self.log_share: Array = np.log(self.own.share) + np.log(self.unit)
 
@@ -111,9 +111,10 @@ class WelfareAndEfficiency(Welfare):
 
     def moved(self, at: Point, step: Point, t: float) -> Point:
         """The point after a part t of a step, f nearer to what it should be there."""
-        grown, room = t * self._fairer(at, step), np.log(_LITTLE) + at.units[1] + self.log_share - at.fair
+        little, grown = np.log(self.options.little), t * self._fairer(at, step)
+        room = little + at.units[1] + self.log_share - at.fair
         change = np.log1p(np.maximum(grown, -0.5))
-        change = np.where(grown < -0.5, np.maximum(grown, np.log(_FALL)), change)
+        change = np.where(grown < -0.5, np.maximum(grown, np.log(self.options.fair_fall)), change)
         # Where f hardly counts it goes wherever it should, until it does.
         change = np.where(room > 0, np.where(grown > 0, np.clip(grown, change, room), grown), change)
         return replace(super().moved(at, step, t), fair=at.fair + change)

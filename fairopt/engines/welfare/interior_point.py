@@ -23,32 +23,20 @@ from ...model.fairness_efficiency import FairnessEfficiency
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..base import Run, Solution
+from ..linalg import column_screening as rule
 from . import screening
 from .conditions import Welfare
 from .efficiency import WelfareAndEfficiency
 from .mehrotra import advance, mean, products
 from .newton import Newton
+from .options import OPTIONS, ConditionsOptions, WelfareOptions
 from .point import Point, Start
 
 Array = NDArray[np.float64]
 
-#: The engine aims at this part of the tolerance.
-_TARGET_FRACTION = 0.5
-#: The judge is asked from this multiple of the tolerance on.
-_NEAR = 10.0
-#: Where all products come to this part of what users spend a run ends, whatever the judge says; with more pairs than
-#: that later, as a step here is then much cheaper than one on the augmented system.
-_LEAST, _MANY, _LEAST_OF_MANY = 1e-11, 10_000, 1e-16
-#: A run that got no closer in so many steps (once near, and before), or has so small products, is over.
-_PATIENCE, _LEAST_MU = (5, 25), 1e-25
-#: Most steps of a run from a cold and from a warm start.
-_STEPS, _WARM_STEPS = 100, 12
-#: A start for another alpha is kept where products come to between these parts of what users spend.
-_KEPT = 0.003, 0.1
-
 
 @dataclass(frozen=True)
-class Found:
+class WelfareCandidate:
     """A point on the way: fractions z of a feasible allocation, its backward error, and what its products come to."""
 
     point: Point
@@ -67,15 +55,22 @@ class Found:
 Judge = Callable[[Array, Point], float]
 
 
-def conditions(polytope: Polytope, criterion: Criterion) -> Welfare:
+def conditions(polytope: Polytope, criterion: Criterion, options: ConditionsOptions = OPTIONS.conditions) -> Welfare:
     """The optimality conditions of a criterion."""
     if isinstance(criterion, FairnessEfficiency):
-        return WelfareAndEfficiency(polytope, criterion)
-    return Welfare(polytope, criterion)
+        return WelfareAndEfficiency(polytope, criterion, options)
+    return Welfare(polytope, criterion, options)
 
 
-def run(welfare: Welfare, tol: float, certify: Judge, free: bool = True, start: Start | None = None) -> Iterator[Found]:
-    """Newton steps; yields before each. `free`: the unit of welfare adapts; `judge` gives the error of fractions.
+def run(
+    welfare: Welfare,
+    tol: float,
+    certify: Judge,
+    free: bool = True,
+    start: Start | None = None,
+    options: WelfareOptions = OPTIONS,
+) -> Iterator[WelfareCandidate]:
+    """Newton steps; yields before each. `free`: the unit of welfare adapts; `certify` gives the error of fractions.
 
     It ends where the error is below `tol`, or products come to next to nothing beside what users spend.
     """
@@ -83,38 +78,50 @@ def run(welfare: Welfare, tol: float, certify: Judge, free: bool = True, start: 
     now = products(welfare, at)
     weight = float(np.sqrt(max(now.capacity[welfare.row].mean() / now.pair.mean(), 1.0)))
     limit = np.maximum(now.limit / now.pair.mean(), 1.0)
-    best, since, warm, single = (np.inf, np.inf), 0, start, True
-    pairs, resources = welfare.polytope.pair_use.shape
-    screens = screening.pays(pairs, len(welfare.unit), resources)
-    least = _LEAST if pairs <= _MANY else _LEAST_OF_MANY
-    for number in range((_STEPS if start is None else _WARM_STEPS) + 1):
+    stalled, warm, single = _Stalled(options), start, True
+    (pairs, resources), users = welfare.polytope.pair_use.shape, len(welfare.unit)
+    least = options.least if pairs <= options.many else options.least_of_many
+    for number in range((options.steps if start is None else options.warm_steps) + 1):
         now = products(welfare, at)
         estimate = float(now.pair.sum() + now.capacity.sum()) / max(float(welfare.spent(at).sum()), 1e-300)
         mu = mean(now, weight, limit)
-        if number and estimate < _KEPT[1] and (warm is None or warm is start):
-            warm = Start(screening.whole(welfare, at, mu), welfare.unit) if estimate > _KEPT[0] else start
-        if screens and np.isfinite(estimate):
-            welfare, at = screening.screened(welfare, at, mu, estimate)
+        if number and estimate < options.kept_to and (warm is None or warm is start):
+            whole = screening.whole(welfare, at, mu) if estimate > options.kept_from else None
+            warm = start if whole is None else Start(whole, welfare.unit)
+        if rule.applies(pairs, resources, users, estimate, options.step.screening):
+            welfare, at = screening.screened(welfare, at, mu, estimate, options.step.screening)
             now = products(welfare, at)
-        newton = Newton(welfare, at, mean(now, weight, limit), free, single)
+        newton = Newton(welfare, at, mean(now, weight, limit), free, single, options.newton)
         fractions, error, residual = welfare.fractions(at), np.inf, newton.residual_marginal
         size = max(estimate, residual)
-        if size < _NEAR * max(tol, least):
+        if size < options.near * max(tol, least):
             fractions = welfare.polytope.inside(fractions)
             error = certify(fractions, at)
-        found = Found(at, fractions, error, size, number, warm)
+        found = WelfareCandidate(at, fractions, error, size, number, warm)
         yield found
-        if error <= tol or size <= least or not _LEAST_MU < newton.mu < np.inf:
+        if error <= tol or size <= least or not options.least_mu < newton.mu < np.inf or stalled.after(found):
             return
-        rank = found.rank
-        since = 0 if rank[0] < 0.9 * best[0] or rank[1] < 0.9 * best[1] else since + 1
-        best = min(best[0], rank[0]), min(best[1], rank[1])
-        if since > _PATIENCE[not np.isfinite(best[0])]:
-            return
-        at, single = advance(newton, weight, limit, welfare.least * tol), newton.single
+        at, single = advance(newton, weight, limit, welfare.least * tol, options.step), newton.single
 
 
-def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
+class _Stalled:
+    """Does a run get closer?"""
+
+    def __init__(self, options: WelfareOptions) -> None:
+        self.options, self.best, self.since = options, (np.inf, np.inf), 0
+
+    def after(self, found: WelfareCandidate) -> bool:
+        """Has it got no closer for too many steps, this point included?"""
+        better, (error, estimate) = self.options.better, found.rank
+        closer = error < better * self.best[0] or estimate < better * self.best[1]
+        self.since = 0 if closer else self.since + 1
+        self.best = min(self.best[0], error), min(self.best[1], estimate)
+        return self.since > (self.options.patience_near if np.isfinite(self.best[0]) else self.options.patience)
+
+
+def solutions(
+    problem: Problem, tol: float, warm: object = None, options: WelfareOptions = OPTIONS
+) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
     begun = time.perf_counter()
     cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
@@ -126,12 +133,12 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
         tasks = polytope.allocation(polytope.limit[polytope.pair_user] / polytope.gamma)
         yield Solution(tasks, None, "native", log=nothing)
         return
-    welfare, certify = conditions(polytope, criterion), _certify(polytope, criterion, tol)
+    welfare, certify = conditions(polytope, criterion, options.conditions), judge_of(polytope, criterion, tol)
     build = time.perf_counter() - begun
     steps = 0
     for free, start in _attempts(welfare, warm):
         with np.errstate(all="ignore"):
-            found, more = _best(run(welfare, _TARGET_FRACTION * tol, certify, free, start))
+            found, more = _best(run(welfare, options.target * tol, certify, free, start, options))
         steps += more
         yield _solution(welfare, found, tol, steps, build, time.perf_counter() - begun - build)
 
@@ -154,7 +161,7 @@ def _attempts(welfare: Welfare, warm: object) -> Iterator[tuple[bool, Start | No
         yield free, None
 
 
-def _certify(polytope: Polytope, criterion: Criterion, tol: float) -> Judge:
+def judge_of(polytope: Polytope, criterion: Criterion, tol: float) -> Judge:
     """The certificate's error of fractions at the prices of a point, at the level `tol`."""
 
     def certify(fractions: Array, at: Point) -> float:
@@ -164,7 +171,7 @@ def _certify(polytope: Polytope, criterion: Criterion, tol: float) -> Judge:
     return certify
 
 
-def _best(answers: Iterator[Found]) -> tuple[Found, int]:
+def _best(answers: Iterator[WelfareCandidate]) -> tuple[WelfareCandidate, int]:
     """The best of a run, and how many steps the run took."""
     best = found = next(answers)
     for found in answers:
@@ -173,7 +180,9 @@ def _best(answers: Iterator[Found]) -> tuple[Found, int]:
     return best, found.steps
 
 
-def _solution(welfare: Welfare, best: Found, tol: float, steps: int, build: float, seconds: float) -> Solution:
+def _solution(
+    welfare: Welfare, best: WelfareCandidate, tol: float, steps: int, build: float, seconds: float
+) -> Solution:
     polytope = welfare.polytope
     status = "converged" if min(best.error, best.estimate) <= tol else "not converged"
     record = Run("interior point", status, 0.0, seconds, best.estimate)

@@ -10,20 +10,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..linalg import _pairs
+from ..linalg import _pairs, gondzio
+from ..linalg.gondzio import CorrectorOptions
 from . import screening
-from .conditions import COUNTS, Welfare
-from .newton import Newton, Products
+from .conditions import Welfare
+from .newton import Newton, Products, Step
+from .options import OPTIONS, StepOptions
 from .point import Point
 
 Array = NDArray[np.float64]
-
-#: Part of the way to the boundary that is gone, unless the step is nearly full.
-_PART, _FULL = 0.9, 0.9
-#: Least and largest part of mu aimed at after a good predictor, and after a poor one.
-_LEAST, _MOST, _POOR = 1e-6, 0.05, 0.3
-#: Gondzio: how many correctors, how much longer a step each hopes for, and within which multiples of the aim.
-_CORRECTORS, _LONGER, _WITHIN = 5, 0.5, (0.2, 5.0)
 
 
 def products(welfare: Welfare, at: Point) -> Products:
@@ -37,7 +32,9 @@ def mean(now: Products, weight: float, limit: Array) -> float:
     return float((now.pair.sum() + now.capacity.sum() / weight + (now.limit / limit).sum()) / count)
 
 
-def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> Point:
+def advance(
+    newton: Newton, weight: float, limit: Array, least: float = 0.0, options: StepOptions = OPTIONS.step
+) -> Point:
     """The next point; `weight` is that of capacities, `limit` those of limits, `least` what mu need not fall below."""
     q, at = newton.welfare, newton.point
     now = products(q, at)
@@ -45,9 +42,9 @@ def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> 
     aim = newton.direction(Products(-now.pair, -now.capacity, -now.limit))
     t = longest(q, at, aim)
     after = mean(products(q, _along(at, aim, t)), weight, limit)
-    part = max(min(max(after / mu, 0.0) ** 3, _MOST), _LEAST)
-    if newton.residual_marginal > 0.5 or t < 0.1:
-        part = 2 * _MOST if t > 0.1 else _POOR
+    part = max(min(max(after / mu, 0.0) ** 3, options.most_target), options.least_target)
+    if newton.residual_marginal > options.off or t < options.short:
+        part = 2 * options.most_target if t > options.short else options.poor_target
     target = max(part * mu, min(mu, least))
     wanted = Products(
         target - aim.tasks * aim.slack,
@@ -56,27 +53,23 @@ def advance(newton: Newton, weight: float, limit: Array, least: float = 0.0) -> 
     )
     second_order = np.clip(q.second_order(at, newton.marginal, aim), -0.5, 0.5)
     step = newton.corrected(aim, wanted, second_order)
-    t = longest(q, at, step)
-    for _ in range(_CORRECTORS):
-        if t > _FULL:
-            break
-        far = min(1.0, 1.1 * t + _LONGER)
-        tried = newton.corrected(step, _outside(q, at, step, far, target, weight, limit))
-        further = longest(q, at, tried)
-        if further < t + 0.01 * (far - t):
-            break
-        step, t = tried, further
+
+    def retried(step: Step, lengths: gondzio.Lengths) -> Step:
+        (far,) = lengths
+        return newton.corrected(step, _beyond(q, at, step, far, target, weight, limit, options.correctors))
+
+    step, _ = gondzio.corrected(step, retried, lambda tried: (longest(q, at, tried),), options.correctors)
     step = newton.refined(step, newton.residual.rho + second_order)
     t = longest(q, at, step)
     if t < 1:
-        t *= max(_PART, 1 - target) if t > _FULL else _PART
-    t = min(t, screening.longest(q, at, step))
+        t *= max(options.part, 1 - target) if t > options.full else options.part
+    t = min(t, screening.longest(q, at, step, options.screening))
     return q.moved(at, step, t)
 
 
 def longest(welfare: Welfare, at: Point, step: Point) -> float:
     """The longest step, at most 1, that leaves nothing negative; totals follow tasks."""
-    rows, counts = welfare.row, welfare.spent(at) > COUNTS
+    rows, counts = welfare.row, welfare.spent(at) > welfare.options.counts
     pairs = (
         (at.tasks, step.tasks),
         (at.slack, step.slack),
@@ -94,11 +87,18 @@ def _along(at: Point, step: Point, t: float) -> Point:
     return replace(at, **{name: getattr(at, name) + t * getattr(step, name) for name in names})
 
 
-def _outside(
-    welfare: Welfare, at: Point, step: Point, far: float, target: float, weight: float, limit: Array
+def _beyond(
+    welfare: Welfare,
+    at: Point,
+    step: Point,
+    far: float,
+    target: float,
+    weight: float,
+    limit: Array,
+    options: CorrectorOptions,
 ) -> Products:
     """What brings products after a step `far` back to within multiples of what they aim at, not too much at once."""
-    rows, low, high = welfare.row, _WITHIN[0] * target, _WITHIN[1] * target
+    rows, low, high = welfare.row, options.low * target, options.high * target
     groups = (
         (at.tasks, at.slack, step.tasks, step.slack, 1.0),
         (at.price[rows], at.idle[rows], step.price[rows], step.idle[rows], weight),
@@ -108,7 +108,7 @@ def _outside(
     for one, other, d_one, d_other, scale in groups:
         scaled = one / scale, other, d_one / scale, d_other
         result = np.empty(len(one))
-        _pairs.outside(*scaled, far, low, high, result)
+        _pairs.beyond(*scaled, far, low, high, result)
         found.append(result * scale)
     capacity = np.zeros(rows.shape)
     capacity[rows] = found[1]

@@ -18,15 +18,11 @@ from numpy.typing import NDArray
 
 from ..linalg import structured
 from ..linalg.conjugate_residuals import reduced
-from .conditions import COUNTS, Welfare
+from .conditions import Welfare
+from .options import OPTIONS, NewtonOptions
 from .point import Point, Residuals
 
 Array = NDArray[np.float64]
-
-#: Single precision is tried above the first mu; below the second, pairs of little weight are left out off the diagonal.
-_SINGLE, _SPARSE, _LEAST_WEIGHT = 1e-8, 1e-6, 1e-6
-#: What refinement may leave, as a part of what is left of the gap.
-_ENOUGH = 1e-3
 
 
 @dataclass(frozen=True)
@@ -49,10 +45,19 @@ class Step(Point):
 class Newton:
     """The conditions at one point, linearised."""
 
-    def __init__(self, welfare: Welfare, point: Point, mu: float, free: bool, single: bool = True) -> None:
+    def __init__(
+        self,
+        welfare: Welfare,
+        point: Point,
+        mu: float,
+        free: bool,
+        single: bool = True,
+        options: NewtonOptions = OPTIONS.newton,
+    ) -> None:
+        self.options = options
         self.welfare, self.point, self.mu, self.free = welfare, point, mu, free
         #: Is the matrix in single precision? Refinement finds out whether that is enough.
-        self.single = single and mu > _SINGLE
+        self.single = single and mu > options.single
         self.marginal = welfare.marginal(point)
         self.residual = welfare.residuals(point, self.marginal)
         own = welfare.limited
@@ -68,7 +73,7 @@ class Newton:
     @property
     def residual_marginal(self) -> float:
         """Largest error of what a task is worth, of users who count."""
-        counts = self.welfare.spent(self.point) > COUNTS
+        counts = self.welfare.spent(self.point) > self.welfare.options.counts
         return float(np.abs(self.marginal.scale * self.residual.rho)[counts].max(initial=0.0))
 
     @cached_property
@@ -82,8 +87,9 @@ class Newton:
             q.per_task,
             self.slope,
             np.where(q.row, at.idle / np.where(q.row, at.price, 1.0), 1.0),
-            least=(_LEAST_WEIGHT if self.mu < _SPARSE else 0.0) * self.slope,
+            least=(self.options.least_weight if self.mu < self.options.sparse else 0.0) * self.slope,
             single=self.single,
+            options=self.options.factors,
         )
 
     @cached_property
@@ -142,18 +148,21 @@ class Newton:
     def refined(self, step: Step, rho: Array) -> Step:
         """The step without what elimination and rounding left wrong; `rho` is for the users' equations."""
         residual = replace(self.residual, rho=rho)
-        sufficient = _ENOUGH * self.mu * len(self.weight) / len(self.slope)
-        step, done = reduced(
-            step, lambda found: self._left(residual, found), self._undone, self._effect, _sum, sufficient
-        )
+        sufficient = self.options.sufficient * self.mu * len(self.weight) / len(self.slope)
+        step, done = self._reduced(step, residual, sufficient)
         if not done and self.single:
             self.single = False
             del self.factors
             self.__dict__.pop("_by_units", None)
-            step, _ = reduced(
-                step, lambda found: self._left(residual, found), self._undone, self._effect, _sum, sufficient
-            )
+            step, _ = self._reduced(step, residual, sufficient)
         return step
+
+    def _reduced(self, step: Step, residual: Residuals, sufficient: float) -> tuple[Step, bool]:
+        """The step refined by the factors there are, and whether it leaves at most `sufficient`."""
+        options = self.options.refinement
+        return reduced(
+            step, lambda found: self._left(residual, found), self._undone, self._effect, _sum, sufficient, options
+        )
 
     def _undone(self, left: Array) -> Step:
         """The step, up to rounding, that puts right what is left."""

@@ -19,21 +19,19 @@ from ...model.criterion import Criterion
 from ...model.problem import Problem
 from ..base import Solution
 from . import interior_point
+from .options import POWERS, PowersOptions
 
 Array = NDArray[np.float64]
 
-#: Most programs, how little they change tasks at the end, and the largest and least alpha.
-_PROGRAMS, _SETTLED, _LARGEST, _LEAST = 30, 1e-9, 500.0, 0.5
 
-
-def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float, options: PowersOptions = POWERS) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
     rule = problem.criterion
     assert isinstance(rule, ConcaveWelfare)
     who, cluster = problem.polytope.users, problem.cluster
     power = Criterion(rule.share, 1.0, rule.scope, rule.weight, rule.cap)
     before, rounds = np.zeros(len(who)), 0
-    for _ in range(_PROGRAMS):
+    for _ in range(options.programs):
         found = next(interior_point.solutions(Problem(cluster, power), tol), None)
         if found is None:
             return
@@ -41,17 +39,17 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
         yield replace(found, rounds=rounds, warm=None, rough=True)
         tasks = found.tasks.sum(axis=1)
         now = tasks[who]
-        if not (now > 0).all() or (np.abs(now - before) <= _SETTLED * now).all():
+        if not (now > 0).all() or (np.abs(now - before) <= options.unmoved * now).all():
             return
         before = now
-        power = _worth_the_same(rule, tasks, who)
+        power = _worth_the_same(rule, tasks, who, options)
 
 
-def _worth_the_same(rule: ConcaveWelfare, tasks: Array, who: NDArray[np.intp]) -> Criterion:
+def _worth_the_same(rule: ConcaveWelfare, tasks: Array, who: NDArray[np.intp], options: PowersOptions) -> Criterion:
     """The power that has the marginal utilities of the rule at these tasks (users,)."""
     own, now = rule.restrict(who), tasks[who]
     with np.errstate(all="ignore"):
-        alpha = float(np.clip(own.elasticity(now).max(initial=_LEAST), _LEAST, _LARGEST))
+        alpha = float(np.clip(own.elasticity(now).max(initial=options.least), options.least, options.largest))
         log_weight = (own.log_marginal(now) - (1 - alpha) * np.log(own.share)) / alpha + np.log(now)
     log_weight = np.nan_to_num(log_weight - log_weight.max(initial=-np.inf), nan=-600.0, neginf=-600.0)
     weight = np.ones(len(tasks))

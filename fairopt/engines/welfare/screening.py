@@ -1,4 +1,4 @@
-"""Column screening: pairs clearly dearer than what their user pays take no part in Newton steps.
+"""Column screening in the welfare programs.
 
 A pair has `x = mu/z` tasks, which is next to nothing once its slack z is many times what is left of the gap. Such pairs
 are screened out: their slacks follow from prices, and the tasks that they have together are on their way to none, in
@@ -14,27 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...model._pointers import row_pointers
+from ..linalg import column_screening as rule
+from ..linalg.column_screening import OPTIONS, ScreeningOptions
 from .conditions import Welfare
 from .point import Point, Rest
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-#: With fewer pairs all take part, and where a user's pairs have fewer resources in all: their couplings, the square of
-#: that, are what is saved. On a few types of servers prices swing so far at first that pairs come and go without end.
-MANY, COUPLED = 20_000, 150
-#: Screen out (n, i) if `slack >= max(FAR gap, LEAST_FAR) user_price[n]` and `x[n,i] <= LITTLE x[n]`.
-FAR, LEAST_FAR, LITTLE = 25.0, 5e-3, 1e-3
-#: It comes back where its slack is below this part of that, or would lose more than this in a full step, of which no
-#: more is taken at once; with this part of its user's tasks at most.
-NEARER, SOON, MOST, BACK = 0.25, 0.5, 0.9, 2e-4
-#: Pairs are sorted anew when so large a part of those that take part can leave. (Max-min and the game share these.)
-WORTHWHILE = 0.2
-
-
-def pays(pairs: int, users: int, resources: int) -> bool:
-    """Are there so many pairs, and so many a user, that it is worth screening them?"""
-    return pairs > MANY and pairs * resources > COUPLED * users
 
 
 @dataclass(frozen=True)
@@ -49,9 +36,8 @@ class _Everything:
     @classmethod
     def at(cls, welfare: Welfare, price: Array) -> _Everything:
         polytope = welfare.polytope
-        start = np.searchsorted(polytope.pair_user, np.arange(len(welfare.unit) + 1))
         need = polytope.cluster.demand[polytope.users] * welfare.unit[:, None]
-        return cls(start, polytope.pair_server, need, _per_unit(welfare, price))
+        return cls(polytope.start, polytope.pair_server, need, _per_unit(welfare, price))
 
 
 def _per_unit(welfare: Welfare, of_whole: Array) -> Array:
@@ -60,32 +46,36 @@ def _per_unit(welfare: Welfare, of_whole: Array) -> Array:
     return np.divide(of_whole, capacity, out=np.zeros(of_whole.shape), where=welfare.row)
 
 
-def screened(welfare: Welfare, at: Point, mu: float, gap: float) -> tuple[Welfare, Point]:
+def screened(
+    welfare: Welfare, at: Point, mu: float, gap: float, options: ScreeningOptions = OPTIONS
+) -> tuple[Welfare, Point]:
     """The same point with the pairs that matter now; `mu` is the mean product, `gap` relative to what is spent."""
     from . import _screening
 
     pairs = welfare.polytope.pair_user
     user = pairs if welfare.remainder is None else pairs[welfare.remainder.inside]
-    far = max(FAR * gap, LEAST_FAR) * at.user_price
+    far = rule.far(gap, options) * at.user_price
     cost = welfare.cost(at.price)
     # What is not a number stays, for who comes next to notice.
-    kept = ~((np.minimum(cost - at.user_price[user], at.slack) >= far[user]) & (at.tasks <= LITTLE * at.total[user]))
-    kept |= ~np.logical_or.reduceat(kept, welfare.start[:-1])[user]  # nobody loses all pairs
+    dear = np.minimum(cost - at.user_price[user], at.slack) >= far[user]
+    kept = rule.staying(dear & (at.tasks <= options.little * at.total[user]), welfare.start, user)
     fresh = np.zeros(0, dtype=np.intp)
     if welfare.remainder is not None:
         every = _Everything.at(welfare, at.price)
         given = every.start, every.server, every.need, every.ask, at.user_price
         marked = welfare.remainder.called.copy()
-        _screening.near(*given, welfare.remainder.aside, NEARER * far, marked)
+        _screening.near(*given, welfare.remainder.aside, options.nearer * far, marked)
         fresh = np.flatnonzero(marked)
     if len(fresh):
         kept[:] = True
-    elif np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
+    elif not rule.worthwhile(kept, options):
         return welfare, at
-    return _with(welfare, at, kept, fresh, mu)
+    return _with(welfare, at, kept, fresh, mu, options.back)
 
 
-def _with(welfare: Welfare, at: Point, kept: NDArray[np.bool_], fresh: Index, mu: float) -> tuple[Welfare, Point]:
+def _with(
+    welfare: Welfare, at: Point, kept: NDArray[np.bool_], fresh: Index, mu: float, back: float
+) -> tuple[Welfare, Point]:
     """Of the pairs that took part only those `kept`, and `fresh` ones besides."""
     polytope, remainder = welfare.polytope, welfare.remainder
     inside = np.arange(len(polytope.gamma)) if remainder is None else remainder.inside
@@ -97,14 +87,14 @@ def _with(welfare: Welfare, at: Point, kept: NDArray[np.bool_], fresh: Index, mu
     slack = (polytope.pair_use[fresh] * at.price[polytope.pair_server[fresh]]).sum(axis=1)
     slack = slack * welfare.unit[user] / polytope.gamma[fresh] - at.user_price[user]
     slack = np.maximum(slack, np.finfo(float).tiny)
-    tasks = np.minimum(mu / slack, BACK * at.total[user])
+    tasks = np.minimum(mu / slack, back * at.total[user])
     where = np.searchsorted(inside[kept], fresh)
     inside = np.insert(inside[kept], where, fresh)
     other = copy(welfare)
     aside = np.ones(len(polytope.gamma), dtype=bool)
     aside[inside] = False
     other.remainder = Rest(inside, aside, np.zeros(len(aside), dtype=bool), sums, use)
-    other.start = np.searchsorted(polytope.pair_user[inside], np.arange(len(welfare.unit) + 1))
+    other.start = row_pointers(polytope.pair_user[inside], len(welfare.unit))
     other.server = polytope.pair_server[inside]
     per_task = welfare.unit[polytope.pair_user[inside]] / polytope.gamma[inside]
     other.per_task = polytope.pair_use[inside] * per_task[:, None]
@@ -123,7 +113,7 @@ def whole(welfare: Welfare, at: Point, mu: float) -> Point:
     return replace(at, tasks=tasks, slack=slack, total=np.add.reduceat(tasks, every.start[:-1]), remainder=0.0)
 
 
-def longest(welfare: Welfare, at: Point, step: Point) -> float:
+def longest(welfare: Welfare, at: Point, step: Point, options: ScreeningOptions = OPTIONS) -> float:
     """The longest step, at most 1, after which no pair that is screened out is cheaper than what its user pays.
 
     Pairs that stop it, or nearly, are called back.
@@ -142,5 +132,5 @@ def longest(welfare: Welfare, at: Point, step: Point) -> float:
         at.user_price,
         step.user_price,
     )
-    rate = float(_screening.fastest(*given, welfare.remainder.aside, SOON, welfare.remainder.called))
-    return min(MOST / max(rate, MOST), 1.0)
+    rate = float(_screening.fastest(*given, welfare.remainder.aside, options.soon, welfare.remainder.called))
+    return rule.longest(rate, options)

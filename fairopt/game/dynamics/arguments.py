@@ -10,9 +10,10 @@ import numpy as np
 from ...errors import DataError
 from ...model._validate import number
 
-#: Tasks are exponentials of logs of prices over alpha: rounding leaves them an error of this over alpha. Beyond some
-#: alpha it is not what bounds a tolerance.
-_ROUNDING, _PLAIN = 1e-15, 1e-3
+#: Tasks are exponentials of logs of prices over alpha: rounding leaves them an error of `_ROUNDING/alpha`.
+_ROUNDING = 1e-15
+#: From `alpha = _PLAIN` on that bounds no tolerance.
+_PLAIN = 1e-3
 
 
 def alpha_of(value: Any, tol: float) -> float:

@@ -20,8 +20,8 @@ from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope
 from ...result.allocation import Allocation, Stats, idle
 from ...result.trace import Trace
+from ..model.candidate import log_unit_prices
 from ..model.equilibrium_system import EquilibriumSystem
-from ..model.found import log_unit_prices
 from ..reference.cvxpy_rounds import CvxpySweeps
 from ..responses.rounds import State, Sweeps
 from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of

@@ -19,13 +19,13 @@ from ..model.equilibrium_system import EquilibriumSystem
 
 Array = NDArray[np.float64]
 
-#: The softest choice of servers in a start: for smaller alpha it would leave users without a task.
-_SOFT = 0.3
 
+def fair(polytope: Polytope, method: EquilibriumSystem, least_alpha: float = 0.3) -> Array:
+    """What users would take, softly, if all prices were equal: tasks of the pairs.
 
-def fair(polytope: Polytope, method: EquilibriumSystem) -> Array:
-    """What users would take, softly, if all prices were equal: tasks of the pairs."""
-    begun = method.at(max(method.alpha, _SOFT)).begin(0.3)
+    As for `max(alpha, least_alpha)`: for smaller alpha a user could be left without a task.
+    """
+    begun = method.at(max(method.alpha, least_alpha)).begin(0.3)
     return np.asarray(polytope.inside(begun.tasks / method.gamma) * method.gamma)
 
 

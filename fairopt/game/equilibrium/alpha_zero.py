@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from ...engines.base import Run, Solution
+from ...model._pointers import by_group
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..model.canonical import canonical
@@ -36,8 +37,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
     fractions, price, status = np.zeros(len(polytope.gamma)), np.zeros(ordered.capacity.shape), "converged"
     room = polytope.limit.copy()
     build = time.perf_counter() - begun
-    by_server = np.argsort(polytope.pair_server, kind="stable")
-    ends = np.searchsorted(polytope.pair_server[by_server], np.arange(len(servers) + 1))
+    by_server, ends = by_group(polytope.pair_server, len(servers))
     for i in range(len(servers)):
         pairs = by_server[ends[i] : ends[i + 1]]
         if not len(pairs):

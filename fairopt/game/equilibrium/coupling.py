@@ -6,7 +6,7 @@ rounded once, at the prices where Newton's method begins, and carried from there
     log norm(p + s) = log norm(p) + log(1 + sum_r share_r (e^(a s_r) - 1))/a.
 
 Rounding then is like other weights of the choices: it does not change between steps, and the answer should not depend
-on it, which `Between.responses` measures.
+on it, which `CoupledGame.responses` measures.
 """
 
 from __future__ import annotations
@@ -14,16 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.equilibrium_system import EquilibriumSystem, Point
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from .options import OPTIONS, CouplingOptions
 
 Array = NDArray[np.float64]
-
-#: Weight of the barrier terms, relative to tau and to a price at which the server alone is full.
-_BARRIER = 0.01
-#: Steps of `a log v` across which shares are not carried.
-_FAR = 30.0
-#: Users whose matrices are formed at once.
-_BLOCK = 256
 
 
 class CoupledGame:
@@ -40,8 +34,9 @@ class CoupledGame:
         unit: Array,
         origin: CoupledGame | None = None,
         risen: Array | None = None,
+        options: CouplingOptions = OPTIONS.homotopy.coupling,
     ) -> None:
-        self.q, self.price, self.tau, self.unit = q, price, float(tau), unit
+        self.q, self.price, self.tau, self.unit, self.options = q, price, float(tau), unit, options
         self.origin, self.risen = origin, np.zeros_like(price) if risen is None else risen
         self.a = min(q.alpha, 1 / self.tau)
         self.share, self.highest, self.short = self._levels() if origin is None else self._carried(origin)
@@ -59,7 +54,7 @@ class CoupledGame:
         self.kept = 1 / (1 + np.exp(np.minimum(self.over, 700.0)))
         self.tasks: Array = self.part * np.exp(self.log_level - self.tau * np.logaddexp(0, self.over))[user]
         self.used = q.used(self.tasks)
-        taken = _BARRIER * self.tau * np.exp(min(q.alpha, 1.0) * (unit[:, None] - price))
+        taken = options.barrier * self.tau * np.exp(min(q.alpha, 1.0) * (unit[:, None] - price))
         full = np.where(q.row, self.used + taken, 1.0)
         self.residual: Array = np.log(full)
         self.barrier = np.where(q.row, taken / full, 1.0)
@@ -68,10 +63,10 @@ class CoupledGame:
     def moved(self, step: Array) -> CoupledGame:
         """The same game at other prices."""
         risen = self.risen + step
-        if np.abs(self.a * risen).max() > _FAR:
-            return CoupledGame(self.q, self.price + step, self.tau, self.unit)
+        if np.abs(self.a * risen).max() > self.options.carried:
+            return CoupledGame(self.q, self.price + step, self.tau, self.unit, options=self.options)
         origin = self.origin or self
-        return CoupledGame(self.q, origin.price + risen, self.tau, self.unit, origin, risen)
+        return CoupledGame(self.q, origin.price + risen, self.tau, self.unit, origin, risen, self.options)
 
     def _levels(self) -> tuple[Array, Array, Array]:
         """Price shares of the pairs, users' highest log levels, and by how much those of the pairs are lower."""
@@ -101,8 +96,8 @@ class CoupledGame:
         user, server = q.polytope.pair_user, q.server
         use = self.tasks[:, None] * q.per_task / self.full[server]
         result = np.zeros((servers * size, servers * size))
-        for low in range(0, len(q.start) - 1, _BLOCK):
-            high = min(low + _BLOCK, len(q.start) - 1)
+        for low in range(0, len(q.start) - 1, self.options.block):
+            high = min(low + self.options.block, len(q.start) - 1)
             pairs = slice(q.start[low], q.start[high])
             at = (user[pairs] - low, server[pairs])
             answer, cost = np.zeros((2, high - low, servers, size))
@@ -195,12 +190,12 @@ class CoupledGame:
 
     # -- for the interior point ------------------------------------------------------------------
 
-    def point(self) -> Point:
+    def point(self) -> EquilibriumPoint:
         """Where the interior point can go on, with products near tau."""
         q, mu, k = self.q, self.tau, self.q.power
         user = q.polytope.pair_user
         log_price = np.where(q.row, self.price, 0.0)
-        at = Point(self.tasks, self.tasks, log_price, self.log_level, log_price, mu, k)
+        at = EquilibriumPoint(self.tasks, self.tasks, log_price, self.log_level, log_price, mu, k)
         true, share, _ = q.priced(at, q.alpha)
         total = q.totals(self.log_level, mu)[0][user]
         part = self.tasks / total
@@ -211,4 +206,4 @@ class CoupledGame:
         idle = np.where(parts > np.sqrt(mu), mu / parts, np.maximum(1 - q.used(tasks), np.sqrt(mu)))
         lift = np.maximum(np.log(mu / idle) - np.log(parts), 0.0) / q.alpha
         idle, log_price = np.where(q.row, idle, 1.0), np.where(q.row, log_price + lift, 0.0)
-        return Point(tasks, slack, log_price, self.log_level, idle, mu, k)
+        return EquilibriumPoint(tasks, slack, log_price, self.log_level, idle, mu, k)

@@ -26,29 +26,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.equilibrium_system import EquilibriumSystem, Point
+from ...engines.linalg.damped_newton import Reached, backtracked, damped_newton
+from ...engines.linalg.step_control import signed_length
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .coupling import CoupledGame
+from .options import OPTIONS, HomotopyOptions
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Step = tuple[Array, float]  # of log prices and log tau
 
-#: The first step of log tau, the longest and the shortest; the next one by Newton steps taken.
-_STEP, _LONGEST, _SHORTEST = 0.5, 4.0, 1e-4
-#: Across a bend: at most so many systems, until log tau has fallen by so much. Lengths as in `smoothing`.
-_BEND, _PAST, _TYPICAL = 200, 0.02, 10.0
-#: By what the next step differs from one that took so many Newton steps, and the most of them.
-GROW = (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6)
-MOST = len(GROW) - 1
-#: On the curve: by what part of tau something may be wrong, and by how much at the least, as numbers are rounded.
-_NEAR, _EXACT = 0.1, 1e-12
-#: Most prices: every system takes the third power of it.
-_LARGEST = 1000
-
 
 @dataclass(frozen=True)
 class Place:
-    """A game between at its solution, after so many systems."""
+    """A game of the homotopy at its solution, and the systems that were solved on the way."""
 
     here: CoupledGame
     steps: int
@@ -59,87 +50,87 @@ class Place:
         return self.here.tau
 
     @cached_property
-    def point(self) -> Point:
+    def point(self) -> EquilibriumPoint:
         """Where the interior point can go on."""
         return self.here.point()
 
 
-def follow(equations: EquilibriumSystem, last: float = 1e-7, budget: int = 600) -> Iterator[Place]:
+def follow(
+    equations: EquilibriumSystem, last: float = 1e-7, budget: int = 600, options: HomotopyOptions = OPTIONS.homotopy
+) -> Iterator[Place]:
     """Points as tau falls from 1 to `last`, once alpha itself is reached, at most `budget` systems; none if large."""
-    start = _start(equations) if equations.row.size <= _LARGEST else None
+    start = decoupled(equations, options) if equations.row.size <= options.largest else None
     if start is not None:
-        yield from cooled(start, last, budget)
+        yield from cooled(start, last, budget, options)
 
 
-def cooled(place: Place, last: float, budget: int) -> Iterator[Place]:
+def cooled(place: Place, last: float, budget: int, options: HomotopyOptions = OPTIONS.homotopy) -> Iterator[Place]:
     """Points as tau falls on to `last`, once alpha itself is reached, until `budget` systems are solved in all."""
-    here, steps = place.here, place.steps
-    length = _STEP
-    while here.tau > last * (1 + 1e-9) and steps < budget:
+    here, systems, control = place.here, place.steps, options.steps
+    length = control.first
+    while here.tau > last * (1 + 1e-9) and systems < budget:
         slope = here.slope()
-        steps += 1
-        while True:
-            length = min(length, float(np.log(here.tau / last)))
-            guess = here.price + np.where(here.barrier > 0.5, -length, np.expm1(-length)) * slope
-            there, taken = newton(CoupledGame(here.q, guess, here.tau * np.exp(-length), here.unit), MOST)
-            steps += taken
-            if there is not None:
-                here, length = there, min(length * GROW[taken], _LONGEST)
-                break
-            length *= 0.35
-            if length < _SHORTEST:
-                there, taken = _past(here)
-                steps += taken
-                if there is None:
-                    return
-                here, length = there, _PAST
-                break
+        systems += 1
+
+        def attempt(length: float, at: CoupledGame = here, slope: Array = slope) -> tuple[CoupledGame, int] | None:
+            """The curve where log tau is lower by `length`, and the Newton steps there."""
+            nonlocal systems
+            guess = at.price + np.where(at.barrier > 0.5, -length, np.expm1(-length)) * slope
+            game = CoupledGame(at.q, guess, at.tau * np.exp(-length), at.unit, options=options.coupling)
+            there = newton(game, control.most, options)
+            systems += there.systems
+            return None if there.here is None else (there.here, there.steps)
+
+        length = min(length, float(np.log(here.tau / last)))
+        found, length = backtracked(attempt, length, control.shorter, control.shortest)
+        if found is not None:
+            here, length = found[0], control.after(length, found[1])
+        else:
+            past, more = _past(here, options)
+            systems += more
+            if past is None:
+                return
+            here, length = past, options.past
         if here.tau * here.q.alpha <= 1:
-            yield Place(here, steps)
+            yield Place(here, systems)
 
 
-def newton(here: CoupledGame, most: int) -> tuple[CoupledGame | None, int]:
-    """The curve at the temperature of `here`, or None, and the Newton steps taken."""
-    for taken in range(most + 1):
-        if np.abs(here.residual).max() < max(_NEAR * here.tau, _EXACT):
-            return here, taken
-        step = here.solve(here.residual) if taken < most and np.isfinite(here.residual).all() else None
-        if step is None:
-            return None, taken
-        norm, t = np.linalg.norm(here.residual), 1.0
-        while True:
-            there = here.moved(t * step)
-            if np.linalg.norm(there.residual) < (1 - 0.1 * t) * norm:
-                break
-            t *= 0.4
-            if t < 0.02:
-                return None, taken + 1
-        here = there
-    return None, most
+def newton(here: CoupledGame, most: int, options: HomotopyOptions = OPTIONS.homotopy) -> Reached[CoupledGame]:
+    """The curve at the temperature of `here`."""
+    return damped_newton(
+        here,
+        lambda at: float(np.abs(at.residual).max()) < max(options.near * at.tau, options.exact),
+        lambda at: at.solve(at.residual) if np.isfinite(at.residual).all() else None,
+        lambda at, step, t: at.moved(t * step),
+        lambda at: float(np.linalg.norm(at.residual)),
+        most,
+        options.damping,
+    )
 
 
-def _past(here: CoupledGame) -> tuple[CoupledGame | None, int]:
+def _past(here: CoupledGame, options: HomotopyOptions) -> tuple[CoupledGame | None, int]:
     """The curve followed by its length until tau has fallen a little, or None; and the systems solved."""
-    q, unit, origin = here.q, here.unit, here.tau
-    scale = min(1.0, _TYPICAL / q.row.sum()) / origin**2
+    q, unit, origin, control = here.q, here.unit, here.tau, options.steps
+    scale = min(1.0, options.typical / q.row.sum()) / origin**2
 
     def product(one: Step, other: Step) -> float:
         return float(scale * (one[0] * other[0]).sum() + one[1] * other[1])
 
-    length, before, solved = _STEP, None, 0
-    while solved < _BEND:
+    length, before, solved = control.first, None, 0
+    while solved < options.bend_systems:
         along: Step = (here.slope(), 1.0)
         solved += 1
-        norm = np.sqrt(product(along, along)) * (-1 if before is None or product(along, before) < 0 else 1)
+        norm = signed_length(along, before, product)
         tangent: Step = (along[0] / norm, along[1] / norm)
-        length = min(length, _LONGEST * abs(norm))  # or a straight stretch ends at tau = 0
+        length = min(length, control.longest * abs(norm))  # or a straight stretch ends at tau = 0
         while True:
             log_tau = np.log(here.tau) + length * tangent[1]
-            there = CoupledGame(q, here.price + length * tangent[0], np.exp(log_tau), unit)
+            guess = here.price + length * tangent[0]
+            there = CoupledGame(q, guess, np.exp(log_tau), unit, options=options.coupling)
             first = float(np.abs(there.residual).max())
-            for turns in range(len(GROW)):
+            for turns in range(len(control.grow)):
                 residual = float(np.abs(there.residual).max())
-                if residual < _NEAR * there.tau or not residual <= 10 * first or turns == MOST:
+                if residual < options.near * there.tau or not residual <= 10 * first or turns == control.most:
                     break
                 both = there.solve(np.stack([there.residual, there.drift()]))
                 solved += 1
@@ -149,30 +140,31 @@ def _past(here: CoupledGame) -> tuple[CoupledGame | None, int]:
                 step = both[0] + change * both[1]
                 part = 1 / max(1.0, float(np.abs(step).max()) / (2 * there.tau), abs(change))
                 log_tau += part * change
-                there = CoupledGame(q, there.price + part * step, np.exp(log_tau), unit)
-            if residual < _NEAR * there.tau:
+                there = CoupledGame(q, there.price + part * step, np.exp(log_tau), unit, options=options.coupling)
+            if residual < options.near * there.tau:
                 break
-            length *= 0.4
-            if length < _SHORTEST or solved > _BEND:
+            length *= options.bend_shorter
+            if length < control.shortest or solved > options.bend_systems:
                 return None, solved
         here, before = there, tangent
-        if here.tau < (1 - _PAST) * origin:
+        if here.tau < (1 - options.past) * origin:
             return here, solved
-        length *= GROW[turns]
+        length *= control.grow[turns]
     return None, solved
 
 
-def _start(q: EquilibriumSystem) -> Place | None:
+def decoupled(q: EquilibriumSystem, options: HomotopyOptions = OPTIONS.homotopy) -> Place | None:
     """tau = 1, from prices that are the same for all resources of a server and fill it."""
     served: Mask = np.asarray(q.row.any(axis=1))
     unit = np.zeros(len(served))
+
+    def even() -> CoupledGame:
+        return CoupledGame(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit, options=options.coupling)
+
     for _ in range(60):
-        full = np.where(
-            q.row, CoupledGame(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit).residual, -np.inf
-        )
-        most = np.where(served, full.max(axis=1), 0.0)
+        most = np.where(served, np.where(q.row, even().residual, -np.inf).max(axis=1), 0.0)
         if np.abs(most).max() < 0.3:
             break
         unit = unit + np.clip(most, -2, 2)
-    here, steps = newton(CoupledGame(q, np.repeat(unit[:, None], q.row.shape[1], axis=1), 1.0, unit), 60)
-    return None if here is None else Place(here, steps)
+    there = newton(even(), options.start_steps, options)
+    return None if there.here is None else Place(there.here, there.systems)

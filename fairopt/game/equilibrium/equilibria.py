@@ -17,36 +17,16 @@ from ...engines.base import Solution
 from ...engines.welfare import interior_point
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
-from ..model.equilibrium_system import EquilibriumSystem, Point
-from ..model.found import Found, solution
+from ..model.candidate import Candidate, solution
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
-from .interior import ATTEMPTS, FOLLOW, Attempt, run
-from .smoothing import METHOD_NAME, PATHS, follow
-from .warm_start import Start, followed
+from .interior import run
+from .options import OPTIONS, Attempt, EquilibriumOptions
+from .smoothing import METHOD_NAME, follow
+from .warm_start import WarmStart, followed
 
 Array = NDArray[np.float64]
-
-#: What is aimed at, in parts of the tolerance: last digits may be found (`augmented`) where products come to the first;
-#: if that fails the interior point goes on to the second, or to the third in its backward error, as the judge sees the
-#: larger factor of a product; the path goes on to the fourth. No product need be less than the last.
-_FIRST, _TARGET_FRACTION, _LEVEL, _PATH_TARGET_FRACTION, _LEAST_TARGET = 0.1, 1e-3, 0.9, 3e-4, 1e-11
-#: Below this error last digits may be found where a run ends.
-_NEAR = 1e-2
-#: Best responses in a row, between two looks.
-_SWEEPS, _TURNS = 40, 8
-#: At alpha > 4, where some users do not need a resource, the interior point is left after so many short steps, or one
-#: for so many prices, and the path is followed; likewise after a whole attempt up to so many prices. (In larger ones
-#: it takes hundreds of systems, and other attempts may succeed.)
-_WITH_ZEROS, _PER_STEP, _SMALL = 6, 20, 500
-#: Systems on the path from a point of the interior point, for every price; mostly one does.
-_MIDWAY = 3
-#: Systems on the path from its own beginning, at least, and for every price.
-_WHOLE = 1000, 5
-#: From where the coupling of servers is this strong, the interior point may go on, for so many steps.
-_FIRST_START, _SHORT = 0.1, 60
-#: Systems on the way there before another path is tried.
-_HOMOTOPY_BUDGET = 120
 
 
 @dataclass(frozen=True)
@@ -59,19 +39,19 @@ class Aims:
     path: float
 
     @classmethod
-    def of(cls, tol: float) -> Aims:
+    def of(cls, tol: float, options: EquilibriumOptions) -> Aims:
         """What suffices at a tolerance."""
-        first, inside, path = (
-            max(part * tol, _LEAST_TARGET) for part in (_FIRST, _TARGET_FRACTION, _PATH_TARGET_FRACTION)
-        )
-        return cls(first, inside, _LEVEL * tol, path)
+        first, inside, path = (max(part * tol, options.least) for part in (options.first, options.inside, options.path))
+        return cls(first, inside, options.level * tol, path)
 
 
-def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
+def solutions(
+    problem: Problem, tol: float, warm: object = None, options: EquilibriumOptions = OPTIONS
+) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity)."""
     begun = time.perf_counter()
     cluster, criterion = problem.cluster, problem.criterion
-    start = warm if isinstance(warm, Start) else None
+    start = warm if isinstance(warm, WarmStart) else None
     method = None if start is None else start.game(problem)
     polytope = problem.polytope if method is None else method.polytope
     if not len(polytope.users):
@@ -80,16 +60,16 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     build = time.perf_counter() - begun
     if method is None:
         method = EquilibriumSystem.of(polytope, criterion)
-    point = start.point if start is not None and start.fits(method) else None
+    point = start.point if start is not None and start.fits(method, options.warm_start) else None
     if criterion.alpha == 1 and point is None and criterion.scope == "game":
         yield from _program(problem, tol)
-    for _, answer in equilibria(method, tol, point):
+    for _, answer in equilibria(method, tol, point, options):
         seconds = time.perf_counter() - begun - build
         found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
         yield (
             found
             if answer.warm is None or criterion.scope != "game"
-            else replace(found, warm=Start(answer.warm, method, problem.limits))
+            else replace(found, warm=WarmStart(answer.warm, method, problem.limits))
         )
 
 
@@ -103,84 +83,101 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
 
 @suppress_fp_warnings
 def equilibria(
-    method: EquilibriumSystem, tol: float, start: Point | None = None
-) -> Iterator[tuple[EquilibriumSystem, Found]]:
+    method: EquilibriumSystem, tol: float, start: EquilibriumPoint | None = None, options: EquilibriumOptions = OPTIONS
+) -> Iterator[tuple[EquilibriumSystem, Candidate]]:
     """Points of one game, each better than those before, from where last digits may be found."""
-    aims, best = Aims.of(tol), None
-    for answer in _candidates(method, aims, start):
+    aims, best = Aims.of(tol, options), None
+    for answer in _candidates(method, aims, start, options):
         if best is None or answer.error < best.error:
             best = answer
-            if best.error <= (aims.path if best.by == METHOD_NAME else _NEAR):
+            if best.error <= (aims.path if best.by == METHOD_NAME else options.near):
                 yield method, best
     assert best is not None
-    for answer in _responses(method, best, aims.path):
+    for answer in _responses(method, best, aims.path, options):
         if answer.error < best.error:
             best = answer
-            if best.error <= _NEAR:
+            if best.error <= options.near:
                 yield method, best
     yield method, best
 
 
-def _candidates(method: EquilibriumSystem, aims: Aims, start: Point | None) -> Iterator[Found]:
+def _candidates(
+    method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint | None, options: EquilibriumOptions
+) -> Iterator[Candidate]:
     """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
     if start is not None:
-        yield from _following(method, aims, start)
-    lacking = not method.positive
-    early = method.alpha > method.power and (lacking or method.row.sum() <= _SMALL)
-    patience = max(_WITH_ZEROS, int(method.row.sum()) // _PER_STEP) if lacking else ATTEMPTS[0].patience
+        yield from _following(method, aims, start, options)
+    attempts, paths = options.interior.attempts, options.smoothing.paths
+    lacking, prices = not method.positive, int(method.row.sum())
+    early = method.alpha > method.power and (lacking or prices <= options.small)
+    patience = max(options.patience_with_zeros, prices // options.prices_per_step) if lacking else attempts[0].patience
     if early:
-        yield from _and_path(method, replace(ATTEMPTS[0], patience=patience), aims)
-    for attempt in ATTEMPTS if lacking or not early else ATTEMPTS[1:]:
-        yield from _attempt(method, attempt, aims)
-    starts = entropy_homotopy.follow(method)
-    yield from _from_homotopy(method, aims, starts, _HOMOTOPY_BUDGET)
+        yield from _and_path(method, replace(attempts[0], patience=patience), aims, options)
+    for attempt in attempts if lacking or not early else attempts[1:]:
+        yield from _attempt(method, attempt, aims, options)
+    starts = entropy_homotopy.follow(method, options=options.homotopy)
+    yield from _from_homotopy(method, aims, starts, options.homotopy_systems, options)
     if not early:
-        yield from follow(method, aims.path, *PATHS[0])
-    yield from _from_homotopy(method, aims, starts, np.inf)
-    for mu, near in () if early else PATHS[1:]:
-        yield from follow(method, aims.path, mu, near)
+        yield from follow(method, aims.path, *paths[0], options=options.smoothing)
+    yield from _from_homotopy(method, aims, starts, np.inf, options)
+    for mu, near in () if early else paths[1:]:
+        yield from follow(method, aims.path, mu, near, options=options.smoothing)
 
 
-def _following(method: EquilibriumSystem, aims: Aims, start: Point) -> Iterator[Found]:
+def _following(
+    method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint, options: EquilibriumOptions
+) -> Iterator[Candidate]:
     """The interior point from a point for another alpha."""
-    near, steps = followed(method, start)
+    near, steps = followed(method, start, options)
     if near is not None:
-        for answer in _attempt(method, FOLLOW, aims, near, _SHORT):
+        for answer in _attempt(method, options.interior.follow, aims, options, near):
             yield replace(answer, steps=steps + answer.steps, warm=near)
 
 
-def _and_path(method: EquilibriumSystem, attempt: Attempt, aims: Aims) -> Iterator[Found]:
+def _and_path(
+    method: EquilibriumSystem, attempt: Attempt, aims: Aims, options: EquilibriumOptions
+) -> Iterator[Candidate]:
     """The interior point, and the path from a point of it, or from its own beginnings."""
-    answer: Found | None = None
-    for answer in _attempt(method, attempt, aims):
+    answer: Candidate | None = None
+    for answer in _attempt(method, attempt, aims, options):
         yield answer
-    if answer is not None and answer.midway is not None:
-        yield from follow(method, aims.path, answer.midway.mu, PATHS[0][1], _MIDWAY * method.row.sum(), answer.midway)
-    for mu, near in PATHS:
-        yield from follow(method, aims.path, mu, near, max(_WHOLE[0], _WHOLE[1] * int(method.row.sum())))
+    path, prices = options.smoothing, int(method.row.sum())
+    if answer is not None and (middle := answer.midway) is not None:
+        yield from follow(method, aims.path, middle.mu, path.paths[0][1], options.midway_systems * prices, middle, path)
+    whole = max(options.whole_systems, options.whole_systems_per_price * prices)
+    for mu, near in path.paths:
+        yield from follow(method, aims.path, mu, near, whole, options=path)
 
 
 def _from_homotopy(
-    method: EquilibriumSystem, aims: Aims, starts: Iterator[entropy_homotopy.Place], most: float
-) -> Iterator[Found]:
+    method: EquilibriumSystem,
+    aims: Aims,
+    starts: Iterator[entropy_homotopy.Place],
+    most: float,
+    options: EquilibriumOptions,
+) -> Iterator[Candidate]:
     """The interior point from places where servers become coupled, until `most` systems are solved."""
-    wanted = _FIRST_START
+    wanted = options.coupled
     for place in starts:
         if place.tau <= wanted:
-            wanted = place.tau / 4
-            for answer in _attempt(method, FOLLOW, aims, place.point, _SHORT):
+            wanted = place.tau * options.coupled_further
+            for answer in _attempt(method, options.interior.follow, aims, options, place.point):
                 yield replace(answer, steps=place.steps + answer.steps)
         if place.steps > most:
             return
 
 
 def _attempt(
-    method: EquilibriumSystem, attempt: Attempt, aims: Aims, start: Point | None = None, most: int = 150
-) -> Iterator[Found]:
+    method: EquilibriumSystem,
+    attempt: Attempt,
+    aims: Aims,
+    options: EquilibriumOptions,
+    start: EquilibriumPoint | None = None,
+) -> Iterator[Candidate]:
     """The first point of a run from which last digits may be found, then the best one."""
-    best: Found | None = None
-    offered = False
-    for answer in run(method, attempt, aims.inside, start, most, aims.backward):
+    best: Candidate | None = None
+    offered, most = False, options.steps if start is None else options.short_steps
+    for answer in run(method, attempt, aims.inside, start, most, aims.backward, options.interior):
         if best is None or answer.rank <= best.rank:
             best = answer
         if not offered and answer.error <= aims.first:
@@ -190,18 +187,20 @@ def _attempt(
     yield _whole(method, best, answer)
 
 
-def _whole(method: EquilibriumSystem, best: Found, last: Found) -> Found:
+def _whole(method: EquilibriumSystem, best: Candidate, last: Candidate) -> Candidate:
     """A point of a run with all pairs, and what the run knew at its end."""
     point = best.point if best.inside is None else method.whole(best.point, best.inside)
     return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
 
 
-def _responses(method: EquilibriumSystem, best: Found, aim: float) -> Iterator[Found]:
+def _responses(
+    method: EquilibriumSystem, best: Candidate, aim: float, options: EquilibriumOptions
+) -> Iterator[Candidate]:
     """Best responses in turn from the best point."""
     sweeps = Sweeps.of(method)
     state = sweeps.start(best.point.tasks)
-    for _ in range(_TURNS):
-        for _ in range(_SWEEPS):
+    for _ in range(options.looks):
+        for _ in range(options.sweeps):
             if sweeps.gauss_seidel(state) < aim:
                 break
         answer = sweeps.found(state, best.steps)

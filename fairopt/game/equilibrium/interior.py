@@ -22,95 +22,119 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..model.equilibrium_system import EquilibriumSystem, Point
-from ..model.found import Found
-from .kkt_system import SINGLE, KKTSystem
+from ..model.candidate import Candidate
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from .kkt_system import KKTSystem, Steps
+from .options import OPTIONS, Attempt, InteriorOptions
 from .screening import Screening
 
-_LEAST_MU = 1e-15
-#: In the first phase mu falls after longer steps only; after so many that are not, the second phase begins.
-_SHORT, _STUCK = 0.3, 5
-#: A run ends whose backward error, looked at once products are small, was not halved in so many steps.
-_PATIENCE = 4
 
+@dataclass
+class _Progress:
+    """How the steps of a run have gone: what begins its second phase, and what ends it."""
 
-@dataclass(frozen=True)
-class Attempt:
-    """Parameters of one run: `a <= homotopy/mu`, where in mu the second phase starts, how many short steps end it."""
+    attempt: Attempt
+    options: InteriorOptions
+    still: int = 0
+    stuck: int = 0
+    short: int = 0
+    since: int = 0
+    least: float = np.inf
 
-    homotopy: float
-    second: float
-    mu: float = 0.3
-    patience: int = 45
+    def blocked(self, mu: float, at_alpha: bool) -> bool:
+        """Does the first phase lead no further? `at_alpha`: does it follow alpha itself already?"""
+        near = at_alpha and (mu < self.attempt.second or self.stuck > self.options.stuck)
+        return near or self.still > self.options.still_first
 
+    def looked(self, backward: float) -> None:
+        """A point had this backward error, infinite where it is not known."""
+        self.since = 0 if backward < 0.5 * self.least or np.isinf(backward) else self.since + 1
+        self.least = min(self.least, backward)
 
-#: From a point near the curve, at once in the second phase. What starts another alpha is the first point below this.
-FOLLOW, _KEPT = Attempt(np.inf, np.inf), 1e-2
-#: The path starts from the first point with mu below this: earlier ones save no systems, later ones are jammed as well.
-_MIDWAY = 1e-3
+    def took(self, t: float) -> None:
+        """A step of this length was taken."""
+        self.still = self.still + 1 if t < self.options.tiny else 0
+        self.stuck = self.stuck + 1 if t < self.options.short else 0
+        self.short += t < self.options.poor
 
-ATTEMPTS = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))
+    @property
+    def jammed(self) -> bool:
+        """Is the run over?"""
+        over = self.since >= self.options.patience or self.still > self.options.still
+        return over or self.short > self.attempt.patience
 
 
 def run(
     equations: EquilibriumSystem,
     attempt: Attempt,
     tol: float,
-    point: Point | None = None,
+    point: EquilibriumPoint | None = None,
     max_steps: int = 150,
     level: float = 0.0,
-) -> Iterator[Found]:
+    options: InteriorOptions = OPTIONS.interior,
+) -> Iterator[Candidate]:
     """Newton steps; yields before each.
 
     Ends when the error is below `tol` or the backward error below `level`, or when nothing moves any more.
     """
     alpha, k = equations.alpha, equations.power
     point = equations.begin(attempt.mu) if point is None else point.measured(k)
-    still, short, stuck, second, single = 0, 0, 0, False, True
-    warm: Point | None = None
-    midway: Point | None = None
-    screening, gap, least, since = Screening.of(equations), np.inf, np.inf, 0
+    progress, screening = _Progress(attempt, options), Screening.of(equations, options.screening)
+    warm: EquilibriumPoint | None = None
+    midway: EquilibriumPoint | None = None
+    second, single, gap = False, True, np.inf
     for step_number in range(max_steps + 1):
         mu = point.mu
         a = alpha if second else min(alpha, max(attempt.homotopy / mu, k))
-        if alpha > k and not second and ((a == alpha and (mu < attempt.second or stuck > _STUCK)) or still > 2):
-            second, a, still = True, alpha, 0
+        if alpha > k and not second and progress.blocked(mu, a == alpha):
+            second, a, progress.still = True, alpha, 0
             point = equations.lifted(point, a)
         equations, point = screening.screened(equations, point, a, gap)
-        here = KKTSystem(equations, point, a, a if second else k, single)
-        error, backward = here.error if a == alpha else np.inf, np.inf
-        if error <= level:
-            backward = here.backward(level)
-        if (error <= tol or backward <= level) and len(screening.outside):
-            # Whoever is screened out may need what idles.
-            every = KKTSystem(screening.every, screening.every.whole(point, screening.inside), a, a, single)
-            error, backward = every.error, every.backward(level)
-        solved = mu <= _KEPT and step_number > 0 and (second or alpha <= k)
+        here = KKTSystem(equations, point, a, a if second else k, single, options.kkt)
+        error, backward = _errors(here, screening, tol, level) if a == alpha else (np.inf, np.inf)
+        solved = mu <= options.kept and step_number > 0 and (second or alpha <= k)
         warm = screening.whole(point, a, mu) if warm is None and solved else warm
-        midway = screening.whole(point, a, mu) if midway is None and mu <= _MIDWAY else midway
-        yield Found(point, error, step_number, warm, midway, inside=screening.inside, backward=backward)
-        since = 0 if backward < 0.5 * least or np.isinf(backward) else since + 1
-        least = min(least, backward)
-        reached = error <= tol or backward <= level
-        if reached or since >= _PATIENCE or still > 8 or short > attempt.patience or not np.isfinite(here.average):
+        midway = screening.whole(point, a, mu) if midway is None and mu <= options.midway else midway
+        yield Candidate(point, error, step_number, warm, midway, inside=screening.inside, backward=backward)
+        progress.looked(backward)
+        if error <= tol or backward <= level or progress.jammed or not np.isfinite(here.average):
             return
         aim = here.newton(0.0)
         t = here.longest(aim)
         after = here.mean(*here.moved_products(aim, t))
         centre = max(min(max((after / here.average) ** 3, 1e-6), 0.1), 0.5 * (1 - t) ** 3)
-        single = here.factors.single or point.mu <= SINGLE
+        single = here.factors.single or point.mu <= options.kkt.single
         residual = here.residual(screening.sums, screening.use)
         gap = max(here.average * len(point.tasks) / len(point.log_level), residual)
-        target = max(centre * here.average, _LEAST_MU, min(0.005 * residual, here.average))
+        target = max(centre * here.average, options.least_mu, min(0.005 * residual, here.average))
         search = a > k and not second
-        steps = here.newton(target) if search else here.corrected(target, aim)
-        t = here.damped(steps, target)
-        t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
-        if (part := screening.longest(moved, a)) < 1:
-            t = part * t
-            moved = here.moved(steps, t)
-        screening.went(t)
-        still = still + 1 if t < 3e-3 else 0
-        short += t < 0.1
-        stuck = stuck + 1 if t < _SHORT else 0
-        point = replace(moved, mu=mu if search and t < _SHORT else target)
+        t, moved = _moved(here, screening, aim, target, search)
+        progress.took(t)
+        point = replace(moved, mu=mu if search and t < options.short else target)
+
+
+def _errors(here: KKTSystem, screening: Screening, tol: float, level: float) -> tuple[float, float]:
+    """The error of a point, and its backward error (infinite if the error is above `level`)."""
+    error, backward = here.error, np.inf
+    if error <= level:
+        backward = here.backward(level)
+    if (error <= tol or backward <= level) and len(screening.outside):
+        # Whoever is screened out may need what idles.
+        point = screening.every.whole(here.point, screening.inside)
+        every = KKTSystem(screening.every, point, here.a, here.a, here.single, here.options)
+        error, backward = every.error, every.backward(level)
+    return error, backward
+
+
+def _moved(
+    here: KKTSystem, screening: Screening, aim: Steps, target: float, search: bool
+) -> tuple[float, EquilibriumPoint]:
+    """The length of a step to products of `target`, and the point after it; `search`: along the line."""
+    steps = here.newton(target) if search else here.corrected(target, aim)
+    t = here.damped(steps, target)
+    t, moved = here.searched(steps, t, target) if search else (t, here.moved(steps, t))
+    if (part := screening.longest(moved, here.a)) < 1:
+        t = part * t
+        moved = here.moved(steps, t)
+    screening.went(t)
+    return t, moved

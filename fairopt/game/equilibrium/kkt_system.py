@@ -8,25 +8,28 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.linalg import structured
-from ..model.equilibrium_system import EquilibriumSystem, Point
+from ...engines.linalg import gondzio, structured
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from .options import OPTIONS, KKTOptions
 
 Array = NDArray[np.float64]
 Steps = tuple[Array, Array, Array, Array, Array]  # of tasks, slacks, prices (relative), levels' prices (relative), idle
-
-#: Single precision is tried above the first mu; below the second, pairs of little weight are left out off the diagonal.
-SINGLE, _SPARSE, _LEAST_WEIGHT = 1e-7, 1e-4, 1e-5
-#: Gondzio, for alpha > 1 (below, steps do not get fewer): most correctors, and one for so many rows of the matrix (in
-#: small ones a step costs no more); how much longer a step each hopes for, what part of that it must bring; within
-#: which multiples of the aim products are left.
-_CORRECTORS, _ROWS, _LONGER, _WORTH, _WITHIN = 5, 200, 0.5, 0.01, (0.1, 10.0)
 
 
 class KKTSystem:
     """The equations at one point: prices in the power e, whose logarithms are those of v^a."""
 
-    def __init__(self, equations: EquilibriumSystem, point: Point, a: float, e: float, single: bool) -> None:
+    def __init__(
+        self,
+        equations: EquilibriumSystem,
+        point: EquilibriumPoint,
+        a: float,
+        e: float,
+        single: bool,
+        options: KKTOptions = OPTIONS.interior.kkt,
+    ) -> None:
         self.equations, self.point, self.a, self.e, self.single = equations, point, a, e, single
+        self.options = options
         self.true, self.share, _ = equations.priced(point, a)
         self.total, self.slope = equations.totals(point.log_level, point.mu)
         used = equations.used(point.tasks)
@@ -80,8 +83,8 @@ class KKTSystem:
             self.right,
             self.slope,
             np.where(q.row, self.point.idle + min(1e-11, mu), 1.0),
-            least=(0.0 if mu > _SPARSE else _LEAST_WEIGHT) * self.slope,
-            single=self.single and mu > SINGLE,
+            least=(0.0 if mu > self.options.sparse else self.options.least_weight) * self.slope,
+            single=self.single and mu > self.options.single,
         )
 
     def corrected(self, target: float, aim: Steps) -> Steps:
@@ -91,27 +94,24 @@ class KKTSystem:
         """
         from ...engines.linalg import _pairs
 
-        q, at = self.equations, self.point
+        q, at, options = self.equations, self.point, self.options.correctors
         pairs, rows = aim[0] * aim[1], self.measure * aim[2] * aim[4]
-        steps = self.newton(target, pairs, rows)
-        t = self.longest(steps)
+        steps, most = self.newton(target, pairs, rows), q.row.size // self.options.rows_per_corrector
+        if not (q.alpha > 1 and most):
+            return steps
         unit = q.power * np.repeat(self.total, np.diff(q.start))
-        low, high = _WITHIN[0] * target, _WITHIN[1] * target
-        for _ in range(min(_CORRECTORS, q.row.size // _ROWS) if q.alpha > 1 else 0):
-            if t > 0.9:
-                break
-            far = min(1.0, 1.1 * t + _LONGER)
-            more = np.empty(len(pairs))
-            _pairs.outside(at.tasks / unit, at.slack, steps[0] / unit, steps[1], far, low, high, more)
+
+        def retried(steps: Steps, lengths: gondzio.Lengths) -> Steps:
+            nonlocal pairs, rows
+            (far,), more = lengths, np.empty(len(at.tasks))
+            low, high = options.low * target, options.high * target
+            _pairs.beyond(at.tasks / unit, at.slack, steps[0] / unit, steps[1], far, low, high, more)
             product = (at.idle + far * steps[4]) * self.measure * (1 + far * steps[2])
-            of_rows = np.where(q.row, np.maximum(np.clip(product, low, high) - product, -high), 0.0)
-            pairs, rows = pairs - more * unit, rows - of_rows
-            tried = self.newton(target, pairs, rows)
-            further = self.longest(tried)
-            if further < t + _WORTH * (far - t):
-                break
-            steps, t = tried, further
-        return steps
+            pairs = pairs - more * unit
+            rows = rows - np.where(q.row, gondzio.beyond(product, target, options), 0.0)
+            return self.newton(target, pairs, rows)
+
+        return gondzio.corrected(steps, retried, lambda tried: (self.longest(tried),), options, most)[0]
 
     def newton(self, target: float, pairs: Array | float = 0.0, rows: Array | float = 0.0) -> Steps:
         """Steps to products equal to `target`, up to those of steps themselves (`pairs`, and `rows` of resources)."""
@@ -157,7 +157,7 @@ class KKTSystem:
         idle = (at.idle + t * steps[4]) * self.measure * (1 + t * steps[2])
         return at.tasks + t * steps[0], at.slack + t * steps[1], idle
 
-    def moved(self, steps: Steps, t: float) -> Point:
+    def moved(self, steps: Steps, t: float) -> EquilibriumPoint:
         """The point after a step."""
         at, grown = self.point, 1 + t * steps[3]
         return replace(
@@ -169,7 +169,7 @@ class KKTSystem:
             idle=at.idle + t * steps[4],
         )
 
-    def searched(self, steps: Steps, t: float, target: float) -> tuple[float, Point]:
+    def searched(self, steps: Steps, t: float, target: float) -> tuple[float, EquilibriumPoint]:
         """A step after which the equations are less wrong than before, or a short one."""
         before = self._merit(self.point, self.measure, target)[0]
         for _ in range(12):
@@ -180,7 +180,7 @@ class KKTSystem:
             t *= 0.6
         return t, moved
 
-    def _merit(self, point: Point, measure: Array, target: float) -> tuple[float, float]:
+    def _merit(self, point: EquilibriumPoint, measure: Array, target: float) -> tuple[float, float]:
         """Norm of the residuals, and the least product relative to the average."""
         from ..model import _kernels
 

@@ -1,4 +1,4 @@
-"""Column screening in the game's interior point, as in `engines/welfare/screening`: pairs clearly dearer than the best.
+"""Column screening in the game's interior point.
 
 What their tasks came to is then missing in the equations of users and capacities, and Newton steps make up for it, as
 for anything that is missing. Their slacks follow from prices; who comes near returns, and no step goes further. Of most
@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.welfare.screening import BACK, LEAST_FAR, LITTLE, MOST, NEARER, SOON, WORTHWHILE, pays
-from ..model.equilibrium_system import EquilibriumSystem, Point
+from ...engines.linalg import column_screening as rule
+from ...engines.linalg.column_screening import ScreeningOptions
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from .options import OPTIONS
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-#: A pair is screened out where its slack, relative, is beyond so many times the gap; the other bounds are those of the
-#: alpha-fair programs.
-_FAR = 5.0
 
 
 @dataclass
@@ -34,36 +32,41 @@ class Screening:
     soon: NDArray[np.bool_]  # outside, but on its way in
     sums: Array  # (users,), tasks that left with those outside and are not made up for
     use: Array  # (servers, resources), of those
-    least: Array  # (all pairs,), bounds from below of the slacks of those outside ...
-    seen: tuple[Point, float] | None = None  # ... at this point and power a
+    least: Array  # (all pairs,), bounds from below of the slacks of those outside, at the point `seen`
+    options: ScreeningOptions
+    seen: tuple[EquilibriumPoint, float] | None = None  # where `least` was taken: a point and a power a
 
     @classmethod
-    def of(cls, every: EquilibriumSystem) -> Screening:
+    def of(cls, every: EquilibriumSystem, options: ScreeningOptions = OPTIONS.interior.screening) -> Screening:
         """All take part."""
         pairs = np.arange(len(every.server))
         nothing = np.zeros(len(every.weight)), np.zeros(every.row.shape)
-        return cls(every, pairs, pairs[:0], np.zeros(0, dtype=bool), *nothing, np.zeros(len(pairs)))
+        return cls(every, pairs, pairs[:0], np.zeros(0, dtype=bool), *nothing, np.zeros(len(pairs)), options)
 
-    def screened(self, now: EquilibriumSystem, at: Point, a: float, gap: float) -> tuple[EquilibriumSystem, Point]:
+    def screened(
+        self, now: EquilibriumSystem, at: EquilibriumPoint, a: float, gap: float
+    ) -> tuple[EquilibriumSystem, EquilibriumPoint]:
         """The same point with the pairs that matter now; `gap` is how far it may be from where it goes, relative."""
-        if not pays(len(self.every.server), len(self.every.weight), self.every.row.shape[1]) or not np.isfinite(gap):
+        options = self.options
+        (pairs, resources), users = self.every.use.shape, len(self.every.weight)
+        if not rule.applies(pairs, resources, users, gap, options):
             return now, at
         k, total = now.power, np.exp(at.log_level)
-        far = k * max(_FAR * gap, LEAST_FAR)
+        far = k * rule.far(gap, options)
         # What is not a number stays, for who comes next to notice.
-        some = np.flatnonzero((at.slack >= far) & (at.tasks <= LITTLE * total[now.user]))
+        some = np.flatnonzero((at.slack >= far) & (at.tasks <= options.little * total[now.user]))
         true = self._real(self.inside[some], at, a)
-        kept = np.ones(len(at.slack), dtype=bool)
-        kept[some] = ~(true >= far)
-        kept |= ~np.logical_or.reduceat(kept, now.start[:-1])[now.user]  # nobody loses all pairs
+        dear = np.zeros(len(at.slack), dtype=bool)
+        dear[some] = true >= far
+        kept = rule.staying(dear, now.start, now.user)
         lost = now.row & ~(now.used(kept.astype(float)) > 0)  # nor does any resource: nothing would hold its price
         kept |= ((now.use > 0) & lost[now.server]).any(axis=1)
-        self.least[self.inside[some]], self.least[self.outside] = true, self._at_least(at, a, NEARER * far)
+        self.least[self.inside[some]], self.least[self.outside] = true, self.at_least(at, a, options.nearer * far)
         self.seen = at, a
-        back = self.soon | (self.least[self.outside] < NEARER * far)
+        back = self.soon | (self.least[self.outside] < options.nearer * far)
         if back.any():
             kept[:] = True
-        elif np.count_nonzero(kept) > (1 - WORTHWHILE) * len(kept):
+        elif not rule.worthwhile(kept, options):
             return now, at
         screened_out = np.where(kept, 0.0, at.tasks)
         self.sums = self.sums + np.add.reduceat(screened_out, now.start[:-1])
@@ -71,7 +74,7 @@ class Screening:
         fresh = self.outside[back]
         slack = np.maximum(self._real(fresh, at, a), 1e-3 * far)
         wholes = total[self.every.user[fresh]]
-        tasks = np.minimum(k * at.mu * wholes / slack, BACK * wholes)
+        tasks = np.minimum(k * at.mu * wholes / slack, options.back * wholes)
         inside = self.inside[kept]
         where = np.searchsorted(inside, fresh)
         self.inside = np.insert(inside, where, fresh)
@@ -84,22 +87,22 @@ class Screening:
         )
         return self.every.taking(self.inside), point
 
-    def longest(self, moved: Point, a: float) -> float:
+    def longest(self, moved: EquilibriumPoint, a: float) -> float:
         """Which part of a step that leads to `moved` leaves all who are screened out enough of their slack."""
         if self.seen is None or not len(self.outside):
             return 1.0
-        loose = np.flatnonzero(~(self._lowered(moved) >= (1 - SOON) * self.least[self.outside]))
+        loose = np.flatnonzero(~(self._lowered(moved) >= (1 - self.options.soon) * self.least[self.outside]))
         before, after = (self._real(self.outside[loose], point, a) for point in (self.seen[0], moved))
         lost = (before - after) / before
         self.soon[:] = False
-        self.soon[loose] = lost > SOON
-        return min(MOST / max(float(lost.max(initial=0.0)), MOST), 1.0)
+        self.soon[loose] = lost > self.options.soon
+        return rule.longest(float(lost.max(initial=0.0)), self.options)
 
     def went(self, t: float) -> None:
         """A part t of a step has been taken."""
         self.sums, self.use = (1 - t) * self.sums, (1 - t) * self.use
 
-    def whole(self, at: Point, a: float, mu: float) -> Point:
+    def whole(self, at: EquilibriumPoint, a: float, mu: float) -> EquilibriumPoint:
         """The point with all pairs; those aside have what mu gives them."""
         if not len(self.outside):
             return at
@@ -110,7 +113,7 @@ class Screening:
         tasks[self.outside] = self.every.power * mu * total / slack[self.outside]
         return replace(at, tasks=tasks, slack=slack)
 
-    def _at_least(self, at: Point, a: float, sufficient: float) -> Array:
+    def at_least(self, at: EquilibriumPoint, a: float, sufficient: float) -> Array:
         """Bounds from below of the slacks of those outside; where they are less than enough, the slacks."""
         if self.seen is None or self.seen[1] != a:
             return self._real(self.outside, at, a)
@@ -119,7 +122,7 @@ class Screening:
         result[loose] = self._real(self.outside[loose], at, a)
         return result
 
-    def _lowered(self, at: Point) -> Array:
+    def _lowered(self, at: EquilibriumPoint) -> Array:
         """What those outside keep of their slack at least on the way from where it was seen, in the same power."""
         from ..model import _kernels
 
@@ -130,7 +133,7 @@ class Screening:
         _kernels.lowered(self.outside, q.user, q.server, prices, levels, self.least, result)
         return result
 
-    def _real(self, pairs: Index, at: Point, a: float) -> Array:
+    def _real(self, pairs: Index, at: EquilibriumPoint, a: float) -> Array:
         """Slacks by prices, of some pairs."""
         from ..model import _kernels
 

@@ -18,8 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.linalg import structured
-from ..model.equilibrium_system import EquilibriumSystem, Point
-from ..model.found import Found
+from ...engines.linalg.damped_newton import Reached, damped_newton
+from ...engines.linalg.step_control import signed_length
+from ..model.candidate import Candidate
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from .options import OPTIONS, SmoothingOptions
 
 Array = NDArray[np.float64]
 Step = tuple[Array, Array, Array, float]  # of log prices, log levels, tasks, log mu
@@ -27,30 +30,10 @@ Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources
 
 #: What answers from here say that they were found by.
 METHOD_NAME = "smoothed path"
-#: Where to begin, and by what part of mu something may be wrong on the curve: the next ones more careful.
-PATHS = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
-#: Systems of so many prices are factorised in single precision above this mu.
-_MANY, _SINGLE = 200, 1e-5
-#: Newton steps to the curve.
-_FIRST = 40
-#: The first step, the longest and the shortest.
-_STEP, _LONGEST, _SHORTEST = 0.5, 2.0, 1e-7
-#: Below this step units may be the reason; the first one with others.
-_MIN_STEP_BEFORE_RESCALE, _RESTART_STEP = 1e-4, 0.1
-#: mu rises where the curve bends, seldom by more than this unless another curve, which leads back, has been met.
-_MU_RISE_LIMIT = 30.0
-#: Lengths are those of log mu together with so many typical prices and tasks, however many there are.
-_TYPICAL = 10.0
-#: By what the next step differs from one that took so many corrections.
-_GROW = (2.0, 2.0, 1.7, 1.4, 1.1, 0.9, 0.7, 0.6, 0.6, 0.6)
-#: Corrections may make matters so much worse before they get better.
-_WORSE = 10.0
-#: A system serves again while what is wrong falls by this factor.
-_SERVES = 0.3
 
 
 @dataclass(frozen=True)
-class _Place:
+class CurvePoint:
     """A point near the curve; tasks may be negative, as the smoothed equations allow."""
 
     log_price: Array  # (servers, resources), log v
@@ -58,15 +41,17 @@ class _Place:
     tasks: Array  # (pairs,)
     log_mu: float
 
-    def moved(self, step: Step, t: float) -> _Place:
-        return _Place(
+    def moved(self, step: Step, t: float) -> CurvePoint:
+        """The point after the part t of a step."""
+        return CurvePoint(
             self.log_price + t * step[0],
             self.log_level + t * step[1],
             self.tasks + t * step[2],
             self.log_mu + t * step[3],
         )
 
-    def since(self, other: _Place) -> Step:
+    def since(self, other: CurvePoint) -> Step:
+        """The step that leads here from another point."""
         return (
             self.log_price - other.log_price,
             self.log_level - other.log_level,
@@ -81,16 +66,18 @@ def follow(
     mu: float = 3.0,
     near: float = 0.1,
     budget: int = 1000,
-    start: Point | None = None,
-) -> Iterator[Found]:
+    start: EquilibriumPoint | None = None,
+    options: SmoothingOptions = OPTIONS.smoothing,
+) -> Iterator[Candidate]:
     """Points from `mu` on, until the error is below `tol`, no step is short enough, or `budget` systems are solved.
 
     `start` is near the curve at `mu`.
     """
-    here, solved = _start(equations, mu, near, start)
+    here, _, solved = start_of_curve(equations, mu, near, start, options)
     if here is None:
         return
-    met, step, before, along, least = here, _STEP, None, None, np.inf
+    control = options.steps
+    met, step, before, along, least = here, control.first, None, None, np.inf
     while solved < budget:
         if along is None:
             along, solved = here.tangent, solved + 1
@@ -100,55 +87,65 @@ def follow(
             solved += systems
             if there.largest < near * there.mu:
                 break
-            step *= 0.4
-            if step < _MIN_STEP_BEFORE_RESCALE and here is not met:
+            step *= control.shorter
+            if step < options.rescale_below and here is not met:
                 # Units have jumped: on with those that it was met in.
-                here, step = met, _RESTART_STEP
+                here, step = met, options.restart
                 tangent, solved = _towards(here, here.tangent, tangent), solved + 1
-            if step < _SHORTEST or solved > budget:
+            if step < control.shortest or solved > budget:
                 return
-        met, here, before = there, _Smoothed(equations, there.at), tangent
+        met, here, before = there, SmoothedSystem(equations, there.at, None, options), tangent
         found = _found(equations, there.at, solved)
         yield found
         if found.error <= tol:
             return
         least = min(least, there.mu)
-        if there.mu > min(10 * mu, _MU_RISE_LIMIT * least):  # back where it came from
+        if there.mu > min(options.start_rise * mu, options.mu_rise * least):  # back where it came from
             return
-        step = min(step * _GROW[turns], _LONGEST)
+        step = control.after(step, turns)
 
 
-def _across(here: _Smoothed, tangent: Step, length: float, near: float) -> tuple[_Smoothed, Step | None, int, int]:
+def _across(
+    here: SmoothedSystem, tangent: Step, length: float, near: float
+) -> tuple[SmoothedSystem, Step | None, int, int]:
     """From `length` along the tangent to the curve in the plane across it, or as near as corrections lead.
 
     Units are held. A system is solved once more, for what is wrong then, while that falls well. Returned are also the
     tangent near there, how many corrections and how many systems it took.
     """
-    first = here.at.moved(tangent, length)
-    there = _Smoothed(here.equations, first, here.units)
+    options, first = here.options, here.at.moved(tangent, length)
+    there = SmoothedSystem(here.equations, first, here.units, options)
     system, worst, merit, systems, along = there, there.merit, 0.0, 0, None
-    for turns in range(len(_GROW)):
-        if there.largest < near * there.mu or not there.merit <= _WORSE * worst or turns == len(_GROW) - 1:
+    for turns in range(len(options.steps.grow)):
+        if there.largest < near * there.mu or not there.merit <= options.worse * worst or turns == options.steps.most:
             break
-        if not there.merit <= _SERVES * merit:
+        if not there.merit <= options.serves * merit:
             system, systems = there, systems + 1
         merit = there.merit
         correction = system.across(tangent, there.at.since(here.at), length, there)
         if correction is None:
             break
         along = system.tangent
-        there = _Smoothed(here.equations, there.at.moved(correction, _damped(here.equations, correction)), here.units)
+        further = there.at.moved(correction, _damped(here.equations, correction))
+        there = SmoothedSystem(here.equations, further, here.units, options)
     return there, along, turns, systems
 
 
-class _Smoothed:
+class SmoothedSystem:
     """The smoothed equations at one place: what is wrong, and Newton's steps."""
 
-    def __init__(self, equations: EquilibriumSystem, at: _Place, units: Units | None = None) -> None:
+    def __init__(
+        self,
+        equations: EquilibriumSystem,
+        at: CurvePoint,
+        units: Units | None = None,
+        options: SmoothingOptions = OPTIONS.smoothing,
+    ) -> None:
         from ..model import _kernels
         from . import _smoothing
 
         q = self.equations = equations
+        self.options = options
         self.at, self.mu, self.power = at, float(np.exp(at.log_mu)), q.power
         pairs, users, shape = len(at.tasks), len(at.log_level), q.row.shape
         true, self.share, cost = np.empty(pairs), np.empty((pairs, shape[1])), np.empty(pairs)
@@ -168,7 +165,7 @@ class _Smoothed:
         more = _smoothing.fill_rows(q.row, q.power, self.mu, at.log_price, self.units[1], used, *of_rows)
         self.merit, self.largest = float(np.sqrt(squares + more[0])), max(largest, more[1])
 
-    def newton(self, there: _Smoothed) -> Step:
+    def newton(self, there: SmoothedSystem) -> Step:
         """Newton's step to the curve from `there`, at the same mu, by the system here."""
         return (*self._solve(there.residual_pairs, there.residual_rows, there.gap), 0.0)
 
@@ -176,12 +173,12 @@ class _Smoothed:
     def tangent(self) -> Step:
         """By how much everything changes as log mu does by 1 along the curve."""
         q = self.equations
-        # A user near its limit keeps the further from it the larger mu is (`Equations.totals`).
+        # A user near its limit keeps the further from it the larger mu is (`EquilibriumSystem.totals`).
         room = 1 - self.total / q.limit
         gap = np.where(np.isfinite(q.limit), self.slope / self.power * self.mu / (room + self.mu), 0.0)
         return (*self._solve(self.rate_pairs, self.rate_rows, gap), 1.0)
 
-    def across(self, tangent: Step, moved: Step, length: float, there: _Smoothed) -> Step | None:
+    def across(self, tangent: Step, moved: Step, length: float, there: SmoothedSystem) -> Step | None:
         """Newton's step from `there` to the curve in the plane `length` along the tangent; None where mu would jump."""
         newton, along = self.newton(there), self.tangent
         off = self.product(tangent, moved) - length + self.product(tangent, newton)
@@ -196,7 +193,7 @@ class _Smoothed:
         from . import _smoothing
 
         parts = _smoothing.inner(self.equations.start, one[2], other[2], self.total)
-        scale = min(1.0, _TYPICAL / self.equations.row.sum())
+        scale = min(1.0, self.options.typical / self.equations.row.sum())
         return float(scale * (self.power * (one[0] * other[0]).sum() + parts) + one[3] * other[3])
 
     def _solve(self, pairs: Array, rows: Array, gap: Array) -> tuple[Array, Array, Array]:
@@ -218,13 +215,13 @@ class _Smoothed:
     def _factors(self) -> structured.Factors:
         """The prices' system."""
         q = self.equations
-        single = self.mu > _SINGLE and self.own.size >= _MANY
+        single = self.mu > self.options.single and self.own.size >= self.options.single_rows
         return structured.factor(
             q.start, q.server, self.weight, q.per_task, self.share, self.slope, self.own, single=single
         )
 
 
-def _units(q: EquilibriumSystem, at: _Place, true: Array, share: Array, total: Array) -> Units:
+def _units(q: EquilibriumSystem, at: CurvePoint, true: Array, share: Array, total: Array) -> Units:
     """Tasks in the user's own; a price in what makes it the largest part that it has in anybody's cost, in levels.
 
     (Then mu is what the certificate will find. With the average part in its users' costs that was 2 to 20 times mu.)
@@ -234,17 +231,17 @@ def _units(q: EquilibriumSystem, at: _Place, true: Array, share: Array, total: A
     return total, at.log_price - np.log(parts) / q.alpha
 
 
-def _point(q: EquilibriumSystem, at: _Place, tasks: Array | None = None) -> Point:
+def _point(q: EquilibriumSystem, at: CurvePoint, tasks: Array | None = None) -> EquilibriumPoint:
     tasks = at.tasks if tasks is None else tasks
-    return Point(tasks, tasks, at.log_price, at.log_level, at.log_price, float(np.exp(at.log_mu)), q.power)
+    return EquilibriumPoint(tasks, tasks, at.log_price, at.log_level, at.log_price, float(np.exp(at.log_mu)), q.power)
 
 
-def _found(q: EquilibriumSystem, at: _Place, solved: int) -> Found:
+def _found(q: EquilibriumSystem, at: CurvePoint, solved: int) -> Candidate:
     point = _point(q, at, np.maximum(at.tasks, 0.0))
     true, share, _ = q.priced(point, q.alpha)
     total = q.totals(at.log_level, 0.0)[0]
     error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total)
-    return Found(point, error, solved, by=METHOD_NAME)
+    return Candidate(point, error, solved, by=METHOD_NAME)
 
 
 def _damped(q: EquilibriumSystem, step: Step) -> float:
@@ -252,29 +249,30 @@ def _damped(q: EquilibriumSystem, step: Step) -> float:
     return min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, 1e-300))
 
 
-def _towards(here: _Smoothed, tangent: Step, before: Step | None) -> Step:
+def _towards(here: SmoothedSystem, tangent: Step, before: Step | None) -> Step:
     """The tangent at length 1, towards small mu at first, then on."""
-    sign = -1.0 if before is None or here.product(tangent, before) < 0 else 1.0
-    scale = sign / np.sqrt(here.product(tangent, tangent))
+    scale = 1 / signed_length(tangent, before, here.product)
     return tangent[0] * scale, tangent[1] * scale, tangent[2] * scale, tangent[3] * scale
 
 
-def _start(q: EquilibriumSystem, mu: float, near: float, start: Point | None = None) -> tuple[_Smoothed | None, int]:
-    """The curve at `mu`, from a point near it or where mu is large: damped Newton steps."""
+def start_of_curve(
+    q: EquilibriumSystem,
+    mu: float,
+    near: float,
+    start: EquilibriumPoint | None = None,
+    options: SmoothingOptions = OPTIONS.smoothing,
+) -> Reached[SmoothedSystem]:
+    """The curve at `mu`, from a point near it or where mu is large."""
     first = q.begin(mu) if start is None else start
     total = np.add.reduceat(first.tasks, q.start[:-1])
-    here = _Smoothed(q, _Place(np.where(q.row, first.log_price, 0.0), np.log(total), first.tasks, float(np.log(mu))))
-    for solved in range(_FIRST):
-        if here.largest < near * here.mu:
-            return here, solved
-        step = here.newton(here)
-        t = _damped(q, step)
-        while True:
-            there = _Smoothed(q, here.at.moved(step, t), here.units)
-            if there.merit <= (1 - 0.1 * t) * here.merit:
-                break
-            t *= 0.5
-            if t < 1e-3:
-                return None, solved
-        here = there
-    return None, _FIRST
+    at = CurvePoint(np.where(q.row, first.log_price, 0.0), np.log(total), first.tasks, float(np.log(mu)))
+    return damped_newton(
+        SmoothedSystem(q, at, None, options),
+        lambda here: here.largest < near * here.mu,
+        lambda here: here.newton(here),
+        lambda here, step, t: SmoothedSystem(q, here.at.moved(step, t), here.units, options),
+        lambda here: here.merit,
+        options.start_steps,
+        options.start_damping,
+        lambda step: _damped(q, step),
+    )

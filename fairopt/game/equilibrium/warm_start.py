@@ -14,24 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model.problem import Problem
-from ..model.equilibrium_system import EquilibriumSystem, Point
-from .kkt_system import SINGLE, KKTSystem
-
-#: Followed once nothing is wrong by more than this, relative; most steps.
-_NEAR, _MOST = 0.1, 12
-#: mu is that of the last alpha times the first, but at least the second, over alpha/4 where alpha is larger, and at
-#: most the third; it is multiplied by `_RAISE` after a step that is shorter than `_SHORT`.
-_LOWER, _LEAST, _LARGEST = 0.5, 1e-3, 0.1
-_SHORT, _RAISE = 0.3, 3.0
-#: Logarithm of the factor between two alphas from which on a start saves nothing.
-_FAR = float(np.log(2.5))
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from .kkt_system import KKTSystem
+from .options import OPTIONS, EquilibriumOptions, WarmStartOptions
 
 
 @dataclass(frozen=True)
-class Start:
+class WarmStart:
     """What a solution offers to the next alpha: a point, and its game, which is the same but for alpha."""
 
-    point: Point
+    point: EquilibriumPoint
     equations: EquilibriumSystem
     limits: NDArray[np.float64]  # of all users
 
@@ -44,27 +36,29 @@ class Start:
         same = np.array_equal(criterion.weight[known.users], self.equations.weight)
         return self.equations.at(criterion.alpha) if same else None
 
-    def fits(self, equations: EquilibriumSystem) -> bool:
+    def fits(self, equations: EquilibriumSystem, options: WarmStartOptions = OPTIONS.warm_start) -> bool:
         """Has the point as many pairs and prices, and an alpha that is not too far?"""
         shapes = equations.gamma.shape, equations.row.shape
-        far = abs(np.log(equations.alpha / self.equations.alpha)) > _FAR
+        far = abs(np.log(equations.alpha / self.equations.alpha)) > np.log(options.far)
         return not far and (self.point.tasks.shape, self.point.idle.shape) == shapes
 
 
-def followed(equations: EquilibriumSystem, point: Point) -> tuple[Point | None, int]:
-    """The point for the alpha of `equilibrium_system`, or None where it is too far, and the Newton steps taken."""
-    alpha = equations.alpha
-    mu = max(_LOWER * point.mu, _LEAST / max(1.0, alpha / equations.power))
+def followed(
+    equations: EquilibriumSystem, point: EquilibriumPoint, all_options: EquilibriumOptions = OPTIONS
+) -> tuple[EquilibriumPoint | None, int]:
+    """The point for the alpha of `equations`, or None where it is too far, and the Newton steps taken."""
+    options, kkt, alpha = all_options.warm_start, all_options.interior.kkt, equations.alpha
+    mu = max(options.lower * point.mu, options.least / max(1.0, alpha / equations.power))
     point = point.measured(equations.power)
-    for steps in range(_MOST + 1):
-        here = KKTSystem(equations, point, alpha, alpha, point.mu > SINGLE)
+    for steps in range(options.most + 1):
+        here = KKTSystem(equations, point, alpha, alpha, point.mu > kkt.single, kkt)
         if not np.isfinite(here.average):
             break
-        if steps and here.residual() < _NEAR:
+        if steps and here.residual() < options.near:
             return point, steps
         step = here.corrected(mu, here.newton(0.0))
         t = here.damped(step, mu)
         point = replace(here.moved(step, t), mu=mu)
-        if t < _SHORT:
-            mu = min(_RAISE * mu, _LARGEST)
+        if t < options.short:
+            mu = min(options.raised * mu, options.largest)
     return None, steps

@@ -11,18 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...model._pointers import row_pointers
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: Largest power of a level price in which slacks are measured.
-_POWER = 4.0
-
 
 @dataclass(frozen=True)
-class Point:
+class EquilibriumPoint:
     """Where the interior point is: enough to go on, or to start from for another alpha."""
 
     tasks: Array  # (pairs,), in the user's largest gamma
@@ -33,7 +31,7 @@ class Point:
     mu: float
     power: float  # in which slacks are measured
 
-    def measured(self, power: float) -> Point:
+    def measured(self, power: float) -> EquilibriumPoint:
         """The same point with slacks in another power."""
         if power == self.power:
             return self
@@ -44,11 +42,11 @@ class Point:
 class EquilibriumSystem:
     """The game of one polytope, for one alpha in (0, infinity)."""
 
-    def __init__(self, polytope: Polytope, weight: Array, alpha: float) -> None:
-        users = len(polytope.users)
+    def __init__(self, polytope: Polytope, weight: Array, alpha: float, largest_power: float = 4.0) -> None:
         self.polytope, self.alpha = polytope, alpha
-        self.power = min(alpha, _POWER)
-        self.start: Index = np.searchsorted(polytope.pair_user, np.arange(users + 1))
+        #: Slacks are measured in this power of a level price.
+        self.power, self.largest_power = min(alpha, largest_power), largest_power
+        self.start: Index = polytope.start
         self.user, self.server = polytope.pair_user, polytope.pair_server
         self.use = polytope.pair_use
         self.largest = np.maximum.reduceat(polytope.gamma, self.start[:-1])
@@ -80,12 +78,12 @@ class EquilibriumSystem:
         """The same game, in which only some pairs take part."""
         other = copy(self)
         other.user, other.server = self.user[pairs], self.server[pairs]
-        other.start = np.searchsorted(other.user, np.arange(len(self.start)))
+        other.start = row_pointers(other.user, len(self.start) - 1)
         other.use, other.per_task = self.use[pairs], self.per_task[pairs]
         other.gamma, other.log_gain = self.gamma[pairs], self.log_gain[pairs]
         return other
 
-    def whole(self, at: Point, pairs: Index) -> Point:
+    def whole(self, at: EquilibriumPoint, pairs: Index) -> EquilibriumPoint:
         """A point of only some pairs with all of them, the others without tasks."""
         tasks, slack = np.zeros(len(self.server)), np.ones(len(self.server))
         tasks[pairs], slack[pairs] = at.tasks, at.slack
@@ -94,7 +92,7 @@ class EquilibriumSystem:
     def at(self, alpha: float) -> EquilibriumSystem:
         """The same game for another alpha, which shares the arrays."""
         other = copy(self)
-        other.alpha, other.power = alpha, min(alpha, _POWER)
+        other.alpha, other.power = alpha, min(alpha, self.largest_power)
         return other
 
     @property
@@ -112,7 +110,7 @@ class EquilibriumSystem:
         _pairs.used(self.server, self.per_task, tasks, result)
         return result
 
-    def priced(self, point: Point, a: float) -> tuple[Array, Array, Array]:
+    def priced(self, point: EquilibriumPoint, a: float) -> tuple[Array, Array, Array]:
         """True slacks, price shares and log prices of the pairs."""
         from . import _kernels
 
@@ -139,10 +137,12 @@ class EquilibriumSystem:
             slope[own] = self.limit[own] / (self.power / part + mu / (room * (room + mu)))
         return total, slope
 
-    def begin(self, mu: float) -> Point:
+    def begin(self, mu: float) -> EquilibriumPoint:
         """All prices of a server equal, products of all pairs `mu`, and about half of everything in use."""
         users, k = self.user, self.power
-        at = Point(self.gamma, self.gamma, np.zeros(self.row.shape), np.zeros(len(self.weight)), self.row * 1.0, mu, k)
+        at = EquilibriumPoint(
+            self.gamma, self.gamma, np.zeros(self.row.shape), np.zeros(len(self.weight)), self.row * 1.0, mu, k
+        )
         level = -np.log1p(self.priced(at, k)[0]) / k  # what every pair allows, log
         best = np.maximum.reduceat(level, self.start[:-1])
         low, high = best + np.log1p(k * mu) / k, best + np.log1p(k * mu * np.diff(self.start)) / k
@@ -162,9 +162,9 @@ class EquilibriumSystem:
         tasks *= np.minimum(1.0, 0.5 * self.limit / np.add.reduceat(tasks, self.start[:-1]))[users]
         log_level = high + log_scale
         idle = np.where(self.row, np.maximum(1 - self.used(tasks), 0.1), 1.0)
-        return Point(tasks, slack, np.full(self.row.shape, -log_scale), log_level, idle, mu, k)
+        return EquilibriumPoint(tasks, slack, np.full(self.row.shape, -log_scale), log_level, idle, mu, k)
 
-    def error(self, point: Point, slack: Array, parts: Array, total: Array) -> float:
+    def error(self, point: EquilibriumPoint, slack: Array, parts: Array, total: Array) -> float:
         """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse."""
         from . import _kernels
 
@@ -175,7 +175,7 @@ class EquilibriumSystem:
         misplaced = _kernels.misplaced(self.start, point.tasks, total, slack, self.power, above, room)
         return float(max(idle, residual, (used - 1).max(initial=0.0), misplaced))
 
-    def backward(self, point: Point, slack: Array, parts: Array, total: Array, tau: float) -> float:
+    def backward(self, point: EquilibriumPoint, slack: Array, parts: Array, total: Array, tau: float) -> float:
         """What the judge will find, a backward error at the level tau, but for the choice of a scale."""
         from . import _kernels
 
@@ -190,7 +190,7 @@ class EquilibriumSystem:
         of_rows = np.where(idle > tau, parts[self.row], np.maximum(np.abs(idle), dropped[self.row])).max(initial=0.0)
         return float(max(of_users, of_rows, np.abs(sums / total - 1).max()))
 
-    def parts(self, point: Point, share: Array, slack: Array, used: Array) -> Array:
+    def parts(self, point: EquilibriumPoint, share: Array, slack: Array, used: Array) -> Array:
         """The average part that a resource has in what its users would pay, (servers, resources)."""
         from . import _kernels
 
@@ -200,7 +200,7 @@ class EquilibriumSystem:
         )
         return np.where(self.row, np.maximum(paid / np.maximum(used, 1e-300), 1e-300), 1.0)
 
-    def wanted(self, point: Point, share: Array, slack: Array) -> Array:
+    def wanted(self, point: EquilibriumPoint, share: Array, slack: Array) -> Array:
         """Price shares relative to what the user would pay: one at its limit would pay more than it has to."""
         if not len(self.limited):
             return share
@@ -209,7 +209,7 @@ class EquilibriumSystem:
         part = np.exp(np.minimum(np.log1p(np.maximum(slack, -1 + 1e-20)) - self.power * above[users], 0.0))
         return np.asarray(share * part[:, None])
 
-    def lifted(self, point: Point, a: float) -> Point:
+    def lifted(self, point: EquilibriumPoint, a: float) -> EquilibriumPoint:
         """Prices next to zero lifted to where idle times part is mu: they were measured in another power."""
         slack, share, _ = self.priced(point, a)
         parts = self.parts(point, share, slack, self.used(point.tasks))

@@ -7,8 +7,8 @@ from numba import njit
 
 _compile = njit(cache=True, error_model="numpy", nogil=True)
 
-#: Pairs whose part is below exp of minus this are left out.
-_FAR = 300.0
+#: Pairs with `part < exp(-_UNDERFLOW)` are left out: no double sees them.
+_UNDERFLOW = 300.0
 
 
 @_compile
@@ -24,7 +24,7 @@ def chosen(start, server, log_gain, per_task, price, tau, first, near, part, tot
         for p in range(start[n], start[n + 1]):
             best = max(best, log_gain[p] - price[server[p]])
         first[n] = count
-        whole, least = 0.0, best - _FAR * tau
+        whole, least = 0.0, best - _UNDERFLOW * tau
         for p in range(start[n], start[n + 1]):
             level = log_gain[p] - price[server[p]]
             if level > least:

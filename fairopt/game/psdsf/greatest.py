@@ -20,18 +20,11 @@ from scipy.optimize import linprog
 from scipy.sparse.csgraph import connected_components
 
 from ..model.equilibrium_system import EquilibriumSystem
+from .options import OPTIONS, GreatestOptions
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-
-#: Levels equal to within this, in logs, are the same.
-_SAME = 1e-11
-#: More than any group can rise.
-_FAR = 1e3
-#: A server whose prices are less than this part of the average has none.
-_FREE = 1e-9
-_ROUNDS = 60
 
 
 @dataclass(frozen=True)
@@ -43,29 +36,31 @@ class Greatest:
     programs: int
 
 
-def greatest(q: EquilibriumSystem, log_price: Array, part: Array, tau: float) -> Greatest | None:
+def greatest(
+    q: EquilibriumSystem, log_price: Array, part: Array, tau: float, options: GreatestOptions = OPTIONS.greatest
+) -> Greatest | None:
     """From log prices of servers (servers,) and parts of pairs within about `tau` of a PS-DSF allocation."""
     user = q.polytope.pair_user
     level = q.log_gain - log_price[q.server]
     best = np.maximum.reduceat(level, q.start[:-1])
-    tied = level > (best - 15 * tau)[user]
+    tied = level > (best - options.tied * tau)[user]
     price = _exact(q, log_price, np.flatnonzero(tied), part)
     servers = len(price)
     fixed = np.zeros(len(user), dtype=bool)  # ties that have been given up, as the user's other servers rise
     fresh = np.ones(servers, dtype=bool)  # servers whose groups have changed
     log_rise, value, tasks = np.zeros(servers), np.zeros(servers), np.zeros(len(user))
-    for programs in range(1, _ROUNDS + 1):
+    for programs in range(1, options.programs + 1):
         level = q.log_gain - price[q.server]
         best = np.maximum.reduceat(np.where(fixed, -np.inf, level), q.start[:-1])
-        pairs = np.flatnonzero((level > best[user] - _SAME) & ~fixed)
+        pairs = np.flatnonzero((level > best[user] - options.same) & ~fixed)
         group = _groups(q, pairs, servers)
         again = np.isin(group, group[fresh])
-        solved = _program(q, pairs[again[q.server[pairs]]], group, np.exp(best))
+        solved = _program(q, pairs[again[q.server[pairs]]], group, np.exp(best), options.far)
         if solved is None:
             return None
         log_rise[again], value[again] = np.log(solved[0])[group[again]], solved[2][again]
         tasks = np.where(again[q.server], solved[1], tasks)
-        met, step = _meeting(q, price, price - log_rise, group, pairs)
+        met, step = _meeting(q, price, price - log_rise, group, pairs, options.same)
         # A group that has come a part of the way has the rest before it.
         price, log_rise = price - step * log_rise, (1 - step) * log_rise
         if met >= 0:  # this pair and the user's own servers are of one level from now on
@@ -77,7 +72,7 @@ def greatest(q: EquilibriumSystem, log_price: Array, part: Array, tau: float) ->
             fresh = joined | (group == group[q.server[own]])
             continue
         # Servers that nobody can use have no price either.
-        free = (value < _FREE / np.bincount(group)[group]) & q.row.any(axis=1)
+        free = (value < options.free / np.bincount(group)[group]) & q.row.any(axis=1)
         at_free = np.zeros(len(best), dtype=bool)
         at_free[user[pairs[free[q.server[pairs]]]]] = True
         leaving = pairs[at_free[user[pairs]] & ~free[q.server[pairs]]]
@@ -85,7 +80,7 @@ def greatest(q: EquilibriumSystem, log_price: Array, part: Array, tau: float) ->
             return Greatest(tasks, not free.any(), programs)
         fixed[leaving] = True
         fresh = np.isin(group, group[q.server[leaving]])
-    return Greatest(tasks, False, _ROUNDS)
+    return Greatest(tasks, False, options.programs)
 
 
 def _exact(q: EquilibriumSystem, log_price: Array, pairs: Index, part: Array) -> Array:
@@ -118,8 +113,10 @@ def _groups(q: EquilibriumSystem, pairs: Index, servers: int) -> Index:
     return np.asarray(connected_components(graph.T @ graph, directed=False)[1])
 
 
-def _program(q: EquilibriumSystem, pairs: Index, group: Index, total: Array) -> tuple[Array, Array, Array] | None:
-    """Largest rise of every group, tasks of the pairs at it, and prices of servers.
+def _program(
+    q: EquilibriumSystem, pairs: Index, group: Index, total: Array, far: float
+) -> tuple[Array, Array, Array] | None:
+    """Largest rise of every group, at most `far`, tasks of the pairs at it, and prices of servers.
 
     max sum_g s_g over s and parts f of the ties, where sum_i f_ni = s_g(n), sum_n f_ni X_n a_nir <= 1.
     """
@@ -152,7 +149,7 @@ def _program(q: EquilibriumSystem, pairs: Index, group: Index, total: Array) -> 
         b_ub=np.ones(len(rows)),
         A_eq=sp.hstack([rise, sums], format="csr") if count else None,
         b_eq=np.zeros(len(split)) if count else None,
-        bounds=np.column_stack([np.zeros(groups + count), np.repeat([_FAR, np.inf], [groups, count])]),
+        bounds=np.column_stack([np.zeros(groups + count), np.repeat([far, np.inf], [groups, count])]),
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
@@ -168,14 +165,16 @@ def _program(q: EquilibriumSystem, pairs: Index, group: Index, total: Array) -> 
     return s, tasks, value.reshape(servers, size).sum(axis=1)
 
 
-def _meeting(q: EquilibriumSystem, price: Array, risen: Array, group: Index, pairs: Index) -> tuple[int, float]:
+def _meeting(
+    q: EquilibriumSystem, price: Array, risen: Array, group: Index, pairs: Index, same: float
+) -> tuple[int, float]:
     """The first pair to become a user's best as prices go to `risen`, and the part of the way; -1 and 1 if none."""
     user = q.polytope.pair_user
     own = np.zeros(len(q.start) - 1, dtype=np.intp)
     own[user[pairs]] = pairs
     before, after = (q.log_gain - at[q.server] for at in (price, risen))
     room, over = before[own][user] - before, after - after[own][user]
-    residual = np.flatnonzero((over > _SAME) & (group[q.server] != group[q.server[own]][user]))
+    residual = np.flatnonzero((over > same) & (group[q.server] != group[q.server[own]][user]))
     if not len(residual):
         return -1, 1.0
     parts = np.maximum(room[residual], 0.0) / (over[residual] + np.maximum(room[residual], 0.0))

@@ -18,82 +18,76 @@ from numpy.typing import NDArray
 
 from ...model.polytope import Polytope
 from ..model._warnings import suppress_fp_warnings
+from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumSystem
-from ..model.found import Found
 from ..responses.acceleration import Drift
 from ..responses.rounds import Sweeps
 from . import continuation, positive
 from .greatest import greatest
+from .options import OPTIONS, LimitOptions
 
 Array = NDArray[np.float64]
-
-#: By what the limit may change with what means nothing (whatever the tolerance: seen were less than 1e-9 and more than
-#: 1e-3), by how much exact responses may move it, and alpha where it is not followed.
-_SETTLED, _STAYS, _LARGE = 1e-7, 1e-5, 64.0
-
-#: Temperatures below which the greatest allocation is looked for.
-_TRIES = (1e-5, 1e-7)
-
-#: Best responses between looks at the answer; beyond the response they end long plateaus sooner.
-_ROUNDS, _RELAX = (50, 50, 100, 200, 400, 800, 1600, 3200, 6400), 1.4
 
 _OTHER = "PS-DSF found by best responses: not shown to be the limit of alphaPF-VDS, which it need not be"
 
 
 @suppress_fp_warnings
-def limit(polytope: Polytope, weight: Array, tol: float) -> Iterator[tuple[EquilibriumSystem, Found]]:
+def limit(
+    polytope: Polytope, weight: Array, tol: float, options: LimitOptions = OPTIONS
+) -> Iterator[tuple[EquilibriumSystem, Candidate]]:
     """The greatest where there is one; the limit followed; should neither be found, what best responses reach."""
-    method = EquilibriumSystem(polytope, weight, _LARGE)
-    start = Found(method.begin(0.3), np.nan, 0)
+    method = EquilibriumSystem(polytope, weight, options.large)
+    start = Candidate(method.begin(0.3), np.nan, 0)
     if method.positive:
-        for exact in _greatest(method):
+        for exact in _greatest(method, options):
             yield method, exact
             # One round of exact responses takes away what the linear program's tolerance has left.
             rounded = Sweeps.of(method, np.inf)
             state = rounded.start(exact.point.tasks)
             rounded.gauss_seidel(state)
             yield method, replace(exact, point=replace(exact.point, tasks=state.tasks))
-    place = continuation.furthest(method)
+    place = continuation.furthest(method, options.continuation)
     if place is not None:
-        start = Found(replace(start.point, tasks=place.here.tasks), np.nan, place.steps)
-        tasks = continuation.solved(place, _SETTLED)
+        start = Candidate(replace(start.point, tasks=place.here.tasks), np.nan, place.steps)
+        tasks = continuation.solved(place, options.unmoved, options.continuation)
         if tasks is not None:
-            for met in _rounded(method, replace(start, point=replace(start.point, tasks=tasks)), tol):
+            followed = replace(start, point=replace(start.point, tasks=tasks))
+            for met in _rounded(method, followed, tol, options):
                 yield method, met
-    for answer in _responses(method, start, _ROUNDS, _RELAX, tol):
+    for answer in _responses(method, start, options.rounds, options.relax, tol, options):
         yield method, answer
 
 
-def _greatest(method: EquilibriumSystem) -> Iterator[Found]:
+def _greatest(method: EquilibriumSystem, options: LimitOptions) -> Iterator[Candidate]:
     """The greatest PS-DSF allocation, once it is proved to be that, and if no task count binds there."""
-    tries = iter(_TRIES)
+    tries = iter(options.tries)
     wanted = next(tries)
-    for near in positive.follow(method):
+    for near in positive.follow(method, options.positive):
         if near.tau >= wanted:
             continue
-        exact = greatest(method, near.log_price, near.part, near.tau)
+        exact = greatest(method, near.log_price, near.part, near.tau, options.greatest)
         if exact is not None and exact.proved:
             if (np.add.reduceat(exact.tasks, method.start[:-1]) < method.limit * (1 - 1e-9)).all():
                 point = replace(method.begin(0.3), tasks=exact.tasks)
-                yield Found(point, np.nan, near.steps + exact.programs, by="linear programs")
+                yield Candidate(point, np.nan, near.steps + exact.programs, by="linear programs")
             return
         wanted = next(tries, 0.0)
 
 
-def _rounded(method: EquilibriumSystem, found: Found, tol: float) -> Iterator[Found]:
+def _rounded(method: EquilibriumSystem, found: Candidate, tol: float, options: LimitOptions) -> Iterator[Candidate]:
     """The limit as it was followed, then exact responses to it that stay there."""
     found = replace(found, by="equilibria followed to infinity")
     yield found
-    for answer in _responses(method, found, (1, 1, 1), 1.0, tol):
-        if _apart(method, answer.point.tasks, found.point.tasks) <= min(10 * tol, _STAYS):
+    for answer in _responses(method, found, (1, 1, 1), 1.0, tol, options):
+        if _apart(method, answer.point.tasks, found.point.tasks) <= min(10 * tol, options.stays):
             yield replace(answer, by=found.by, notes=())
 
 
 def _responses(
-    method: EquilibriumSystem, found: Found, looks: tuple[int, ...], relax: float, tol: float
-) -> Iterator[Found]:
-    """Best responses from a point, after so many rounds each."""
-    sweeps, drift = Sweeps.of(method, np.inf), Drift()
+    method: EquilibriumSystem, found: Candidate, looks: tuple[int, ...], relax: float, tol: float, options: LimitOptions
+) -> Iterator[Candidate]:
+    """Best responses from a point: what each number of rounds in `looks` leads to."""
+    sweeps, drift = Sweeps.of(method, np.inf), Drift(options.drift)
     state = sweeps.start(found.point.tasks)
     for rounds in looks:
         for _ in range(rounds):

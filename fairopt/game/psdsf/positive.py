@@ -21,23 +21,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engines.linalg.damped_newton import Reached, damped_newton
 from ..model.equilibrium_system import EquilibriumSystem
+from .options import OPTIONS, PositiveOptions
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-_FIRST, _LAST = 0.3, 1e-8
-#: The temperature of resources, relative to that of choices.
-_RESOURCES = 9.0
-#: Newton steps at one temperature, and the shortest.
-_STEPS, _SHORTEST = 25, 1e-3
-#: From this part of all pairs on, the Jacobian is a product of dense matrices.
-_DENSE = 0.2
-
 
 @dataclass(frozen=True)
 class Smoothed:
-    """Prices (servers,) and parts of the pairs at one temperature, after so many Newton steps in all."""
+    """Prices (servers,) and parts of the pairs at one temperature, and the Newton steps that led there."""
 
     log_price: Array
     part: Array
@@ -45,39 +39,42 @@ class Smoothed:
     steps: int
 
 
-def follow(q: EquilibriumSystem) -> Iterator[Smoothed]:
-    """Smoothed allocations as tau falls, until it is 1e-8 or no shorter step helps."""
+def follow(q: EquilibriumSystem, options: PositiveOptions = OPTIONS.positive) -> Iterator[Smoothed]:
+    """Smoothed allocations as tau falls, until it is `last` or no shorter step helps."""
     served = np.bincount(q.server, minlength=len(q.row)) > 0
-    price, tau, factor, steps = np.zeros(len(served)), _FIRST, 1.0, 0
-    price = np.where(served, _Here(q, price, tau).excess[served].max(), 0.0)  # all alike, and nothing overused
+    price, tau, factor, steps = np.zeros(len(served)), options.first, 1.0, 0
+    price = np.where(served, _Here(q, price, tau, options).excess[served].max(), 0.0)  # all alike, and nothing overused
     before: tuple[float, Array] | None = None
     after: tuple[float, Array] | None = None
-    while tau > _LAST:
+    while tau > options.last:
         aim = tau * factor
         guess = price
         if before is not None and after is not None and before[0] != after[0]:
             guess = price + (price - before[1]) * (aim - tau) / (tau - before[0])
-        here, taken = _newton(q, guess, aim, served)
+        here, taken, _ = _newton(q, guess, aim, served, options)
         steps += taken
         if here is None:
-            factor = factor**0.5
-            if factor > 0.97 or after is None:
+            factor = factor**options.back
+            if factor > options.nearest or after is None:
                 return
             continue
         tau, price = aim, here.price
         before, after = after, (tau, price)
-        quick = min(factor, 0.5) if after is not None and before is None else factor
-        factor = max(0.05, quick * 0.8) if taken <= 4 else min(quick * 1.3, 0.9) if taken > 7 else quick
+        factor = min(factor, options.easy_factor) if after is not None and before is None else factor
+        if taken <= options.easy_steps:
+            factor = max(options.least_factor, factor * options.easier)
+        elif taken > options.hard_steps:
+            factor = min(factor * options.harder, options.hard_factor)
         yield Smoothed(price, here.parts, tau, steps)
 
 
 class _Here:
     """Choices and excess demand at one vector of prices."""
 
-    def __init__(self, q: EquilibriumSystem, price: Array, tau: float) -> None:
+    def __init__(self, q: EquilibriumSystem, price: Array, tau: float, options: PositiveOptions) -> None:
         from . import _choice
 
-        self.q, self.price, self.tau = q, price, tau
+        self.q, self.price, self.tau, self.options = q, price, tau, options
         users, pairs = len(q.start) - 1, len(q.server)
         self.first, near = np.empty(users + 1, dtype=np.intp), np.empty(pairs, dtype=np.intp)
         part, self.total, used = np.empty(pairs), np.empty(users), np.zeros(q.row.shape)
@@ -85,7 +82,7 @@ class _Here:
             q.start, q.server, q.log_gain, q.per_task, price, tau, self.first, near, part, self.total, used
         )
         self.near, self.part = near[:count], part[:count]
-        rho = _RESOURCES * tau
+        rho = options.resources * tau
         log_used = np.where(q.row, np.log(np.maximum(used, 1e-300)), -np.inf)
         top = np.where(q.row.any(axis=1), log_used.max(axis=1, initial=-1e300), 0.0)
         share = np.exp((log_used - top[:, None]) / rho)
@@ -106,7 +103,7 @@ class _Here:
 
         q, servers = self.q, len(served)
         jacobian = np.zeros((servers, servers))
-        if len(self.near) > _DENSE * len(self.total) * servers:
+        if len(self.near) > self.options.dense * len(self.total) * servers:
             user, server = q.polytope.pair_user[self.near], q.server[self.near]
             part, cost = np.zeros((2, len(self.total), servers))
             part[user, server] = self.part
@@ -125,25 +122,22 @@ class _Here:
             return None
 
 
-def _newton(q: EquilibriumSystem, price: Array, tau: float, served: NDArray[np.bool_]) -> tuple[_Here | None, int]:
-    """The solution at one temperature from a guess, or None, and the steps taken."""
-    sufficient = max(1e-2 * min(1.0, 10 * tau), 3e-15 / tau)
-    here = _Here(q, price, tau)
-    for taken in range(_STEPS):
-        excess = here.excess[served]
-        if np.abs(excess).max() < sufficient:
-            return here, taken
-        step = here.step(served)
-        if step is None or not np.isfinite(step).all():
-            return None, taken
-        norm, t = float(np.linalg.norm(excess)), 1.0
-        while True:
-            there = _Here(q, here.price + t * step, tau)
-            reached = float(np.linalg.norm(there.excess[served]))
-            if reached <= (1 - 0.1 * t) * norm:
-                break
-            t *= 0.4
-            if t < _SHORTEST:
-                return None, taken
-        here = there
-    return None, _STEPS
+def _newton(
+    q: EquilibriumSystem, price: Array, tau: float, served: NDArray[np.bool_], options: PositiveOptions
+) -> Reached[_Here]:
+    """The solution at one temperature from a guess."""
+    sufficient = max(options.near * min(1.0, 10 * tau), options.rounding / tau)
+
+    def step(here: _Here) -> Array | None:
+        found = here.step(served)
+        return None if found is None or not np.isfinite(found).all() else found
+
+    return damped_newton(
+        _Here(q, price, tau, options),
+        lambda here: float(np.abs(here.excess[served]).max()) < sufficient,
+        step,
+        lambda here, step, t: _Here(q, here.price + t * step, tau, options),
+        lambda here: float(np.linalg.norm(here.excess[served])),
+        options.steps,
+        options.damping,
+    )

@@ -30,8 +30,10 @@ Array = NDArray[np.float64]
 #: Reweighted programs are given up when one leaves more than this part of the exploitability.
 _WORTHWHILE = 0.7
 
-#: Rounds to go on without the exploitability falling below this part of the best.
-_PATIENCE, _BETTER = 60, 0.9
+#: Most rounds without progress.
+_PATIENCE = 60
+#: Progress: `exploitability < _BETTER` times the least so far.
+_BETTER = 0.9
 
 
 def solutions(

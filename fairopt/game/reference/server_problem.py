@@ -33,8 +33,10 @@ Mask = NDArray[np.bool_]
 _VISIBLE = 1e-5
 #: Prices below this part of the largest of a solve are the solver's inaccuracy.
 _PRICED = 1e-9
-#: An answer is good enough with so little wrong (see `server_conditions`); solves measured in the shares of the last.
-_ENOUGH, _RESCALINGS = 1e-7, 4
+#: An answer is taken with `residual <= _SUFFICIENT` (see `server_conditions`).
+_SUFFICIENT = 1e-7
+#: Most solves that are measured in the shares of the one before.
+_RESCALINGS = 4
 #: The least unit of a virtual dominant share.
 _SMALLEST = 1e-12
 #: Users so near their limit are at it in the next solve.
@@ -90,7 +92,7 @@ class ServerProblem:
                 continue
             if best is None or not best.residual <= found.residual:
                 best = found
-            if best.residual <= _ENOUGH:
+            if best.residual <= _SUFFICIENT:
                 break
             # What those are worth who are at their limit may hide all prices; but they may be there wrongly.
             full = (found.fraction >= (1 - _FULL) * room) & (not full.any())

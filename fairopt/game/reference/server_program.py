@@ -48,7 +48,7 @@ class ServerProgram(Program):
         if not np.isinf(self.alpha):
             scaled = self._scaled_elsewhere + cp.multiply(self._inverse_unit, self.fraction)
             self.constraints["scaled_share"] = self.scaled_share <= scaled
-            self.constraints["held"] = self.fraction >= self._floor
+            self.constraints["fixed"] = self.fraction >= self._floor
         if np.isfinite(self.limit).any():
             self.constraints["max_tasks"] = self.fraction <= self._room
 
@@ -58,7 +58,7 @@ class ServerProgram(Program):
     def give(self, elsewhere: Array, unit: Array, fixed: Array | None = None) -> float:
         """Set what the users have elsewhere, in tasks, and the unit of their shares; both (users here,).
 
-        `held` are the fractions of those who are settled, else NaN. Returns the log of what one is of the objective, in
+        `fixed` are the fractions of those who are solved, else NaN. Returns the log of what one is of the objective, in
         true welfare.
         """
         self._elsewhere.value = elsewhere / self.gamma

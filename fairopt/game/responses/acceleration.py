@@ -12,24 +12,53 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Steps that differ by less than this part are one drift.
-_STEADY = 0.05
-#: The same for `Drift`; rounds across which it jumps at first, and those in between; when a drift goes on (cosine).
-_EVEN, _REACH, _WAIT, _ONWARD = 0.1, 10.0, 3, 0.9
+
+@dataclass(frozen=True)
+class AccelerationOptions:
+    """When `Acceleration` proposes what."""
+
+    #: Points remembered, beside the last.
+    memory: int = 6
+    #: Anderson's point must be better by this factor.
+    better: float = 0.7
+    #: A drift: `|step - step before| < steady |step|`.
+    steady: float = 0.05
+    #: Parts of the way to where the first user leaves.
+    jumps: tuple[float, ...] = (1.0, 0.5, 0.2)
+
+
+@dataclass(frozen=True)
+class DriftOptions:
+    """When `Drift` jumps, and how far."""
+
+    #: A drift: `|step - step before| < even |step|`.
+    even: float = 0.1
+    #: Rounds across which it jumps at first.
+    reach: float = 10.0
+    #: Rounds between two jumps.
+    wait: int = 3
+    #: A drift goes on as before if the cosine of its directions is above this.
+    onward: float = 0.9
+
+
+#: What is used unless a caller says otherwise.
+ACCELERATION, DRIFT = AccelerationOptions(), DriftOptions()
 
 
 class Acceleration:
     """Remembers points and their steps, and proposes points further on."""
 
-    def __init__(self, memory: int = 6) -> None:
-        self._points: deque[Array] = deque(maxlen=memory + 1)
-        self._steps: deque[Array] = deque(maxlen=memory + 1)
+    def __init__(self, options: AccelerationOptions = ACCELERATION) -> None:
+        self._options = options
+        self._points: deque[Array] = deque(maxlen=options.memory + 1)
+        self._steps: deque[Array] = deque(maxlen=options.memory + 1)
 
     def proposals(self, point: Array, image: Array) -> Iterator[tuple[Array, float]]:
         """Points to try instead of `image`, which a sweep made of `point`, and by what factor each must be better.
@@ -43,12 +72,12 @@ class Acceleration:
         steps, points = np.array(self._steps), np.array(self._points)
         step_changes, point_changes = np.diff(steps, axis=0).T, np.diff(points, axis=0).T
         mix = np.linalg.lstsq(step_changes, steps[-1], rcond=1e-10)[0]
-        yield image - (point_changes + step_changes) @ mix, 0.7
+        yield image - (point_changes + step_changes) @ mix, self._options.better
         step = steps[-1]
         leaving = step < 0
-        if np.linalg.norm(step - steps[-2]) < _STEADY * np.linalg.norm(step) and leaving.any():
+        if np.linalg.norm(step - steps[-2]) < self._options.steady * np.linalg.norm(step) and leaving.any():
             reach = float((image[leaving] / -step[leaving]).min())
-            for part in (1.0, 0.5, 0.2):
+            for part in self._options.jumps:
                 yield image + part * reach * step, 1 + 1e-9
 
 
@@ -58,11 +87,12 @@ class Drift:
     Users who would leave servers on the way are not waited for: the next responses put that right.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, options: DriftOptions = DRIFT) -> None:
+        self._options = options
         self._last: Array | None = None
         self._step: Array | None = None
         self._along: Array | None = None
-        self._reach, self._wait = _REACH, _WAIT
+        self._reach, self._wait = options.reach, options.wait
 
     def ahead(self, point: Array) -> Array | None:
         """Called after every round: where to go on instead of `point`, if the last rounds took equal steps."""
@@ -72,12 +102,12 @@ class Drift:
         if step is None or before is None or self._wait > 0:
             return None
         size = float(np.linalg.norm(step))
-        if not np.linalg.norm(step - before) < _EVEN * size:
+        if not np.linalg.norm(step - before) < self._options.even * size:
             return None
         if self._along is not None:
-            onward = step @ self._along > _ONWARD * size * np.linalg.norm(self._along)
-            self._reach = 2 * self._reach if onward else _REACH
+            onward = step @ self._along > self._options.onward * size * np.linalg.norm(self._along)
+            self._reach = 2 * self._reach if onward else self._options.reach
         self._along = step
         jump = np.asarray(np.maximum(point + self._reach * step, 0.0))
-        self._last, self._step, self._wait = jump.copy(), None, _WAIT
+        self._last, self._step, self._wait = jump.copy(), None, self._options.wait
         return jump

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...engines.base import Solution
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
+from ..model.candidate import solution
 from ..model.equilibrium_system import EquilibriumSystem
-from ..model.found import solution
 from .rounds import Sweeps
 
-#: Rounds end where nobody would change more than this part of the tolerance.
-_ACCEPT_FRACTION = 3e-4
+
+@dataclass(frozen=True)
+class PlayedOptions:
+    """When rounds end, and when the judge looks at them."""
+
+    #: Most rounds.
+    most: int = 5000
+    #: Rounds end where nobody would change more than the part `accept` of the tolerance.
+    accept: float = 3e-4
+    #: Rounds between two looks double from 1 up to this.
+    longest_wait: int = 256
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = PlayedOptions()
 
 
 @suppress_fp_warnings
-def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float, options: PlayedOptions = OPTIONS) -> Iterator[Solution]:
     """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
     begun = time.perf_counter()
     cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
@@ -31,12 +44,12 @@ def solutions(problem: Problem, tol: float, most: int = 5000) -> Iterator[Soluti
     sweeps = Sweeps.of(method, criterion.alpha)
     state = sweeps.start(method.begin(0.3).tasks)
     rounds, wait = 0, 1
-    while rounds < most:
+    while rounds < options.most:
         for _ in range(wait):
             rounds += 1
-            if sweeps.gauss_seidel(state) <= _ACCEPT_FRACTION * tol:
+            if sweeps.gauss_seidel(state) <= options.accept * tol:
                 break
-        wait = min(2 * wait, 256)
+        wait = min(2 * wait, options.longest_wait)
         answer = replace(sweeps.found(state, rounds), steps=rounds)
         seconds = time.perf_counter() - begun
         yield replace(

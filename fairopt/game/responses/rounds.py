@@ -1,4 +1,4 @@
-"""Rounds of best responses on the arrays of an `Equations`: what dynamics and the engine share."""
+"""Rounds of best responses on the arrays of an `EquilibriumSystem`: what dynamics and the engine share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.equilibrium_system import EquilibriumSystem, Point
-from ..model.found import Found
+from ...model._pointers import by_group
+from ..model.candidate import Candidate
+from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -40,8 +41,7 @@ class Sweeps:
     @classmethod
     def of(cls, method: EquilibriumSystem, alpha: float | None = None) -> Sweeps:
         """Pairs in the order of servers."""
-        order = np.argsort(method.server, kind="stable")
-        first = np.searchsorted(method.server[order], np.arange(len(method.row) + 1))
+        order, first = by_group(method.server, len(method.row))
         return cls(method, method.alpha if alpha is None else alpha, first, order)
 
     def start(self, tasks: Array) -> State:
@@ -73,15 +73,17 @@ class Sweeps:
         copy = State(state.tasks.copy(), state.total.copy(), state.log_price.copy())
         return self.jacobi(copy, 0.0)
 
-    def found(self, state: State, steps: int) -> Found:
+    def found(self, state: State, steps: int) -> Candidate:
         """The state as a point, with the prices at which the servers last responded (alpha finite)."""
         method = self.method
         log_price = np.where(method.row, np.maximum(state.log_price, _FREE / min(self.alpha, 1.0)), 0.0)
-        point = Point(state.tasks.copy(), np.ones(0), log_price, np.log(state.total), np.zeros(0), 0.0, method.power)
+        point = EquilibriumPoint(
+            state.tasks.copy(), np.ones(0), log_price, np.log(state.total), np.zeros(0), 0.0, method.power
+        )
         true, share, _ = method.priced(point, self.alpha)
         total = method.totals(point.log_level, 0.0)[0]
         error = method.error(point, true, method.largest_parts(method.wanted(point, share, true)), total)
-        return Found(point, error, steps, by="best responses")
+        return Candidate(point, error, steps, by="best responses")
 
     @cached_property
     def _data(self) -> tuple[Any, ...]:

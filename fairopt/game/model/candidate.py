@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 
 from ...engines.base import Run, Solution
 from ...model.polytope import Polytope
-from .equilibrium_system import EquilibriumSystem, Point
+from .equilibrium_system import EquilibriumPoint, EquilibriumSystem
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Found:
+class Candidate:
     """A point, how far it is from an equilibrium (relative, in tasks), after how many Newton steps."""
 
-    point: Point
+    point: EquilibriumPoint
     error: float
     steps: int
-    warm: Point | None = None  # a point on the way, to start from for another alpha
-    midway: Point | None = None  # a point further on, for the path to start from
+    warm: EquilibriumPoint | None = None  # a point on the way, to start from for another alpha
+    midway: EquilibriumPoint | None = None  # a point further on, for the path to start from
     notes: tuple[str, ...] = ()
     by: str = "interior point"  # what found it
     inside: NDArray[np.intp] | None = None  # pairs that the point has, if not all
@@ -35,7 +35,13 @@ class Found:
 
 
 def solution(
-    polytope: Polytope, method: EquilibriumSystem, answer: Found, build: float, seconds: float, alpha: float, tol: float
+    polytope: Polytope,
+    method: EquilibriumSystem,
+    answer: Candidate,
+    build: float,
+    seconds: float,
+    alpha: float,
+    tol: float,
 ) -> Solution:
     """A point as tasks and prices of the cluster."""
     fractions = answer.point.tasks / method.gamma

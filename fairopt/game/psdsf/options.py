@@ -1,0 +1,116 @@
+"""Tuning of the algorithms for PS-DSF: a frozen dataclass per algorithm, with the values that are used.
+
+A study varies them where it enters: `limit(polytope, weight, tol, options=replace(OPTIONS, relax=1.2))`. Temperatures
+tau are those of logs of levels; a system is one matrix, factorised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...engines.linalg.damped_newton import DampingOptions
+from ...engines.linalg.step_control import FactorControl
+from ..equilibrium.options import OPTIONS as EQUILIBRIUM
+from ..equilibrium.options import HomotopyOptions
+from ..responses.acceleration import DriftOptions
+
+
+@dataclass(frozen=True)
+class PositiveOptions:
+    """Smoothed choices for positive demands (`positive`)."""
+
+    #: tau at first and at last.
+    first: float = 0.3
+    last: float = 1e-8
+    #: The temperature of resources is `resources tau`.
+    resources: float = 9.0
+    #: Newton steps at one temperature, and how they are damped.
+    steps: int = 24
+    damping: DampingOptions = DampingOptions(shorter=0.4, shortest=1e-3)
+    #: Solved at tau once `max |F| < max(near min(1, 10 tau), rounding/tau)`.
+    near: float = 1e-2
+    rounding: float = 3e-15
+    #: The Jacobian is a product of dense matrices where more than this part of (user, server) has tasks.
+    dense: float = 0.2
+    #: tau falls by `factor`, at least `least_factor`: times `easier` (from at most `easy_factor`) after at most
+    #: `easy_steps` Newton steps, times `harder` (at most `hard_factor`) after more than `hard_steps`.
+    least_factor: float = 0.05
+    easy_steps: int = 4
+    easier: float = 0.8
+    easy_factor: float = 0.5
+    hard_steps: int = 7
+    harder: float = 1.3
+    hard_factor: float = 0.9
+    #: Where Newton's method fails, `factor = factor^back` is tried until `factor > nearest`.
+    back: float = 0.5
+    nearest: float = 0.97
+
+
+@dataclass(frozen=True)
+class GreatestOptions:
+    """The greatest allocation by linear programs (`greatest`)."""
+
+    #: Pairs are taken for tied whose levels are within `tied tau` of the best, in logs.
+    tied: float = 15.0
+    #: Levels equal to within `same`, in logs, are the same.
+    same: float = 1e-11
+    #: More than any group of servers can rise, as a factor.
+    far: float = 1e3
+    #: A server has no price if its prices are below `free` times the average of its group.
+    free: float = 1e-9
+    #: Most linear programs.
+    programs: int = 60
+
+
+@dataclass(frozen=True)
+class ContinuationOptions:
+    """The games of the entropy homotopy, followed to 1/alpha = 0 (`continuation`)."""
+
+    #: alpha at first and at last.
+    low: float = 2.0**16
+    high: float = 2.0**20
+    #: `alpha tau` while alpha grows, at last, and the most for an answer.
+    warm: float = 0.1
+    cold: float = 1e-5
+    cool: float = 1e-4
+    #: Systems until alpha grows, and after that for each of the two stages.
+    systems_before: int = 1200
+    systems_after: int = 400
+    #: Not tried if pairs times prices exceed `work`: systems take longer than best responses there.
+    work: float = 4e6
+    #: Nor with more than `rows` prices where more than the part `lacking` of (user, server) can do without a resource:
+    #: it was never the limit there (docs/game.md).
+    rows: int = 64
+    lacking: float = 0.5
+    #: Factors of alpha.
+    factors: FactorControl = FactorControl(4.0, 16.0, 1.002, 0.4, EQUILIBRIUM.homotopy.steps.grow)
+    #: Random weights by which an answer is tried.
+    weights: int = 8
+    homotopy: HomotopyOptions = EQUILIBRIUM.homotopy
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """PS-DSF as a limit (`limit`)."""
+
+    #: Temperatures of `positive` below which the greatest allocation is looked for.
+    tries: tuple[float, ...] = (1e-5, 1e-7)
+    #: By what part the limit may change with weights that mean nothing, whatever the tolerance: seen were changes below
+    #: 1e-9 and above 1e-3.
+    unmoved: float = 1e-7
+    #: By what part exact responses may move it.
+    stays: float = 1e-5
+    #: alpha of the system where it is not followed.
+    large: float = 64.0
+    #: Rounds of best responses between two looks, and how far servers go: beyond the response they end long plateaus
+    #: sooner.
+    rounds: tuple[int, ...] = (50, 50, 100, 200, 400, 800, 1600, 3200, 6400)
+    relax: float = 1.4
+    positive: PositiveOptions = PositiveOptions()
+    greatest: GreatestOptions = GreatestOptions()
+    continuation: ContinuationOptions = ContinuationOptions()
+    drift: DriftOptions = DriftOptions()
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = LimitOptions()

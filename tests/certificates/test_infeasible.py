@@ -1,0 +1,77 @@
+"""What is no allocation at all, or leaves somebody with nothing, never passes; the reason is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairopt.certificates import Certificate, feasibility
+from fairopt.mechanisms import get
+from fairopt.model.cluster import Cluster
+
+from .test_judges import EXAMPLE
+
+REASONS = [
+    ([[4.0], [2.0]], "largest for 'resource1' of 'server1', overused", 10 / 9 - 1),
+    ([[3.0], [np.nan]], "not finite", np.inf),
+    ([[np.inf], [0.0]], "not finite", np.inf),
+    ([[-0.3], [2.0]], "largest for user 'user1', with negative tasks", 0.3 / 4.5),
+    ([[3.0]], "shape", np.inf),
+    ([[3.0, 0.0], [2.0, 0.0]], "shape", np.inf),
+]
+
+
+@pytest.mark.parametrize(("tasks", "reason", "size"), REASONS)
+@pytest.mark.parametrize("name", ["drf", "ceei", "ps-dsf", "alphapf-vds", "bottleneck-fairness", "per-server-drf"])
+def test_infeasible_tasks_are_caught_with_the_reason(
+    name: str, tasks: list[list[float]], reason: str, size: float
+) -> None:
+    worst, where = feasibility(EXAMPLE, np.array(tasks))
+    assert worst == pytest.approx(size)
+    assert reason in where
+    if name == "bottleneck-fairness" and np.isinf(size):
+        return  # its own judge, asked below
+    found = get(name).certify(EXAMPLE, np.array(tasks))[0]
+    assert not found.passes(1e-2)
+    assert found.feasibility == pytest.approx(size)
+
+
+@pytest.mark.parametrize(("tasks", "reason", "size"), [row for row in REASONS if np.isinf(row[2])])
+def test_bottleneck_fairness_of_nonsense(tasks: list[list[float]], reason: str, size: float) -> None:
+    found = get("bottleneck-fairness").certify(EXAMPLE, np.array(tasks))[0]
+    assert not found.passes(1e-2)
+    assert reason in found.worst
+
+
+def test_ineligible_and_over_limit() -> None:
+    barred = EXAMPLE.replace(eligible=[[True], [False]])
+    worst, where = feasibility(barred, np.array([[3.0], [1e-9]]))
+    assert np.isinf(worst)
+    assert "user 'user2' has tasks on 'server1', which cannot run them" in where
+    limited = EXAMPLE.replace(max_tasks=[2, np.inf])
+    worst, where = feasibility(limited, np.array([[2.2], [1.0]]))
+    assert worst == pytest.approx(0.1)
+    assert "largest for user 'user1', above its task limit" in where
+    nothing = EXAMPLE.replace(max_tasks=[0, np.inf])
+    assert feasibility(nothing, np.array([[1e-6], [1.0]]))[0] > 1
+    assert feasibility(nothing, np.array([[0.0], [1.0]])) == (0.0, "feasible")
+    lacking = Cluster([[9, 0]], [[1, 4], [3, 0]])
+    assert np.isinf(feasibility(lacking, np.array([[1.0], [0.0]]))[0])
+
+
+def test_a_runnable_user_left_with_nothing_never_passes() -> None:
+    nothing_for_2 = np.array([[4.5], [0.0]])
+    for name in ("drf", "ceei", "alpha-fair", "tsf", "ps-dsf", "alphapf-vds", "fds", "per-server-drf"):
+        found = get(name).certify(EXAMPLE, nothing_for_2)[0]
+        assert found.optimality == np.inf, name
+        assert "user2" in found.worst, name
+
+
+def test_residual_is_the_worse_and_nan_never_passes() -> None:
+    assert Certificate(1e-9, 2e-9, "backward error", "").residual == 2e-9
+    assert Certificate(3e-9, 2e-9, "backward error", "").residual == 3e-9
+    for bad in (Certificate(np.nan, 0.0, "", ""), Certificate(0.0, np.nan, "", "")):
+        assert bad.residual == np.inf
+        assert not bad.passes(1e9)
+    assert Certificate(0.0, 1e-6, "", "").passes(1e-6)
+    assert "backward error=2.0e-09" in repr(Certificate(1e-9, 2e-9, "backward error", "x"))

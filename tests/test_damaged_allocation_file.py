@@ -1,0 +1,74 @@
+"""Allocation files with something wrong in them: errors name the entry; what can be judged is judged."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allocation_files import DAMAGE, TEXTS, at, document
+
+import fairopt as fo
+from fairopt.errors import DataError
+
+
+@pytest.mark.parametrize(("where", "value", "message"), DAMAGE)
+def test_damage_is_named(where: tuple[str | int, ...], value: Any, message: str, tmp_path: Path) -> None:
+    content = copy.deepcopy(document(tmp_path))
+    at(*where)(content, value)
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=rf"bad\.json: (.|\n)*({message})"):
+        fo.Allocation.load(path)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_files_that_are_none(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=r"bad\.json:"):
+        fo.Allocation.load(path)
+
+
+def test_a_key_that_stands_twice(tmp_path: Path) -> None:
+    """The last of two would count, and whoever reads the file may see the first."""
+    document(tmp_path)
+    text = (tmp_path / "good.json").read_text()
+    (tmp_path / "bad.json").write_text(text.replace('"tol": 1e-06', '"tol": 1e-06,\n"tol": 1'))
+    with pytest.raises(DataError, match=r'bad\.json:2: the key "tol" stands twice in one table; keep one of them'):
+        fo.Allocation.load(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("share", [[0.2, None], [5e-324, 0.2]])
+def test_shares_that_nobody_has(share: list[float | None], tmp_path: Path) -> None:
+    """An infinite share of who can run, and what is beyond the range of numbers, is judged, and fails."""
+    content = document(tmp_path, fo.DRFH())
+    content["criterion"]["share"] = share
+    (tmp_path / "odd.json").write_text(json.dumps(content))
+    assert fo.Allocation.load(tmp_path / "odd.json").flagged
+
+
+def test_names_that_cannot_be_printed(tmp_path: Path) -> None:
+    content = document(tmp_path)
+    content["mechanism"] = "\ud800"
+    (tmp_path / "odd.json").write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"a mechanism is called .*, which cannot be written"):
+        fo.Allocation.load(tmp_path / "odd.json")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot read the allocation file .*none\.json: No such file"):
+        fo.Allocation.load(tmp_path / "none.json")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match="not UTF-8 text"):
+        fo.Allocation.load(tmp_path / "bytes.json")
+
+
+def test_huge_numbers_are_judged(tmp_path: Path) -> None:
+    """Numbers at the end of the range are no error of the file: what they make is judged, and fails."""
+    content = document(tmp_path)
+    content["tasks"][0][0] = 1e308
+    (tmp_path / "huge.json").write_text(json.dumps(content))
+    assert fo.Allocation.load(tmp_path / "huge.json").flagged
