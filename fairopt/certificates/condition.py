@@ -47,7 +47,7 @@ _MOST = 60
 _PROBES = 12
 #: Pairs that are dearer, and rows that are emptier, by more than this do not come in.
 _FAR = 0.1
-#: Users with less room than this are served in full.
+#: Users with less room than this are served in full, with less surplus at their floor.
 _FULL = 1e-6
 
 
@@ -123,8 +123,8 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     here, unit = tasks[polytope.users[polytope.pair_user], polytope.pair_server], rule.measure(total, polytope.reach)
     part = here / total[polytope.pair_user]
     kept, priced = found.pairs & (here > found.error * unit[polytope.pair_user]), found.log_rows > -np.inf
-    # Who is served in full does not follow prices: its excess is one more unknown.
-    full = np.flatnonzero(polytope.limit <= total * (1 + _FULL))
+    # Who is served in full, or at its floor, does not follow prices: its excess is one more unknown.
+    full = np.flatnonzero((polytope.limit <= total * (1 + _FULL)) | (rule.surplus(total) <= _FULL))
     cost = log_price_per_task(polytope, found.log_rows)
     slack = _slack(polytope, criterion, cost, total)
     slack[np.isin(polytope.pair_user, full)] = np.inf

@@ -105,7 +105,8 @@ class Mechanism(Stated):
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         """The native engines; where one unit of welfare does not fit all users, the game's, which has none."""
         yield from native.solutions(problem, tol, warm)
-        if 0 < problem.criterion.alpha < np.inf and type(problem.criterion) is Criterion:
+        rule = problem.criterion
+        if 0 < rule.alpha < np.inf and type(rule) is Criterion and not rule.floor.any():
             for found in equilibria.solutions(problem, tol):
                 yield dataclasses.replace(found, engine="native", warm=None)
 

@@ -71,8 +71,7 @@ class ConcaveUtility(Mechanism):
         most = most[np.isfinite(most) & (most > 0)]
         if len(most):  # somebody can run something
             slope.check(float(most.max()))
-        fields = {name: getattr(plain, name) for name in ("share", "alpha", "scope", "weight", "cap")}
-        return ConcaveWelfare(**fields, slope=slope)
+        return ConcaveWelfare(**plain.plain, slope=slope)
 
     def formulate(self, program: Program) -> Formulation:
         slope, level = UtilitySlope(self.utility), program.unit / program.weight

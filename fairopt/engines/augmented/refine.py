@@ -61,6 +61,8 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     log_prices, criterion = solution.log_prices, problem.criterion
     if log_prices is None or type(criterion) not in (Criterion, ConcaveWelfare):
         return None
+    if type(criterion) is ConcaveWelfare and criterion.floor.any():
+        return None
     polytope = problem.polytope
     if not len(polytope.users):
         return None
@@ -74,6 +76,8 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
         tasks_of = np.where(idle[:, None], 0.0, solution.tasks)
         without = replace(criterion, cap=np.where(idle, 0.0, criterion.cap))
         return of_solution(Problem(problem.cluster, without), replace(solution, tasks=tasks_of))
+    if criterion.floor.any():
+        polytope, log_marginal = _held(problem, log_marginal, alpha, tasks, rows)
     found = refined(polytope, log_marginal, alpha, tasks, rows, _TARGET_ERROR)
     if found is None:
         return None
@@ -121,6 +125,26 @@ def _priced_out(problem: Problem, tasks: Array, log_rows: Array) -> NDArray[np.b
     return result
 
 
+def _held(
+    problem: Problem, log_marginal: Array, alpha: Array, tasks: Array, log_rows: Array
+) -> tuple[Polytope, Array]:
+    """Floors as limits, and first tasks (pairs,) worth so much that who is at its floor would buy more at any price.
+
+    The same answer if those who are at their floors now are so there, which the judge finds out.
+    """
+    polytope, criterion = problem.polytope, problem.criterion
+    user, floor = polytope.pair_user, criterion.floor[polytope.users]
+    total, least = np.bincount(user, tasks).astype(float), np.full(len(floor), np.inf)
+    np.minimum.at(least, user, log_price_per_task(polytope, log_rows))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = np.maximum.reduceat(log_marginal, polytope.tasks.indptr[:-1]) - alpha * np.log(total)
+    held = (floor > 0) & (total <= floor * (1 + _AT_LIMIT)) & (worth < least)
+    limits = problem.limits.copy()
+    limits[polytope.users[held]] = floor[held]
+    more = np.where(held, least - worth + 1, 0.0)
+    return Polytope(problem.cluster, limits), log_marginal + more[user]
+
+
 def _retaken(problem: Problem, found: Refined) -> Refined:
     """Tangents taken again where they led, until they lead nowhere else: Newton's method once more."""
     user, reach, before = problem.polytope.pair_user, problem.polytope.reach, np.inf
@@ -144,7 +168,8 @@ def _shift(
 ) -> Array:
     """(rows,): by how much log prices miss the scale of worth, by the median of tasks, in the game on each server.
 
-    Of users with room for more, if there are any: others may pay less than their tasks are worth.
+    Of users with room for more and above their floors, if there are any: others may pay less than their tasks are
+    worth, or more.
     """
     first = np.searchsorted(polytope.pair_user, np.arange(len(polytope.users)))
     total = np.add.reduceat(tasks, first)
@@ -152,7 +177,8 @@ def _shift(
         marginal = log_marginal - (alpha * np.log(total))[polytope.pair_user]
         off = marginal - log_price_per_task(polytope, log_rows)
         part = np.where(np.isfinite(off), tasks / total[polytope.pair_user], 0.0)
-    room = (total < polytope.limit * (1 - _AT_LIMIT))[polytope.pair_user]
+    free = criterion.restrict(polytope.users).surplus(total) > _AT_LIMIT
+    room = (free & (total < polytope.limit * (1 - _AT_LIMIT)))[polytope.pair_user]
     game = criterion.scope == "game"
     where = polytope.pair_server if game else np.zeros(len(part), dtype=int)
     shifts = np.zeros(polytope.cluster.shape[1] if game else 1)
