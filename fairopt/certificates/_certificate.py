@@ -78,8 +78,8 @@ def feasibility(
 ) -> tuple[float, str]:
     """Largest relative violation of the feasible set by `tasks` (users, servers), and where.
 
-    `max(use/c - 1, x_n/limit - 1, 1 - x_n/floor, -x/gamma)`; infinite for a task on a server that cannot run it. Of a split, all but
-    the use of capacities is judged on the merged servers, where it is the same.
+    `max(use/c - 1, x_n/limit - 1, 1 - x_n/floor, -x/gamma)`; infinite for a task on a server that cannot run it. Of a
+    split, all but the use of capacities is judged on the merged servers, where it is the same.
     """
     table, on = (tasks.merged, tasks.merging.cluster) if isinstance(tasks, Split) else (tasks, cluster)
     if table.shape != on.shape[:2] or not np.isfinite(table).all():

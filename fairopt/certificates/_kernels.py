@@ -44,7 +44,10 @@ def compromises(level, demand, totals, idle, above):  # type: ignore[no-untyped-
 
 @_compile
 def rises(demand, idle, spare, levels, totals, limits):  # type: ignore[no-untyped-def]
-    """`bottleneck.rises`, of what is `idle` and what others can `spare`; users are gone through in the order of their levels, (users,)."""
+    """`bottleneck.rises`, of what is `idle` and what others can `spare`, (users,).
+
+    Users are gone through in the order of their levels.
+    """
     users, resources = demand.shape
     order = np.argsort(levels, kind="mergesort")
     level, requested, mine = levels[order], demand[order], totals[order]

@@ -3,8 +3,9 @@
 For any prices `lambda >= 0` and `p_n = min_i sum_r lambda[i,r] d[n,r]` (over the servers n can use), no feasible
 x' has a welfare above
 
-    F(x) + sum_n (Fenchel-Young loss of x_n at p_n, x'_n at or above its floor) + sum_ni x_ni (p_ni - p_n) + sum_ir lambda_ir idle_ir,
+    F(x) + sum_n (Fenchel-Young loss of x_n at p_n) + sum_ni x_ni (p_ni - p_n) + sum_ir lambda_ir idle_ir,
 
+(losses over tasks at or above floors)
 so what follows F(x) bounds what is missing. The gap is relative to `sum_n x_n dF/dx_n`; at alpha = 1 that is the sum of
 weights, so the gap is a mean relative gain in tasks. It says nothing of users whose part in that sum is below it: for
 tasks see `backward`.

@@ -70,7 +70,12 @@ def proofs(found: Exact, cluster: Cluster, criterion: Criterion, limits: Array) 
     limit = numbers(np.where(limited, limits[users], 0.0))
     tasks, total = found.tasks[users], found.tasks[users].sum(axis=1)
     floor = numbers(criterion.floor[users])
-    feasible = (tasks >= 0).all() and (total >= floor).all() and (tasks.T @ demand <= capacity).all() and (total <= limit)[limited].all()
+    feasible = (
+        (tasks >= 0).all()
+        and (total >= floor).all()
+        and (tasks.T @ demand <= capacity).all()
+        and (total <= limit)[limited].all()
+    )
     if not feasible or found.tasks.sum() != tasks[usable].sum():
         return None
     level = total * numbers(criterion.share[users]) / numbers(criterion.weight[users])

@@ -95,8 +95,8 @@ def proved(
 
         sum_keep P_n (x'_n/x_n - 1)  <=  sum lambda idle + sum_all (paid_n - P_n) + sum_others P_n (1 - floor_n/x_n),
 
-    called the gap, so that n rises by at most `gap / P_n`. All terms are >= 0 and none is a difference of large numbers. Each user gets
-    the best of all sets of prices, each of which holds for every level.
+    called the gap, so that n rises by at most `gap / P_n`. All terms are >= 0 and none is a difference of large
+    numbers. Each user gets the best of all sets of prices, each of which holds for every level.
     """
     fractions = polytope.fractions(tasks)
     x = polytope.tasks @ fractions
@@ -137,9 +137,7 @@ def by_level(level: Array) -> list[NDArray[np.intp]]:
     return list(np.split(order, steps))
 
 
-def rise_and_prices(
-    polytope: Polytope, x: Array, least: Array, hungry: NDArray[np.intp]
-) -> tuple[float, Array | None]:
+def rise_and_prices(polytope: Polytope, x: Array, least: Array, hungry: NDArray[np.intp]) -> tuple[float, Array | None]:
     """A proved bound on the relative rise of any of `hungry` while all users keep `least` of their tasks x (users,).
 
     And the prices of whole capacities (rows,) in its proof, unless the program failed.

@@ -47,9 +47,9 @@ _PROVES = 1e-4
 def condition(cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None = None) -> Array:
     """The condition of every user, (users,), of a feasible max-min allocation `tasks` (users, servers).
 
-    1 for who is held by its task limit or floor or can run nothing, infinite where no prices prove a level. `prices` (levels,
-    servers, resources) are a hint; without, those of a linear program per level are taken, unless there are too many
-    pairs. On one server no prices are needed.
+    1 for who is held by its task limit or floor or can run nothing, infinite where no prices prove a level. `prices`
+    (levels, servers, resources) are a hint; without, those of a linear program per level are taken, unless there are
+    too many pairs. On one server no prices are needed.
 
     Raises
     ------

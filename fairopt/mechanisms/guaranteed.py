@@ -67,7 +67,9 @@ class GuaranteedAlphaFair(Mechanism):
     def criterion(self, cluster: Cluster) -> Criterion:
         users = len(cluster.users)
         if isinstance(self.part, tuple) and len(self.part) != users:
-            raise DataError(f"part has {len(self.part)} numbers; give one for each of the {users} users, or one for all")
+            raise DataError(
+                f"part has {len(self.part)} numbers; give one for each of the {users} users, or one for all"
+            )
         floor = np.minimum(np.asarray(self.part) * self.benchmark(cluster), cluster.max_tasks)
         return criterion(cluster, cluster.dominant_share_per_task, self.alpha, "servers", floor=floor)
 

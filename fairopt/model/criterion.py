@@ -181,8 +181,8 @@ def _floor(cluster: Cluster, floor: Array, limits: Array, scope: Scope) -> Array
             raise DataError(text.format(floor[n], limits[n]), ("users", n))
     if floor.any() and scope not in ("pool", "servers"):
         raise DataError(
-            f"floors are for tasks of a pool or of all servers, not for the scope {scope!r}, where no server knows what "
-            "the others give: drop them, or choose a global mechanism"
+            f"floors are for tasks of a pool or of all servers, not for the scope {scope!r}, where no server knows "
+            "what the others give: drop them, or choose a global mechanism"
         )
     return floor
 

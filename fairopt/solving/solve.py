@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..certificates import advice
+from ..certificates import advice, check_floors
 from ..engines.augmented import refine
 from ..engines.base import Solution
 from ..engines.reference import solvers
@@ -84,6 +84,7 @@ def solve(
     request = Request.of(mechanism, cluster, problem, tol, engine, solver, start)
     merging = _merged(mechanism, seen, request.earlier)
     reduced = problem if merging.trivial else Problem(merging.cluster, mechanism.criterion(merging.cluster))
+    check_floors(reduced)
     # Candidates are compared on the merged cluster, which may be a thousand times smaller.
     found = Candidates(mechanism, reduced, request.tol)
     best = found.search(request.engines, request.solver, None if request.earlier is None else request.earlier.engine)

@@ -29,6 +29,7 @@ from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..base import Run, Solution
+from ..welfare.floors import as_limits
 from .newton_step import stepped
 from .state import Options, State
 from .system import System
@@ -72,12 +73,12 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     log_marginal, alpha = _power_of(problem, tasks)
     if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
         rows = rows + _shift(polytope, criterion, log_marginal, alpha, tasks, rows)
+    if criterion.floor.any():
+        return of_solution(as_limits(problem, rows), replace(solution, log=polytope.log_unit_prices(rows)))
     if isinstance(criterion, ConcaveWelfare) and (idle := _priced_out(problem, tasks, rows)).any():
         tasks_of = np.where(idle[:, None], 0.0, solution.tasks)
         without = replace(criterion, cap=np.where(idle, 0.0, criterion.cap))
         return of_solution(Problem(problem.cluster, without), replace(solution, tasks=tasks_of))
-    if criterion.floor.any():
-        polytope, log_marginal = _held(problem, log_marginal, alpha, tasks, rows)
     found = refined(polytope, log_marginal, alpha, tasks, rows, _TARGET_ERROR)
     if found is None:
         return None
@@ -123,26 +124,6 @@ def _priced_out(problem: Problem, tasks: Array, log_rows: Array) -> NDArray[np.b
         below = price - own.log_marginal(total)
     result[polytope.users] = below * own.measure(total, polytope.reach) > total
     return result
-
-
-def _held(
-    problem: Problem, log_marginal: Array, alpha: Array, tasks: Array, log_rows: Array
-) -> tuple[Polytope, Array]:
-    """Floors as limits, and first tasks (pairs,) worth so much that who is at its floor would buy more at any price.
-
-    The same answer if those who are at their floors now are so there, which the judge finds out.
-    """
-    polytope, criterion = problem.polytope, problem.criterion
-    user, floor = polytope.pair_user, criterion.floor[polytope.users]
-    total, least = np.bincount(user, tasks).astype(float), np.full(len(floor), np.inf)
-    np.minimum.at(least, user, log_price_per_task(polytope, log_rows))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        worth = np.maximum.reduceat(log_marginal, polytope.tasks.indptr[:-1]) - alpha * np.log(total)
-    held = (floor > 0) & (total <= floor * (1 + _AT_LIMIT)) & (worth < least)
-    limits = problem.limits.copy()
-    limits[polytope.users[held]] = floor[held]
-    more = np.where(held, least - worth + 1, 0.0)
-    return Polytope(problem.cluster, limits), log_marginal + more[user]
 
 
 def _retaken(problem: Problem, found: Refined) -> Refined:

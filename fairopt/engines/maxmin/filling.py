@@ -1,7 +1,8 @@
 """Max-min of one pool, or of every server on its own: water filling, exact, with no solver at all.
 
 All levels rise together; a user stops at its limit or where a resource that it needs is used up, and comes in where the
-level reaches its floor, which is set aside for it from the beginning. Every round uses up a resource, so that there are at most as many rounds as resources, each over users sorted once: O(M N log N).
+level reaches its floor, which is set aside for it from the beginning. Every round uses up a resource, so that there are
+at most as many rounds as resources, each over users sorted once: O(M N log N).
 """
 
 from __future__ import annotations
