@@ -27,6 +27,8 @@ MECHANISMS = [
     fo.FDS(2, -2),
     fo.AlphaPFVDS(3),
     fo.DRFH(),
+    fo.GuaranteedAlphaFair(np.inf),
+    fo.GuaranteedAlphaFair(2, 0.9),
     fo.DRF(),
     fo.PSDSF(),
     fo.PerServerDRF(),
@@ -60,7 +62,7 @@ def test_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
             allocation.criterion.alpha,
             allocation.criterion.scope,
         )
-        for name in ("share", "weight", "cap"):
+        for name in ("share", "weight", "cap", "floor"):
             np.testing.assert_array_equal(getattr(found.criterion, name), getattr(allocation.criterion, name))
         np.testing.assert_array_equal(found.tasks, allocation.tasks)
         if allocation.log_prices is not None:
@@ -195,6 +197,9 @@ DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("criterion", "weight"), [1.0, -1.0], r"criterion\.weight\[1\]"),
     (("criterion", "cap"), [1.0, "many"], r"criterion\.cap\[1\]"),
     (("criterion", "cap"), [1.0, -1.0], r"criterion\.cap\[1\]"),
+    (("criterion", "floor"), [1.0], r"criterion\.floor"),
+    (("criterion", "floor"), [1.0, None], r"criterion\.floor\[1\]"),
+    (("criterion", "floor"), [1.0, -1.0], r"criterion\.floor\[1\]"),
     (("criterion", "fair"), 1.0, r"criterion\.efficient"),
     (("tasks",), KeyError, "tasks"),
     (("tasks",), "many", "tasks"),

@@ -5,10 +5,9 @@ x' has a welfare above
 
     F(x) + sum_n (Fenchel-Young loss of x_n at p_n) + sum_ni x_ni (p_ni - p_n) + sum_ir lambda_ir idle_ir,
 
-(losses over tasks at or above floors)
-so what follows F(x) bounds what is missing. The gap is relative to `sum_n x_n dF/dx_n`; at alpha = 1 that is the sum of
-weights, so the gap is a mean relative gain in tasks. It says nothing of users whose part in that sum is below it: for
-tasks see `backward`.
+so that what follows F(x), losses being over tasks at or above floors, bounds what is missing. The gap is relative to
+`sum_n x_n dF/dx_n`; at alpha = 1 that is the sum of weights, so the gap is a mean relative gain in tasks. It says
+nothing of users whose part in that sum is below it: for tasks see `backward`.
 """
 
 from __future__ import annotations

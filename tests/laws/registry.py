@@ -62,6 +62,11 @@ def counts_tasks(mechanism: Mechanism) -> bool:
     return not np.allclose(after, 2 * before)
 
 
+def has_floors(mechanism: Mechanism) -> bool:
+    """Does its criterion guarantee tasks to somebody?"""
+    return bool(mechanism.criterion(mechanism.prepare(ONE_RESOURCE)[0]).floor.any())
+
+
 def weighs_users(mechanism: Mechanism) -> bool:
     """Do weights enter its criterion? With alpha = 0 they count for nothing there."""
     cluster = mechanism.prepare(ONE_RESOURCE.replace(weight=[1.0, 3.0]))[0]
