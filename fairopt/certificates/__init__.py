@@ -27,7 +27,6 @@ from .concave import duality_gap, fitted_gap
 from .condition import conditions
 from .exact_distance import distances
 from .game import exploitability
-from .guarantee import check_floors
 from .ill_scaled import SEEN, advice, ill_scaling
 from .leximin import ENOUGH, lexicographic_rise
 from .maxmin_condition import condition as maxmin_conditions
@@ -43,7 +42,6 @@ __all__ = [
     "by_server",
     "certify",
     "certify_problem",
-    "check_floors",
     "conditions",
     "duality_gap",
     "exploitability",

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..certificates import advice, check_floors
+from ..certificates import advice
 from ..engines.augmented import refine
 from ..engines.base import Solution
+from ..engines.maxmin.guarantee import check_floors
 from ..engines.reference import solvers
 from ..errors import DataError, SolverError
 from ..model import _validate

@@ -1,20 +1,19 @@
 """Can floors be met together? If not, prices prove it, and say who asks for how much of what there is.
 
-At prices lambda >= 0 of capacities and mu >= 0 of tasks at their limits, with `p_n` the least cost of a task of n,
-every feasible x has `sum p_n x_n <= sum lambda c + sum mu q`. Floors that cost more than that cannot be met.
+At prices lambda >= 0, with `p_n` the least cost of a task of n, every feasible x has `sum p_n x_n <= sum lambda c`.
+Floors that cost more than that cannot be met.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..errors import DataError
-from ..model import polytope as polytopes
-from ..model.polytope import Polytope
-from ..model.problem import Problem
-from . import _linear
+from ...errors import DataError
+from ...model.polytope import Polytope
+from ...model.problem import Problem
+from .level import Level
+from .level_interior import highest
 
 Array = NDArray[np.float64]
 
@@ -25,10 +24,7 @@ _NAMED, _MUCH = 3, 0.05
 
 
 def check_floors(problem: Problem) -> None:
-    """`DataError` for floors that cannot be met together: who asks for too much, and what part of them could be met.
-
-    On clusters with too many pairs for a linear program only what is certain without one is known.
-    """
+    """`DataError` for floors that cannot be met together: who asks for too much, and what part of them could be met."""
     cluster, rule = problem.cluster, problem.criterion
     if not rule.floor.any():
         return
@@ -42,7 +38,7 @@ def check_floors(problem: Problem) -> None:
         )
     # A partition by weight is feasible.
     partition = rule.weight / rule.weight.sum() * cluster.gamma.sum(axis=1)
-    if (rule.floor <= partition).all() or len(problem.polytope.gamma) > polytopes.LARGE:
+    if (rule.floor <= partition).all():
         return
     part, cost, price = met(problem.polytope, rule.floor[problem.polytope.users])
     if part >= 1 - _ROUNDING:
@@ -74,31 +70,25 @@ def _check_rest(problem: Problem, price: Array) -> None:
 def met(polytope: Polytope, floor: Array) -> tuple[float, Array, Array]:
     """A proved bound on the part of all floors (users,) that can be met, each one's part of their cost, and prices.
 
-    Prices (users,) are those of all tasks that a user could run.
-
-    Variables: fractions z (pairs) and s: `max s`, `s <= tasks_n z / floor_n`. Infinite where it was not solved.
+    Prices (users,) are those of all tasks that a user could run. The part is the level of max-min among those who have
+    floors, in units of these; infinite where it was not found.
     """
-    who, pairs = np.flatnonzero(floor > 0), len(polytope.gamma)
-    relative = sp.diags(1 / floor[who]) @ polytope.tasks[who]
-    rows = [
-        sp.hstack([polytope.use, sp.csr_matrix((polytope.use.shape[0], 1))]),
-        sp.hstack([-relative, sp.csr_matrix(np.ones((len(who), 1)))]),
-    ]
-    bounds = [np.ones(polytope.use.shape[0]), np.zeros(len(who))]
-    if len(polytope.limited):
-        rows.append(sp.hstack([polytope.use_of_limit, sp.csr_matrix((len(polytope.limited), 1))]))
-        bounds.append(np.ones(len(polytope.limited)))
-    solved = _linear.maximise(np.append(np.zeros(pairs), 1.0), rows, bounds)
-    cost = np.zeros(len(floor))
-    if solved is None:
-        return np.inf, cost, cost
-    prices, paid, limits = (*solved[1], np.zeros(0))[:3]
-    cost[who] = paid
-    # Every z <= 1, so a pair worth more than it costs leaks at most the difference.
-    leak = np.maximum(relative.T @ paid - polytope.use.T @ prices - polytope.use_of_limit.T @ limits, 0.0).sum()
-    total = paid.sum()
-    if not total > 0:
-        return np.inf, cost, cost
+    user, cost = polytope.pair_user, np.zeros(len(floor))
+    pairs = np.flatnonzero((floor > 0)[user])
+    who, start = np.unique(user[pairs], return_index=True)
+    server, use = polytope.pair_server[pairs], polytope.pair_use[pairs]
+    use = use * (floor[user[pairs]] / polytope.gamma[pairs])[:, None]
+    start = np.append(start, len(pairs))
+    servers, resources = polytope.cluster.capacity.shape
+    unit = servers * resources / np.minimum.reduceat(use.sum(axis=1), start[:-1]).sum()
+    everyone, cap = np.ones(len(who), dtype=bool), polytope.limit[who] / floor[who] / unit
+    with np.errstate(all="ignore"):
+        problem = Level(start, server, use * unit, servers, everyone, np.zeros(len(who)), cap)
+        found = highest(problem, np.random.default_rng(0))
+    if found is None or not np.isfinite(found.gap) or not found.problem.rising.all():
+        return np.inf, cost, cost  # not bounded, or somebody has all its tasks, and with it more than its floor
+    cost[who] = found.user_price
     price = np.full(len(floor), np.inf)
-    np.minimum.at(price, polytope.pair_user, polytope.price_per_task(prices))
-    return float((prices.sum() + limits.sum() + leak) / total), cost / total, price * polytope.reach
+    rows = found.prices[polytope.row_server, polytope.row_resource]
+    np.minimum.at(price, user, polytope.price_per_task(rows))
+    return found.high * unit, cost / cost.sum(), price * polytope.reach
