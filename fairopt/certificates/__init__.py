@@ -118,7 +118,10 @@ def _finite(
 ) -> tuple[Certificate, Array | None]:
     """Backward error, welfare gap and conditions, on the merged servers where tasks are split like them."""
     cluster, criterion = problem.cluster, problem.criterion
-    split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
+    if isinstance(tasks, Split):
+        split = tasks
+    else:
+        split = Split.from_table(merge(cluster, criterion.scale_free, users=False), tasks)
     merging, table, merged = split.merging, split.merged, split.merging.cluster
     if not isinstance(tasks, Split) and not split.matches(tasks):
         merging, table, merged = unmerged(cluster), tasks, cluster

@@ -205,7 +205,7 @@ def _matrix(
     p, r, k = len(pairs), len(rows), len(full)
     same = sp.csr_matrix((np.ones(p), (np.arange(p), user)), shape=(p, len(total)))
     entries = [
-        (same @ sp.diags(elasticity) @ same.T).tocoo(),
+        (sp.diags(elasticity[user, server] if elasticity.ndim == 2 else elasticity[user]) @ same @ same.T).tocoo(),
         sp.coo_matrix((share / scale, (at, p + to)), shape=(p, p + r + k)),
         sp.coo_matrix((use, (p + to, at)), shape=(p + r, p)),
         sp.coo_matrix((np.ones(len(served)), (served, p + r + own[served])), shape=(p, p + r + k)),

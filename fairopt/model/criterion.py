@@ -68,6 +68,11 @@ class Criterion(Immutable):
         """May an optimum give nothing to a user who could run tasks, as its first task is worth a finite amount?"""
         return self.alpha == 0
 
+    @property
+    def scale_free(self) -> bool:
+        """Do proportional servers act as one? In the game where worth is a power of the share, so that ratios count."""
+        return True
+
     def elasticity(self, user_tasks: Array) -> Array:
         """By how much the log of a marginal utility falls with that of the tasks, (users,): alpha."""
         return np.full(len(user_tasks), self.alpha)

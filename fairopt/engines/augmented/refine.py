@@ -62,7 +62,7 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     log_prices, criterion = solution.log_prices, problem.criterion
     if log_prices is None or type(criterion) not in (Criterion, ConcaveWelfare):
         return None
-    if type(criterion) is ConcaveWelfare and criterion.floor.any():
+    if type(criterion) is ConcaveWelfare and (criterion.floor.any() or criterion.scope == "game"):
         return None
     polytope = problem.polytope
     if not len(polytope.users):

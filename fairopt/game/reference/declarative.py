@@ -142,7 +142,7 @@ def _best_responses(
         gaps = gains(fractions)
         for proposal, wanted in acceleration.proposals(before, fractions.copy()):
             further = polytope.inside(proposal)
-            if (criterion.alpha == 0 or (polytope.tasks @ further > 0).all()) and (
+            if (criterion.starves or (polytope.tasks @ further > 0).all()) and (
                 reached := gains(further)
             ).max() <= wanted * gaps.max():
                 fractions, gaps = further, reached
