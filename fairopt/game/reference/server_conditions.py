@@ -4,8 +4,8 @@
 `norm^alpha = sum_r D lambda`. By how much that exceeds what it has, up to its limit, is owed to it; where it is less,
 its tasks here count by how much dearer they are, times their part of all its tasks; and what idles at a price counts
 by the largest part of that price in anybody's. alpha = 0: the linear program's gap, relative to its bound. alpha =
-infinity: the relative rise that the server owes to somebody (`certificates.bottleneck`). A utility of one's own: as if alpha were 1, by
-prices.
+infinity: the relative rise that the server owes to somebody (`certificates.bottleneck`). Under a utility of one's own
+alpha counts as 1: errors are those of prices.
 """
 
 from __future__ import annotations
