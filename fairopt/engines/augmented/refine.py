@@ -62,7 +62,7 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
     log_prices, criterion = solution.log_prices, problem.criterion
     if log_prices is None or type(criterion) not in (Criterion, ConcaveWelfare):
         return None
-    if type(criterion) is ConcaveWelfare and (criterion.floor.any() or criterion.scope == "game"):
+    if type(criterion) is ConcaveWelfare and criterion.floor.any():
         return None
     polytope = problem.polytope
     if not len(polytope.users):
@@ -96,7 +96,10 @@ def of_solution(problem: Problem, solution: Solution) -> Solution | None:
 
 
 def _power_of(problem: Problem, tasks: Array) -> tuple[Array, Array]:
-    """What a task is worth as `log_marginal - alpha log x_n`, (pairs,) and (users,): exact, or a tangent at `tasks`."""
+    """What a task is worth as `log_marginal - alpha log x_n`, (pairs,) and (users,): exact, or a tangent at `tasks`.
+
+    In the game the tangent has one slope per user, that of its servers on average by tasks.
+    """
     polytope, criterion = problem.polytope, problem.criterion
     own = criterion.restrict(polytope.users)
     if type(criterion) is Criterion:
@@ -105,10 +108,17 @@ def _power_of(problem: Problem, tasks: Array) -> tuple[Array, Array]:
     else:
         total: Array = np.bincount(polytope.pair_user, tasks, len(polytope.users)).astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
-            alpha = own.elasticity(total)
-            marginal = own.log_marginal(total) + alpha * np.log(total)
-    by_pair = marginal[polytope.pair_user, polytope.pair_server] if marginal.ndim == 2 else marginal[polytope.pair_user]
-    return np.asarray(by_pair), alpha
+            slope, marginal = _of_pairs(polytope, own.elasticity(total)), own.log_marginal(total)
+            alpha = np.bincount(polytope.pair_user, tasks * slope, len(total)) / total
+            more = (alpha * np.log(total))[polytope.pair_user]
+        return _of_pairs(polytope, marginal) + more, alpha
+    return _of_pairs(polytope, marginal), alpha
+
+
+def _of_pairs(polytope: Polytope, values: Array) -> Array:
+    """Values of users, or of users and servers, by pair."""
+    user = polytope.pair_user
+    return np.asarray(values[user, polytope.pair_server] if values.ndim == 2 else values[user])
 
 
 def _priced_out(problem: Problem, tasks: Array, log_rows: Array) -> NDArray[np.bool_]:
@@ -118,10 +128,10 @@ def _priced_out(problem: Problem, tasks: Array, log_rows: Array) -> NDArray[np.b
     if not problem.criterion.starves:
         return result
     own, total = problem.criterion.restrict(polytope.users), np.bincount(polytope.pair_user, tasks).astype(float)
-    price = np.full(len(total), np.inf)
-    np.minimum.at(price, polytope.pair_user, log_price_per_task(polytope, log_rows))
+    below = np.full(len(total), np.inf)
     with np.errstate(invalid="ignore"):
-        below = price - own.log_marginal(total)
+        dearer = log_price_per_task(polytope, log_rows) - _of_pairs(polytope, own.log_marginal(total))
+        np.minimum.at(below, polytope.pair_user, dearer)
     result[polytope.users] = below * own.measure(total, polytope.reach) > total
     return result
 
