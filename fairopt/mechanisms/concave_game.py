@@ -11,10 +11,15 @@ import numpy as np
 
 from ..engines.reference.program import Formulation, Program
 from ..engines.reference.utility import Utility, UtilitySlope
+from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ._game import GameMechanism
 from .concave_utility import check_function, concave
+
+
+#: Most pairs (user, server) that may run: a minute or two.
+_MOST = 2000
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class ConcaveGame(GameMechanism):
 
         U_i(x) = sum_n phi_n U(s[n,i] / phi_n),    s[n,i] = x_n / gamma[n,i],    x_n = sum_j x[n,j]
 
-    The allocation is a Nash equilibrium of the servers, found by best responses in CVXPY: for small clusters, to 1e-4.
+    The allocation is a Nash equilibrium of the servers, found by best responses in CVXPY, for small clusters; 1e-4 is asked for.
     As for `AlphaPFVDS` it is observed, not proved, that they converge, and there may be several equilibria.
 
     Parameters
@@ -35,7 +40,8 @@ class ConcaveGame(GameMechanism):
     finite a user may be left without tasks. Sizes of shares and of weights matter unless U is alpha-fair, so that
     proportional servers are not merged. The certificate is the game's backward error, from U' in place of `t^-alpha`.
 
-    A utility that is no function, or neither concave nor increasing on the shares that a cluster allows: `DataError`.
+    A utility that is no function, or neither concave nor increasing on the shares that a cluster allows, and more than
+    2000 pairs of users and servers: `DataError`.
 
     Properties: Pareto on every server alone where U' > 0.
 
@@ -57,6 +63,13 @@ class ConcaveGame(GameMechanism):
     @classmethod
     def trials(cls) -> tuple[ConcaveGame, ...]:
         return (cls(cp.log), cls(cp.sqrt))
+
+    def check(self, cluster: Cluster) -> None:
+        if (pairs := int(np.count_nonzero(cluster.eligible))) > _MOST:
+            raise DataError(
+                f"a game of a utility of one's own is solved in CVXPY, for up to {_MOST} pairs of users and servers; here "
+                f"are {pairs}: choose some with cluster.select(users=..., servers=...), or use AlphaPFVDS"
+            )
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
         return ("declarative",)

@@ -123,6 +123,8 @@ def test_what_it_is_not() -> None:
         fo.ConcaveGame(cp.square).solve(TWINS)
     with pytest.raises(DataError, match="the utility must increase"):
         fo.ConcaveGame(lambda s: s - cp.square(2 * s)).solve(TWINS)
+    with pytest.raises(DataError, match=r"up to 2000 pairs of users and servers; here are 2002: choose some with"):
+        fo.ConcaveGame().solve(fo.Cluster([[1]] * 2, [[1]] * 1001))
     with pytest.raises(DataError, match="no single program"):
         fo.ConcaveGame(cp.log).problem(TWINS)
     with pytest.raises(DataError, match="has no engine 'equilibrium'"):
