@@ -17,7 +17,6 @@ from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ._game import GameMechanism
 from .concave_utility import check_function, concave
 
-
 #: Most pairs (user, server) that may run: a minute or two.
 _MOST = 2000
 
@@ -28,8 +27,8 @@ class ConcaveGame(GameMechanism):
 
         U_i(x) = sum_n phi_n U(s[n,i] / phi_n),    s[n,i] = x_n / gamma[n,i],    x_n = sum_j x[n,j]
 
-    The allocation is a Nash equilibrium of the servers, found by best responses in CVXPY, for small clusters; 1e-4 is asked for.
-    As for `AlphaPFVDS` it is observed, not proved, that they converge, and there may be several equilibria.
+    The allocation is a Nash equilibrium of the servers, found by best responses in CVXPY, for small clusters; 1e-4 is
+    asked for. As for `AlphaPFVDS` it is observed, not proved, that they converge, and there may be several equilibria.
 
     Parameters
     ----------
@@ -67,8 +66,8 @@ class ConcaveGame(GameMechanism):
     def check(self, cluster: Cluster) -> None:
         if (pairs := int(np.count_nonzero(cluster.eligible))) > _MOST:
             raise DataError(
-                f"a game of a utility of one's own is solved in CVXPY, for up to {_MOST} pairs of users and servers; here "
-                f"are {pairs}: choose some with cluster.select(users=..., servers=...), or use AlphaPFVDS"
+                f"a game of a utility of one's own is solved in CVXPY, for up to {_MOST} pairs of users and servers; "
+                f"here are {pairs}: choose some with cluster.select(users=..., servers=...), or use AlphaPFVDS"
             )
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from .alpha_fair import Share, share_per_task
 
 
 def check_function(utility: object) -> None:
+    """`DataError` for what is no function."""
     if not callable(utility):
         raise DataError(f"utility is {utility!r}; it must be a function of a CVXPY expression: use cp.log1p")
 

@@ -39,11 +39,14 @@ def test_by_hand(engine: str | None) -> None:
     np.testing.assert_allclose(two.user_tasks, [3, 2], rtol=1e-6)
     maxmin = fo.GuaranteedAlphaFair(np.inf, (1.6, 0)).solve(EXAMPLE, engine=engine)
     np.testing.assert_allclose(maxmin.user_tasks, [3.6, 1.8], rtol=1e-6)
-    several = fo.GuaranteedAlphaFair(np.inf, (0, 2.4, 0)).solve(PLACED, engine=engine)
-    # The benchmarks are (3, 1, 1) tasks: B has 2.4 of them, and 1.8 CPU of its server are left to A.
+    several = fo.GuaranteedAlphaFair(np.inf, (0, 2.6, 0)).solve(PLACED, engine=engine)
+    # The benchmarks are (3, 1, 1) tasks: the second user has 2.6, and 1.2 CPU of its server are left to the first one.
+    # Without floors all have a dominant share of 0.4.
     share = PLACED.dominant_share_per_task
-    level = (1.8 + 9) / (1 / share[0] + 3 / share[2])
-    np.testing.assert_allclose(several.user_tasks, [level / share[0], 2.4, level / share[2]], rtol=1e-6)
+    level = (1.2 + 9) / (1 / share[0] + 3 / share[2])
+    np.testing.assert_allclose(several.user_tasks, [level / share[0], 2.6, level / share[2]], rtol=1e-6)
+    if engine == "native":
+        assert several.stats.solver == "interior point"
 
 
 def floored(alpha: float, floor: object, cluster: fo.Cluster = EXAMPLE) -> Criterion:
@@ -65,9 +68,29 @@ def test_the_judge_knows_floors(alpha: float) -> None:
     above = np.array([[1.65], [2.45]])
     judged = certify(EXAMPLE, above, rule)[0]
     assert judged.feasibility == 0
-    assert 0.005 < judged.optimality < 0.2
+    # The floor would have to be so much higher; under max-min A could have what B has above it.
+    assert judged.optimality == pytest.approx(3 * 0.05 / 1.65 if np.isinf(alpha) else 0.05 / 2.4)
     # Idle capacity, which A could use.
     assert certify(EXAMPLE, np.array([[1.7], [2.4]]), rule)[0].optimality > 0.01
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("more", [1e-4, 1e-2])
+def test_what_is_above_a_floor_can_be_taken(more: float, given: bool) -> None:
+    """Max-min over servers: the second user has more than its floor, at the expense of the others, who are below it."""
+    mechanism = fo.GuaranteedAlphaFair(np.inf, (0, 2.6, 0))
+    right = mechanism.solve(PLACED)
+    prices = right.log_prices if given else None
+    certificate, proof = mechanism.certify(PLACED, right.tasks, prices)
+    assert certificate.passes(1e-7)
+    assert (proof is not None) == given  # by prices alone
+    cpu = 3 * more * 2.6
+    part = 1 - cpu / 10.2  # of what the others have on both servers
+    tasks = np.array([[1.2 - cpu, 3.4 * part - 1.2 + cpu], [2.6 * (1 + more), 0], [0, 6.8 / 3 * part]])
+    found = mechanism.certify(PLACED, tasks, prices)[0]
+    assert found.feasibility < 1e-9
+    assert 0.4 * cpu / 3.4 < found.optimality < 2.2 * cpu / 3.4
+    assert fo.AlphaFair(np.inf).certify(PLACED, right.tasks, prices)[0].optimality > 0.01
 
 
 @pytest.mark.parametrize("alpha", [0.5, 2.0])
