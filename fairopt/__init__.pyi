@@ -20,11 +20,13 @@ from .mechanisms.asset_fairness import AssetFairness as AssetFairness
 from .mechanisms.bottleneck_fairness import BottleneckFairness as BottleneckFairness
 from .mechanisms.ceei import CEEI as CEEI
 from .mechanisms.cmmf import CMMF as CMMF
+from .mechanisms.concave_game import ConcaveGame as ConcaveGame
 from .mechanisms.concave_utility import ConcaveUtility as ConcaveUtility
 from .mechanisms.drf import DRF as DRF
 from .mechanisms.drfh import DRFH as DRFH
 from .mechanisms.fds import FDS as FDS
 from .mechanisms.fds import GFJ as GFJ
+from .mechanisms.guaranteed import GuaranteedAlphaFair as GuaranteedAlphaFair
 from .mechanisms.maxmin import MaxMin as MaxMin
 from .mechanisms.mqdrf import MQDRF as MQDRF
 from .mechanisms.per_server_drf import PerServerDRF as PerServerDRF

@@ -25,6 +25,8 @@ MECHANISMS = [
     fo.FDS(2, -2),
     fo.AlphaPFVDS(3),
     fo.DRFH(),
+    fo.GuaranteedAlphaFair(np.inf),
+    fo.GuaranteedAlphaFair(2, 0.9),
     fo.DRF(),
     fo.PSDSF(),
     fo.PerServerDRF(),
@@ -51,7 +53,7 @@ def test_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
             allocation.criterion.alpha,
             allocation.criterion.scope,
         )
-        for name in ("share", "weight", "cap"):
+        for name in ("share", "weight", "cap", "floor"):
             np.testing.assert_array_equal(getattr(found.criterion, name), getattr(allocation.criterion, name))
         np.testing.assert_array_equal(found.tasks, allocation.tasks)
         if allocation.log_prices is not None:

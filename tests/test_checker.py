@@ -32,6 +32,7 @@ SEEDS = range(100, 108)
 FINITE = [
     fo.AlphaFair(0.5),
     *(fo.AlphaFair(alpha, scope="servers") for alpha in (0.5, 2, 7, 50)),
+    fo.GuaranteedAlphaFair(2),
     fo.CEEI(),
     fo.CEEI(scope="servers"),
     fo.Utilitarian(),
@@ -127,7 +128,9 @@ def test_backward_error(mechanism: Mechanism, tool: ModuleType, tmp_path: Path) 
     assert large >= 5
 
 
-@pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.TSF(), fo.AlphaFair(np.inf, scope="servers")], ids=str)
+@pytest.mark.parametrize(
+    "mechanism", [fo.DRFH(), fo.TSF(), fo.AlphaFair(np.inf, scope="servers"), fo.GuaranteedAlphaFair(np.inf)], ids=str
+)
 def test_max_min_over_servers(mechanism: Mechanism, tool: ModuleType, tmp_path: Path) -> None:
     """The bound that prices prove: for good answers that of the certificate, for moved ones that of `proved`."""
     certified = by_prices = large = 0
@@ -139,7 +142,8 @@ def test_max_min_over_servers(mechanism: Mechanism, tool: ModuleType, tmp_path: 
         x = allocation.user_tasks[all_pairs.users]
         level = rule.restrict(all_pairs.users).levels(x)
         groups, room = by_level(level), all_pairs.limit / x - 1
-        proof = proved(all_pairs, allocation.tasks, groups, prices)
+        floor = rule.restrict(all_pairs.users).floor
+        proof = proved(all_pairs, allocation.tasks, groups, prices, floor)
         # What is idle is rounded: 8 eps of what capacities are worth, as a part of what the user pays.
         rows = [all_pairs.row_prices(table) for table in prices]
         cost = [np.minimum.reduceat(all_pairs.price_per_task(row), all_pairs.tasks.indptr[:-1]) for row in rows]

@@ -3,8 +3,7 @@ Prints how far the tasks x[n,i] are from feasible and from the optimum of the fi
 both are within the file's `tol`; 1: they are not; 2: the file is wrong. It shares no code with what made the answer.
 Users n, servers i, resources r; d[n,r] demand per task, c[i,r] capacity, phi[n] weight, q[n] most tasks, u[n] share per
 task, X[n] = sum_i x[n,i], gamma[n,i] = min_{r: d[n,r]>0} c[i,r]/d[n,r] tasks of n alone on i (0 if not eligible),
-L[i,r] = log lambda[i,r] the log price of a resource unit, -inf for none.
-"""
+L[i,r] = log lambda[i,r] the log price of a resource unit, -inf for none."""
 
 import json
 import sys
@@ -45,7 +44,7 @@ def read(path):
     table(f, "file", "fairopt_allocation cluster criterion tasks ", "mechanism log_prices tol")
     need(f["fairopt_allocation"] == 1, "fairopt_allocation must be 1, the version of the format")
     g = table(f["cluster"], "cluster", "resources servers users capacity demand ", "weight max_tasks eligible")
-    rule = table(f["criterion"], "criterion", "alpha scope ", "share weight cap fair efficient")
+    rule = table(f["criterion"], "criterion", "alpha scope ", "share weight cap floor fair efficient")
     for key in ("resources", "servers", "users"):
         good = isinstance(g[key], list) and {*map(type, g[key])} == {str} and len({*g[key]}) == len(g[key])
         need(good, f"cluster.{key} must be a list of distinct names")
@@ -55,12 +54,13 @@ def read(path):
     need(d.any(axis=1).all(), f"cluster.demand[{d.any(axis=1).argmin()}] is nothing at all")
     limit = number(g.get("max_tasks", [None] * N), "cluster.max_tasks", (N,), 0, INF)
     q = np.minimum(limit, number(rule.get("cap", [None] * N), "criterion.cap", (N,), 0, INF))
+    floor = number(rule.get("floor", [0] * N), "criterion.floor", (N,), 0)
     eligible = number(g.get("eligible", [[1] * K] * N), "cluster.eligible", (N, K), 0)
     need(eligible.max() <= 1, "cluster.eligible must be 0 or 1")
     alpha, scope = INF if rule["alpha"] == "inf" else number(rule["alpha"], "criterion.alpha", (), 0), rule["scope"]
     need(scope in ["pool", "servers", "game", "per_server"][: 3 + (alpha == INF)], f"criterion.scope is {scope!r}")
     own = scope in ("game", "per_server")  # shares are 1/gamma[n,i]
-    need(not own or rule.get("share") is None, "criterion.share must be left out in the scopes game and each")
+    need(not own or (rule.get("share") is None and not floor.any()), "criterion.share, .floor must be left out here")
     u = np.ones(N) if own else number(rule.get("share"), "criterion.share", (N,), TINY, INF)
     phi = number(rule.get("weight", g.get("weight", [1] * N)), "weight", (N,), TINY)
     fair, efficient = (number(rule.get(key, 0), f"criterion.{key}", (), 0) for key in ("fair", "efficient"))
@@ -85,9 +85,10 @@ def worst(found):
 
 
 def feasibility(p):
-    """Overuse `use/c - 1` and `X/q - 1`, and negative tasks `-x/gamma`; infinite for tasks that cannot run there."""
+    """Overuse `use/c - 1` and `X/q - 1`, lack `1 - X/floor`, negative tasks `-x/gamma`; infinite for stray tasks."""
     found = [(p.use[k] / p.c[k] - 1, p.words[k]) for k in np.ndindex(p.c.shape) if p.use[k] != 0]
     found += [(X / max(p.q[n], sys.float_info.min) - 1, p.words[n]) for n, X in enumerate(p.X) if X > 0]
+    found += [(1 - X / low, p.words[n]) for n, (X, low) in enumerate(zip(p.X, p.floor, strict=True)) if low > 0]
     wrong = [k for k, x in np.ndenumerate(p.x) if x < 0 or (x > 0 and p.gamma[k] == 0)]
     return worst([*found, *((abs(p.x[k]) / p.gamma[k], p.words[k[0]]) for k in wrong)])
 
@@ -107,25 +108,25 @@ def error_at(p, m, tau, fitted):
     """The backward error e at a level tau, in the scale that prices come in or the one that fits best."""
     game, A, idle = p.own, 1.0 if p.fair else max(p.alpha, 1.0), 1 - p.use / p.c
     unit = np.minimum(p.gamma.sum(axis=1), p.q) if p.alpha == 0 else p.X
-    room = np.where(p.q < INF, np.maximum(1 - p.X / p.q, 0.0), INF)
+    room, over = np.where(p.q < INF, np.maximum(1 - p.X / p.q, 0.0), INF), np.maximum(p.X / p.floor - 1, 0.0)
     L = np.where(p.used & (idle <= tau), p.L[0], -INF)  # rows that idle by more than tau lose their price
     found = [(abs(idle[k]) if L[k] > -INF else max(-idle[k], 0.0), p.words[k]) for k in p.rows]
     cost = np.where(p.usable, np.logaddexp.reduce(L + np.log(p.d)[:, None], axis=2), INF)  # log p_ni = log sum lambda d
     least = cost.min(axis=1)  # log p_n = min_i log p_ni
     # Users buy where it is cheapest, in the game on every server: by off / A they would buy more, or pay too much.
     off = m - (cost if game else least[:, None])
-    part = (p.x if game else p.X[:, None] + np.zeros(p.K)) / unit[:, None]
-    there = part > tau
+    there = (part := (p.x if game else p.X[:, None] + np.zeros(p.K)) / unit[:, None]) > tau
     for i in (range(p.K) if game else [slice(None)]) if fitted else ():  # one scale, in the game one per server
         mine = [k for k in p.pairs if (k[1] == i or not game) and np.isfinite(off[k])]
         high = [off[k] for k in mine if room[k[0]] > tau]  # in the game, who is dearer by more than its part loses that
-        low = [off[k] for k in mine if there[k] and (not game or A * part[k] > max(high or [-INF]) - off[k])]
+        top = max(high or [-INF])
+        low = [off[k] for k in mine if there[k] and (A * part[k] > top - off[k] if game else over[k[0]] > tau)]
         off[:, i] -= (max(high or [min(low)]) + min(low or [max(high)])) / 2 if high or low else 0.0
     lost = dict.fromkeys([*p.who, *p.rows], 0.0)
     for n, i in p.pairs:
         o, x, bought = off[n, i] / A, p.x[n, i], there[n, i]
         dear = max(-o, 0.0) if game else cost[n, i] - least[n] if cost[n, i] > least[n] else 0.0
-        found.append((min(o, room[n]) if o > 0 else -o if bought and not game else 0.0, p.words[n]))
+        found.append((min(o, room[n]) if o > 0 else min(-o, over[n]) if bought and not game else 0.0, p.words[n]))
         if x > 0 and dear <= tau and (game or bought):
             found.append((dear, p.words[n]))
         elif x > 0:  # pairs that are dearer than they need be lose their tasks: sums of what is lost count
@@ -138,18 +139,17 @@ def error_at(p, m, tau, fitted):
 def level_error(p):
     """Max-min over servers: by what part of its tasks could a user rise while all at or below its level keep theirs?
     At prices lambda the tasks of n cost P_n where they cost least, and P_n + extra_n where they are. It can rise by at
-    most (sum lambda (c - use) + sum_all extra + sum_{above n's level} P) / P_n; the best table of prices counts."""
+    most (sum lambda (c - use) + sum_all extra + sum_{above n's level} P (1 - floor/X)) / P_n; the best table counts."""
     level, rise = p.X * p.u / p.phi, np.full(p.N, INF)
     top, order = level.copy(), sorted(p.who, key=level.__getitem__)
     for n, above in zip(order[-2::-1], order[:0:-1], strict=True):  # within 1e-7 of the next: on its level, up to top
         top[n] = top[above] if level[above] <= level[n] * (1 + 1e-7) else level[n]
     for L in p.L[p.L.max(axis=(1, 2)) > -INF]:
-        lam = np.where(p.used, np.exp(L - L.max()), 0.0)
-        cost = np.where(p.usable, p.d @ lam.T, INF)
+        cost = np.where(p.usable, p.d @ (lam := np.where(p.used, np.exp(L - L.max()), 0.0)).T, INF)
         least = cost.min(axis=1)
         waste = (lam * np.maximum(p.c - p.use, 0)).sum() + sum(p.x[k] * (cost[k] - least[k[0]]) for k in p.pairs)
         for n in p.who:
-            P_above = (p.X * least)[p.who[level[p.who] > top[n]]].sum()
+            P_above = (np.maximum(p.X - p.floor, 0) * least)[p.who[level[p.who] > top[n]]].sum()
             rise[n] = min(rise[n], (waste + P_above) / (p.X[n] * least[n]))
     room = p.q / p.X - 1
     found = [(min(rise[n], room[n]), p.words[n]) for n in p.who if not room[n] <= 1e-7]
@@ -158,12 +158,12 @@ def level_error(p):
 
 def bottleneck(p, servers):
     """alpha = inf, servers that are as one, or one that owes its users: by what part of its tasks could a user rise?
-    min over levels h >= n's: max(h / n's - 1, min_{r: d[n,r]>0} (idle_r + what users above h use of r here) / (d X))"""
+    min over levels h >= n's: max(h / n's - 1, min_{r: d[n,r]>0} (idle_r + what users above h can spare) / (d X))"""
     here, users = p.x[:, servers].sum(axis=1), np.flatnonzero(p.usable[:, servers].any(axis=1))
     X = here if p.scope == "per_server" else p.X
     level = X / p.gamma[:, servers[0]] / p.phi if p.own else X * p.u / p.phi
     idle, found = np.maximum((p.c - p.use)[servers].sum(axis=0), 0), []
-    free = {h: idle + here[users[level[users] > h]] @ p.d[users[level[users] > h]] for h in level[users]}
+    free = {h: idle + ((here - p.floor).clip(0) * (level > h))[users] @ p.d[users] for h in level[users]}
     for n in users:
         rise, needed = max(p.q[n] / X[n] - 1, 0.0) if X[n] > 0 else INF, p.d[n] > 0
         for h in (h for h in free if h >= level[n] > 0):

@@ -129,6 +129,16 @@ def limits_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Criterion, "limits", limits)
 
 
+def floors_ignored(patch: pytest.MonkeyPatch) -> None:
+    from fairopt.model.criterion import criterion
+
+    def other(cluster: Any, *arguments: Any, **more: Any) -> Any:
+        made = criterion(cluster, *arguments, **more)
+        return dataclasses.replace(made, floor=np.zeros(len(cluster.users)))
+
+    everywhere(patch, "criterion", criterion, other)
+
+
 def _changed(patch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> None:
     """What `solve` returns is changed after it was judged."""
     from fairopt.mechanisms import Mechanism
@@ -213,6 +223,7 @@ MUTATIONS = {
     "weights ignored": Mutation(weights_ignored, ("tests/laws/test_invariances.py", "-k", "tsf and by_weight")),
     "placement ignored": Mutation(placement_ignored, (ANSWERS, "-k", "tsf")),
     "limits ignored": Mutation(limits_ignored, (ANSWERS, "-k", "tsf")),
+    "floors ignored": Mutation(floors_ignored, ("tests/laws/test_floors.py", "-k", "kept or binds")),
     "one user's tasks 1% off": Mutation(one_user_off, (ANSWERS, "-k", "hard_clusters and tsf")),
     "prices zero": Mutation(prices_zero, (ANSWERS, "-k", "hard_clusters and tsf")),
     "merging drops a user": Mutation(merging_drops_a_user, (ANSWERS, "-k", "ps-dsf")),

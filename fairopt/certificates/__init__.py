@@ -83,7 +83,7 @@ def certify_problem(
     limits = problem.limits
     if criterion.scope == "per_server":
         limits = np.where(limits > 0, np.inf, 0.0)  # servers that do not coordinate keep no limit but zero
-    feasible, where = feasibility(cluster, tasks, limits)
+    feasible, where = feasibility(cluster, tasks, limits, criterion.floor)
     if not np.isfinite(feasible):
         return Certificate(feasible, np.inf, _measure(criterion), where), None
     if np.isfinite(criterion.alpha):
@@ -118,7 +118,10 @@ def _finite(
 ) -> tuple[Certificate, Array | None]:
     """Backward error, welfare gap and conditions, on the merged servers where tasks are split like them."""
     cluster, criterion = problem.cluster, problem.criterion
-    split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
+    if isinstance(tasks, Split):
+        split = tasks
+    else:
+        split = Split.from_table(merge(cluster, criterion.scale_free, users=False), tasks)
     merging, table, merged = split.merging, split.merged, split.merging.cluster
     if not isinstance(tasks, Split) and not split.matches(tasks):
         merging, table, merged = unmerged(cluster), tasks, cluster
@@ -244,6 +247,6 @@ def _certify(
     users = polytope.users
     own = criterion.restrict(users)
     x = tasks[users, 0]
-    rise = rises(cluster.demand[users], cluster.capacity[0], x, own.levels(x), x, polytope.limit)
+    rise = rises(cluster.demand[users], cluster.capacity[0], x, own.levels(x), x, polytope.limit, own.floor)
     n = int(rise.argmax())
     return rise[[n]], None, f"largest for user {cluster.users[users[n]]!r}" if rise[n] > 0 else "nobody can rise"

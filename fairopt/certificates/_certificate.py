@@ -23,7 +23,7 @@ class Certificate(Immutable):
     Attributes
     ----------
     feasibility : float
-        Largest relative overuse of a capacity or task limit, largest negative or ineligible share.
+        Largest relative overuse of a capacity or task limit, lack of a floor, largest negative or ineligible share.
     optimality : float
         Relative; `measure` says of what.
     measure : str
@@ -73,11 +73,13 @@ class Certificate(Immutable):
         return f"Certificate(feasibility={self.feasibility:.1e}, {self.measure}={self.optimality:.1e}; {self.worst})"
 
 
-def feasibility(cluster: Cluster, tasks: Array | Split, limits: Array | None = None) -> tuple[float, str]:
+def feasibility(
+    cluster: Cluster, tasks: Array | Split, limits: Array | None = None, floor: Array | None = None
+) -> tuple[float, str]:
     """Largest relative violation of the feasible set by `tasks` (users, servers), and where.
 
-    `max(use/c - 1, x_n/limit - 1, -x/gamma)`; infinite for a task on a server that cannot run it. Of a split, all but
-    the use of capacities is judged on the merged servers, where it is the same.
+    `max(use/c - 1, x_n/limit - 1, 1 - x_n/floor, -x/gamma)`; infinite for a task on a server that cannot run it. Of a
+    split, all but the use of capacities is judged on the merged servers, where it is the same.
     """
     table, on = (tasks.merged, tasks.merging.cluster) if isinstance(tasks, Split) else (tasks, cluster)
     if table.shape != on.shape[:2] or not np.isfinite(table).all():
@@ -97,7 +99,10 @@ def feasibility(cluster: Cluster, tasks: Array | Split, limits: Array | None = N
     below = np.zeros(len(total))
     for n in np.flatnonzero((table < 0).any(axis=1)):
         below[n] = np.divide(-table[n], on.gamma[n], out=np.zeros(len(on.servers)), where=table[n] < 0).max()
-    worst = max(0.0, float(over.max()), float(over_limit.max()), float(below.max()))
+    short = np.zeros(len(total))
+    if floor is not None:
+        short = np.divide(floor - total, floor, out=short, where=floor > 0)
+    worst = max(0.0, float(over.max()), float(over_limit.max()), float(below.max()), float(short.max()))
     if worst == 0.0:
         return 0.0, "feasible"
     if worst == over.max():
@@ -105,4 +110,6 @@ def feasibility(cluster: Cluster, tasks: Array | Split, limits: Array | None = N
         return worst, f"largest for {cluster.resources[r]!r} of {cluster.servers[i]!r}, overused"
     if worst == over_limit.max():
         return worst, f"largest for user {cluster.users[int(over_limit.argmax())]!r}, above its task limit"
+    if worst == short.max():
+        return worst, f"largest for user {cluster.users[int(short.argmax())]!r}, below its floor"
     return worst, f"largest for user {cluster.users[int(below.argmax())]!r}, with negative tasks"

@@ -43,18 +43,18 @@ def compromises(level, demand, totals, idle, above):  # type: ignore[no-untyped-
 
 
 @_compile
-def rises(demand, capacity, tasks, levels, totals, limits):  # type: ignore[no-untyped-def]
-    """`bottleneck.rises`; users are gone through in the order of their levels, (users,)."""
+def rises(demand, idle, spare, levels, totals, limits):  # type: ignore[no-untyped-def]
+    """`bottleneck.rises`, of what is `idle` and what others can `spare`, (users,).
+
+    Users are gone through in the order of their levels.
+    """
     users, resources = demand.shape
     order = np.argsort(levels, kind="mergesort")
     level, requested, mine = levels[order], demand[order], totals[order]
     above = np.zeros((users, resources))
     for n in range(users - 2, -1, -1):
         for r in range(resources):
-            above[n, r] = above[n + 1, r] + tasks[order[n + 1]] * requested[n + 1, r]
-    idle = np.empty(resources)
-    for r in range(resources):
-        idle[r] = max(capacity[r] - above[0, r] - tasks[order[0]] * requested[0, r], 0.0) if users else 0.0
+            above[n, r] = above[n + 1, r] + spare[order[n + 1]] * requested[n + 1, r]
     found = compromises(level, requested, mine, idle, above)
     result = np.empty(users)
     for n in range(users):

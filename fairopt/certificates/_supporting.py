@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 
 #: Coefficients of the linear program below this are left out.
 _SMALLEST = 1e-12
+#: Users so near their floor are at it.
+_AT_FLOOR = 1e-9
 
 
 def supporting(
@@ -59,7 +61,8 @@ def supporting(
     cost = sp.csr_matrix((scaled, (entries.col, entries.row)), shape=(len(totals), len(idle)))
     small, less = np.exp(-scale), np.exp(-log_more)
     wanting = np.flatnonzero((high > totals * (1 + 1e-12)) & (small > _SMALLEST) & (largest > -np.inf))
-    paying = np.flatnonzero(present & (small > _SMALLEST) & (largest > -np.inf))
+    below = criterion.surplus(mine)[user] <= _AT_FLOOR  # they may pay more than their tasks are worth
+    paying = np.flatnonzero(present & ~below & (small > _SMALLEST) & (largest > -np.inf))
     own = sp.csr_matrix((small, (np.arange(len(totals)), server)), shape=(len(totals), servers))
     of_row = sp.csr_matrix(
         (np.ones(len(idle)), (np.arange(len(idle)), polytope.row_server)), shape=(len(idle), servers)

@@ -9,7 +9,8 @@ Given a level tau, rows that idle by more than tau lose their price, and pairs t
 than tau lose their tasks. With `A = max(alpha, 1)` the error is the largest of
 
     |log p_n - log m_n| / A         of users (game: of pairs with tasks): their weights change by it; where m > p, of
-                                    all pairs, and at most the room 1 - x_n/q_n: then the limit q_n does
+                                    all pairs, and at most the room 1 - x_n/q_n: then the limit q_n does; where
+                                    m < p (global) at most the surplus x_n/floor_n - 1: then the floor does
     log p_ni - log p_n              of pairs that keep tasks (global): demands of the pair change by it
     sum of what was dropped         per user, as a part of x_n, and per priced row, as a part of its capacity
     1 - use                         of rows that keep a price, and what any row or limit is overused by: capacities
@@ -125,6 +126,7 @@ class _Conditions:
             return
         log_marginal = own.log_marginal(self.total)
         self.marginal = log_marginal[self.user, self.server] if self.game else log_marginal
+        self.surplus = own.surplus(self.total)
         self.room = np.where(np.isfinite(polytope.limit), np.maximum(1 - self.total / polytope.limit, 0.0), np.inf)
         self.part = self.tasks / self.unit[self.user]
         if not np.isfinite(self.marginal).all():
@@ -175,9 +177,10 @@ class _Conditions:
         active = self.total > tau * self.unit
         shift = 0.0
         if fitted:
-            shift = _middle(off[(self.room > tau) & np.isfinite(off)], off[active & np.isfinite(off)])
+            known = np.isfinite(off)
+            shift = _middle(off[(self.room > tau) & known], off[active & (self.surplus > tau) & known])
         off = (off - shift) / self.scale
-        error = np.where(off > 0, np.minimum(off, self.room), np.where(active, -off, 0.0))
+        error = np.where(off > 0, np.minimum(off, self.room), np.where(active, np.minimum(-off, self.surplus), 0.0))
         dropped = (self.tasks > 0) & ((dear > tau) | ~active[self.user])
         return error, dear, dropped, shift
 

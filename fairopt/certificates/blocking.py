@@ -24,7 +24,7 @@ from ..model.polytope import Polytope
 from ..model.split import Split
 from .bottleneck import rises
 from .exact_distance import distances, proofs
-from .leximin import SAME_LEVEL, by_level, proved, rise_and_prices
+from .leximin import SAME_LEVEL, by_level, kept, proved, rise_and_prices
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -90,10 +90,11 @@ def blocking(
         level[users] = own.levels(x)
         to_limit = np.maximum(polytope.limit / x - 1, 0.0)
         if polytope.cluster.shape[1] == 1:
-            rise, at, what = _on_one_server(polytope, x, level[users], tol)
+            rise, at, what = _on_one_server(polytope, x, own.floor, level[users], tol)
         else:
             hint = None if prices is None else prices.reshape(-1, *cluster.capacity.shape)[:, first]
-            rise, at, what = _by_prices(polytope, split.merged, level[users], to_limit > SAME_LEVEL, hint, tol)
+            free = to_limit > SAME_LEVEL
+            rise, at, what = _by_prices(polytope, split.merged, own.floor, level[users], free, hint, tol)
         if (np.minimum(rise, to_limit) > tol).any():
             rise, at, what = _without_rounding(polytope, split.merged, criterion, rise, at, what, tol)
         limited = (to_limit <= SAME_LEVEL) | ((to_limit <= tol) & (to_limit < rise))
@@ -104,16 +105,16 @@ def blocking(
     return Blocking(level, bound, held_by, server, resource)
 
 
-def _on_one_server(polytope: Polytope, x: Array, level: Array, tol: float) -> tuple[Array, Index, Index]:
+def _on_one_server(polytope: Polytope, x: Array, floor: Array, level: Array, tol: float) -> tuple[Array, Index, Index]:
     """The rise of every user, limits aside, the only server, and the resource that holds it."""
     demand, capacity = polytope.cluster.demand[polytope.users], polytope.cluster.capacity[0]
-    rise = rises(demand, capacity, x, level, x, np.full(len(x), np.inf))
-    use = x[:, None] * demand
+    rise = rises(demand, capacity, x, level, x, np.full(len(x), np.inf), floor)
+    use, spare = x[:, None] * demand, np.maximum(x - floor, 0.0)[:, None] * demand
     order = np.argsort(level, kind="stable")
-    above = np.vstack([use[order][::-1].cumsum(axis=0)[::-1], np.zeros(len(capacity))])
+    above = np.vstack([spare[order][::-1].cumsum(axis=0)[::-1], np.zeros(len(capacity))])
     # Levels closer than the rise count as equal at its price.
     rank = np.searchsorted(level[order], level * (1 + np.minimum(rise, tol) + 1e-15), side="right")
-    room = np.maximum(capacity - above[0], 0.0) + above[rank]
+    room = np.maximum(capacity - use.sum(axis=0), 0.0) + above[rank]
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(use > 0, room / use, np.inf)
         part = np.where(room <= np.maximum(room.min(axis=1), tol)[:, None], use / capacity, -1.0)
@@ -121,7 +122,13 @@ def _on_one_server(polytope: Polytope, x: Array, level: Array, tol: float) -> tu
 
 
 def _by_prices(
-    polytope: Polytope, tasks: Array, level: Array, free: NDArray[np.bool_], prices: Array | None, tol: float
+    polytope: Polytope,
+    tasks: Array,
+    floor: Array,
+    level: Array,
+    free: NDArray[np.bool_],
+    prices: Array | None,
+    tol: float,
 ) -> tuple[Array, Index, Index]:
     """What prices prove of the rise of every user, and the server and resource that weigh most in the proof.
 
@@ -129,7 +136,7 @@ def _by_prices(
     """
     groups = by_level(level)
     sets = [] if prices is None else list(prices)
-    rise, which = proved(polytope, tasks, groups, np.array(sets))[:2] if sets else _nothing(len(level))
+    rise, which = proved(polytope, tasks, groups, np.array(sets), floor)[:2] if sets else _nothing(len(level))
     if len(polytope.gamma) > polytopes.LARGE and not sets:
         raise SolverError(
             "no prices came with this allocation, and it is too large to look for some: engine='native' gives them"
@@ -138,7 +145,7 @@ def _by_prices(
     for group in groups if len(polytope.gamma) <= polytopes.LARGE else []:
         hungry = group[free[group] & (rise[group] > tol)]
         if len(hungry):
-            most, rows = rise_and_prices(polytope, x, np.flatnonzero(level <= level[group].max()), hungry)
+            most, rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)
             if rows is not None:
                 sets.append(polytope.unit_prices(rows))
                 better = hungry[most < rise[hungry]]

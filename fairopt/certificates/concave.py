@@ -5,9 +5,9 @@ x' has a welfare above
 
     F(x) + sum_n (Fenchel-Young loss of x_n at p_n) + sum_ni x_ni (p_ni - p_n) + sum_ir lambda_ir idle_ir,
 
-so what follows F(x) bounds what is missing. The gap is relative to `sum_n x_n dF/dx_n`; at alpha = 1 that is the sum of
-weights, so the gap is a mean relative gain in tasks. It says nothing of users whose part in that sum is below it: for
-tasks see `backward`.
+so that what follows F(x), losses being over tasks at or above floors, bounds what is missing. The gap is relative to
+`sum_n x_n dF/dx_n`; at alpha = 1 that is the sum of weights, so the gap is a mean relative gain in tasks. It says
+nothing of users whose part in that sum is below it: for tasks see `backward`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows
         top = float(log_marginal.max())
         cost = np.exp(log_price_per_task(polytope, log_rows) - top)
         least = np.minimum.reduceat(cost, first)
-        loss = own.bregman(x, log_marginal - top, least, np.zeros_like(x), polytope.reach)
+        loss = own.bregman(x, log_marginal - top, least, np.minimum(own.floor, x), polytope.reach)
         idle = np.exp(log_rows - top) @ np.maximum(1 - polytope.used(tasks), 0.0)
         missing = float(loss.sum() + here @ (cost - least[user]) + idle)
         gap = missing / float(np.exp(log_marginal - top) @ x)

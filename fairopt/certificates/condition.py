@@ -48,7 +48,7 @@ _MOST = 60
 _PROBES = 12
 #: Pairs that are dearer, and rows that are emptier, by more than this do not come in.
 _FAR = 0.1
-#: Users with less room than this are served in full.
+#: Users with less room than this are served in full, with less surplus at their floor.
 _FULL = 1e-6
 
 
@@ -124,8 +124,8 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     here, unit = tasks[polytope.users[polytope.pair_user], polytope.pair_server], rule.measure(total, polytope.reach)
     part = here / total[polytope.pair_user]
     kept, priced = found.pairs & (here > found.error * unit[polytope.pair_user]), found.log_rows > -np.inf
-    # Who is served in full does not follow prices: its excess is one more unknown.
-    full = np.flatnonzero(polytope.limit <= total * (1 + _FULL))
+    # Who is served in full, or at its floor, does not follow prices: its excess is one more unknown.
+    full = np.flatnonzero((polytope.limit <= total * (1 + _FULL)) | (rule.surplus(total) <= _FULL))
     cost = log_price_per_task(polytope, found.log_rows)
     slack = _slack(polytope, criterion, cost, total)
     slack[np.isin(polytope.pair_user, full)] = np.inf
@@ -206,7 +206,7 @@ def _matrix(
     p, r, k = len(pairs), len(rows), len(full)
     same = sp.csr_matrix((np.ones(p), (np.arange(p), user)), shape=(p, len(total)))
     entries = [
-        (same @ sp.diags(elasticity) @ same.T).tocoo(),
+        (sp.diags(elasticity[user, server] if elasticity.ndim == 2 else elasticity[user]) @ same @ same.T).tocoo(),
         sp.coo_matrix((share / scale, (at, p + to)), shape=(p, p + r + k)),
         sp.coo_matrix((use, (p + to, at)), shape=(p + r, p)),
         sp.coo_matrix((np.ones(len(served)), (served, p + r + own[served])), shape=(p, p + r + k)),

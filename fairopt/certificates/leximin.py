@@ -1,4 +1,4 @@
-"""Lexicographic max-min: nobody can rise without taking from somebody at or below its own level.
+"""Lexicographic max-min: nobody can rise without taking from somebody at or below its own level, or at its floor.
 
 x is the lexicographic optimum over a convex set iff that holds for every user, re-shuffling over servers
 allowed. Prices prove it by arithmetic alone, see `proved`: hints from whoever made x, one set of prices per level or
@@ -46,7 +46,7 @@ def lexicographic_rise(
     level = own.levels(x)
     to_limit = polytope.limit / x - 1
     groups = by_level(level)
-    rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices).rise
+    rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices, own.floor).rise
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
     worst, where = 0.0, "nobody can rise"
@@ -55,7 +55,7 @@ def lexicographic_rise(
         hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > ENOUGH)]
         if len(hungry) and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
             alone = False
-            keep = np.flatnonzero(level <= level[group].max())
+            keep = kept(level <= level[group].max(), x, own.floor)
             rise[hungry] = np.minimum(rise[hungry], rise_and_prices(polytope, x, keep, hungry)[0])
         highest = group[int(np.argmax(np.where(to_limit[group] > SAME_LEVEL, rise[group], 0.0)))]
         found = float(rise[highest]) if to_limit[highest] > SAME_LEVEL else 0.0
@@ -80,16 +80,23 @@ class Proof(NamedTuple):
     condition: Array
 
 
-def proved(polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], prices: Array) -> Proof:
+def kept(below: NDArray[np.bool_], x: Array, floor: Array) -> Array:
+    """What nobody may take, (users,): all tasks of those at or below a level, of the others their floors."""
+    return np.where(below, x, np.minimum(floor, x))
+
+
+def proved(
+    polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], prices: Array, floor: Array | float = 0.0
+) -> Proof:
     """What prices prove of the relative rise of each user, by which set of them, and how that depends on the data.
 
     With prices of whole capacities `lambda >= 0`, `P_n` what the tasks of n cost where they cost least, and x' any
-    allocation that leaves `keep`, everyone at or below a level, their tasks:
+    allocation that leaves `keep`, everyone at or below a level, their tasks, and the others their floors:
 
-        sum_keep P_n (x'_n/x_n - 1)  <=  sum lambda idle + sum_keep (paid_n - P_n) + sum_others paid_n  =  gap,
+        sum_keep P_n (x'_n/x_n - 1)  <=  sum lambda idle + sum_all (paid_n - P_n) + sum_others P_n (1 - floor_n/x_n),
 
-    so that n rises by at most `gap / P_n`. All terms are >= 0 and none is a difference of large numbers. Each user gets
-    the best of all sets of prices, each of which holds for every level.
+    called the gap, so that n rises by at most `gap / P_n`. All terms are >= 0 and none is a difference of large
+    numbers. Each user gets the best of all sets of prices, each of which holds for every level.
     """
     fractions = polytope.fractions(tasks)
     x = polytope.tasks @ fractions
@@ -101,7 +108,7 @@ def proved(polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], pri
     for g, group in enumerate(groups):
         rank[group] = g
     best, which, condition = np.full(len(x), np.inf), np.full(len(x), -1), np.full(len(x), np.inf)
-    part = fractions * polytope.gamma / x[polytope.pair_user]
+    part, spare = fractions * polytope.gamma / x[polytope.pair_user], 1 - np.minimum(floor / x, 1.0)
     for s, unit in enumerate(np.nan_to_num(prices.reshape(-1, *capacity.shape), posinf=0.0)):
         whole = np.maximum(unit, 0.0) * capacity
         rows = whole[polytope.row_server, polytope.row_resource]
@@ -111,7 +118,7 @@ def proved(polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], pri
         least = np.minimum.reduceat(cost, start)
         above = np.add.reduceat(part * (cost - least[polytope.pair_user]), start)
         own = np.bincount(rank, np.maximum(above, 0.0), len(groups)).cumsum()
-        paid = np.bincount(rank, np.maximum(least + above, 0.0), len(groups))
+        paid = np.bincount(rank, np.maximum(least * spare + above, 0.0), len(groups))
         others = np.append(paid[::-1].cumsum()[::-1][1:], 0.0)
         gap = (float((whole * idle).sum()) + own + others)[rank]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -130,15 +137,14 @@ def by_level(level: Array) -> list[NDArray[np.intp]]:
     return list(np.split(order, steps))
 
 
-def rise_and_prices(
-    polytope: Polytope, x: Array, keep: NDArray[np.intp], hungry: NDArray[np.intp]
-) -> tuple[float, Array | None]:
-    """A proved bound on the relative rise of any of `hungry` while all of `keep` keep their tasks.
+def rise_and_prices(polytope: Polytope, x: Array, least: Array, hungry: NDArray[np.intp]) -> tuple[float, Array | None]:
+    """A proved bound on the relative rise of any of `hungry` while all users keep `least` of their tasks x (users,).
 
     And the prices of whole capacities (rows,) in its proof, unless the program failed.
 
-    Variables: fractions z (pairs) and rises r (hungry): `max sum r`, `tasks_n z / x_n - r_n >= 1`.
+    Variables: fractions z (pairs) and rises r (hungry): `max sum r`, `tasks_n z / x_n - r_n >= least_n / x_n`.
     """
+    keep = np.flatnonzero(least > 0)
     pairs, free = len(polytope.gamma), len(hungry)
     relative = sp.diags(1 / x[keep]) @ polytope.tasks[keep]
     position = np.searchsorted(keep, hungry)
@@ -148,7 +154,8 @@ def rise_and_prices(
         sp.hstack([-relative, rises]),
     ]
     # Slack for rounding in x, or the program would be infeasible; the bound below is on the exact one.
-    bounds = [np.ones(polytope.use.shape[0]), np.full(len(keep), 1e-10 - 1)]
+    part = least[keep] / x[keep]
+    bounds = [np.ones(polytope.use.shape[0]), 1e-10 - part]
     if len(polytope.limited):
         rows.append(sp.hstack([polytope.use_of_limit, sp.csr_matrix((len(polytope.limited), free))]))
         bounds.append(np.ones(len(polytope.limited)))
@@ -161,6 +168,6 @@ def rise_and_prices(
     idle_priced = np.maximum(
         relative.T @ marginal - polytope.use.T @ prices - polytope.use_of_limit.T @ limits, 0.0
     ).sum()
-    gap = prices.sum() + limits.sum() + idle_priced - marginal.sum()
+    gap = prices.sum() + limits.sum() + idle_priced - marginal @ part
     smallest = marginal[position].min()
     return float(max(gap, 0.0) / smallest) if smallest > 0 else np.inf, prices

@@ -32,7 +32,7 @@ from ..model.criterion import Criterion
 from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..model.split import Split
-from .leximin import SAME_LEVEL, by_level, proved, rise_and_prices
+from .leximin import SAME_LEVEL, by_level, kept, proved, rise_and_prices
 
 Array = NDArray[np.float64]
 
@@ -47,9 +47,9 @@ _PROVES = 1e-4
 def condition(cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None = None) -> Array:
     """The condition of every user, (users,), of a feasible max-min allocation `tasks` (users, servers).
 
-    1 for who is held by its task limit or can run nothing, infinite where no prices prove a level. `prices` (levels,
-    servers, resources) are a hint; without, those of a linear program per level are taken, unless there are too many
-    pairs. On one server no prices are needed.
+    1 for who is held by its task limit or floor or can run nothing, infinite where no prices prove a level. `prices`
+    (levels, servers, resources) are a hint; without, those of a linear program per level are taken, unless there are
+    too many pairs. On one server no prices are needed.
 
     Raises
     ------
@@ -71,14 +71,15 @@ def condition(cluster: Cluster, tasks: Array | Split, criterion: Criterion, pric
     if not (x > 0).all():
         result[users] = np.inf
         return result
-    level, free = criterion.restrict(users).levels(x), polytope.limit > x * (1 + SAME_LEVEL)
+    own = criterion.restrict(users)
+    level, free = own.levels(x), (polytope.limit > x * (1 + SAME_LEVEL)) & (own.surplus(x) > SAME_LEVEL)
     hint = None
     if merged.shape[1] == 1:
         hint = _single(merged)
     elif prices is not None:
         first = np.unique(split.merging.server_of, return_index=True)[1]
         hint = prices.reshape(-1, *cluster.capacity.shape)[:, first]
-    result[users] = np.where(free, _of_levels(polytope, table, x, level, free, hint), 1.0)
+    result[users] = np.where(free, _of_levels(polytope, table, x, level, free, own.floor, hint), 1.0)
     return result
 
 
@@ -100,19 +101,25 @@ def _single(cluster: Cluster) -> Array:
 
 
 def _of_levels(
-    polytope: Polytope, tasks: Array, x: Array, level: Array, free: NDArray[np.bool_], hint: Array | None
+    polytope: Polytope,
+    tasks: Array,
+    x: Array,
+    level: Array,
+    free: NDArray[np.bool_],
+    floor: Array,
+    hint: Array | None,
 ) -> Array:
     """The condition of users by the prices that prove most for them."""
     groups = by_level(level)
     sets = [] if hint is None else list(hint)
-    known = proved(polytope, tasks, groups, np.array(sets)).rise if sets else np.full(len(x), np.inf)
+    known = proved(polytope, tasks, groups, np.array(sets), floor).rise if sets else np.full(len(x), np.inf)
     if polytope.cluster.shape[1] > 1 and len(polytope.gamma) <= polytopes.LARGE:
         for group in groups:
             hungry = group[free[group] & (known[group] > _PROVES)]
             if len(hungry):
-                rows = rise_and_prices(polytope, x, np.flatnonzero(level <= level[group].max()), hungry)[1]
+                rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)[1]
                 sets += [] if rows is None else [polytope.unit_prices(rows)]
     if not sets:
         return np.full(len(x), np.inf)
-    found = proved(polytope, tasks, groups, np.array(sets))
+    found = proved(polytope, tasks, groups, np.array(sets), floor)
     return np.where(found.rise <= _PROVES, found.condition, np.inf)

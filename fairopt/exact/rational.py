@@ -50,7 +50,10 @@ class Exact(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """`sum entries[column] y <= bound`, what it is about (a server and a resource, or a user), times `scale`."""
+    """`sum entries[column] y <= bound`, what it is about (a server and a resource, or a user), times `scale`.
+
+    Rows of kind `level` and `floor` have an entry for the level and for the part s of the floors in the same column.
+    """
 
     kind: str
     about: tuple[int, ...]
@@ -78,36 +81,45 @@ def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float =
         return None
     if cluster.shape[1] == 1:
         return _filled(cluster, criterion, limits)
-    data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits)
+    data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits, criterion.floor)
     return _leximin(cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * WORK)
 
 
 @lru_cache(maxsize=8)
 def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) -> Exact | None:
     """Every round raises the common level t of the users that are left, `phi_n t <= u_n sum_i x_ni`, to the largest
-    that the others at their levels leave; whose row has a price is done.
+    that the others at their levels leave; whose row has a price is done. Where there are floors, the part s of them
+    that everyone has is raised first, to 1: `s floor_n <= sum_i x_ni`.
     """
     users, servers, resources = shape
     capacity, demand, usable = (
         np.frombuffer(part).reshape(-1, columns).tolist()
         for part, columns in zip(data[:3], (resources, resources, servers), strict=True)
     )
-    share, weight, most = (np.frombuffer(part).tolist() for part in data[3:])
+    share, weight, most, floor = (np.frombuffer(part).tolist() for part in data[3:])
     pairs = [(n, i) for n in range(users) for i in range(servers) if usable[n][i]]
-    rows = _rows(capacity, demand, share, weight, most, pairs)
+    rows = _rows(capacity, demand, share, weight, most, floor, pairs)
     level = len(pairs)  # the column of the common level; slacks follow
     rising = {row.about[0]: level + 1 + k for k, row in enumerate(rows) if row.kind == "level"}
     step = {level + 1 + k: row.entries.get(level, 0) for k, row in enumerate(rows)}
     rounds: list[tuple[Numbers, Numbers]] = []
+    floored = any(row.kind == "floor" for row in rows)
     try:
         table = [[row.entries.get(j, 0) for j in range(level + 1)] for row in rows]
+        for entries, row in zip(table, rows, strict=True):
+            entries[level] = 0 if floored and row.kind == "level" else entries[level]
         program = Dictionary(table, [row.bound for row in rows], work)
+        if floored:
+            program.maximise(level)
+            if program.values().get(level) != 1:
+                return None  # floors that cannot be met together
+            program.hold(level, next(iter(program.prices())), {slack: step[slack] for slack in rising.values()})
         while rising:
             program.maximise(level)
             price = program.prices()
             prices, of_limit = (np.full(size, Fraction(0), dtype=object) for size in ((servers, resources), users))
             for at, row in enumerate(rows, level + 1):
-                if at in price and row.kind != "level":
+                if at in price and row.kind in ("capacity", "limit"):
                     (prices if row.kind == "capacity" else of_limit)[row.about] = price[at] * row.scale
             rounds.append((prices, of_limit))
             done = [slack for slack in rising.values() if slack in price]
@@ -127,8 +139,12 @@ def _leximin(shape: tuple[int, int, int], data: tuple[bytes, ...], work: float) 
     return found
 
 
-def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact:
-    """One server: all levels rise together until a limit is met or a resource is full, whose price is then a proof."""
+def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact | None:
+    """One server: all levels rise together until a limit is met or a resource is full, whose price is then a proof.
+
+    Users come in where the common level reaches their floors, which they have from the beginning; `None` if those
+    cannot be met together.
+    """
     users, _, resources = cluster.shape
     demand, left = numbers(cluster.demand), numbers(cluster.capacity[0])
     rising = np.flatnonzero(cluster.usable[:, 0] & (limits > 0))
@@ -137,15 +153,22 @@ def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact:
     limited = rising[np.isfinite(limits[rising])]
     stop[limited] = numbers(limits[limited]) / rate[limited]
     tasks, full = np.full((users, 1), Fraction(0), dtype=object), []
+    floor, level = numbers(criterion.floor), Fraction(0)
+    start = np.full(users, Fraction(0), dtype=object)
+    start[rising] = floor[rising] / rate[rising]
+    if (floor[rising] @ demand[rising] > left).any():
+        return None
     while len(rising):
-        requested = rate[rising] @ demand[rising]
-        meets = {r: left[r] / requested[r] for r in range(resources) if requested[r]}
-        level = min([*meets.values(), stop[rising].min()])
+        inside = start[rising] <= level
+        mine, waiting = rising[inside], rising[~inside]
+        requested, rest = rate[mine] @ demand[mine], left - floor[waiting] @ demand[waiting]
+        meets = {r: rest[r] / requested[r] for r in range(resources) if requested[r]}
+        level = min([*meets.values(), *stop[mine], *start[waiting]])
         done = stop[rising] == level
-        if not done.any():
+        if not done.any() and not (start[waiting] == level).any():
             full.append(min(meets, key=meets.__getitem__))
             done = demand[rising, full[-1]] > 0
-        tasks[rising[done], 0] = level * rate[rising[done]]
+        tasks[rising[done], 0] = np.maximum(level * rate[rising[done]], floor[rising[done]])
         left = left - tasks[rising[done], 0] @ demand[rising[done]]
         rising = rising[~done]
     prices = np.full((len(full), 1, resources), Fraction(0), dtype=object)
@@ -159,9 +182,10 @@ def _rows(
     share: list[float],
     weight: list[float],
     limits: list[float],
+    floors: list[float],
     pairs: list[tuple[int, int]],
 ) -> list[_Row]:
-    """Capacities, limits and levels, in integers."""
+    """Capacities, limits, floors and levels, in integers."""
     rows, level = [], len(pairs)
     for i, whole in enumerate(capacity):
         for r, most in enumerate(whole):
@@ -172,7 +196,11 @@ def _rows(
         own = [k for k, (n, _) in enumerate(pairs) if n == user]
         if limits[user] < math.inf:
             rows.append(_row("limit", (user,), dict.fromkeys(own, 1.0), limits[user]))
+        if floors[user] > 0:
+            rows.append(_row("floor", (user,), dict.fromkeys(own, -1.0) | {level: floors[user]}, 0.0))
         rows.append(_row("level", (user,), dict.fromkeys(own, -share[user]) | {level: weight[user]}, 0.0))
+    if any(row.kind == "floor" for row in rows):
+        rows.append(_row("part", (), {level: 1.0}, 1.0))
     return rows
 
 

@@ -13,6 +13,7 @@ from ..certificates import Certificate, advice, certify, certify_problem
 from ..engines import native
 from ..engines.base import Solution
 from ..engines.reference import declarative
+from ..engines.welfare import floors
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..game.equilibrium import equilibria
 from ..model import polytope
@@ -104,10 +105,17 @@ class Mechanism(Stated):
 
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         """The native engines; where one unit of welfare does not fit all users, the game's, which has none."""
-        yield from native.solutions(problem, tol, warm)
-        if 0 < problem.criterion.alpha < np.inf and type(problem.criterion) is Criterion:
-            for found in equilibria.solutions(problem, tol):
-                yield dataclasses.replace(found, engine="native", warm=None)
+        found = None
+        for found in native.solutions(problem, tol, warm):
+            yield found
+        rule = problem.criterion
+        if found is None or not 0 < rule.alpha < np.inf or type(rule) is not Criterion:
+            return
+        more = equilibria.solutions(problem, tol)
+        if rule.floor.any():  # which the game does not know
+            more = floors.held(problem, found, lambda limited: equilibria.solutions(limited, tol))
+        for found in more:
+            yield dataclasses.replace(found, engine="native", warm=None)
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """As `solutions`, of an engine tried as those before it failed; `None` where nobody would wait unasked."""

@@ -60,7 +60,7 @@ class GameMechanism(Mechanism):
         """
         self.check(cluster)
         rule = self.criterion(cluster)
-        if rule.alpha != 1:
+        if rule.alpha != 1 or not rule.scale_free:
             raise DataError(
                 f"{self} is a game and no single program: use server_problem(cluster, server, tasks), or choose "
                 "alpha=1, where the game is one"

@@ -7,6 +7,7 @@ from typing import Literal
 
 import cvxpy as cp
 import numpy as np
+from numpy.typing import NDArray
 
 from ..engines.reference.program import Formulation, Program
 from ..engines.reference.utility import Utility, UtilitySlope
@@ -16,6 +17,21 @@ from ..model.concave_welfare import ConcaveWelfare
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
 from .alpha_fair import Share, share_per_task
+
+
+def check_function(utility: object) -> None:
+    """`DataError` for what is no function."""
+    if not callable(utility):
+        raise DataError(f"utility is {utility!r}; it must be a function of a CVXPY expression: use cp.log1p")
+
+
+def concave(plain: Criterion, utility: Utility, levels: NDArray[np.float64]) -> ConcaveWelfare:
+    """The welfare under a utility, checked to be concave and increasing up to the largest of these levels."""
+    slope = UtilitySlope(utility)
+    most = levels[np.isfinite(levels) & (levels > 0)]
+    if len(most):  # somebody can run something
+        slope.check(float(most.max()))
+    return ConcaveWelfare(**plain.plain, slope=slope)
 
 
 @dataclass(frozen=True)
@@ -51,8 +67,7 @@ class ConcaveUtility(Mechanism):
     scope: Literal["servers", "pool"] = "servers"
 
     def __post_init__(self) -> None:
-        if not callable(self.utility):
-            raise DataError(f"utility is {self.utility!r}; it must be a function of a CVXPY expression: use cp.log1p")
+        check_function(self.utility)
 
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:
@@ -63,16 +78,10 @@ class ConcaveUtility(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         plain = criterion(cluster, share_per_task(cluster, self.share), 1.0, self.scope)
-        slope = UtilitySlope(self.utility)
         # Nobody can run more tasks than with everything there is.
         with np.errstate(divide="ignore", invalid="ignore"):
             alone = np.where(cluster.demand > 0, cluster.pooled_capacity / cluster.demand, np.inf).min(axis=1)
-            most = plain.levels(alone)
-        most = most[np.isfinite(most) & (most > 0)]
-        if len(most):  # somebody can run something
-            slope.check(float(most.max()))
-        fields = {name: getattr(plain, name) for name in ("share", "alpha", "scope", "weight", "cap")}
-        return ConcaveWelfare(**fields, slope=slope)
+            return concave(plain, self.utility, plain.levels(alone))
 
     def formulate(self, program: Program) -> Formulation:
         slope, level = UtilitySlope(self.utility), program.unit / program.weight

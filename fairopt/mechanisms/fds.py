@@ -92,8 +92,9 @@ class FDS(Mechanism):
         alpha_fair_part = criterion(cluster, self.share(cluster), self.beta, "pool")
         if self._efficient == 0:
             return alpha_fair_part
-        fields = {name: getattr(alpha_fair_part, name) for name in ("share", "alpha", "scope", "weight", "cap")}
-        return FairnessEfficiency(**fields, fair=abs(1 - self.beta) / self.beta, efficient=self._efficient)
+        return FairnessEfficiency(
+            **alpha_fair_part.plain, fair=abs(1 - self.beta) / self.beta, efficient=self._efficient
+        )
 
     def formulate(self, program: Program) -> Formulation:
         if self._efficient == 0:

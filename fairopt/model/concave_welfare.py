@@ -32,6 +32,8 @@ def _proportional(levels: Array) -> Array:
 class ConcaveWelfare(Criterion):
     """`F = sum_n phi_n U(t_n)` with `t_n = sigma_n / phi_n`, so that `dF/dx_n = u_n U'(t_n)`.
 
+    In the game every server has a welfare of its own, of its users' `t_ni = x_n / (gamma[n,i] phi_n)`.
+
     Attributes
     ----------
     slope : function of levels t (any shape) that returns `U'(t)`, without a unit; infinite where there is none at 0
@@ -50,27 +52,40 @@ class ConcaveWelfare(Criterion):
         """Is the first task worth a finite amount, so that an optimum may give a user nothing?"""
         return bool(np.isfinite(self.slope(np.zeros(1))).all())
 
+    @property
+    def scale_free(self) -> bool:
+        return self.scope != "game"
+
+    def _like_share(self, user_tasks: Array) -> Array:
+        """Numbers of users beside shares, which in the game are (users, servers)."""
+        return user_tasks.reshape((-1,) + (1,) * (self.share.ndim - 1))
+
     def log_marginal(self, user_tasks: Array) -> Array:
-        """`log dF/dx_n = log u_n + log U'(u_n x_n / phi_n)`, (users,)."""
+        """`log dF/dx_n = log u_n + log U'(u_n x_n / phi_n)`, shaped like `share`."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            level = np.where(user_tasks == 0, 0.0, self.levels(user_tasks))  # shares may be infinite
+            # Shares may be infinite.
+            level = np.where(self._like_share(user_tasks) == 0, 0.0, self.levels(user_tasks))
             return np.asarray(np.log(self.share) + np.log(self.slope(level)))
 
     def elasticity(self, user_tasks: Array) -> Array:
-        """`-d log U' / d log t`, (users,), by a difference; 0 where there are no tasks."""
+        """`-d log U' / d log t`, shaped like `share`, by a difference; 0 where there are no tasks."""
         with np.errstate(all="ignore"):
             more, less = (self.log_marginal(user_tasks * np.exp(step)) for step in (_STEP, -_STEP))
             found = (less - more) / (2 * _STEP)
-        return np.where(np.isfinite(found) & (user_tasks > 0), np.maximum(found, 0.0), 0.0)
+        return np.where(np.isfinite(found) & (self._like_share(user_tasks) > 0), np.maximum(found, 0.0), 0.0)
 
     def measure(self, user_tasks: Array, reach: Array) -> Array:
-        """Tasks that would change the marginal utility by a factor, at least those there are and at most the reach."""
+        """Tasks that would change the marginal utility by a factor, at least those there are and at most the reach.
+
+        In the game those of the server where this takes fewest.
+        """
         if not self.starves:
             return user_tasks
         step = _PART * reach
         with np.errstate(all="ignore"):
-            change = (self.log_marginal(user_tasks) - self.log_marginal(user_tasks + step)) / step
-            return np.clip(np.where(change > 0, 1 / change, np.inf), np.minimum(user_tasks, reach), reach)
+            change = (self.log_marginal(user_tasks) - self.log_marginal(user_tasks + step)) / self._like_share(step)
+            needed = np.where(change > 0, 1 / change, np.inf).reshape(len(reach), -1).min(axis=1)
+            return np.asarray(np.clip(needed, np.minimum(user_tasks, reach), reach))
 
     def bregman(self, tasks: Array, log_marginal: Array, price: Array, low: Array, high: Array) -> Array:
         """At least what each user's utility less the price of its tasks falls short of its maximum.

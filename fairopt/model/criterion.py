@@ -7,9 +7,9 @@ f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1,  lexicographic max-min 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ class Criterion(Immutable):
         `phi_n > 0`.
     cap : (users,)
         The most tasks that the mechanism lets n run, on top of the cluster's `max_tasks`.
+    floor : (users,)
+        The least tasks that n must have, 0 for no floor; in the scopes `pool` and `servers`.
     """
 
     share: Array
@@ -49,6 +51,12 @@ class Criterion(Immutable):
     scope: Scope
     weight: Array
     cap: Array
+    floor: Array
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The fields that every criterion has, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(Criterion)}
 
     @property
     def stiffness(self) -> float:
@@ -59,6 +67,11 @@ class Criterion(Immutable):
     def starves(self) -> bool:
         """May an optimum give nothing to a user who could run tasks, as its first task is worth a finite amount?"""
         return self.alpha == 0
+
+    @property
+    def scale_free(self) -> bool:
+        """Do proportional servers act as one? In the game where worth is a power of the share, so that ratios count."""
+        return True
 
     def elasticity(self, user_tasks: Array) -> Array:
         """By how much the log of a marginal utility falls with that of the tasks, (users,): alpha."""
@@ -71,6 +84,11 @@ class Criterion(Immutable):
     def limits(self, cluster: Cluster) -> Array:
         """The most tasks that n may run, (users,): its own task count or the mechanism's cap."""
         return np.minimum(cluster.max_tasks, self.cap)
+
+    def surplus(self, user_tasks: Array) -> Array:
+        """By what part of its floor each user is above it, (users,), at least 0; infinite without a floor."""
+        above = np.divide(user_tasks, self.floor, out=np.full(len(self.floor), np.inf), where=self.floor > 0)
+        return np.asarray(np.maximum(above - 1, 0.0))
 
     def levels(self, user_tasks: Array) -> Array:
         """`sigma_n / phi_n` of user tasks (users,): what max-min compares; in `game`, (users, servers)."""
@@ -108,7 +126,8 @@ class Criterion(Immutable):
 
     def restrict(self, users: NDArray[np.intp]) -> Criterion:
         """The same criterion for some of the users."""
-        return replace(self, share=self.share[users], weight=self.weight[users], cap=self.cap[users])
+        rows = {name: getattr(self, name)[users] for name in ("share", "weight", "cap", "floor")}
+        return replace(self, **rows)
 
 
 def _gain(log_ratio: Array, alpha: float, log_marginal: Array) -> Array:
@@ -128,18 +147,21 @@ def criterion(
     scope: Scope,
     weight: Array | None = None,
     cap: Array | None = None,
+    floor: Array | None = None,
 ) -> Criterion:
-    """A `Criterion` with the cluster's weights and no cap unless given, checked against the cluster."""
+    """A `Criterion` with the cluster's weights, no cap and no floor unless given, checked against the cluster."""
     alpha = _validate.alpha(alpha)
     if scope not in get_args(Scope):
         raise DataError(f"scope {scope!r} is not one of {', '.join(get_args(Scope))}")
     n = cluster.shape[0]
+    cap = np.full(n, np.inf) if cap is None else np.asarray(cap, dtype=float)
     return Criterion(
         deferred(partial(_checked, cluster, share, scope)) if callable(share) else _checked(cluster, share, scope),
         alpha,
         scope,
         cluster.weight if weight is None else np.asarray(weight, dtype=float),
-        np.full(n, np.inf) if cap is None else np.asarray(cap, dtype=float),
+        cap,
+        np.zeros(n) if floor is None else _floor(cluster, floor, np.minimum(cap, cluster.max_tasks), scope),
     )
 
 
@@ -147,6 +169,27 @@ def virtual_share_per_task(cluster: Cluster) -> Array:
     """`1/gamma[n,i]`, (users, servers): what one task adds to a virtual dominant share; infinite where none can run."""
     with np.errstate(divide="ignore"):
         return np.asarray(1 / cluster.gamma)
+
+
+def _floor(cluster: Cluster, floor: Array, limits: Array, scope: Scope) -> Array:
+    """Floors, checked one by one; whether they can be met together is found out by who solves."""
+    floor = _intake.plain(floor, "the floor")
+    if floor.shape != limits.shape:
+        raise DataError(f"the floor must have shape {limits.shape}, one number per user; got {floor.shape}")
+    for bad, what in (
+        (~(np.isfinite(floor) & (floor >= 0)), "must be a finite number >= 0"),
+        (floor > limits, "is above the most tasks that it may run; choose one of at most {1:g}"),
+    ):
+        if bad.any():
+            n = int(bad.argmax())
+            text = f"the floor {{0:g}} of user {cluster.users[n]!r} {what}"
+            raise DataError(text.format(floor[n], limits[n]), ("users", n))
+    if floor.any() and scope not in ("pool", "servers"):
+        raise DataError(
+            f"floors are for tasks of a pool or of all servers, not for the scope {scope!r}, where no server knows "
+            "what the others give: drop them, or choose a global mechanism"
+        )
+    return floor
 
 
 def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope) -> Array:

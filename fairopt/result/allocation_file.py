@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 #: The version of the format that is written, and the only one that is read.
 VERSION = 1
 _KEYS = ("fairopt_allocation", "mechanism", "cluster", "criterion", "tasks", "log_prices", "tol")
-_CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "fair", "efficient")
+_CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", "fair", "efficient")
 _CLUSTER_KEYS = ("resources", "servers", "users", "capacity", "demand", "weight", "max_tasks", "eligible")
 
 
@@ -79,6 +79,8 @@ def _document(claim: StatedAnswer) -> dict[str, Any]:
         fair["weight"] = rule.weight.tolist()
     if np.isfinite(rule.cap).any():
         fair["cap"] = _plain(rule.cap)
+    if rule.floor.any():
+        fair["floor"] = rule.floor.tolist()
     if rule.scope in ("pool", "servers"):
         fair["share"] = _plain(rule.share)
     elif not np.array_equal(rule.share, virtual_share_per_task(cluster)):
@@ -175,12 +177,14 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
         share = _array(_needed(given, "share", "criterion."), "criterion.share", (users,), np.inf)
     weight = _array(given.get("weight", cluster.weight.tolist()), "criterion.weight", (users,))
     cap = _array(given.get("cap", [None] * users), "criterion.cap", (users,), np.inf)
-    for name, bad in (("weight", ~(weight > 0)), ("cap", ~(cap >= 0))):
+    floor = _array(given.get("floor", [0.0] * users), "criterion.floor", (users,))
+    for name, bad in (("weight", ~(weight > 0)), ("cap", ~(cap >= 0)), ("floor", ~(floor >= 0))):
         if bad.any():
             n, least = int(bad.argmax()), "> 0" if name == "weight" else ">= 0"
             _wrong(f"criterion.{name}[{n}]", f"of user {cluster.users[n]!r} must be {least}")
     try:
-        found = criterion(cluster, share, alpha, scope if isinstance(scope, str) else short(scope), weight, cap)  # type: ignore[arg-type]
+        named = scope if isinstance(scope, str) else short(scope)
+        found = criterion(cluster, share, alpha, named, weight, cap, floor)  # type: ignore[arg-type]
     except DataError as error:
         raise DataError(f"criterion: {error}", ("criterion", *error.where)) from None
     if "fair" not in given and "efficient" not in given:
@@ -192,8 +196,7 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
         _wrong(
             "criterion.fair", "and efficient must be > 0, for a finite alpha > 0 other than 1 and one pool or servers"
         )
-    kept = {name: getattr(found, name) for name in ("share", "alpha", "scope", "weight", "cap")}
-    return FairnessEfficiency(**kept, fair=fair, efficient=efficient)
+    return FairnessEfficiency(**found.plain, fair=fair, efficient=efficient)
 
 
 def _array(value: Any, name: str, shape: tuple[int, ...], null: float | None = None) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from ..certificates import advice
 from ..engines.augmented import refine
 from ..engines.base import Solution
+from ..engines.maxmin.guarantee import check_floors
 from ..engines.reference import solvers
 from ..errors import DataError, SolverError
 from ..model import _validate
@@ -17,7 +18,7 @@ from ..model._deferred import deferred
 from ..model._immutable import frozen
 from ..model._same import unfit_start
 from ..model.cluster import Cluster
-from ..model.merging import Merging, merge
+from ..model.merging import Merging, merge, unmerged
 from ..model.problem import Problem
 from ..model.split import Split
 from ..result.allocation import Allocation, Stats, idle
@@ -82,8 +83,9 @@ def solve(
     seen, notes = mechanism.prepare(cluster)
     problem = Problem(seen, mechanism.criterion(seen))
     request = Request.of(mechanism, cluster, problem, tol, engine, solver, start)
-    merging = _merged(mechanism, seen, request.earlier)
+    merging = _merged(mechanism, problem, request.earlier)
     reduced = problem if merging.trivial else Problem(merging.cluster, mechanism.criterion(merging.cluster))
+    check_floors(reduced)
     # Candidates are compared on the merged cluster, which may be a thousand times smaller.
     found = Candidates(mechanism, reduced, request.tol)
     best = found.search(request.engines, request.solver, None if request.earlier is None else request.earlier.engine)
@@ -96,9 +98,11 @@ def solve(
     return allocation
 
 
-def _merged(mechanism: Solvable, cluster: Cluster, earlier: Earlier | None) -> Merging:
-    """Proportional servers, and where the mechanism allows it users, are one."""
-    users = mechanism.merges_users
+def _merged(mechanism: Solvable, problem: Problem, earlier: Earlier | None) -> Merging:
+    """Proportional servers are one, unless sizes of shares matter, and where the mechanism allows it users."""
+    cluster, users = problem.cluster, mechanism.merges_users
+    if not problem.criterion.scale_free:
+        return unmerged(cluster)
     return merge(cluster, users=users) if earlier is None else earlier.merged(cluster, users)
 
 

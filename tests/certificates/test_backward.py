@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 
 MECHANISMS = [
     fo.AlphaFair(0.5), fo.CEEI(), fo.AlphaFair(2.0), fo.AlphaFair(7.0), fo.AlphaFair(50.0),
+    fo.GuaranteedAlphaFair(0.5), fo.GuaranteedAlphaFair(2.0), fo.GuaranteedAlphaFair(50.0, 0.9),
     fo.AlphaPFVDS(0.3), fo.AlphaPFVDS(1.0), fo.AlphaPFVDS(2.0), fo.AlphaPFVDS(20.0),
 ]  # fmt: skip
 
@@ -66,7 +67,14 @@ def largest_change(cluster: fo.Cluster, criterion: Criterion, tasks: Array, foun
         by_limit = abs(math.log(total / limits[n])) if np.isfinite(limits[n]) else np.inf
         dear = max((change[i] for i in usable if kept[n, i]), default=0.0) / unit  # a limit does not make up for it
         limited = max(by_limit, dear, 0.0) < by_weight
-        changes.append(max(by_limit, dear, 0.0) if limited else by_weight)
+        # Or the floor is what n has, if that costs more than it is worth.
+        floor, pays_more = criterion.floor[n], not game and min(change.values()) > 0
+        by_floor = abs(math.log(total / floor)) if floor > 0 and pays_more else np.inf
+        if floored := by_floor < by_weight:
+            limited = True  # nothing else is changed
+        elif total < floor:
+            changes.append(math.log(floor / total))
+        changes.append(by_floor if floored else max(by_limit, dear, 0.0) if limited else by_weight)
         for i in usable:
             more = 0.0
             if not game and kept[n, i]:
@@ -114,7 +122,8 @@ def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) ->
             criterion, found = judged(mechanism, answer.cluster, tasks, prices)
             if found.error > 0.01:
                 continue
-            bound = (5 if criterion.alpha < 1 else 3) * found.error
+            lacking = float((-np.minimum(1 - criterion.floor / np.maximum(tasks.sum(axis=1), 1e-300), 0.0)).max())
+            bound = (5 if criterion.alpha < 1 else 3) * max(found.error, lacking)
             assert largest_change(answer.cluster, criterion, tasks, found) <= bound * 1.05 + 1e-11, (seed, found)
             checked += 1
     assert checked > 60

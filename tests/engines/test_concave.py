@@ -247,7 +247,7 @@ def test_a_start_that_does_not_fit_is_not_used() -> None:
 def test_the_criterion_and_the_polytope_are_all_it_needs() -> None:
     """No formulation: the same criterion by another name."""
     shared = plain(16, 8, 3)
-    mine = Criterion(np.ones(8), 2.0, "servers", shared.weight, np.full(8, np.inf))
+    mine = Criterion(np.ones(8), 2.0, "servers", shared.weight, np.full(8, np.inf), np.zeros(8))
     found = next(iter(native.solutions(Problem(shared, mine), 1e-6)))
     assert isinstance(found, declarative.Solution)
     assert certify(shared, found.tasks, mine, found.log_prices)[0].passes(1e-6)

@@ -171,7 +171,7 @@ def test_not_converged_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_candidate_is_feasible() -> None:
     mechanism = get("alphapf-vds", alpha=3.0)
     candidates = list(
-        declarative.solutions(Problem(VARIANT, mechanism.criterion(VARIANT)), mechanism.formulate, 1e-4, max_rounds=3)
+        declarative.solutions(Problem(VARIANT, mechanism.criterion(VARIANT)), mechanism.formulate, 1e-4, max_rounds=4)
     )
     assert len(candidates) >= 4
     for candidate in candidates:

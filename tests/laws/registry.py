@@ -62,6 +62,11 @@ def counts_tasks(mechanism: Mechanism) -> bool:
     return not np.allclose(after, 2 * before)
 
 
+def has_floors(mechanism: Mechanism) -> bool:
+    """Does its criterion guarantee tasks to somebody?"""
+    return bool(mechanism.criterion(mechanism.prepare(ONE_RESOURCE)[0]).floor.any())
+
+
 def weighs_users(mechanism: Mechanism) -> bool:
     """Do weights enter its criterion? With alpha = 0 they count for nothing there."""
     cluster = mechanism.prepare(ONE_RESOURCE.replace(weight=[1.0, 3.0]))[0]
@@ -73,10 +78,11 @@ def weighs_ratios(mechanism: Mechanism) -> bool:
     """Do only ratios of weights matter? Then three times the weights count every task by the same factor."""
     cluster = mechanism.prepare(ONE_RESOURCE)[0]
     once, thrice = (mechanism.criterion(cluster.replace(weight=w * cluster.weight)) for w in (1.0, 3.0))
-    if np.isinf(once.alpha) or once.scope == "game":
+    if np.isinf(once.alpha):
         return True
     tasks = np.array([1.0, 2.0])
-    return bool(np.ptp(thrice.log_marginal(tasks) - once.log_marginal(tasks)) < 1e-9)
+    # In the game on every server.
+    return bool(np.ptp(thrice.log_marginal(tasks) - once.log_marginal(tasks), axis=0).max() < 1e-9)
 
 
 def one_answer(mechanism: Mechanism) -> bool:
@@ -90,6 +96,8 @@ def one_answer(mechanism: Mechanism) -> bool:
 
 UNIQUE = [mechanism for mechanism in VARIANTS if one_answer(mechanism)]
 GAMES = [m for m in VARIANTS if m.criterion(m.prepare(ONE_RESOURCE)[0]).scope == "game"]
+#: Those whose proportional servers act as one.
+SCALE_FREE_GAMES = [m for m in GAMES if m.criterion(ONE_RESOURCE).scale_free]
 
 
 def applicable(mechanism: Mechanism) -> st.SearchStrategy[Cluster]:

@@ -15,6 +15,7 @@ from fairopt.model.merging import merge
 
 from .registry import (
     GAMES,
+    SCALE_FREE_GAMES,
     UNIQUE,
     VARIANTS,
     applicable,
@@ -33,9 +34,10 @@ invariance = settings(max_examples=12)
 
 #: A criterion that forgets the weights, or the task, must not exempt itself from the laws below, which ask it.
 NO_WEIGHTS = {"mqdrf", "utilitarian"}
-SIZES_OF_WEIGHTS = {"concave-utility"}
+SIZES_OF_WEIGHTS = {"concave-utility", "concave-game"}
+SIZES_OF_SHARES = {"concave-game"}
 TASKS = {"task-maxmin", "gfj"}
-SEVERAL = {"alphapf-vds", "ps-dsf", "utilitarian", "bottleneck-fairness"}
+SEVERAL = {"alphapf-vds", "concave-game", "ps-dsf", "utilitarian", "bottleneck-fairness"}
 
 
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
@@ -44,6 +46,7 @@ def test_who_is_exempt(mechanism: Mechanism) -> None:
     assert weighs_ratios(mechanism) == (mechanism.name not in SIZES_OF_WEIGHTS)
     assert counts_tasks(mechanism) == (mechanism.name in TASKS)
     assert one_answer(mechanism) == (mechanism.name not in SEVERAL)
+    assert (mechanism in GAMES and mechanism not in SCALE_FREE_GAMES) == (mechanism.name in SIZES_OF_SHARES)
 
 
 @pytest.mark.parametrize("mechanism", [m for m in VARIANTS if m.name not in NO_WEIGHTS], ids=identify)
@@ -136,7 +139,7 @@ def test_merging_changes_nothing(mechanism: Mechanism) -> None:
     law()
 
 
-@pytest.mark.parametrize("mechanism", GAMES, ids=identify)
+@pytest.mark.parametrize("mechanism", SCALE_FREE_GAMES, ids=identify)
 def test_merged_equilibria_are_equilibria(mechanism: Mechanism) -> None:
     @settings(max_examples=15)
     @given(plain_clusters(max_users=3, max_servers=2))

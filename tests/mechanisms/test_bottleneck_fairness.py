@@ -96,7 +96,7 @@ def test_what_no_native_engine_handles() -> None:
     class Other(Mechanism):
         def criterion(self, cluster: fo.Cluster) -> Criterion:
             same = fo.CEEI().criterion(cluster)
-            return Strange(same.share, same.alpha, same.scope, same.weight, same.cap)
+            return Strange(**same.plain)
 
         def formulate(self, program: Program) -> Formulation:
             return fo.CEEI().formulate(program)

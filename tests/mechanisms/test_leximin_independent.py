@@ -52,6 +52,16 @@ class Feasible:
         self.box = [(0.0, 0.0 if zero else 1.0) for zero in closed.ravel()]
         self.can = ~closed.all(axis=1)
 
+    def with_floors(self, floor: Array) -> Feasible:
+        """And no user n below floor_n tasks."""
+        users, servers = self.alone.shape
+        for n in np.flatnonzero(floor):
+            row = np.zeros((users, servers))
+            row[n] = -self.alone[n] / floor[n]
+            self.rows = np.vstack([self.rows, row.ravel()])
+            self.bounds = np.append(self.bounds, 1e-14 - 1)
+        return self
+
     def levels(self, share: Array) -> Array:
         """(users, pairs): the level of each user per fraction."""
         users, servers = self.alone.shape
@@ -123,6 +133,8 @@ MECHANISMS = [
     get("task-maxmin"),
     get("alpha-fair", alpha=np.inf),
     get("alpha-fair", alpha=np.inf, scope="pool"),
+    get("guaranteed-alpha-fair", alpha=np.inf),
+    get("guaranteed-alpha-fair", alpha=np.inf, part=0.7),
 ]
 
 
@@ -131,6 +143,9 @@ def compare(mechanism: Mechanism, cluster: Cluster, rtol: float = 1e-7) -> None:
     if mechanism.name == "drf" or getattr(mechanism, "scope", "servers") == "pool":
         capacity, eligible = capacity.sum(axis=0, keepdims=True), eligible.any(axis=1, keepdims=True)
     feasible = Feasible(capacity, cluster.demand, eligible, cluster.max_tasks)
+    if isinstance(part := getattr(mechanism, "part", None), float):
+        alone = cluster.weight / cluster.weight.sum() * feasible.alone.sum(axis=1)
+        feasible = feasible.with_floors(np.minimum(part * alone, cluster.max_tasks))
     share = share_of(mechanism.name, cluster) / cluster.weight
     wanted = leximin(feasible, share)
     tasks = mechanism.solve(cluster).user_tasks

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairopt.certificates import Certificate, certify, feasibility
 from fairopt.engines.reference.program import Formulation, Program, alpha_fair
-from fairopt.errors import DataError
+from fairopt.errors import DataError, FairoptError
 from fairopt.mechanisms import REGISTRY, GameMechanism, Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion, criterion
@@ -223,6 +223,35 @@ def test_a_mechanism_that_judges_its_constraints_may_have_them() -> None:
 def test_servers_may_not_state_more_either(engine: str | None) -> None:
     with pytest.raises(DataError, match="states a constraint 'floor'"):
         _Game().solve(EXAMPLE, engine=engine)
+
+
+class _Later(_Game):
+    """Only servers of two users state one."""
+
+    def formulate(self, program: Program) -> Formulation:
+        return super().formulate(program) if len(program.weight) == 2 else alpha_fair(program, 1.0)
+
+
+def test_no_server_may_state_more() -> None:
+    """At alpha = 1 one program has the answer before any server responds: what they state is looked at before."""
+    cluster = Cluster([[9, 18], [5, 5]], [[1, 4], [3, 1]], eligible=[[1, 1], [0, 1]])
+    with pytest.raises(DataError, match="states a constraint 'floor'"):
+        _Later().solve(cluster, engine="declarative")
+
+
+class _Other(GameMechanism):
+    """A game whose servers maximise something else than its criterion says."""
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        return self.game(cluster, 1.0)
+
+    def formulate(self, program: Program) -> Formulation:
+        return replace(alpha_fair(program, 1.0), objective=cp.Maximize(cp.sum(program.scaled_share)))
+
+
+def test_what_servers_maximise_is_what_is_solved() -> None:
+    with pytest.raises(FairoptError):
+        _Other().solve(SMALL["two servers, weights"], engine="declarative")
 
 
 def test_the_statement_is_looked_at_once_and_tells_no_mechanisms_apart() -> None:

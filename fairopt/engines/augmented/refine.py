@@ -29,6 +29,7 @@ from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..base import Run, Solution
+from ..welfare.floors import as_limits
 from .newton_step import stepped
 from .state import OPTIONS, AugmentedState, Options
 from .system import System
@@ -54,6 +55,8 @@ def of_solution(problem: Problem, solution: Solution, options: Options = OPTIONS
     log_prices, criterion = solution.log_prices, problem.criterion
     if log_prices is None or type(criterion) not in (Criterion, ConcaveWelfare):
         return None
+    if type(criterion) is ConcaveWelfare and criterion.floor.any():
+        return None
     polytope = problem.polytope
     if not len(polytope.users):
         return None
@@ -63,6 +66,8 @@ def of_solution(problem: Problem, solution: Solution, options: Options = OPTIONS
     log_marginal, alpha = _power_of(problem, tasks)
     if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
         rows = rows + _shift(polytope, criterion, log_marginal, alpha, tasks, rows, options.at_limit)
+    if criterion.floor.any():
+        return of_solution(as_limits(problem, rows), replace(solution, log=polytope.log_unit_prices(rows)))
     if isinstance(criterion, ConcaveWelfare) and (idle := _priced_out(problem, tasks, rows)).any():
         tasks_of = np.where(idle[:, None], 0.0, solution.tasks)
         without = replace(criterion, cap=np.where(idle, 0.0, criterion.cap))
@@ -84,7 +89,10 @@ def of_solution(problem: Problem, solution: Solution, options: Options = OPTIONS
 
 
 def _power_of(problem: Problem, tasks: Array) -> tuple[Array, Array]:
-    """What a task is worth as `log_marginal - alpha log x_n`, (pairs,) and (users,): exact, or a tangent at `tasks`."""
+    """What a task is worth as `log_marginal - alpha log x_n`, (pairs,) and (users,): exact, or a tangent at `tasks`.
+
+    In the game the tangent has one slope per user, that of its servers on average by tasks.
+    """
     polytope, criterion = problem.polytope, problem.criterion
     own = criterion.restrict(polytope.users)
     if type(criterion) is Criterion:
@@ -93,10 +101,17 @@ def _power_of(problem: Problem, tasks: Array) -> tuple[Array, Array]:
     else:
         total: Array = np.bincount(polytope.pair_user, tasks, len(polytope.users)).astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
-            alpha = own.elasticity(total)
-            marginal = own.log_marginal(total) + alpha * np.log(total)
-    by_pair = marginal[polytope.pair_user, polytope.pair_server] if marginal.ndim == 2 else marginal[polytope.pair_user]
-    return np.asarray(by_pair), alpha
+            slope, marginal = _of_pairs(polytope, own.elasticity(total)), own.log_marginal(total)
+            alpha = np.bincount(polytope.pair_user, tasks * slope, len(total)) / total
+            more = (alpha * np.log(total))[polytope.pair_user]
+        return _of_pairs(polytope, marginal) + more, alpha
+    return _of_pairs(polytope, marginal), alpha
+
+
+def _of_pairs(polytope: Polytope, values: Array) -> Array:
+    """Values of users, or of users and servers, by pair."""
+    user = polytope.pair_user
+    return np.asarray(values[user, polytope.pair_server] if values.ndim == 2 else values[user])
 
 
 def _priced_out(problem: Problem, tasks: Array, log_rows: Array) -> NDArray[np.bool_]:
@@ -106,10 +121,10 @@ def _priced_out(problem: Problem, tasks: Array, log_rows: Array) -> NDArray[np.b
     if not problem.criterion.starves:
         return result
     own, total = problem.criterion.restrict(polytope.users), np.bincount(polytope.pair_user, tasks).astype(float)
-    price = np.full(len(total), np.inf)
-    np.minimum.at(price, polytope.pair_user, log_price_per_task(polytope, log_rows))
+    below = np.full(len(total), np.inf)
     with np.errstate(invalid="ignore"):
-        below = price - own.log_marginal(total)
+        dearer = log_price_per_task(polytope, log_rows) - _of_pairs(polytope, own.log_marginal(total))
+        np.minimum.at(below, polytope.pair_user, dearer)
     result[polytope.users] = below * own.measure(total, polytope.reach) > total
     return result
 
@@ -144,7 +159,8 @@ def _shift(
 ) -> Array:
     """(rows,): by how much log prices miss the scale of worth, by the median of tasks, in the game on each server.
 
-    Of users with room for more, if there are any: others may pay less than their tasks are worth.
+    Of users with room for more and above their floors, if there are any: others may pay less than their tasks are
+    worth, or more.
     """
     first = polytope.start[:-1]
     total = np.add.reduceat(tasks, first)
@@ -152,7 +168,8 @@ def _shift(
         marginal = log_marginal - (alpha * np.log(total))[polytope.pair_user]
         off = marginal - log_price_per_task(polytope, log_rows)
         part = np.where(np.isfinite(off), tasks / total[polytope.pair_user], 0.0)
-    room = (total < polytope.limit * (1 - at_limit))[polytope.pair_user]
+    free = criterion.restrict(polytope.users).surplus(total) > at_limit
+    room = (free & (total < polytope.limit * (1 - at_limit)))[polytope.pair_user]
     game = criterion.scope == "game"
     where = polytope.pair_server if game else np.zeros(len(part), dtype=int)
     shifts = np.zeros(polytope.cluster.shape[1] if game else 1)

@@ -1,7 +1,8 @@
 """Max-min of one pool, or of every server on its own: water filling, exact, with no solver at all.
 
-All levels rise together; a user stops at its limit or where a resource that it needs is used up. Every round uses up a
-resource, so that there are at most as many rounds as resources, each over users sorted once: O(M N log N).
+All levels rise together; a user stops at its limit or where a resource that it needs is used up, and comes in where the
+level reaches its floor, which is set aside for it from the beginning. Every round uses up a resource, so that there are
+at most as many rounds as resources, each over users sorted once: O(M N log N).
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ def filled(polytope: Polytope, criterion: Criterion) -> Array:
         alone = polytope.gamma[pairs]
         gain = criterion.weight[users[mine]] / share / alone
         room = np.full(len(mine), np.inf) if criterion.scope == "per_server" else polytope.limit[mine] / alone
-        part, q = np.zeros(len(mine)), np.empty(cluster.shape[2])
-        _filling.fill(gain, polytope.pair_use[pairs], np.zeros(len(mine)), room, q, part)
-        result[users[mine], i] = part * alone
+        part, q, use = np.zeros(len(mine)), np.empty(cluster.shape[2]), polytope.pair_use[pairs]
+        floor = criterion.floor[users[mine]] / alone
+        left = np.maximum(1 - floor @ use, 0.0)
+        room = np.where(((use > 0) & (left == 0)).any(axis=1), 0.0, np.maximum(room - floor, 0.0))
+        use = np.divide(use, left, out=np.zeros(use.shape), where=left > 0)
+        _filling.fill(gain, use, floor, room, q, part)
+        result[users[mine], i] = (floor + part) * alone
     return result

@@ -3,7 +3,8 @@
     maximise t   s.t.   sum_i y_ni >= t  (rising users),   sum_i y_ni >= floor_n  (held users),
                         sum_n use_nir y_ni <= 1,   y >= 0,
 
-y in units of level, pairs (n, i) sorted by user. A rising user whose cap lies below the level is held there. With
+y in units of level, pairs (n, i) sorted by user. A rising user whose cap lies below the level is held there, and one
+whose floor lies above it is held at that (`waiting`). With
 prices lambda of whole capacities and `p_n` the least cost of a pair of n, any feasible point has
 `t <= (sum lambda - sum_held p_n floor_n) / sum_rising p_n`: so are points judged, wherever they come from.
 """
@@ -26,6 +27,8 @@ Mask = NDArray[np.bool_]
 LEAST_GAP = 1e-14
 #: Held users may miss their level by this part.
 _HELD = 1e-9
+#: A floor that is above a level by less than this part is on it.
+_SAME = 1e-9
 #: By what part a sum of prices may be off.
 _ROUNDING = 2 * float(np.finfo(float).eps)
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": 60.0}
@@ -40,13 +43,17 @@ class Level:
     use: Array  # (pairs, resources), of whole capacities per unit of level
     servers: int
     rising: Mask  # (users,)
-    floor: Array  # (users,), what held users have
+    floor: Array  # (users,), what held users have, and the others at least
     cap: Array  # (users,), above which a user stops rising
 
     @property
     def user(self) -> Index:
         """The user of every pair."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def waiting(self, level: float) -> Level:
+        """The same with those held at their floors who have more there than a level: it would have to pass them."""
+        return replace(self, rising=self.rising & (self.floor <= level * (1 + _SAME)))
 
     def stopped(self, low: float) -> Level:
         """The same with those held at their caps who have them below a level that everyone can have."""

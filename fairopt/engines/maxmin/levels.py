@@ -3,7 +3,8 @@
 One stage raises the common level of a block (`level`). Its prices bound the level from above, and with it every single
 user: any point that keeps the levels lifts n by at most `gap / p_n`, and puts at most `gap / z_ni` on a pair that costs
 `z_ni` more than the user's cheapest. Whoever cannot rise is frozen, pairs that carry nothing are dropped, and the rest
-falls apart into blocks. A block in which nobody rises is done; in another the frozen users stay and keep their levels.
+falls apart into blocks. Who has a floor above the level is held there in a stage, and rises in later ones unless prices
+hold it. A block in which nobody rises is done; in another the frozen users stay and keep their levels.
 Where demands are positive that takes whole servers away; zero demands leave frozen users among those who rise.
 """
 
@@ -21,7 +22,7 @@ from ...errors import SolverError
 from ...model._pointers import by_group, row_pointers
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
-from .level import Level
+from .level import BoundedLevel, Level
 from .level_interior import highest
 
 Array = NDArray[np.float64]
@@ -34,11 +35,13 @@ _MARGIN = 1.001
 _WEAKER = 1e-3
 #: A level bounded no better than this is not known at all.
 _WORST = 1e-2
+#: By what part of what freezes a user its floor is lowered.
+_ROOM = 0.1
 
 
 @dataclass
 class Block:
-    """Users and pairs that are raised together; the frozen hold a level."""
+    """Users and pairs that are raised together; the frozen hold a level, the others their floors at least."""
 
     users: Index
     pairs: Index
@@ -81,6 +84,8 @@ class Levels:
         self.tasks_per_level: Array = own.weight / own.share
         self.use: Array = polytope.pair_use * (self.tasks_per_level[polytope.pair_user] / polytope.gamma)[:, None]
         self.cap: Array = polytope.limit / self.tasks_per_level
+        # What prices hold is exact but for the gap: floors that leave no room at all would leave no interior.
+        self.floor: Array = (1 - freeze * _ROOM) * own.floor / self.tasks_per_level
         count = len(polytope.users)
         self.level: Array = np.zeros(count)
         self.amount: Array = np.zeros(len(polytope.gamma))
@@ -88,7 +93,7 @@ class Levels:
         self.stages: list[Stage] = []
         self.steps, self.gap, self.loose = 0, 0.0, False
         self.rng = np.random.default_rng(0)
-        everything = Block(np.arange(count), np.arange(len(self.amount)), np.ones(count, bool), np.zeros(count))
+        everything = Block(np.arange(count), np.arange(len(self.amount)), np.ones(count, bool), self.floor)
         waiting = list(self._parts(everything))
         while waiting:
             waiting.extend(self._stage(waiting.pop()))
@@ -124,14 +129,11 @@ class Levels:
         problem = Level(
             start, server, use * unit, len(servers), block.rising, block.floor / unit, self.cap[block.users] / unit
         )
-        found = highest(problem, self.rng)
-        if found is None or not found.gap < _WORST:
-            raise SolverError("a level could not be bounded")
-        self.steps += found.steps
+        problem, found = self._highest(problem)
         self.gap = max(self.gap, found.gap)
         here = found.low * unit
         floor = np.where(found.problem.rising, here, found.problem.floor * unit)
-        stopped = block.rising & ~found.problem.rising
+        waiting, stopped = block.rising & ~problem.rising, problem.rising & ~found.problem.rising
         freeze, most = self.freeze, found.user_price[found.problem.rising].max(initial=0.0)
         if not stopped.any() and most * freeze < found.gap:
             # Nobody is proved to stand still so well: those who do less well are; the certificate will say how well.
@@ -139,8 +141,10 @@ class Levels:
             if freeze > _WORST:
                 raise SolverError("nobody could be proved to be unable to rise")
         need = found.gap / freeze
-        proved = found.problem.rising & (found.user_price >= need)
-        rising = found.problem.rising & ~proved
+        free = found.problem.rising | waiting
+        proved = free & (found.user_price >= need)
+        rising = free & ~proved
+        floor = np.where(rising, self.floor[block.users], floor)
         cost = (use * unit * found.prices[server]).sum(axis=1)
         surplus = cost - found.user_price[user]
         dropped = surplus >= need
@@ -167,6 +171,23 @@ class Levels:
                 self.level[part.users] = part.floor
                 k = np.searchsorted(block.pairs, part.pairs)
                 self.amount[part.pairs] = amount[k] * unit
+
+    def _highest(self, problem: Level) -> tuple[Level, BoundedLevel]:
+        """The level of a block, and who is held at floors above it: those above the level that is found without them.
+
+        Holding some leaves less to the others, and so the level falls, or stays, from one solve to the next.
+        """
+        while True:
+            found = highest(problem, self.rng)
+            if found is None or not found.gap < _WORST:
+                raise SolverError("a level could not be bounded")
+            self.steps += found.steps
+            after = problem.waiting(found.high)
+            if (after.rising == problem.rising).all():
+                return problem, found
+            if not after.rising.any():
+                raise SolverError("floors leave no level to anybody")
+            problem = after
 
     def tasks(self) -> Array:
         """The allocation, (all users, servers): levels exactly those found, capacities kept."""

@@ -56,7 +56,8 @@ class Program:
     typical_level : float
         What max-min levels are measured in while solving: about what everyone could have.
     constraints : dict of str to cp.Constraint
-        `capacity`, `max_tasks` where a limit can bind, and `held` where users keep what they have.
+        `capacity`, `max_tasks` where a limit can bind, `min_tasks` where there are floors, and `held` where users
+        keep what they have.
     """
 
     fraction: cp.Expression
@@ -116,6 +117,11 @@ class ClusterProgram(Program):
         self.constraints = {"capacity": polytope.use @ self.fraction <= 1}
         if len(polytope.limited) and criterion.scope != "per_server":
             self.constraints["max_tasks"] = polytope.use_of_limit @ self.fraction <= 1
+        #: Levels that users have in any case, if there are floors.
+        self.base: Array | None = own.levels(own.floor) if own.floor.any() else None
+        if floored := np.flatnonzero(own.floor > 0).tolist():
+            relative = sp.diags(1 / own.floor[floored]) @ polytope.tasks[floored]
+            self.constraints["min_tasks"] = relative @ self.fraction >= 1
         self._fixed: Array = np.zeros(len(polytope.users)) if fixed is None else fixed
         if kept := np.flatnonzero(self._fixed).tolist():
             relative = sp.diags(1 / self._fixed[kept]) @ polytope.tasks[kept]

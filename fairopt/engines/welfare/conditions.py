@@ -2,6 +2,7 @@
 
 Unknowns: tasks x of every pair (user, server) and their slacks z, prices lam of every capacity and what of it idles, w;
 every user's tasks s and what it pays per task, pi; where there are limits q, the rest v and the excess xi; and theta.
+Floors f are limits of minus the tasks: `-s + v + f = 0`, and their xi counts negatively in rho (`sign`).
 
     d . lam - z - pi  = 0                  (pairs)     x z    = mu
     sum_n d x + w - 1 = 0                  (capacities)  lam w  = mu
@@ -64,14 +65,16 @@ class Welfare:
         scale = options.use / self.used(split)[self.row].mean()
         wanted = np.maximum(scale * wanted, np.finfo(float).tiny)
         self.first: Array = scale * split
-        limited = polytope.limited
+        limited, floored = polytope.limited, np.flatnonzero(own.floor)
         part = np.minimum(1.0, 0.5 * polytope.limit / wanted)
         self.unit = wanted * part
         self.cut: Array = -np.log(part)  # by how much limits lower the log of the tasks at the start
         self.first *= (part / self.unit)[polytope.pair_user]
         self.per_task *= self.unit[polytope.pair_user][:, None]
-        self.limited: Index = limited
-        self.limit = polytope.limit[limited] / self.unit[limited]
+        #: Who has a limit, then who has a floor: `sign s + v = limit`.
+        self.limited: Index = np.append(limited, floored)
+        self.sign: Array = np.append(np.ones(len(limited)), -np.ones(len(floored)))
+        self.limit = np.append(polytope.limit[limited], -own.floor[floored]) / self.unit[self.limited]
         log_share = np.log(own.share) + np.log(self.unit)
         self.gain = own.alpha * np.log(own.weight) + (1 - own.alpha) * log_share
 
@@ -98,10 +101,12 @@ class Welfare:
         return np.asarray(np.add.reduceat(pairs, self.start[:-1]))
 
     def excess(self, point: Point) -> Array:
-        """xi of all users, 0 for those without a limit."""
-        result = np.zeros(len(self.gain))
-        result[self.limited] = point.excess
-        return result
+        """xi of all users, 0 for those without a limit; that of a floor counts negatively."""
+        return self.of_limited(self.sign * point.excess)
+
+    def of_limited(self, values: Array) -> Array:
+        """Sums over each user's limit and floor, (users,)."""
+        return np.asarray(np.bincount(self.limited, values, len(self.gain)))
 
     def marginal(self, point: Point) -> Worth:
         """By how much the log of what a task is worth misses what is paid, (users,)."""
@@ -138,7 +143,7 @@ class Welfare:
             self.cost(point.price) - point.slack - pays,
             np.where(self.row, used + point.idle - 1, 0.0),
             sums - point.total,
-            point.total[self.limited] + point.room - self.limit,
+            self.sign * point.total[self.limited] + point.room - self.limit,
             marginal.residual,
             self.residual_units(point),
         )
@@ -164,8 +169,8 @@ class Welfare:
         cost, pays = self.cost(price), np.repeat(user_price, np.diff(self.start))
         slack = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
         idle = np.where(self.row, np.maximum(1 - self.used(self.first), self.options.idle), 1.0)
-        room = np.maximum(self.limit - total[self.limited], 0.1 * self.limit)
-        excess = 0.1 / np.maximum(room, 1.0) + self.of_share * self.cut[self.limited]
+        room = np.maximum(self.limit - self.sign * total[self.limited], 0.1 * np.abs(self.limit))
+        excess = 0.1 / np.maximum(room, 1.0) + np.where(self.sign > 0, self.of_share * self.cut[self.limited], 0.0)
         return Point(self.first, slack, price, idle, total, user_price, room, excess, units)
 
     def first_user_price(self, total: Array) -> tuple[Array, Array]:

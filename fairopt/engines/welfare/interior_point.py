@@ -153,7 +153,7 @@ def _all_served(polytope: Polytope) -> bool:
 def _attempts(welfare: Welfare, warm: object) -> Iterator[tuple[bool, Start | None]]:
     """With or without a unit of welfare that adapts, from a warm start if there is one."""
     # If all have limits perhaps nobody need pay anything, and there is no unit of welfare to adapt to.
-    limited = len(welfare.limited) == len(welfare.unit)
+    limited = np.count_nonzero(welfare.sign > 0) == len(welfare.unit)
     orders = (False,) if welfare.alpha == 0 else (False, True) if limited else (True, False)
     if isinstance(warm, Start) and welfare.fits(warm):
         yield orders[0], warm

@@ -60,9 +60,8 @@ class Newton:
         self.single = single and mu > options.single
         self.marginal = welfare.marginal(point)
         self.residual = welfare.residuals(point, self.marginal)
-        own = welfare.limited
         self.stiffness = np.maximum(self.marginal.of_share / point.total, 1e-60)
-        self.stiffness[own] += point.excess / point.room
+        self.stiffness += welfare.of_limited(point.excess / point.room)
         self.slope = welfare.of_price / (point.user_price * self.stiffness)
         self.weight = point.tasks / point.slack
         self.among = welfare.summed(self.weight)  # the slope of tasks in pay, prices as they are
@@ -216,7 +215,7 @@ class Newton:
         q, at, own = self.welfare, self.point, self.welfare.limited
         users, pairs = len(self.slope), len(q.server)
         shift = -residual.rho / self.stiffness
-        shift[own] -= (products.limit + at.excess * residual.limit) / at.room / self.stiffness[own]
+        shift -= q.of_limited(q.sign * (products.limit + at.excess * residual.limit) / at.room) / self.stiffness
         idle = products.capacity / np.where(q.row, at.price, 1.0)
         rhs, base, free = idle + residual.capacity, np.empty(users), np.empty(users)
         given, errors = (q.start, q.server, q.per_task), (products.pair, residual.pair)
@@ -238,7 +237,7 @@ class Newton:
             *given, price, user_price, residual.pair, at.tasks, at.slack, products.pair, tasks, slack, sums, use
         )
         total = np.where(self.elastic, residual.user + sums, shift - self.slope * user_price)
-        room = -residual.limit - total[own]
+        room = -residual.limit - q.sign * total[own]
         excess = (products.limit - at.excess * room) / at.room
         idle = np.where(q.row, idle - at.idle * price / np.where(q.row, at.price, 1.0), 0.0)
         return Step(tasks, slack, price, idle, total, user_price, room, excess, units, sums=sums, use=use)

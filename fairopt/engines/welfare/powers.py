@@ -29,7 +29,7 @@ def solutions(problem: Problem, tol: float, options: PowersOptions = POWERS) -> 
     rule = problem.criterion
     assert isinstance(rule, ConcaveWelfare)
     who, cluster = problem.polytope.users, problem.cluster
-    power = Criterion(rule.share, 1.0, rule.scope, rule.weight, rule.cap)
+    power = Criterion(rule.share, 1.0, rule.scope, rule.weight, rule.cap, rule.floor)
     before, rounds = np.zeros(len(who)), 0
     for _ in range(options.programs):
         found = next(interior_point.solutions(Problem(cluster, power), tol), None)
@@ -54,4 +54,4 @@ def _worth_the_same(rule: ConcaveWelfare, tasks: Array, who: NDArray[np.intp], o
     log_weight = np.nan_to_num(log_weight - log_weight.max(initial=-np.inf), nan=-600.0, neginf=-600.0)
     weight = np.ones(len(tasks))
     weight[who] = np.exp(np.maximum(log_weight, -600.0))
-    return Criterion(rule.share, alpha, rule.scope, weight, rule.cap)
+    return Criterion(rule.share, alpha, rule.scope, weight, rule.cap, rule.floor)

@@ -1,7 +1,8 @@
 """The reference engine of the per-server game, all of it CVXPY: one program, reweighted programs, best responses.
 
 Start: the proportionally fair program, which is the equilibrium for alpha = 1. Then, alpha finite, a few reweighted
-programs. Then servers respond in turn (Gauss-Seidel, accelerated), until the certificate is content.
+programs. These come from the criterion, and are no answers: then servers respond in turn, as they are stated
+(Gauss-Seidel, accelerated), all of them at least once, until the certificate is content.
 Correct at small size and slow; convergence is observed, not proved, for alpha other than 1.
 """
 
@@ -29,6 +30,8 @@ Array = NDArray[np.float64]
 
 #: Reweighted programs are given up when one leaves more than this part of the exploitability.
 _WORTHWHILE = 0.7
+#: They are good enough to start from at this part of the tolerance.
+_START = 0.1
 
 #: Most rounds without progress.
 _PATIENCE = 60
@@ -45,17 +48,21 @@ def solutions(
 ) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one. `formulate` states one server's problem."""
     criterion, polytope = problem.criterion, problem.polytope
-    best = np.inf
-    solution = None
+    if not len(polytope.users):
+        yield Solution(np.zeros(problem.cluster.shape[:2]), None, "declarative", status="nobody can run anything")
+        return
+    # What servers state is looked at before anything is solved.
+    problems = {int(i): ServerProblem(polytope, criterion, int(i), formulate) for i in np.unique(polytope.pair_server)}
+    best, least = None, np.inf
     for solution in _central(polytope, criterion, solver):
-        yield solution
         gap = _worst(polytope, criterion, solution)
-        if not gap < _WORTHWHILE * best:  # so that infinity or NaN ends it too
+        worthwhile = gap < _WORTHWHILE * least  # infinity and NaN are not
+        if best is None or gap < least:
+            best, least = solution, gap
+        if not worthwhile or gap <= _START * tol:
             break
-        best = gap
-    assert solution is not None
-    if len(polytope.users):
-        yield from _best_responses(polytope, criterion, formulate, solution, tol, solver, max_rounds)
+    assert best is not None
+    yield from _best_responses(polytope, criterion, problems, best, tol, solver, max_rounds)
 
 
 def _worst(polytope: Polytope, criterion: Criterion, solution: Solution) -> float:
@@ -77,7 +84,7 @@ def _gains(polytope: Polytope, criterion: Criterion, tasks: Array, prices: Array
 def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> Iterator[Solution]:
     """The proportionally fair program, then reweighted ones; at alpha = 0 nothing, as each server's choice is final."""
     cluster = polytope.cluster
-    if criterion.alpha == 0 or not len(polytope.users):
+    if criterion.alpha == 0:
         yield Solution(np.zeros(cluster.shape[:2]), None, "declarative", status="nobody has anything")
         return
     whole = Problem(cluster, proportional(cluster, criterion))
@@ -102,14 +109,12 @@ def _central(polytope: Polytope, criterion: Criterion, solver: str | None) -> It
 def _best_responses(
     polytope: Polytope,
     criterion: Criterion,
-    formulate: Callable[[Program], Formulation],
+    problems: dict[int, ServerProblem],
     start: Solution,
     tol: float,
     solver: str | None,
     max_rounds: int,
 ) -> Iterator[Solution]:
-    servers = [int(i) for i in np.unique(polytope.pair_server)]
-    problems: dict[int, ServerProblem] = {}
     acceleration = Acceleration()
     fractions = polytope.inside(polytope.fractions(start.tasks))
     prices = np.zeros(polytope.use.shape[0]) if start.prices is None else polytope.row_prices(start.prices)
@@ -121,18 +126,16 @@ def _best_responses(
 
     gaps = gains(fractions)
     best, since = float(gaps.max()), 0
-    for _ in range(max_rounds):
+    for number in range(max_rounds):
         if since > _PATIENCE:
             return
         # Servers that would gain next to nothing may wait; with max-min that was seen to end in cycles.
-        idle = -1.0 if np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
+        idle = -1.0 if number == 0 or np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
         before = fractions.copy()
-        for i in servers:
+        for i, problem in problems.items():
             if gaps[i] <= idle:
                 continue
-            if i not in problems:
-                problems[i] = ServerProblem(polytope, criterion, i, formulate)
-            problem, program = problems[i], problems[i].program
+            program = problem.program
             totals = (polytope.tasks @ fractions)[program.users]
             elsewhere = np.maximum(totals - program.gamma * fractions[program.pairs], 0.0)
             fractions[program.pairs], prices[program.rows] = problem.respond(elsewhere, totals / program.gamma, solver)
@@ -141,7 +144,7 @@ def _best_responses(
         gaps = gains(fractions)
         for proposal, wanted in acceleration.proposals(before, fractions.copy()):
             further = polytope.inside(proposal)
-            if (criterion.alpha == 0 or (polytope.tasks @ further > 0).all()) and (
+            if (criterion.starves or (polytope.tasks @ further > 0).all()) and (
                 reached := gains(further)
             ).max() <= wanted * gaps.max():
                 fractions, gaps = further, reached

@@ -4,7 +4,8 @@
 `norm^alpha = sum_r D lambda`. By how much that exceeds what it has, up to its limit, is owed to it; where it is less,
 its tasks here count by how much dearer they are, times their part of all its tasks; and what idles at a price counts
 by the largest part of that price in anybody's. alpha = 0: the linear program's gap, relative to its bound. alpha =
-infinity: the relative rise that the server owes to somebody (`certificates.bottleneck`).
+infinity: the relative rise that the server owes to somebody (`certificates.bottleneck`). Under a utility of one's own
+alpha counts as 1: errors are those of prices.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _misplaced(program: ServerProgram, has: Array, fraction: Array, room: Array,
     alpha, share = program.alpha, has + fraction
     paid = np.log(use) + log_price[:, None]  # (rows, users)
     cost = np.logaddexp.reduce(paid, axis=0)
-    marginal = alpha * (np.log(program.weight) - np.log(share))
+    marginal = program.log_worth(share)
     off = (marginal - cost) / alpha
     under_allocation = np.minimum(np.expm1(np.minimum(off, 700.0)), (room - fraction) / share)
     here = -fraction / share * np.expm1(off)

@@ -105,7 +105,7 @@ class ServerProblem:
     def _units(self, elsewhere: Array, share: Array) -> Iterator[Array | None]:
         """What to measure shares in: the present ones, max-min levels (theory.md, trap 2), None: the last found."""
         p = self.program
-        if np.isinf(p.alpha) or p.alpha == 0:
+        if np.isinf(p.alpha) or p.alpha == 0 or not p.scale_free:
             yield np.ones(len(share))
             return
         if (share > 0).all():
@@ -138,9 +138,9 @@ class ServerProblem:
             stages.append(self._log_price() + log_unit)
             fraction = np.clip(p.fraction.value, 0.0, room)
             share = np.maximum(elsewhere / p.gamma + fraction, np.finfo(float).tiny)
-            marginal = alpha * np.log(p.weight) + (1 - alpha) * np.log(share)
+            marginal = p.log_worth(share) + np.log(share)
             seen = waiting & (marginal >= marginal[waiting].max() + np.log(_VISIBLE))
-            solved = waiting if alpha == 0 else seen  # a linear program sees everybody
+            solved = seen if alpha > 0 and p.scale_free else waiting  # who else is seen depends on no unit
             fixed[solved] = fraction[solved]
         found = [self._response(elsewhere, fixed, prices) for prices in _together(stages, len(p.rows))]
         return min(found, key=lambda response: response.residual)

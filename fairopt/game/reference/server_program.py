@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...engines.reference.program import Program, welfare_factor
+from ...model.concave_welfare import ConcaveWelfare
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 
@@ -23,7 +24,7 @@ class ServerProgram(Program):
     """
 
     def __init__(self, polytope: Polytope, criterion: Criterion, server: int) -> None:
-        self.alpha = criterion.alpha
+        self.alpha, self._rule = criterion.alpha, criterion
         self.pairs: Index = np.flatnonzero(polytope.pair_server == server)
         self.users: Index = polytope.pair_user[self.pairs]
         self.rows: Index = np.flatnonzero(polytope.row_server == server)
@@ -45,12 +46,26 @@ class ServerProgram(Program):
         self.scaled_share = cp.Variable(count, name="share / unit")
         self.use = sp.csr_matrix(polytope.use[self.rows][:, self.pairs])
         self.constraints = {"capacity": self.use @ self.fraction <= 1}
-        if not np.isinf(self.alpha):
+        if not criterion.scale_free:
+            self.scaled_share = self.share
+        elif not np.isinf(self.alpha):
             scaled = self._scaled_elsewhere + cp.multiply(self._inverse_unit, self.fraction)
             self.constraints["scaled_share"] = self.scaled_share <= scaled
             self.constraints["fixed"] = self.fraction >= self._floor
         if np.isfinite(self.limit).any():
             self.constraints["max_tasks"] = self.fraction <= self._room
+
+    def log_worth(self, share: Array) -> Array:
+        """Log of what a fraction of the server is worth, (users here,), to users with virtual dominant shares."""
+        if isinstance(self._rule, ConcaveWelfare):
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(self._rule.slope(share / self.weight)))
+        return np.asarray(self.alpha * (np.log(self.weight) - np.log(share)))
+
+    @property
+    def scale_free(self) -> bool:
+        """Is worth a power of the share, so that shares may be measured in any unit?"""
+        return self._rule.scale_free
 
     def factor(self, alpha: float) -> cp.Parameter:
         return self._factor
@@ -65,7 +80,7 @@ class ServerProgram(Program):
         self._scaled_elsewhere.value = self._elsewhere.value / unit
         self._inverse_unit.value = 1 / unit
         self._room.value = self.room(elsewhere)
-        if np.isinf(self.alpha):
+        if np.isinf(self.alpha) or not self.scale_free:
             return 0.0
         waiting = np.isnan(fixed) if fixed is not None else np.ones(len(unit), dtype=bool)
         self._floor.value = np.zeros(len(unit)) if fixed is None else np.where(waiting, 0.0, fixed * (1 - 1e-9))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ Array = NDArray[np.float64]
 def proportional(cluster: Cluster, criterion: Criterion) -> Criterion:
     """The global program that the game is at alpha = 1: proportional fairness, whatever the share."""
     share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
-    return replace(criterion, share=share, alpha=1.0, scope="servers")
+    return Criterion(**(criterion.plain | {"share": share, "alpha": 1.0, "scope": "servers"}))
 
 
 def server_problem(

@@ -1,0 +1,55 @@
+"""Floors as limits: the alpha-fair program with the same optimum for engines that know no floors.
+
+At prices p user n has `max(floor_n, what it would buy)` tasks. Whoever would buy less than its floor is held there:
+with the floor as its limit, and a weight at which it would buy more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...certificates.backward import log_price_per_task
+from ...model.problem import Problem
+from ..base import Solution
+
+Array = NDArray[np.float64]
+
+#: Most programs until the same users are held.
+_ROUNDS = 20
+
+
+def as_limits(problem: Problem, log_rows: Array) -> Problem:
+    """The program in which those are held who are at their floors at log prices of whole capacities (rows,)."""
+    polytope, rule = problem.polytope, problem.criterion
+    own, least = rule.restrict(polytope.users), np.full(len(polytope.users), np.inf)
+    np.minimum.at(least, polytope.pair_user, log_price_per_task(polytope, log_rows))
+    with np.errstate(divide="ignore"):
+        worth = own.log_marginal(own.floor)
+    held = (own.floor > 0) & (worth < least)
+    cap, log_more = rule.cap.copy(), np.zeros(len(rule.cap))
+    cap[polytope.users[held]] = own.floor[held]
+    log_more[polytope.users[held]] = np.minimum(least - worth, np.log(np.finfo(float).max) / 4)[held] + 1
+    floor = np.zeros(len(rule.floor))
+    if rule.alpha == 0:  # weights do not count: a larger share does
+        return Problem(problem.cluster, replace(rule, cap=cap, floor=floor, share=rule.share * np.exp(log_more)))
+    weight = rule.weight * np.exp(log_more / rule.alpha)
+    return Problem(problem.cluster, replace(rule, cap=cap, floor=floor, weight=weight))
+
+
+def held(problem: Problem, start: Solution, solve: Callable[[Problem], Iterator[Solution]]) -> Iterator[Solution]:
+    """What an engine without floors offers, for who is held at prices of `start`, then at its own, until they stay."""
+    found, seen = start, set[bytes]()
+    for _ in range(_ROUNDS):
+        if found.log_prices is None:
+            return
+        limited = as_limits(problem, problem.polytope.log_row_prices(found.log_prices))
+        key = limited.criterion.cap.tobytes()
+        if key in seen:
+            return
+        seen.add(key)
+        for found in solve(limited):
+            yield found

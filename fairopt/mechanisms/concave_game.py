@@ -1,0 +1,86 @@
+"""A utility of one's own in the per-server game."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import cvxpy as cp
+import numpy as np
+
+from ..engines.reference.program import Formulation, Program
+from ..engines.reference.utility import Utility, UtilitySlope
+from ..errors import DataError
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ._game import GameMechanism
+from .concave_utility import check_function, concave
+
+#: Most pairs (user, server) that may run: a minute or two.
+_MOST = 2000
+
+
+@dataclass(frozen=True)
+class ConcaveGame(GameMechanism):
+    """Every server i maximises the welfare of its users under a utility that is given as a function, given the others:
+
+        U_i(x) = sum_n phi_n U(s[n,i] / phi_n),    s[n,i] = x_n / gamma[n,i],    x_n = sum_j x[n,j]
+
+    The allocation is a Nash equilibrium of the servers, found by best responses in CVXPY, for small clusters; 1e-4 is
+    asked for. As for `AlphaPFVDS` it is observed, not proved, that they converge, and there may be several equilibria.
+
+    Parameters
+    ----------
+    utility : U, a function of a CVXPY expression (the weighted shares, one number per user) that returns one of the
+        same shape, concave by CVXPY's rules, increasing and differentiable: `cp.log1p`, `lambda s: -cp.exp(-s)`
+
+    `ConcaveGame(cp.log)` is `AlphaPFVDS(1)`, `ConcaveGame(lambda s: -cp.inv_pos(s))` is `AlphaPFVDS(2)`. Where U'(0) is
+    finite a user may be left without tasks. Sizes of shares and of weights matter unless U is alpha-fair, so that
+    proportional servers are not merged. The certificate is the game's backward error, from U' in place of `t^-alpha`.
+
+    A utility that is no function, or neither concave nor increasing on the shares that a cluster allows, and more than
+    2000 pairs of users and servers: `DataError`.
+
+    Properties: Pareto on every server alone where U' > 0.
+
+    Source: Khamse-Ashari et al., TPDS 2018 (PF), section 3: servers with concave utilities U_i.
+    """
+
+    name = "concave-game"
+    title = "concave game"
+    source = "Khamse-Ashari et al., TPDS 2018 (PF), 3"
+    properties = "each server efficient; of a utility given as a function"
+    default_tol: ClassVar[float] = 1e-4
+    merges_users: ClassVar[bool] = False
+
+    utility: Utility = cp.log1p
+
+    def __post_init__(self) -> None:
+        check_function(self.utility)
+
+    @classmethod
+    def trials(cls) -> tuple[ConcaveGame, ...]:
+        return (cls(cp.log), cls(cp.sqrt))
+
+    def check(self, cluster: Cluster) -> None:
+        if (pairs := int(np.count_nonzero(cluster.eligible))) > _MOST:
+            raise DataError(
+                f"a game of a utility of one's own is solved in CVXPY, for up to {_MOST} pairs of users and servers; "
+                f"here are {pairs}: choose some with cluster.select(users=..., servers=...), or use AlphaPFVDS"
+            )
+
+    def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
+        return ("declarative",)
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        plain = criterion(cluster, partial(virtual_share_per_task, cluster), 1.0, "game")
+        with np.errstate(invalid="ignore"):
+            alone = cluster.gamma.sum(axis=1)  # nobody can run more tasks
+            most = np.where(cluster.usable, plain.levels(alone), 0.0)
+        return concave(plain, self.utility, most)
+
+    def formulate(self, program: Program) -> Formulation:
+        """Server i's problem; `program.share` is its users' virtual dominant shares."""
+        utility = UtilitySlope(self.utility).expression(program.share / program.weight)
+        return Formulation(cp.Maximize(program.weight @ utility), program.constraints)

@@ -1,0 +1,80 @@
+"""Alpha-fair shares above a guaranteed part of what everybody had alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.reference.program import Formulation, Leximin, Program, alpha_fair
+from ..errors import DataError
+from ..model import _intake, _validate
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, criterion
+from ._base import Mechanism
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GuaranteedAlphaFair(Mechanism):
+    """Alpha-fair welfare of dominant shares where everybody has a part of what a partition would give it.
+
+        maximise  sum_n phi_n f_alpha(sigma_n / phi_n)    where  x_n >= min(part benchmark_n, q_n),
+        sigma_n = x_n max_r d[n,r] / C_r,    benchmark_n = phi_n / sum_m phi_m sum_i gamma[n,i]
+
+    The benchmark is the sharing incentive's: the tasks that n could run with its weight's part of every server that it
+    may use.
+
+    Parameters
+    ----------
+    alpha : 0 (utilitarian) to infinity (max-min)
+    part : a number >= 0, or one per user
+        Up to 1 everybody can have it, as the partition is feasible. More than can be had together is a `DataError`.
+
+    Properties: sharing incentive for part >= 1, Pareto. alpha = infinity is DRFH with floors; part = 0 is `AlphaFair`.
+
+    Source: floors on alpha-fair shares are ours; the benchmark is that of Khamse-Ashari et al., TPDS 2018, section 3.
+    """
+
+    name = "guaranteed-alpha-fair"
+    title = "guaranteed alpha-fair"
+    source = "ours; sharing incentive as in PF"
+    properties = "SI for part >= 1, PO"
+
+    alpha: float = 2.0
+    part: float | Sequence[float] = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", _validate.alpha(self.alpha))
+        part = _intake.plain(self.part, "part")
+        if part.ndim > 1 or not (np.isfinite(part) & (part >= 0)).all():
+            raise DataError(f"part is {self.part!r}; it must be a number >= 0, or one per user")
+        object.__setattr__(self, "part", part.item() if part.ndim == 0 else tuple(part.tolist()))
+
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        return (cls(0.0, 0.5), cls(0.5, 0.9), cls(1.0), cls(50.0, 0.8), cls(math.inf), cls(math.inf, 0.6))
+
+    def benchmark(self, cluster: Cluster) -> Array:
+        """The tasks of each user with its weight's part of every server that it may use, (users,)."""
+        alone = cluster.gamma.sum(axis=1)
+        return np.asarray(cluster.weight / cluster.weight.sum() * alone)
+
+    def criterion(self, cluster: Cluster) -> Criterion:
+        users = len(cluster.users)
+        if isinstance(self.part, tuple) and len(self.part) != users:
+            raise DataError(
+                f"part has {len(self.part)} numbers; give one for each of the {users} users, or one for all"
+            )
+        floor = np.minimum(np.asarray(self.part) * self.benchmark(cluster), cluster.max_tasks)
+        return criterion(cluster, cluster.dominant_share_per_task, self.alpha, "servers", floor=floor)
+
+    def formulate(self, program: Program) -> Formulation:
+        """The floors are `program.constraints["min_tasks"]`."""
+        if math.isinf(self.alpha):
+            return Formulation(Leximin(program.share / program.weight), program.constraints)
+        return alpha_fair(program, self.alpha)

@@ -1,0 +1,251 @@
+"""Floors: answers by hand, answers without rounding, what cannot be guaranteed, and who does not know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from families import draw
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import clusters, integer_clusters
+
+import fairopt as fo
+from fairopt.certificates import blocking, certify
+from fairopt.certificates.exact_distance import proofs
+from fairopt.engines.base import Solution
+from fairopt.engines.maxmin.guarantee import met
+from fairopt.errors import DataError
+from fairopt.exact import rational
+from fairopt.model.criterion import Criterion, criterion
+from fairopt.model.polytope import Polytope
+from fairopt.model.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: On the CPU's face x + 3 y = 9: CEEI is (45/11, 18/11), DRF (3, 2), and benchmarks are (9/4, 3/2).
+EXAMPLE = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
+#: Twice the same without benefit of merging: the users' placement differs.
+PLACED = fo.Cluster([[9, 18], [9, 18]], [[1, 4], [3, 1], [3, 1]], eligible=[[1, 1], [1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("engine", [None, "native", "declarative"])
+def test_by_hand(engine: str | None) -> None:
+    """B is lifted to its floor by alpha = 2, and A by max-min: the other has what is left."""
+    two = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).solve(EXAMPLE, engine=engine)
+    np.testing.assert_allclose(two.user_tasks, [3, 2], rtol=1e-6)
+    maxmin = fo.GuaranteedAlphaFair(np.inf, (1.6, 0)).solve(EXAMPLE, engine=engine)
+    np.testing.assert_allclose(maxmin.user_tasks, [3.6, 1.8], rtol=1e-6)
+    several = fo.GuaranteedAlphaFair(np.inf, (0, 2.6, 0)).solve(PLACED, engine=engine)
+    # The benchmarks are (3, 1, 1) tasks: the second user has 2.6, and 1.2 CPU of its server are left to the first one.
+    # Without floors all have a dominant share of 0.4.
+    share = PLACED.dominant_share_per_task
+    level = (1.2 + 9) / (1 / share[0] + 3 / share[2])
+    np.testing.assert_allclose(several.user_tasks, [level / share[0], 2.6, level / share[2]], rtol=1e-6)
+    if engine == "native":
+        assert several.stats.solver == "interior point"
+
+
+def floored(alpha: float, floor: object, cluster: fo.Cluster = EXAMPLE) -> Criterion:
+    return criterion(cluster, cluster.dominant_share_per_task, alpha, "servers", floor=np.array(floor, dtype=float))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 2.0, 50.0, np.inf])
+def test_the_judge_knows_floors(alpha: float) -> None:
+    """The right answer passes; without floors, above a floor that binds, and below it nothing does."""
+    right = fo.GuaranteedAlphaFair(alpha, (0, 1.6)).solve(EXAMPLE)
+    rule = floored(alpha, [0, 2.4])
+    np.testing.assert_allclose(right.user_tasks, [1.8, 2.4], rtol=1e-9)
+    assert certify(EXAMPLE, right.tasks, rule)[0].passes(1e-9)
+    assert not certify(EXAMPLE, right.tasks, floored(alpha, [0, 0]))[0].passes(1e-3)
+    without = fo.AlphaFair(alpha).solve(EXAMPLE)
+    found = certify(EXAMPLE, without.tasks, rule, without.log_prices)[0]
+    assert found.feasibility == pytest.approx(1 - without.user_tasks[1] / 2.4)
+    assert found.worst == "largest for user 'B', below its floor"
+    above = np.array([[1.65], [2.45]])
+    judged = certify(EXAMPLE, above, rule)[0]
+    assert judged.feasibility == 0
+    # The floor would have to be so much higher; under max-min A could have what B has above it.
+    assert judged.optimality == pytest.approx(3 * 0.05 / 1.65 if np.isinf(alpha) else 0.05 / 2.4)
+    # Idle capacity, which A could use.
+    assert certify(EXAMPLE, np.array([[1.7], [2.4]]), rule)[0].optimality > 0.01
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("more", [1e-4, 1e-2])
+def test_what_is_above_a_floor_can_be_taken(more: float, given: bool) -> None:
+    """Max-min over servers: the second user has more than its floor, at the expense of the others, who are below it."""
+    mechanism = fo.GuaranteedAlphaFair(np.inf, (0, 2.6, 0))
+    right = mechanism.solve(PLACED)
+    prices = right.log_prices if given else None
+    certificate, proof = mechanism.certify(PLACED, right.tasks, prices)
+    assert certificate.passes(1e-7)
+    assert (proof is not None) == given  # by prices alone
+    cpu = 3 * more * 2.6
+    part = 1 - cpu / 10.2  # of what the others have on both servers
+    tasks = np.array([[1.2 - cpu, 3.4 * part - 1.2 + cpu], [2.6 * (1 + more), 0], [0, 6.8 / 3 * part]])
+    found = mechanism.certify(PLACED, tasks, prices)[0]
+    assert found.feasibility < 1e-9
+    assert 0.4 * cpu / 3.4 < found.optimality < 2.2 * cpu / 3.4
+    assert fo.AlphaFair(np.inf).certify(PLACED, right.tasks, prices)[0].optimality > 0.01
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0])
+def test_errors_are_those_of_the_data(alpha: float) -> None:
+    """Answers of data, floors among them, that differ by delta show an error of about delta on these."""
+    rng = np.random.default_rng(0)
+    for seed in range(6):
+        cluster = draw("plain", seed, 5, 3, 2)
+        mechanism = fo.GuaranteedAlphaFair(alpha)
+        for delta in (1e-6, 1e-3):
+            changed = cluster.replace(capacity=cluster.capacity * np.exp(delta * rng.uniform(-1, 1)))
+            found = mechanism.solve(changed)
+            judged = mechanism.certify(cluster, found.tasks, found.log_prices)[0]
+            assert judged.residual < 6 * delta
+
+
+@settings(max_examples=60)
+@given(
+    st.one_of(integer_clusters(), clusters(styles=("wide",), max_users=4, max_servers=3)),
+    st.sampled_from([0.3, 0.9, 1.0, 1.3]),
+)
+def test_without_rounding(cluster: fo.Cluster, part: float) -> None:
+    """Exact optima keep floors, prices prove them, and the engines come to the same."""
+    mechanism = fo.GuaranteedAlphaFair(np.inf, part)
+    rule = mechanism.criterion(cluster)
+    found = rational.leximin(cluster, rule, rule.limits(cluster))
+    if part > 1 and found is None:
+        with pytest.raises(DataError, match=r"the floors (cannot be met together|leave nothing)"):
+            mechanism.solve(cluster)
+        return
+    if part == 1 and found is None:  # the floors, in doubles, are above what there is in their last digit
+        lower = replace(rule, floor=rule.floor * (1 - 1e-15))
+        assert rational.leximin(cluster, lower, rule.limits(cluster)) is not None
+        assert mechanism.solve(cluster).certificate.passes()
+        return
+    assert found is not None
+    total = found.tasks.sum(axis=1)
+    assert (total >= rational.numbers(rule.floor)).all()
+    if part <= 1:
+        assert proofs(found, cluster, rule, rule.limits(cluster)) is not None
+        answer = mechanism.solve(cluster)
+        np.testing.assert_allclose(answer.user_tasks, total.astype(float), rtol=2e-6, atol=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_who_holds_whom(seed: int) -> None:
+    """Explanations of max-min know floors: nobody is left unexplained."""
+    answer = fo.GuaranteedAlphaFair(np.inf).solve(draw("plain", seed, 6, 3, 3))
+    prices = None if answer.log_prices is None else np.exp(answer.log_prices)
+    found = blocking(answer.cluster, answer.tasks, answer.criterion, prices, 1e-6)
+    assert not (found.held_by == "unproved").any()
+    assert np.isfinite(answer.certificate.conditions).all()
+
+
+@settings(max_examples=40)
+@given(clusters(styles=("plain", "nice")), st.floats(1.0, 4.0))
+def test_what_cannot_be_guaranteed(cluster: fo.Cluster, part: float) -> None:
+    """The part that is named can be had, and a thousandth more cannot."""
+    mechanism = fo.GuaranteedAlphaFair(1, part)
+    floor = mechanism.criterion(cluster).floor
+    polytope = Polytope(cluster, cluster.max_tasks)
+    if not len(polytope.users):
+        return
+    most, cost, _ = met(polytope, floor[polytope.users])
+    assert most >= 1 / part * (1 - 1e-9)
+    x = cp.Variable(cluster.shape[:2], nonneg=True)
+    s = cp.Variable()
+    rules = [x.T @ cluster.demand <= cluster.capacity, cp.multiply(x, ~cluster.usable) == 0]
+    rules += [cp.sum(x, axis=1) >= s * floor, cp.sum(x, axis=1) <= np.minimum(cluster.max_tasks, 1e6)]
+    cp.Problem(cp.Maximize(s), rules).solve(solver="CLARABEL")
+    if np.isinf(most):  # somebody has its limit
+        assert s.value >= 1 - 1e-6
+        return
+    assert cost.sum() == pytest.approx(1)
+    assert most == pytest.approx(s.value, rel=1e-5)
+    if most < 1 - 1e-6:
+        with pytest.raises(DataError, match=f"cannot be met together, at most {most * (1 - 5e-6):.6g} of each"):
+            mechanism.solve(cluster)
+
+
+def test_who_asks_for_too_much_is_named() -> None:
+    # 3.6 and 2.1 tasks take 3.6 and 6.3 of 9 CPU; A alone could run 4.5 tasks, not 6.
+    with pytest.raises(DataError, match=r"at most 0\.909086 of each: .* user 'B' for 64%, 'A' for 36%\. Choose floors"):
+        fo.GuaranteedAlphaFair(2, (1.6, 1.4)).solve(EXAMPLE)
+    with pytest.raises(DataError, match=r"at most 0\.749996 of each: .* user 'A' for 100%\. Choose"):
+        fo.GuaranteedAlphaFair(2, (8 / 3, 0)).solve(EXAMPLE)
+    with pytest.raises(DataError, match="leave nothing to user 'B', who has none and must have something"):
+        fo.GuaranteedAlphaFair(2, (2, 0)).solve(EXAMPLE)
+    assert fo.GuaranteedAlphaFair(0, (2, 0)).solve(EXAMPLE).user_tasks[0] == pytest.approx(4.5)
+
+
+class _Two(fo.AlphaFair):
+    """Two tasks for everybody, who can run them or not."""
+
+    def criterion(self, cluster: fo.Cluster) -> Criterion:
+        return floored(2.0, np.full(len(cluster.users), 2.0), cluster)
+
+
+@pytest.fixture(autouse=True)
+def nothing_registered() -> Iterator[None]:
+    before = dict(fo.mechanisms.REGISTRY)
+    yield
+    assert before == fo.mechanisms.REGISTRY
+
+
+def test_floors_of_ones_own() -> None:
+    assert (_Two().solve(EXAMPLE).user_tasks >= 2 - 1e-6).all()
+    with pytest.raises(DataError, match=r"user 'B' has a floor of 2 tasks and can run nothing: give it a server"):
+        _Two().solve(EXAMPLE.replace(eligible=[[1], [0]]))
+    with pytest.raises(DataError, match=r"the floor 2 of user 'B' is above the most tasks .* of at most 1"):
+        _Two().solve(EXAMPLE.replace(max_tasks=[9, 1]))
+
+
+@pytest.mark.parametrize("scope", ["game", "per_server"])
+def test_servers_know_no_floors(scope: str) -> None:
+    share = 1 / EXAMPLE.gamma
+    assert not criterion(EXAMPLE, share, np.inf, scope, floor=np.zeros(2)).floor.any()  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=f"floors are for .*, not for the scope '{scope}'"):
+        criterion(EXAMPLE, share, np.inf, scope, floor=np.ones(2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("floor", [[1, -1], [np.nan, 1], [np.inf, 1], [1], 1.0, "ab"])
+def test_what_is_no_floor(floor: object) -> None:
+    with pytest.raises(DataError, match="floor"):
+        criterion(EXAMPLE, np.ones(2), 1, "servers", floor=floor)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("part", [-1, np.nan, "half", [[1.0]], (1, -1), (1, 2, 3)])
+def test_what_is_no_part(part: object) -> None:
+    with pytest.raises(DataError, match="part"):
+        fo.GuaranteedAlphaFair(1, part).solve(EXAMPLE)  # type: ignore[arg-type]
+
+
+def test_no_part_is_alpha_fair() -> None:
+    for alpha in (0.5, 2, np.inf):
+        cluster = draw("plain", 3)
+        plain, none = fo.AlphaFair(alpha).solve(cluster), fo.GuaranteedAlphaFair(alpha, 0).solve(cluster)
+        np.testing.assert_allclose(none.user_tasks, plain.user_tasks, rtol=1e-12)
+
+
+def test_steep_utilities_need_no_cvxpy() -> None:
+    """Where one unit of welfare does not fit all users the game's equations stand in, floors as limits."""
+    for family, seed in (("near-ties", 0), ("traces", 0), ("many-users", 0)):
+        cluster = draw(family, seed, 5, 4, 3)
+        mechanism = fo.GuaranteedAlphaFair(50, 0.8)
+        problem = Problem(cluster, mechanism.criterion(cluster))
+        offers: list[Solution] = list(mechanism.solutions(problem, "native", 1e-6, None))
+        assert len(offers) >= 2
+        assert mechanism.solve(cluster).stats.engine == "native"
+
+
+def test_the_formula_is_there_by_name() -> None:
+    problem = fo.GuaranteedAlphaFair(2, (0, 4 / 3)).problem(EXAMPLE)
+    problem.solve(solver="CLARABEL")
+    assert set(problem.named) == {"capacity", "min_tasks", "utility"}
+    np.testing.assert_allclose(problem.user_tasks.value, [3, 2], rtol=1e-5)
+    assert problem.named["min_tasks"].dual_value[0] > 1e-3
