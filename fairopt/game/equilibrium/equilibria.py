@@ -6,13 +6,13 @@ servers does not matter beyond rounding.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _clock
 from ...engines.base import Solution
 from ...engines.welfare import interior_point
 from ...model.problem import Problem
@@ -69,7 +69,7 @@ class Aims:
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity)."""
-    begun = time.perf_counter()
+    begun = _clock.now()
     cluster, criterion = problem.cluster, problem.criterion
     start = warm if isinstance(warm, Start) else None
     method = None if start is None else start.game(problem)
@@ -77,14 +77,14 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
         return
-    build = time.perf_counter() - begun
+    build = _clock.now() - begun
     if method is None:
         method = EquilibriumSystem.of(polytope, criterion)
     point = start.point if start is not None and start.fits(method) else None
     if criterion.alpha == 1 and point is None and criterion.scope == "game":
         yield from _program(problem, tol)
     for _, answer in equilibria(method, tol, point):
-        seconds = time.perf_counter() - begun - build
+        seconds = _clock.now() - begun - build
         found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
         yield (
             found
