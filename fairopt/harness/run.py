@@ -61,8 +61,8 @@ def _check_code(cell: Cell) -> None:
     """Processes that start later, or elsewhere, may have read other files."""
     try:
         here = code.of(type(cell.solver))
-    except DataError as error:
-        raise Elsewhere(f"a worker does not know the mechanism {cell.mechanism}: {error}") from None
+    except DataError:
+        raise Elsewhere(f"a worker does not know the mechanism {cell.mechanism}: it is defined elsewhere") from None
     if here != cell.code:
         raise Elsewhere(f"a worker on {platform.node()} has other code for {cell.mechanism}; install the same")
 
