@@ -19,7 +19,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..game.dynamics.distributed import best_response
 from ..model.cluster import Cluster
 from ._claim import Claim, Compute, Printed, Value
 from ._instance import Instance
@@ -243,6 +242,8 @@ def _played() -> tuple[Claim, ...]:
 
 
 def _ends_at(cluster: Cluster, known: Callable[[float], Sequence[F | float]]) -> bool:
+    from ..game.dynamics.distributed import best_response  # instances load no modelling language
+
     rng = np.random.default_rng(5)
     for alpha in (*_ALPHAS, math.inf):
         right = np.array([2.0, 6.0, *map(float, known(alpha))])
