@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -22,6 +23,9 @@ from ..mechanisms import Mechanism
 from . import _syntax
 
 PACKAGE = Path(__file__).resolve().parents[1]
+
+#: Python 3.11 may fail where two threads make trees at once.
+_PARSING = Lock()
 
 #: Rooms of fairopt whose modules compute answers, and modules of this one; of the mechanisms only what all share.
 COMPUTING = ("certificates", "engines", "exact", "game", "model", "result", "solving", "workloads")
@@ -145,7 +149,8 @@ def _of_file(path: Path) -> str:
 
 
 def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_bytes())
+    with _PARSING:
+        return ast.parse(path.read_bytes())
 
 
 @contextmanager

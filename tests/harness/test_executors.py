@@ -159,7 +159,7 @@ def test_a_lost_scheduler_is_no_failure_of_cells(
     file: Path, serial: harness.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(_dask, "PATIENCE", 4.0)
+    monkeypatch.setattr(_dask, "PATIENCE", 6.0)
     store = tmp_path / "store"
     with dask_cluster(tmp_path, 2) as (address, (scheduler, *_)):
         said = ended(store, file, address, lambda: scheduler.send_signal(how))
@@ -177,7 +177,7 @@ def test_when_no_worker_is_left_the_sweep_ends(
     file: Path, serial: harness.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(_dask, "PATIENCE", 2.0)
+    monkeypatch.setattr(_dask, "PATIENCE", 6.0)
     store = tmp_path / "store"
 
     with dask_cluster(tmp_path, 2) as (address, (_, *workers)):
