@@ -6,7 +6,7 @@ import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = "paper_figures"
+
+#: What is written across figures of tiny versions: nobody must take them for results.
+_MARK: dict[str, Any] = {
+    "ha": "center", "va": "center", "rotation": 8, "color": "#c00000", "alpha": 0.55,
+    "fontweight": "bold", "zorder": 1000,
+}  # fmt: skip
 
 
 def known() -> dict[str, Path]:
@@ -45,6 +51,9 @@ def draw(name: str, results: Results, width: float | None = None) -> Figure:
     """
     arguments = {} if width is None else {"width": width}
     figure: Figure = module(name).figure(results, **arguments)
+    if results.smoke:
+        size = min(6.0 * figure.get_figwidth(), 13.0 * figure.get_figheight())
+        figure.text(0.5, 0.5, "TINY VERSION\nnot a result", fontsize=size, **_MARK)
     return figure
 
 
@@ -61,6 +70,6 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 def _folder() -> Path:
     for place in (Path(FOLDER), Path(__file__).resolve().parents[2] / FOLDER):
-        if place.is_dir():
+        if (place / "paper.mplstyle").is_file():  # not the folder that figures are written into
             return place.resolve()
     raise DataError(f"there is no folder {FOLDER} here or beside the package; figures are drawn from a checkout")
