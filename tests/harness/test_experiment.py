@@ -351,7 +351,7 @@ def test_every_experiment_of_the_house_is_sound(name: str, monkeypatch: pytest.M
     for smoke in (False, True):
         cells = harness.cells(harness.load(name, smoke))
         assert cells
-        assert len(cells) <= (60 if smoke else 1000)
+        assert len(cells) <= (60 if smoke else 10_000)
 
 
 @pytest.mark.slow

@@ -36,24 +36,21 @@ class CoupledGame:
         risen: Array | None = None,
         options: CouplingOptions = OPTIONS.homotopy.coupling,
     ) -> None:
+        from . import _coupling
+
         self.q, self.price, self.tau, self.unit, self.options = q, price, float(tau), unit, options
         self.origin, self.risen = origin, np.zeros_like(price) if risen is None else risen
         self.a = min(q.alpha, 1 / self.tau)
         self.share, self.highest, self.short = self._levels() if origin is None else self._carried(origin)
-        first, user = q.start[:-1], q.polytope.pair_user
-        level = self.short / self.tau
-        best = np.maximum.reduceat(level, first)
-        part = np.exp(level - best[user])
-        total = np.add.reduceat(part, first)
-        self.part = part / total[user]
-        self.choice: Array = best + np.log(total)  # what having a choice adds to the log level, over tau
-        self.log_level: Array = self.highest + self.tau * self.choice
-        # A limit q bends X below it: log X = -tau log(e^(-log level/tau) + q^(-1/tau)).
-        bounded = np.isfinite(q.limit)
-        self.over = np.where(bounded, (self.highest - np.log(q.limit)) / self.tau + self.choice, -np.inf)
-        self.kept = 1 / (1 + np.exp(np.minimum(self.over, 700.0)))
-        self.tasks: Array = self.part * np.exp(self.log_level - self.tau * np.logaddexp(0, self.over))[user]
-        self.used = q.used(self.tasks)
+        users, pairs = len(q.weight), len(q.server)
+        self.part, self.tasks = np.empty(pairs), np.empty(pairs)
+        #: What having a choice adds to the log level, over tau; the log level; what a limit takes of it.
+        self.choice, self.log_level = np.empty(users), np.empty(users)
+        self.over, self.kept = np.empty(users), np.empty(users)
+        self.used = np.zeros(q.row.shape)
+        filled = self.part, self.choice, self.log_level, self.over, self.kept, self.tasks, self.used
+        log_limit = np.log(q.limit)
+        _coupling.choices(q.start, q.server, q.per_task, self.short, self.highest, log_limit, self.tau, *filled)
         taken = options.barrier * self.tau * np.exp(min(q.alpha, 1.0) * (unit[:, None] - price))
         full = np.where(q.row, self.used + taken, 1.0)
         self.residual: Array = np.log(full)
@@ -70,44 +67,33 @@ class CoupledGame:
 
     def _levels(self) -> tuple[Array, Array, Array]:
         """Price shares of the pairs, users' highest log levels, and by how much those of the pairs are lower."""
+        from . import _coupling
+
         q = self.q
-        own = np.where(q.use > 0, np.log(q.use) + self.a * self.price[q.server], -np.inf)
-        top = own.max(axis=1)
-        share = np.exp(own - top[:, None])
-        whole = share.sum(axis=1)
-        level = q.log_gain - (top + np.log(whole)) / self.a
-        highest = np.maximum.reduceat(level, q.start[:-1])
-        return share / whole[:, None], highest, level - highest[q.polytope.pair_user]
+        share, highest, short = np.empty(q.use.shape), np.empty(len(q.weight)), np.empty(len(q.server))
+        price = np.where(q.row, self.price, 0.0)
+        _coupling.levels(q.start, q.server, q.use, q.log_gain, price, self.a, share, highest, short)
+        return share, highest, short
 
     def _carried(self, origin: CoupledGame) -> tuple[Array, Array, Array]:
         """The same from the origin; nobody's highest level moves, but the pairs' may be above it."""
-        rise = (self.a * self.risen)[self.q.server]
-        grown = np.einsum("pr,pr->p", origin.share, np.expm1(rise))
-        share = origin.share * np.exp(rise)
-        whole = share.sum(axis=1)  # 1 + grown, without the subtraction where little is left
-        higher = np.where(np.abs(grown) < 0.5, np.log1p(grown), np.log(whole))
-        return share / whole[:, None], origin.highest, origin.short - higher / self.a
+        from . import _coupling
+
+        q, rise = self.q, self.a * self.risen
+        share, short = np.empty_like(origin.share), np.empty_like(origin.short)
+        _coupling.carried(q.start, q.server, origin.share, origin.short, rise, self.a, self.tau, share, short)
+        return share, origin.highest, short
 
     # -- derivatives -----------------------------------------------------------------------------
 
     def matrix(self) -> Array:
         """Derivatives of what is wrong over log prices, (servers resources, servers resources)."""
-        q, (servers, size) = self.q, self.price.shape
-        user, server = q.polytope.pair_user, q.server
-        use = self.tasks[:, None] * q.per_task / self.full[server]
-        result = np.zeros((servers * size, servers * size))
-        for low in range(0, len(q.start) - 1, self.options.block):
-            high = min(low + self.options.block, len(q.start) - 1)
-            pairs = slice(q.start[low], q.start[high])
-            at = (user[pairs] - low, server[pairs])
-            answer, cost = np.zeros((2, high - low, servers, size))
-            answer[at] = use[pairs] * (1 / self.tau - self.kept[user[pairs]])[:, None]
-            cost[at] = self.part[pairs][:, None] * self.share[pairs]
-            result += answer.reshape(high - low, -1).T @ cost.reshape(high - low, -1)
-        i = np.arange(servers) * size
-        for r in range(size):
-            for s in range(size):
-                result[i + r, i + s] -= np.bincount(server, use[:, r] * self.share[:, s], servers) / self.tau
+        from . import _coupling
+
+        q, size = self.q, self.price.size
+        result = np.zeros((size, size))
+        given = q.per_task, self.share, self.part, self.tasks, self.kept, self.full
+        _coupling.matrix(q.start, q.server, *given, self.tau, result)
         result[np.diag_indices_from(result)] -= min(q.alpha, 1.0) * self.barrier.ravel()
         return result
 

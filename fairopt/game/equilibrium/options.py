@@ -132,7 +132,6 @@ class CouplingOptions:
     #: Levels are carried while `max |a log(v/v of the origin)| <= carried`.
     carried: float = 30.0
     #: Users whose matrices are formed at once (memory).
-    block: int = 256
 
 
 @dataclass(frozen=True)
