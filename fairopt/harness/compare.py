@@ -10,7 +10,8 @@ from .. import mechanisms
 from .._progress import tqdm
 from ..errors import DataError, FairoptError
 from ..mechanisms import Mechanism
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
+from ._frame import Blank
 
 
 def compare(
@@ -31,16 +32,15 @@ def compare(
 
     Returns
     -------
-    A frame with one row per mechanism: tasks in all, smallest and largest weighted dominant share, utilization per
-    resource (`use_...`), Jain's index of weighted dominant shares, welfare (sum of dominant shares), certificate,
-    seconds, and `status`: `ok`, `not applicable: ...`, or the error of a mechanism that failed (its numbers are then
-    missing). Single-pool mechanisms are solved on the pool, which `notes` says.
+    A frame with one row per mechanism: `status` (`ok`, `not applicable: ...`, or the error of a mechanism that failed,
+    whose numbers are missing) and `notes` (that a single-pool mechanism was solved on the pool, say); tasks in all,
+    smallest and largest weighted dominant share, utilization per resource (`use_...`) and its mean over resources,
+    Jain's index of weighted dominant shares, welfare (sum of dominant shares), certificate, seconds. What is missing,
+    as the use of a resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
     """
-    picked: list[Mechanism] = []
-    for item in mechanisms.names() if chosen is None else chosen:
-        picked += mechanisms.parse(item) if isinstance(item, str) else [item]
+    expected(cluster)
     rows = []
-    for mechanism in tqdm(picked, disable=None if progress else True, unit="mechanism", leave=False):
+    for mechanism in tqdm(mechanisms.chosen(chosen), disable=None if progress else True, unit="mechanism", leave=False):
         row: dict[str, object] = {"mechanism": str(mechanism)}
         try:
             allocation = mechanism.solve(cluster, tol, solver=solver)
@@ -50,6 +50,7 @@ def compare(
         except FairoptError as error:
             row |= {"status": f"{type(error).__name__}: {error}"}
         rows.append(row)
-    columns = ["mechanism", "tasks", "min_share", "max_share", *(f"use_{name}" for name in cluster.resources)]
-    columns += ["jain", "welfare", "certificate", "seconds", "status", "notes"]
-    return pd.DataFrame(rows, columns=columns).set_index("mechanism")
+    columns = ["mechanism", "status", "notes", "tasks", "min_share", "max_share"]
+    columns += [*(f"use_{name}" for name in cluster.resources), "utilization"]
+    columns += ["jain", "welfare", "certificate", "seconds"]
+    return Blank(rows, columns=columns).set_index("mechanism").fillna({"notes": ""})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,7 +19,7 @@ from ..model._names import apart
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.split import Split
-from . import _digits, _scale, allocation_file, metrics
+from . import _digits, _scale, _show, allocation_file, metrics
 from .allocation_file import StatedAnswer
 
 if TYPE_CHECKING:
@@ -241,7 +240,7 @@ class Allocation(Immutable):
         )
 
     def summary(self) -> dict[str, Any]:
-        """One row of a comparison: tasks, shares, utilization per resource, Jain, certificate, seconds."""
+        """One row of a comparison: tasks, shares, utilization (and its mean), Jain's index, certificate, seconds."""
         runnable = self.cluster.runnable
         row: dict[str, Any] = {
             "tasks": float(self.user_tasks.sum()),
@@ -249,16 +248,17 @@ class Allocation(Immutable):
             "max_share": metrics.max_share(self),
         }
         row |= {f"use_{name}": float(value) for name, value in metrics.utilization(self).items()}
+        row["utilization"] = metrics.mean_utilization(self)
         levels = self.dominant_shares[runnable] / self.cluster.weight[runnable]
         row["jain"] = metrics.jain_index(levels) if runnable.any() else float("nan")
         row |= {"welfare": metrics.social_welfare(self), "certificate": self.certificate.residual}
         return row | {"seconds": self.stats.total}
 
     def plot(self) -> Figure:
-        """Stacked use of every server and resource, by user, as a matplotlib figure."""
-        from . import _plot
+        """Stacked use of every server and resource, by user, as a matplotlib figure; as `fairopt.plot.allocation`."""
+        from . import plot
 
-        return _plot.stacked_use(self)
+        return plot.allocation(self)
 
     def uncertain(self) -> pd.Series:
         """Users of whose tasks fewer than three digits are certain, and by how much theirs may be off, relatively.
@@ -268,32 +268,8 @@ class Allocation(Immutable):
         """
         return _digits.uncertain(self.cluster.users, _digits.off(self.certificate))
 
-    def _headline(self) -> str:
-        flag = "  ** misses the tolerance **" if self.flagged else ""
-        return f"{self.mechanism}: {len(self.cluster.users)} users, {len(self.cluster.servers)} servers{flag}"
-
-    def _verdict(self) -> str:
-        certificate = self.certificate
-        text = f"feasibility {_size(certificate.feasibility)}, {certificate.measure} {_size(certificate.optimality)}"
-        return text if certificate.gap is None else f"{text}, welfare gap {_size(certificate.gap)}"
-
     def __repr__(self) -> str:
-        lines = [self._headline(), _digits.shown(self.to_frame(), self.certificate).to_string(max_rows=20)]
-        use = ", ".join(f"{name} {value:.1%}" for name, value in metrics.utilization(self).items())
-        lines.append(f"utilization: {use}")
-        lines.append(f"certificate: {self._verdict()}")
-        return "\n".join([*lines, *(f"note: {note}" for note in (*self.notes, *_digits.doubts(self.uncertain())))])
+        return _show.text(self)
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{escape(note)}</li>" for note in (*self.notes, *_digits.doubts(self.uncertain())))
-        table = _digits.shown(self.to_frame(), self.certificate)
-        return (
-            f"<p><b>{escape(self._headline())}</b></p>{table.to_html(max_rows=20)}"
-            f"{self.utilization.tail(6).to_html(float_format='{:.1%}'.format)}"
-            f"<p>{escape(self._verdict())}</p><ul>{notes}</ul>"
-        )
-
-
-def _size(value: float) -> str:
-    """Rounding errors differ from machine to machine, and mean nothing."""
-    return "< 1e-12" if value < 1e-12 else f"{value:.1e}"
+        return _show.html(self)

@@ -20,6 +20,12 @@ def utilization(allocation: Answer) -> pd.Series:
     return pd.Series(part, index=list(allocation.cluster.resources), name="utilization")
 
 
+def mean_utilization(allocation: Answer) -> float:
+    """Mean of `utilization` over the resources that there are, in [0, 1]; NaN if there are none."""
+    part = utilization(allocation).dropna()
+    return float(part.mean()) if len(part) else float("nan")
+
+
 def jain_index(values: ArrayLike) -> float:
     """Jain's index `(sum v)^2 / (n sum v^2)`, from 1/n (one has all) to 1 (all equal). Source: Jain et al. 1984."""
     v = np.asarray(values, dtype=float)
