@@ -8,9 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .. import harness, report
+from ..errors import DataError
 from ..harness.experiment import known
 from ..report import figures as drawing
+from . import _screen
 from ._json import print_json
+
+#: Widths of figures, in inches.
+_LEAST_WIDTH, _MOST_WIDTH = 1, 40
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -38,9 +43,13 @@ def _reading(made: argparse.ArgumentParser, out: str) -> None:
     made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
 
 
+def _results(options: argparse.Namespace) -> report.Results:
+    return report.Results(Path(options.store), options.smoke, options.traces)
+
+
 def tables(options: argparse.Namespace) -> int:
     """`fairopt tables`; exit 1 if an experiment asked for by name lacks cells, or all do."""
-    results = report.Results(Path(options.store), options.smoke, options.traces)
+    results = _results(options)
     shown: dict[str, object] = {}
 
     def give(table: report.Table) -> None:
@@ -48,7 +57,7 @@ def tables(options: argparse.Namespace) -> int:
         if options.json:
             shown[table.name] = table.frame.to_dict(orient="records")
             return
-        print(f"\n## {table.title}\n\n{report.for_people(table.frame).to_string(index=False, max_colwidth=56)}")
+        print(f"\n## {table.title}\n\n{_screen.table(table.frame, 56)}")
         print(*(f"- {note}" for note in table.notes), f"-> {', '.join(map(str, written))}", sep="\n", flush=True)
 
     def make(name: str) -> None:
@@ -70,7 +79,9 @@ def figures(options: argparse.Namespace) -> int:
             module = drawing.module(name)
             print(f"{name}: {(module.__doc__ or '').splitlines()[0]} [{', '.join(module.NEEDS)}]")
         return 0
-    results = report.Results(Path(options.store), options.smoke, options.traces)
+    if options.width is not None and not _LEAST_WIDTH <= options.width <= _MOST_WIDTH:
+        raise DataError(f"--width must be from {_LEAST_WIDTH} to {_MOST_WIDTH} inches; got {options.width:g}")
+    results = _results(options)
 
     def make(name: str) -> None:
         written = drawing.save(drawing.draw(name, results, options.width), Path(options.out), name)

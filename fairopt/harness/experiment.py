@@ -248,11 +248,13 @@ def _flag(value: Any) -> bool:
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 10**308 if isinstance(value, int) else not math.isnan(value)
 
 
 def _positive(value: Any) -> bool:
@@ -265,7 +267,7 @@ _GRID: dict[str, tuple[Callable[[Any], bool], str]] = {
     "mechanisms": (_string, "a mechanism, such as 'drfh'"),
     "alphas": (lambda value: _number(value) and value >= 0, "a number >= 0, or inf"),
     "engines": (_string, "the name of an engine, or 'default'"),
-    "orders": (lambda value: value in ORDERS, f"one of {', '.join(ORDERS)}"),
+    "orders": (lambda value: _string(value) and value in ORDERS, f"one of {', '.join(ORDERS)}"),
     "dampings": (lambda value: value == "default" or (_number(value) and 0 < value < 2), "in (0, 2), or 'default'"),
     "tols": (lambda value: value == "default" or _positive(value), "a number > 0, or 'default'"),
     "max_rounds": (_whole(1), "a whole number >= 1"),

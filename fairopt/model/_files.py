@@ -54,28 +54,29 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise _unreadable(path, "TOML", error) from None
 
 
-def write(path: Path, text: str, what: str) -> None:
+def write(path: Path, content: str | bytes, what: str) -> None:
     """Write a file, through another one beside it: what fails leaves an old file as it was."""
     try:
+        data = content.encode("utf-8") if isinstance(content, str) else content
         target = Path(os.path.realpath(path))  # a link stays a link
         if target.exists() and not target.is_file():  # a device or a pipe is written to, not replaced
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(data)
         else:
-            _replace(target, text)
+            _replace(target, data)
     except OSError as error:
         raise DataError(f"cannot write the {what} {path}: {error.strerror}") from None
     except ValueError as error:  # a path that no file can have
         raise DataError(f"cannot write the {what} {str(path)!r}: {error}") from None
 
 
-def _replace(target: Path, text: str) -> None:
+def _replace(target: Path, data: bytes) -> None:
     old = target.exists()
     if old:
         open(target, "r+b").close()  # a file that must not be written to is not replaced either
     aside = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.tmp")
     try:
-        with open(aside, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(aside, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if old:

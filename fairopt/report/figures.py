@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 
 from ..errors import DataError
+from ..model import _files
 from .stored import Results
 
 if TYPE_CHECKING:
@@ -54,9 +56,26 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     paths = [folder / f"{name}.pdf", folder / f"{name}.png"]
     style = mpl.rc_params_from_file(_folder() / "paper.mplstyle", use_default_template=False)
     with mpl.rc_context(style):  # some of it counts only now, such as how fonts are embedded
-        figure.savefig(paths[0], metadata={"CreationDate": None})
-        figure.savefig(paths[1])
+        write(figure, paths[0])
+        write(figure, paths[1])
     return paths
+
+
+def drawable(path: Path) -> str:
+    """The format of a figure's file, by its suffix; `DataError` if there is none."""
+    form = path.suffix.removeprefix(".").lower()
+    if form not in ("pdf", "png", "svg"):
+        raise DataError(f"cannot draw into {path.name}: choose .pdf, .png or .svg")
+    return form
+
+
+def write(figure: Figure, path: Path) -> None:
+    """Write a figure whole or not at all, in the format of the suffix: `.pdf` or `.svg` (vectors), `.png`."""
+    form = drawable(path)
+    file = BytesIO()
+    figure.savefig(file, format=form, metadata={"CreationDate": None} if form == "pdf" else None)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _files.write(path, file.getvalue(), "figure")
 
 
 def _folder() -> Path:

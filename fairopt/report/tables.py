@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
@@ -38,18 +36,6 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(shown, index=frame.index)
 
 
-def write(frame: pd.DataFrame, folder: Path, name: str, caption: str) -> list[Path]:
-    """Write a table as `name.csv` (every digit), `name.md` and `name.tex` (booktabs); the paths written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    shown = for_people(frame)
-    paths = [folder / f"{name}{suffix}" for suffix in (".csv", ".md", ".tex")]
-    frame.to_csv(paths[0], index=False)
-    markdown = shown.to_markdown(index=False, disable_numparse=True)
-    paths[1].write_text(f"{caption}\n\n{markdown}\n", encoding="utf-8")
-    paths[2].write_text(latex(frame, caption, f"tab:{name}"), encoding="utf-8")
-    return paths
-
-
 def latex(frame: pd.DataFrame, caption: str | None = None, label: str | None = None) -> str:
     """A table for LaTeX (booktabs), for people; numbers to the right."""
     align = "".join("r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in frame.dtypes)
@@ -67,7 +53,7 @@ def latex(frame: pd.DataFrame, caption: str | None = None, label: str | None = N
 
 def _text(value: object, form: str) -> str:
     if isinstance(value, float | np.floating):
-        return "-" if np.isnan(value) else form.format(value)
+        return "" if np.isnan(value) else form.format(value)
     return str(value)
 
 
@@ -78,4 +64,4 @@ _LATEX = str.maketrans(
 
 
 def _escape(text: object) -> str:
-    return str(text).translate(_LATEX)
+    return " ".join(str(text).split("\n")).translate(_LATEX)

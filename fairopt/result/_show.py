@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from textwrap import wrap
 from typing import Protocol
 
 import pandas as pd
@@ -38,13 +39,17 @@ class Shown(Answer, Protocol):
         """Users of whom few digits are certain."""
 
 
-def text(allocation: Shown) -> str:
-    """Users, utilization, certificate, notes."""
-    table = _digits.shown(allocation.to_frame(), allocation.certificate).to_string(max_rows=20)
+def text(allocation: Shown, width: int | None = None) -> str:
+    """Users, utilization, certificate, notes; tables that are wider than `width` characters are broken."""
+    shown = _digits.shown(allocation.to_frame(), allocation.certificate)
+    table = shown.to_string(max_rows=20, line_width=width, max_colwidth=None if width is None else max(8, width // 3))
     there = metrics.utilization(allocation).dropna()
     use = ", ".join(f"{name} {value:.1%}" for name, value in there.items())
-    lines = [_headline(allocation), table, f"utilization: {use}", f"certificate: {_verdict(allocation)}"]
-    return "\n".join([*lines, *(f"note: {note}" for note in _notes(allocation))])
+    below = [f"utilization: {use}", f"certificate: {_verdict(allocation)}"]
+    below += [f"note: {note}" for note in _notes(allocation)]
+    if width is not None:
+        below = [line for long in below for line in wrap(long, width, subsequent_indent="  ")]
+    return "\n".join([_headline(allocation), table, *below])
 
 
 def html(allocation: Shown) -> str:
