@@ -18,10 +18,11 @@ def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     """The same table as strings: shares of a whole as percentages, certificates in powers of ten, four digits.
 
-    The use of a resource is in a column of its name; if another column has that, in `tasks (use)` and so on.
+    The use of a resource (`use_...`, unless it ends in ` (user)`) is in a column of its name; if another column has
+    that, in `tasks (use)` and so on.
     """
     shown = {}
-    use = [str(name) for name in frame.columns if str(name).startswith("use_")]
+    use = [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
     others = {str(name) for name in frame.columns} - {*use}
     called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
     for name, column in frame.items():

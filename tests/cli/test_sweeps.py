@@ -121,3 +121,24 @@ def test_errors_are_one_line(
     captured = capsys.readouterr()
     assert expected in captured.err
     assert captured.err.count("\n") == 1
+
+
+def test_users_and_clusters_may_be_called_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    users = ["mechanism", "jain", "use_cpu", "use_disk", "=1+1", "a|b"]
+    names = {"resources": ["cpu"], "users": users}
+    fo.Cluster([[6.0]], [[1.0]] * 6, **names).save(tmp_path / "odd.toml")
+    (tmp_path / "odd-names.toml").write_text(
+        'title = "x"\ntable = "clusters"\n[clusters]\n"../a/b" = "odd.toml"\n'
+        '[[grid]]\nmechanisms = "drf"\nmeasures = ["utilization", "tasks"]\n'
+    )
+    store, out = str(tmp_path / "store"), tmp_path / "out"
+    assert main(["sweep", str(tmp_path / "odd-names.toml"), "--store", store]) == 0
+    assert main(["tables", str(tmp_path / "odd-names.toml"), "--store", store, "--out", str(out)]) == 0
+    capsys.readouterr()
+    (path,) = out.glob("*.csv")
+    assert path.name.startswith("odd-names-.._a_b-")
+    table = pd.read_csv(path).iloc[0]
+    marked = ["mechanism (user)", "jain (user)", "use_cpu (user)", "use_disk (user)", "'=1+1", "a|b"]
+    assert table[marked].tolist() == pytest.approx([1] * 6)
+    header = path.with_suffix(".md").read_text().splitlines()[2]
+    assert [cell.strip() for cell in header.split(" | ")[1:7]] == [*marked[:4], "=1+1", "a\\|b"]
