@@ -76,24 +76,25 @@ def parser() -> argparse.ArgumentParser:
     shell = commands.add_parser("completion", help="print a script for completion in a shell")
     shell.add_argument("shell", choices=["bash", "zsh", "tcsh"], help='eval "$(fairopt completion bash)"')
 
-    from . import figures, lists, sweeps
+    from . import figures, lists, new, sweeps
 
     lists.add(commands)
     sweeps.add(commands)
     figures.add(commands)
+    new.add(commands)
     return root
 
 
 def _run(options: argparse.Namespace) -> int:
     """What each command calls."""
-    from . import commands, completion, figures, lists, path, sweeps
+    from . import commands, completion, figures, lists, new, path, sweeps
 
     every: dict[str, Callable[[argparse.Namespace], int]] = {
         one.__name__: one
         for one in (
             *(commands.solve, commands.check, commands.compare, commands.claims, path.path, completion.completion),
             *(lists.mechanisms, lists.instances, lists.sources),
-            *(sweeps.sweep, sweeps.results, figures.tables, figures.figures),
+            *(sweeps.sweep, sweeps.results, figures.tables, figures.figures, new.new, new.notebooks),
         )
     }
     return every[options.command](options)

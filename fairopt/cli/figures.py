@@ -28,12 +28,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
     text = "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells"
     made = commands.add_parser("figures", help=text, description=text)
-    made.add_argument("names", nargs="*", metavar="NAME", help="figures; default: those that are stored")
+    made.add_argument("names", nargs="*", metavar="NAME|FILE", help="figures, or files of figures; default: all stored")
     made.add_argument("--list", action="store_true", help="list the figures and the experiments they need")
     made.add_argument(
         "--width", type=float, metavar="INCHES", help="3.4 for one column, 7 for two; default: as it fits"
     )
-    _reading(made, "paper_figures/out")
+    _reading(made, drawing.out())
 
 
 def _reading(made: argparse.ArgumentParser, out: str) -> None:
@@ -84,7 +84,7 @@ def figures(options: argparse.Namespace) -> int:
     results = _results(options)
 
     def make(name: str) -> None:
-        written = drawing.save(drawing.draw(name, results, options.width), Path(options.out), name)
+        written = drawing.save(drawing.draw(name, results, options.width), Path(options.out), drawing.title(name))
         print(f"{name} -> {', '.join(str(path) for path in written)}", flush=True)
         for need in drawing.module(name).NEEDS:
             for note in results.of(need).notes:

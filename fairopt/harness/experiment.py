@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from .. import mechanisms
+from .. import _shipped, mechanisms
 from ..errors import DataError
 from ..game.dynamics.orders import ORDERS
 from ._toml import Document, Where, read
@@ -72,8 +72,8 @@ class Experiment:
 
 
 def folders() -> list[Path]:
-    """Where experiments are looked for by name: `experiments` here, and beside the package (a checkout)."""
-    places = [Path("experiments"), Path(__file__).resolve().parents[2] / "experiments"]
+    """Where experiments are looked for by name: `experiments` here, and those that come with the package."""
+    places = [Path("experiments"), _shipped.folder("experiments")]
     return [place for k, place in enumerate(places) if place.is_dir() and place.resolve() not in
             [other.resolve() for other in places[:k]]]  # fmt: skip
 

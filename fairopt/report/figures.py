@@ -1,8 +1,9 @@
-"""The figures of `paper_figures/`: which there are, drawing one, and writing it as PDF and PNG."""
+"""The figures of `paper_figures/`, and of files that are named: drawing one, and writing it as PDF and PNG."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from io import BytesIO
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 
+from .. import _shipped
 from ..errors import DataError
 from ..model import _files
 from .stored import Results
@@ -22,19 +24,69 @@ FOLDER = "paper_figures"
 
 
 def known() -> dict[str, Path]:
-    """Every figure by its name: `fig_NAME.py`."""
+    """Every figure that comes with the package by its name: `fig_NAME.py`."""
     return {path.stem.removeprefix("fig_"): path for path in sorted(_folder().glob("fig_*.py"))}
 
 
+def out() -> str:
+    """Where figures are written unless told otherwise: `paper_figures/out` in a checkout, else `figures`, here."""
+    return f"{FOLDER}/out" if Path(FOLDER).is_dir() else "figures"
+
+
+def title(name: str) -> str:
+    """What a figure is called in the names of its files."""
+    return Path(name).stem.removeprefix("fig_")
+
+
 def module(name: str) -> ModuleType:
-    """The file of a figure, imported: `NEEDS` (experiments), `figure(results, width)`."""
+    """A figure imported, by its name or its file `....py`: `NEEDS` (experiments), `figure(results, width)`.
+
+    Nothing is imported from the current folder unless it is named as a file.
+
+    Raises
+    ------
+    DataError
+        There is no such figure, or the file has no `NEEDS` and `figure`.
+    """
+    _package()
+    if name.endswith(".py"):
+        return _of_file(Path(name))
     files = known()
     if name not in files:
-        raise DataError(f"there is no figure {name!r}; known: {', '.join(files)}")
-    root = str(_folder().parent)
-    if root not in sys.path:
-        sys.path.append(root)
+        raise DataError(f"there is no figure {name!r}; known: {', '.join(files)}; or name a file, fig_NAME.py")
     return importlib.import_module(f"{FOLDER}.fig_{name}")
+
+
+def _package() -> None:
+    """The package of figures under its name, from the folder that comes with fairopt and from no other place."""
+    source = _folder() / "__init__.py"
+    loaded = sys.modules.get(FOLDER)
+    if loaded is None or Path(str(loaded.__file__)).resolve() != source:
+        for name in [name for name in sys.modules if name.partition(".")[0] == FOLDER]:
+            del sys.modules[name]
+        spec = importlib.util.spec_from_file_location(FOLDER, source, submodule_search_locations=[str(source.parent)])
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[FOLDER] = made = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(made)
+
+
+def _of_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise DataError(f"there is no file {path}; fairopt new figure NAME writes one")
+    spec = importlib.util.spec_from_file_location(f"{FOLDER}.own_{abs(hash(path.resolve()))}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(made)
+    except DataError:
+        raise
+    except Exception as error:
+        raise DataError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    if not (hasattr(made, "NEEDS") and hasattr(made, "figure")):
+        raise DataError(f"{path} is no figure: it must define NEEDS = (experiment, ...) and figure(results, width)")
+    return made
 
 
 def draw(name: str, results: Results, width: float | None = None) -> Figure:
@@ -79,7 +131,4 @@ def write(figure: Figure, path: Path) -> None:
 
 
 def _folder() -> Path:
-    for place in (Path(FOLDER), Path(__file__).resolve().parents[2] / FOLDER):
-        if place.is_dir():
-            return place.resolve()
-    raise DataError(f"there is no folder {FOLDER} here or beside the package; figures are drawn from a checkout")
+    return _shipped.folder(FOLDER).resolve()
