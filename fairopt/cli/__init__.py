@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from .. import _plugins
 from ..errors import DataError, FairoptError
 from ._slips import Parser, parse
 
@@ -82,6 +83,10 @@ def parser() -> argparse.ArgumentParser:
     sweeps.add(commands)
     figures.add(commands)
     new.add(commands)
+    for made in commands.choices.values():
+        made.add_argument(
+            "--plugin", action="append", default=[], metavar="FILE.py", help="mechanisms, sources, measures or a figure"
+        )
     return root
 
 
@@ -133,6 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error
     try:
         options = parse(parser(), arguments)
+        for file in options.plugin:
+            _plugins.load(file)
         status = _run(options)
         sys.stdout.flush()
         return status

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import papers
+from .. import _plugins, papers
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.merging import merge
 from ..workloads import known, open_source, trace_folder
 from ..workloads._registry import ALIASES
+from ..workloads.sources import made_by
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def origin(text: str, merge: bool, folder: Path, traces: str | None) -> Origin:
     if text.startswith("paper:"):
         papers.instance(text.removeprefix("paper:"))
         return Origin(text, "paper", "", merge)
-    if text.endswith((".toml", ".json")):
+    if text.endswith((".toml", ".json", ".csv")):
         path = folder / text
         if not path.is_file():
             raise DataError(f"there is no cluster file {path}")
@@ -58,7 +59,7 @@ def origin(text: str, merge: bool, folder: Path, traces: str | None) -> Origin:
         raise DataError(f"there is no source {text!r}; known: paper:NAME, FILE.toml, {', '.join(known())}")
     trace = trace_folder(text, traces)
     if trace is None:
-        return Origin(text, "generator", "", merge)
+        return Origin(text, "generator", _plugins.digest_of(made_by(text)), merge)
     return Origin(text, "trace", _contents(trace), merge)
 
 

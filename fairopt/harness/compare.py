@@ -11,6 +11,7 @@ from .._progress import tqdm
 from ..errors import DataError, FairoptError
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster, expected
+from ..result import metrics
 from ._frame import Blank
 
 
@@ -50,7 +51,8 @@ def compare(
         except FairoptError as error:
             row |= {"status": f"{type(error).__name__}: {error}"}
         rows.append(row)
-    columns = ["mechanism", "status", "notes", "tasks", "min_share", "max_share"]
-    columns += [*(f"use_{name}" for name in cluster.resources), "utilization"]
-    columns += ["jain", "welfare", "certificate", "seconds"]
+    columns = ["mechanism", "status", "notes"]
+    for name in metrics.MEASURES:
+        columns += [*(f"use_{part}" for part in cluster.resources if name == "utilization"), name]
+    columns += ["certificate", "seconds"]
     return Blank(rows, columns=columns).set_index("mechanism").fillna({"notes": ""})

@@ -9,9 +9,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from .. import _shipped, mechanisms
+from .. import _plugins, _shipped, mechanisms
 from ..errors import DataError
 from ..game.dynamics.orders import ORDERS
+from ..result import metrics
 from ._toml import Document, Where, read
 
 #: What a cell may measure besides its row; the first three unless the file says otherwise.
@@ -20,7 +21,7 @@ _USUAL = MEASURES[:3]
 #: What `fairopt tables` makes of an experiment: means over repetitions, or a table for each cluster.
 TABLES = ("means", "clusters")
 _RESIDUALS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-_TOP = {"title", "source", "about", "table", "seed", "repetitions", "clusters", "grid", "smoke"}
+_TOP = {"experiment", "title", "source", "about", "table", "seed", "repetitions", "clusters", "grid", "smoke"}
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Experiment:
     clusters: tuple[ClusterSource, ...]
     grids: tuple[Grid, ...]
     smoke: bool = False
+    plugins: tuple[Path, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -110,11 +112,25 @@ def parse(document: Document, smoke: bool = False) -> Experiment:
     """The experiment of a document, every key checked: those of [smoke] too, whether or not it is used."""
     data = dict(document.data)
     _unknown(document, (), data, _TOP)
+    plugins = _plugged(document, data.pop("experiment", {}))
     tiny = _table(document, ("smoke",), data.pop("smoke", {}))
     _unknown(document, ("smoke",), tiny, {"seed", "repetitions", *_GRID})
     full = _experiment(document, data, {}, ())
     small = _experiment(document, data, tiny, ("smoke",)) if tiny else full
-    return replace(small, smoke=True) if smoke else full
+    return replace(small if smoke else full, smoke=smoke, plugins=plugins)
+
+
+def _plugged(document: Document, value: Any) -> tuple[Path, ...]:
+    """The files of `[experiment] plugins`, loaded: what they register may be named in what follows."""
+    _unknown(document, ("experiment",), _table(document, ("experiment",), value), {"plugins"})
+    _plugins.installed()
+    files, where = value.get("plugins", []), ("experiment", "plugins")
+    if not isinstance(files, list) or not all(map(_string, files)):
+        raise document.error(where, "must be a list of Python files, such as ['mine.py']")
+    try:
+        return tuple(_plugins.load(document.path.parent / file).path for file in files)
+    except DataError as error:
+        raise document.error(where, str(error)) from None
 
 
 def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], inside: Where) -> Experiment:
@@ -272,5 +288,8 @@ _GRID: dict[str, tuple[Callable[[Any], bool], str]] = {
     "tols": (lambda value: value == "default" or _positive(value), "a number > 0, or 'default'"),
     "max_rounds": (_whole(1), "a whole number >= 1"),
     "residuals": (_positive, "a number > 0"),
-    "measures": (lambda value: value in MEASURES, f"one of {', '.join(MEASURES)}"),
+    "measures": (
+        lambda value: value in MEASURES or (_string(value) and value in metrics.MEASURES),
+        f"one of {', '.join(MEASURES)}, or a measure of a plug-in",
+    ),
 }

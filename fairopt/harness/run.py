@@ -9,11 +9,12 @@ import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from .. import _plugins
 from ..game.dynamics.distributed import best_response
 from ..mechanisms import Mechanism
 from ..mechanisms.utilitarian import Utilitarian
@@ -22,14 +23,24 @@ from ..result import metrics
 from ..result.allocation import Allocation
 from .cells import PLAYED, Cell
 from .clusters import Origin, build
-from .measures import allocated, curve, reached, use
+from .measures import allocated, curve, measured, reached, use
 from .provenance import provenance
 
 Row = dict[str, Any]
 
+#: What a row has of the summary as columns; other measures are in the table `measured`, where they are asked for.
+_COLUMNS = ("tasks", "min_share", "max_share", "utilization", "jain", "welfare", "certificate")
+
 
 def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
-    """The row of a cell: numbers, or the error. `threads`: of BLAS; None leaves them alone."""
+    """The row of a cell: numbers, or the error. `threads`: of BLAS; None leaves them alone.
+
+    Raises
+    ------
+    DataError
+        A plug-in is not here, or is another one than where the sweep was started.
+    """
+    _plugins.needed(cell.plugins)
     begun = time.perf_counter()
     try:
         with _pools().limit(limits=threads):
@@ -61,8 +72,13 @@ def _asked(cell: Cell) -> Row:
         "data": cell.origin.kind, "digest": cell.origin.digest, "seed": cell.seed, "repetition": cell.repetition,
         "mechanism": cell.mechanism, "name": name, "alpha": math.inf if name == "ps-dsf" else alpha,
         "engine": cell.engine, "order": cell.order or None, "damping": cell.damping, "tol": cell.tol,
-        "options": json.dumps(options | {"merge": cell.origin.merge}, sort_keys=True),
+        "options": json.dumps(options | {"merge": cell.origin.merge} | _plugged(cell), sort_keys=True),
     }  # fmt: skip
+
+
+def _plugged(cell: Cell) -> dict[str, Any]:
+    """The plug-ins of the sweep, by the names of their files, with their digests."""
+    return {"plugins": {Path(file).name: digest for file, digest in cell.plugins}} if cell.plugins else {}
 
 
 def _solved(cell: Cell, traces: str | None) -> Row:
@@ -108,11 +124,11 @@ def _play(cell: Cell, mechanism: Mechanism, cluster: Cluster) -> Allocation:
 def _measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     users, servers, resources = cluster.shape
     summary, stats, certificate = found.summary(), found.stats, found.certificate
-    row = {name: summary[name] for name in ("tasks", "min_share", "max_share", "jain", "welfare", "certificate")}
+    row = {name: summary[name] for name in _COLUMNS}
     usable = cluster.eligible.mean() if cluster.constrained else 1.0
     row |= {
         "status": "missed" if found.flagged else "ok", "users": users, "servers": servers, "resources": resources,
-        "density": float(usable), "utilization": float(np.nanmean(metrics.utilization(found))),
+        "density": float(usable),
         "feasibility": certificate.feasibility, "optimality": certificate.optimality,
         "judged_by": certificate.measure, "steps": stats.rounds, "solver": stats.solver,
         "solver_status": stats.status, "notes": "; ".join(found.notes), "build": stats.build,
@@ -120,6 +136,7 @@ def _measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     }  # fmt: skip
     if "utilization" in cell.measures:
         row["use"] = use(found, classes="classes" in cell.measures)
+    row["measured"] = measured(cell.measures, found)
     if "tasks" in cell.measures:
         row["allocated"] = allocated(found)
     if found.trace is not None:

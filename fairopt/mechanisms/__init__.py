@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from .. import _plugins
 from ..errors import DataError
 from ..model._shown import short
 from ._base import REGISTRY, Mechanism
@@ -25,6 +26,7 @@ for _module in pkgutil.iter_modules(__path__):
 
 def names() -> list[str]:
     """Names of all mechanisms, sorted."""
+    _plugins.installed()
     return sorted(REGISTRY)
 
 
@@ -45,6 +47,7 @@ def get(name: str, **parameters: Any) -> Mechanism:
 
 def kind(name: str) -> type[Mechanism]:
     """The class of a mechanism by its name, or by its own (`DRF`); case, `-` and `_` do not matter."""
+    _plugins.installed()
     plain = {_plain(one.__name__): one for one in REGISTRY.values()}
     plain |= {_plain(known): one for known, one in REGISTRY.items()}
     if _plain(name) in plain:

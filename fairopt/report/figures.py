@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 
-from .. import _shipped
+from .. import _plugins, _shipped
 from ..errors import DataError
 from ..model import _files
 from .stored import Results
@@ -24,8 +24,16 @@ FOLDER = "paper_figures"
 
 
 def known() -> dict[str, Path]:
-    """Every figure that comes with the package by its name: `fig_NAME.py`."""
-    return {path.stem.removeprefix("fig_"): path for path in sorted(_folder().glob("fig_*.py"))}
+    """Every figure that comes with the package, `fig_NAME.py`, or in a plug-in, by its name."""
+    shipped = {path.stem.removeprefix("fig_"): path for path in sorted(_folder().glob("fig_*.py"))}
+    return shipped | {name: Path(str(module.__file__)) for name, module in _plugged().items()}
+
+
+def _plugged() -> dict[str, ModuleType]:
+    """Plug-ins that are figures, by the names of their files."""
+    return {
+        title(str(one.__file__)): one for one in _plugins.modules() if hasattr(one, "NEEDS") and hasattr(one, "figure")
+    }
 
 
 def out() -> str:
@@ -51,6 +59,8 @@ def module(name: str) -> ModuleType:
     _package()
     if name.endswith(".py"):
         return _of_file(Path(name))
+    if name in (own := _plugged()):
+        return own[name]
     files = known()
     if name not in files:
         raise DataError(f"there is no figure {name!r}; known: {', '.join(files)}; or name a file, fig_NAME.py")
@@ -74,16 +84,7 @@ def _package() -> None:
 def _of_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise DataError(f"there is no file {path}; fairopt new figure NAME writes one")
-    spec = importlib.util.spec_from_file_location(f"{FOLDER}.own_{abs(hash(path.resolve()))}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(made)
-    except DataError:
-        raise
-    except Exception as error:
-        raise DataError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    made = _plugins.load(path).module
     if not (hasattr(made, "NEEDS") and hasattr(made, "figure")):
         raise DataError(f"{path} is no figure: it must define NEEDS = (experiment, ...) and figure(results, width)")
     return made

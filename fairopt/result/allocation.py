@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from .. import _plugins
 from ..certificates import ByCriterion, Certificate, blocking
 from ..model._deferred import deferrable, given
 from ..model._immutable import Immutable
@@ -240,19 +241,14 @@ class Allocation(Immutable):
         )
 
     def summary(self) -> dict[str, Any]:
-        """One row of a comparison: tasks, shares, utilization (and its mean), Jain's index, certificate, seconds."""
-        runnable = self.cluster.runnable
-        row: dict[str, Any] = {
-            "tasks": float(self.user_tasks.sum()),
-            "min_share": metrics.min_share(self),
-            "max_share": metrics.max_share(self),
-        }
-        row |= {f"use_{name}": float(value) for name, value in metrics.utilization(self).items()}
-        row["utilization"] = metrics.mean_utilization(self)
-        levels = self.dominant_shares[runnable] / self.cluster.weight[runnable]
-        row["jain"] = metrics.jain_index(levels) if runnable.any() else float("nan")
-        row |= {"welfare": metrics.social_welfare(self), "certificate": self.certificate.residual}
-        return row | {"seconds": self.stats.total}
+        """One row of a comparison: every measure, utilization per resource, certificate, seconds."""
+        _plugins.installed()
+        row: dict[str, Any] = {}
+        for name, measure in metrics.MEASURES.items():
+            if name == "utilization":
+                row |= {f"use_{part}": float(value) for part, value in metrics.utilization(self).items()}
+            row[name] = float(measure(self))
+        return row | {"certificate": self.certificate.residual, "seconds": self.stats.total}
 
     def plot(self) -> Figure:
         """Stacked use of every server and resource, by user, as a matplotlib figure; as `fairopt.plot.allocation`."""

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
+from .. import _plugins
 from ..errors import DataError
 from ._registry import ALIASES, GENERATORS, READERS, STAND_INS
 from ._snapshot import Snapshot
@@ -42,6 +43,7 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
         An unknown name or option (the message lists the known ones), a value that does not fit, an option of a
         trace that is not there, or what the reader raises.
     """
+    _plugins.installed()
     path, _, query = name.partition("?")
     kind, colon, directory = path.partition(":")
     given = _pairs(query, name)
@@ -95,6 +97,7 @@ def traces_root(traces: str | Path | None = None) -> Path | None:
 
 def known() -> dict[str, str]:
     """Every name with one line about it and its options."""
+    _plugins.installed()
     entries = {**READERS, **GENERATORS}
     return {
         name: f"{entry.description}; options {', '.join([*entry.options, 'seed'])}" for name, entry in entries.items()
@@ -159,3 +162,10 @@ def _whole_numbers(trace: str, options: dict[str, Any]) -> dict[str, Any]:
         if option in options and not isinstance(options[option], int):
             raise DataError(f"option {option} of {trace} must be a whole number where there is no trace")
     return options
+
+
+def made_by(name: str) -> str:
+    """The module whose function makes the cluster of a source, where no trace is read."""
+    kind = name.partition("?")[0].partition(":")[0]
+    entry = GENERATORS.get(STAND_INS.get(ALIASES.get(kind, kind), kind))
+    return "" if entry is None else entry.function.__module__
