@@ -221,3 +221,11 @@ def test_measures_of_plugins_are_no_columns_of_others(folder: Path) -> None:
     _plugins.load("own.py")
     assert "spread" in fo.compare(fo.papers.instance("drf-4.1"), ["drf"]).columns
     assert isinstance(pd.DataFrame([fo.DRF().solve(fo.papers.instance("drf-4.1")).summary()])["spread"][0], float)
+
+
+def test_the_example_of_the_page_works(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).resolve().parent.parent / "docs" / "plugins.md").read_text(encoding="utf-8")
+    Path("mine.py").write_text(text.partition("```python\n")[2].partition("```")[0])
+    words = ["compare", "squares?users=5", "-m", "even-tasks,drfh", "--plugin", "mine.py", "--json"]
+    assert main(words) == 0
+    assert [row["spread"] >= 1 - 1e-9 for row in json.loads(capsys.readouterr().out)] == [True, True]
