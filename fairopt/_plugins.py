@@ -43,6 +43,8 @@ def load(file: str | Path) -> Plugin:
     DataError
         It cannot be read or imported, or registers a name that is taken.
     """
+    if not Path(file).is_file():
+        raise DataError(f"cannot read the plug-in {str(file)!r}: there is no such file")
     path = Path(file).resolve()
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -103,7 +103,7 @@ def notebooks(options: argparse.Namespace) -> int:
 
 def _give(target: Path, text: str) -> None:
     _absent(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _files.folder(target.parent)
     _files.write(target, text, "copy")
     print(f"-> {target}")
 

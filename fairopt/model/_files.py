@@ -20,6 +20,8 @@ _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\]]', re.DOTALL)
 def read(path: Path, what: str) -> str:
     """The text of a file; `what` names its kind in errors, such as `cluster file`."""
     try:
+        if path.is_char_device() or path.is_block_device():  # some never end
+            raise DataError(f"cannot read the {what} {path}: it is a device; name a file")
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(f"cannot read the {what} {path}: {error.strerror}") from None
@@ -52,6 +54,14 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise DataError(f"{path}:{line}: not valid TOML: {error}") from None
     except (ValueError, RecursionError) as error:
         raise _unreadable(path, "TOML", error) from None
+
+
+def folder(path: Path) -> None:
+    """Make a folder, and those above it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except ValueError as error:  # a path that no folder can have
+        raise DataError(f"cannot make the folder {str(path)!r}: {error}") from None
 
 
 def write(path: Path, content: str | bytes, what: str) -> None:

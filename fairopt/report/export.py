@@ -27,7 +27,7 @@ _LONGEST = 100
 
 def write(frame: pd.DataFrame, folder: Path, name: str, caption: str) -> list[Path]:
     """Write a table as `name.csv` (every digit), `name.md` and `name.tex` (booktabs); the paths written."""
-    folder.mkdir(parents=True, exist_ok=True)
+    _files.folder(folder)
     stem = file_name(name)
     texts = {
         ".csv": csv(frame),
@@ -56,7 +56,7 @@ def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
     }
     exportable(path)
     content = formats[path.suffix]()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _files.folder(path.parent)
     _files.write(path, content, "table")
 
 

@@ -105,7 +105,6 @@ def draw(name: str, results: Results, width: float | None = None) -> Figure:
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write `name.pdf` (vectors) and `name.png`; the same figure gives the same PDF. The paths written."""
-    folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.pdf", folder / f"{name}.png"]
     style = mpl.rc_params_from_file(_folder() / "paper.mplstyle", use_default_template=False)
     with mpl.rc_context(style):  # some of it counts only now, such as how fonts are embedded
@@ -127,7 +126,7 @@ def write(figure: Figure, path: Path) -> None:
     form = drawable(path)
     file = BytesIO()
     figure.savefig(file, format=form, metadata={"CreationDate": None} if form == "pdf" else None)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _files.folder(path.parent)
     _files.write(path, file.getvalue(), "figure")
 
 
