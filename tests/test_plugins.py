@@ -82,7 +82,10 @@ def test_in_sweeps_and_workers(jobs: int, folder: Path, capsys: pytest.CaptureFi
     assert "spread" in capsys.readouterr().out
 
 
-def test_another_file_is_another_cell(folder: Path) -> None:
+@pytest.mark.parametrize("part", ['drawn = "squares?users=4&size=20"', 'drawn = "paper:drf-4.1"'])
+def test_another_file_is_another_cell(part: str, folder: Path) -> None:
+    """The source is the plug-in's, or only the measure."""
+    Path("plugged.toml").write_text(EXPERIMENT.replace('drawn = "squares?users=4&size=20"', part))
     first = [cell.key for cell in harness.cells(harness.load("plugged.toml"))]
     assert [cell.key for cell in harness.cells(harness.load("plugged.toml"))] == first
     text = Path("own.py").read_text().replace("user_tasks.max() /", "user_tasks.mean() /")
