@@ -21,6 +21,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: What Markdown reads as more than text; an underscore only at the edge of a word.
 _MARKUP = re.compile(r"([\\`*\[\]|#~$])|(?<!\w)(_)|(_)(?!\w)")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
+#: How columns of half intervals begin: our own names, which programs read.
+INTERVAL = "+- "
 #: Names of files are cut off behind this many characters.
 _LONGEST = 100
 
@@ -73,7 +75,7 @@ def csv(frame: pd.DataFrame) -> str:
         return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
     texts = [k for k, kind in enumerate(frame.dtypes) if not pd.api.types.is_numeric_dtype(kind)]
-    shown = frame.rename(columns=safe)
+    shown = frame.rename(columns=lambda name: name if str(name).startswith(INTERVAL) else safe(name))
     for k in texts:
         shown.isetitem(k, frame.iloc[:, k].map(safe))
     return str(shown.to_csv(index=False))
