@@ -137,7 +137,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error
     try:
-        options = parse(parser(), arguments)
+        root = parser()
+        options = parse(root, arguments)
+        options.parser = root
         for file in options.plugin:
             _plugins.load(file)
         status = _run(options)

@@ -13,9 +13,7 @@ def completion(options: argparse.Namespace) -> int:
     """Print the script; the shell reads it with `eval "$(fairopt completion bash)"`."""
     import shtab
 
-    from . import parser
-
-    root = parser()
+    root: argparse.ArgumentParser = options.parser
     root.prog = "fairopt"
     sub = next(action for action in root._actions if isinstance(action, argparse._SubParsersAction))
     names: dict[tuple[str, str], list[str]] = {
