@@ -66,7 +66,7 @@ def test_every_example_works(tmp_path: Path) -> None:
             for line in body.splitlines():
                 run(tmp_path, "-m", "fairopt.cli", *line.removeprefix("$ fairopt ").split())
     assert shown == 3
-    assert (tmp_path / "paper_figures" / "out" / "norms.png").stat().st_size > 0
+    assert (tmp_path / "paper_figures" / "out" / "smoke" / "norms.png").stat().st_size > 0
 
 
 def test_a_change_that_does_not_fit_is_noticed() -> None:

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from .. import harness, report
+from .. import report
 from ..errors import DataError
 from ..harness.experiment import known
 from ..report import figures as drawing
 from . import _screen
 from ._json import print_json
+from .sweeps import add_store
 
 #: Widths of figures, in inches.
 _LEAST_WIDTH, _MOST_WIDTH = 1, 40
@@ -24,7 +25,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     made = commands.add_parser("tables", help=text, description=text)
     made.add_argument("names", nargs="*", metavar="NAME", help="experiments; default: those that are stored")
     made.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    _reading(made, "results")
+    _reading(made, "results, and results/smoke with --smoke")
 
     text = "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells"
     made = commands.add_parser("figures", help=text, description=text)
@@ -33,27 +34,34 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     made.add_argument(
         "--width", type=float, metavar="INCHES", help="3.4 for one column, 7 for two; default: as it fits"
     )
-    _reading(made, drawing.out())
+    _reading(made, f"{drawing.out()}, and {drawing.out()}/smoke with --smoke")
 
 
 def _reading(made: argparse.ArgumentParser, out: str) -> None:
-    made.add_argument("--out", default=out, metavar="DIR", help="where to write; default: %(default)s")
-    made.add_argument("--smoke", action="store_true", help="from the tiny versions of the experiments")
-    made.add_argument("--store", default=str(harness.STORE), metavar="DIR", help="default: %(default)s")
-    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    made.add_argument("--out", metavar="DIR", help=f"where to write; default: {out}")
+    made.add_argument("--smoke", action="store_true", help="from the tiny versions of the experiments, marked as such")
+    add_store(made)
+
+
+def _out(options: argparse.Namespace, usual: str) -> Path:
+    """Where to write: tiny versions, which are no results, by themselves."""
+    if options.out is not None:
+        return Path(options.out)
+    return Path(usual, "smoke") if options.smoke else Path(usual)
 
 
 def _results(options: argparse.Namespace) -> report.Results:
-    return report.Results(Path(options.store), options.smoke, options.traces)
+    store = None if options.store is None else Path(options.store)
+    return report.Results(store, options.smoke, options.traces, options.accept_older)
 
 
 def tables(options: argparse.Namespace) -> int:
     """`fairopt tables`; exit 1 if an experiment asked for by name lacks cells, or all do."""
-    results = _results(options)
+    results, out = _results(options), _out(options, "results")
     shown: dict[str, object] = {}
 
     def give(table: report.Table) -> None:
-        written = report.write(table.frame, Path(options.out), table.name, table.caption)
+        written = report.write(table.frame, out, table.name, table.caption)
         if options.json:
             shown[table.name] = table.frame.to_dict(orient="records")
             return
@@ -81,10 +89,10 @@ def figures(options: argparse.Namespace) -> int:
         return 0
     if options.width is not None and not _LEAST_WIDTH <= options.width <= _MOST_WIDTH:
         raise DataError(f"--width must be from {_LEAST_WIDTH} to {_MOST_WIDTH} inches; got {options.width:g}")
-    results = _results(options)
+    results, out = _results(options), _out(options, drawing.out())
 
     def make(name: str) -> None:
-        written = drawing.save(drawing.draw(name, results, options.width), Path(options.out), drawing.title(name))
+        written = drawing.save(drawing.draw(name, results, options.width), out, drawing.title(name))
         print(f"{name} -> {', '.join(str(path) for path in written)}", flush=True)
         for need in drawing.module(name).NEEDS:
             for note in results.of(need).notes:

@@ -11,12 +11,13 @@ import pandas as pd
 from .. import harness, report
 from ..errors import DataError, FairoptError
 from ..harness.experiment import known
+from ..harness.pooled import NOTE, marked
 from ..harness.schema import LONG
 from ..report import figures as drawing
 from ._open import existing
 
 #: What `fairopt results` shows unless told otherwise.
-_SHOWN = ["cluster", "mechanism", "engine", "order", "status", "utilization", "min_share", "jain", "certificate"]
+_SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", "min_share", "jain", "certificate"]
 _SHOWN += ["rounds", "seconds"]
 
 #: The exit status after Ctrl-C.
@@ -67,9 +68,18 @@ def _command(
 ) -> argparse.ArgumentParser:
     made = commands.add_parser(name, help=text, description=text)
     made.add_argument("--smoke", action="store_true", help="the tiny version of the experiment")
-    made.add_argument("--store", default=str(harness.STORE), metavar="DIR", help="default: %(default)s")
-    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    add_store(made)
     return made
+
+
+def add_store(made: argparse.ArgumentParser) -> None:
+    """What decides which cells are read, in all commands alike."""
+    usual = f"{harness.STORE}, and {harness.SMOKE_STORE} with --smoke"
+    made.add_argument("--store", metavar="DIR", help=f"default: {usual}")
+    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    made.add_argument(
+        "--accept-older", action="store_true", help="take what other code of fairopt or of the mechanism computed"
+    )
 
 
 def sweep(options: argparse.Namespace) -> int:
@@ -101,9 +111,10 @@ def _needed(purpose: str | None) -> list[str]:
 
 
 def _sweep(name: str, options: argparse.Namespace) -> int:
-    arguments = {"store": options.store, "smoke": options.smoke, "retry": options.retry, "traces": options.traces}
+    arguments = {"store": options.store, "smoke": options.smoke, "retry": options.retry, "traces": options.traces,
+                 "accept_older": options.accept_older}  # fmt: skip
     if options.dry_run:
-        print(_outlook(harness.plan(name, **arguments), options.jobs))
+        print(_outlook(harness.plan(name, **arguments), options.jobs, options.accept_older))
         return 0
     try:
         frame = harness.sweep(
@@ -115,7 +126,8 @@ def _sweep(name: str, options: argparse.Namespace) -> int:
         return _STOPPED
     failed = frame[frame["status"] == "failed"]
     missed = int((frame["status"] == "missed").sum())
-    print(f"{Path(name).stem}: {len(frame)} cells in {options.store}: {len(frame) - len(failed) - missed} ok, "
+    folder = harness.store_of(options.store, options.smoke).folder
+    print(f"{Path(name).stem}: {len(frame)} cells in {folder}: {len(frame) - len(failed) - missed} ok, "
           f"{missed} missed their tolerance, {len(failed)} failed")  # fmt: skip
     for line in _failures(failed):
         print(line)
@@ -126,23 +138,20 @@ def _sweep(name: str, options: argparse.Namespace) -> int:
 
 def results(options: argparse.Namespace) -> int:
     """`fairopt results`."""
-    store = harness.Store(Path(options.store))
+    store = harness.store_of(options.store, options.smoke)
     contents = store.read()
     for damage in contents.damaged:
         _warn(f"not read: {damage}")
-    keys = None
-    if options.experiment is not None:
-        every = harness.cells(harness.load(options.experiment, options.smoke), options.traces)
-        keys = [cell.key for cell in every]
-    frame = contents.frame(keys)
-    if keys is not None and len(frame) < len(keys):
-        tiny = " --smoke" if options.smoke else ""
-        _warn(f"{len(keys) - len(frame)} of {len(keys)} cells are missing: fairopt sweep {options.experiment}{tiny}")
+    frame = _stored(contents, options)
     if options.failed:
         frame = frame[frame["status"] == "failed"]
     for condition in options.where:
         frame = _filtered(frame, condition)
-    shown = _SHOWN if options.export is None else list(frame.columns)
+    frame = frame.sort_values("pooled", kind="stable").assign(
+        mechanism=lambda rows: marked(rows["mechanism"], rows["pooled"])
+    )
+    note = NOTE if frame["pooled"].any() else None
+    shown = _shown(frame) if options.export is None else list(frame.columns)
     if options.table != "cells":
         long = contents.long(options.table, frame["key"])
         labels = ["cluster", "mechanism", "order", "repetition"]
@@ -158,19 +167,46 @@ def results(options: argparse.Namespace) -> int:
     if options.experiment is None:
         existing(store.folder)
     if options.export:
-        report.export(frame[["key", *[name for name in shown if name != "key"]]], Path(options.export))
+        report.export(frame[["key", *[name for name in shown if name != "key"]]], Path(options.export), note)
         print(f"{len(frame)} rows -> {options.export}")
     else:
         print(report.for_people(frame[shown]).to_string(index=False, max_colwidth=72) if len(frame) else "no cells")
+        if note:
+            print(note)
     if options.compact:
         print(f"{store.gather_all()} parts gathered into one")
     return 0
 
 
+def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
+    """The rows of the experiment, or all there are; `this_code` tells those that other code computed."""
+    if options.experiment is None:
+        frame = contents.frame()
+    else:
+        every = harness.cells(harness.load(options.experiment, options.smoke), options.traces)
+        matched = harness.match(every, contents, accept_older=True)
+        frame = contents.frame(matched.answered)
+        if older := matched.warning(options.accept_older):
+            _warn(older)
+        if len(frame) < len(every):
+            tiny = " --smoke" if options.smoke else ""
+            _warn(
+                f"{len(every) - len(frame)} of {len(every)} cells are missing: fairopt sweep {options.experiment}{tiny}"
+            )
+    return frame.assign(this_code=harness.by_this_code(frame))
+
+
+def _shown(frame: pd.DataFrame) -> list[str]:
+    """The usual columns, and whose code it was where that differs."""
+    return _SHOWN if frame["this_code"].all() else [*_SHOWN[:2], "this_code", *_SHOWN[2:]]
+
+
 def _list(options: argparse.Namespace) -> int:
     for name in known():
         try:
-            plan = harness.plan(name, store=options.store, smoke=options.smoke, traces=options.traces)
+            plan = harness.plan(
+                name, store=options.store, smoke=options.smoke, traces=options.traces, accept_older=options.accept_older
+            )
         except FairoptError as error:
             print(f"{name}: {error}")
             continue
@@ -178,7 +214,7 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _outlook(plan: harness.Plan, jobs: int) -> str:
+def _outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
     seconds, unknown = plan.seconds()
     stored = len(plan.cells) - len(plan.missing)
     text = f"{plan.experiment.name}: {len(plan.cells)} cells, {stored} stored ({len(plan.failed)} failed), "
@@ -187,7 +223,8 @@ def _outlook(plan: harness.Plan, jobs: int) -> str:
         text += f"; about {_time(seconds / jobs)} for {len(plan.missing) - unknown} of them with {jobs} process(es)"
     if unknown:
         text += f"; no past rows tell how long {unknown} of them take"
-    return "\n".join([text, *(f"not read: {damage}" for damage in plan.damaged)])
+    older = [f"{plan.experiment.name}: {line}"] if (line := plan.matched.warning(accepted)) else []
+    return "\n".join([text, *older, *(f"not read: {damage}" for damage in plan.damaged)])
 
 
 def _time(seconds: float) -> str:

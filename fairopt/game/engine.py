@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from .. import _clock
 from ..engines.base import Solution
 from ..model.polytope import Polytope
 from ..model.problem import Problem
@@ -28,7 +28,7 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
 
 def _psdsf(problem: Problem, tol: float) -> Iterator[Solution]:
     """alpha = infinity, in an order that does not depend on the given one: the answer may be one of many."""
-    begun = time.perf_counter()
+    begun = _clock.now()
     cluster, criterion = problem.cluster, problem.criterion
     users, servers = canonical(cluster)
     ordered = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
@@ -36,9 +36,9 @@ def _psdsf(problem: Problem, tol: float) -> Iterator[Solution]:
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
         return
-    build = time.perf_counter() - begun
+    build = _clock.now() - begun
     for method, answer in limit(polytope, criterion.weight[users][polytope.users], tol):
-        seconds = time.perf_counter() - begun - build
+        seconds = _clock.now() - begun - build
         found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
         tasks = np.empty_like(found.tasks)
         tasks[np.ix_(users, servers)] = found.tasks

@@ -14,23 +14,26 @@ from itertools import product
 import numpy as np
 
 from .. import _plugins, mechanisms
-from .._version import __version__
 from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..result import metrics
+from . import code
 from .clusters import Origin, origin
 from .experiment import MEASURES, ClusterSource, Experiment, Grid
-
-#: Raised when the meaning of a measure changes: rows measured otherwise are then not taken for these.
-MEASURED_AS = 1
 
 #: The engine of games that is played, round by round, and leaves a trace.
 PLAYED = "best-response"
 
+#: The engine that `solve` takes on the cluster, and those that stand in for it.
+DEFAULT = "default"
+
 
 @dataclass(frozen=True)
 class Cell:
-    """One cluster, one mechanism, one way to solve it. All fields but `experiment` and `cluster` make the key."""
+    """One cluster, one mechanism, one way to solve it, and what computes that.
+
+    All fields but the labels `experiment` and `cluster` make the `key`; without `code` they make the `question`.
+    """
 
     experiment: str
     cluster: str
@@ -45,17 +48,23 @@ class Cell:
     max_rounds: int
     residuals: tuple[float, ...]
     measures: tuple[str, ...]
+
+    code: str
     plugins: tuple[tuple[str, str], ...] = ()  # files and digests; what of them decides the answer is in other fields
 
     @cached_property
-    def key(self) -> str:
-        """24 hexadecimal digits; the same on every machine."""
+    def question(self) -> str:
+        """What is asked, whatever code answers: 24 hexadecimal digits, the same on every machine."""
         fields = dataclasses.asdict(self)
-        for label in ("experiment", "cluster", "plugins"):
+        for label in ("experiment", "cluster", "code", "plugins"):
             del fields[label]
         del fields["origin"]["path"]
-        fields |= {"fairopt": __version__, "measured_as": MEASURED_AS}
-        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:24]
+        return _hash(fields)
+
+    @cached_property
+    def key(self) -> str:
+        """The question, and the digest of what computes the answer (`code.of`)."""
+        return _hash([self.question, self.code])
 
     @property
     def solver(self) -> Mechanism:
@@ -64,7 +73,7 @@ class Cell:
 
     def rng(self) -> np.random.Generator:
         """For what is random in the solution: its own in every cell, whoever computes it and when."""
-        return np.random.default_rng(np.random.SeedSequence(int(self.key, 16)))
+        return np.random.default_rng(np.random.SeedSequence(int(self.question, 16)))
 
 
 def cells(experiment: Experiment, traces: str | None = None) -> list[Cell]:
@@ -100,6 +109,7 @@ def cells(experiment: Experiment, traces: str | None = None) -> list[Cell]:
                     grid.max_rounds if played else 0,
                     grid.residuals if played else (),
                     tuple(sorted(map(_with_digest, grid.measures))),
+                    code.of(type(mechanisms.parse(mechanism)[0])),
                     plugins,
                 )
                 found.setdefault(cell.key, cell)
@@ -112,7 +122,7 @@ def _origin(experiment: Experiment, source: ClusterSource, traces: str | None) -
     except DataError as error:
         inside = ("smoke", "clusters", source.name)
         where = inside if experiment.smoke and inside in experiment.document.lines else ("clusters", source.name)
-        raise experiment.document.error(where, str(error)) from None
+        raise experiment.document.error((*where, *error.where), str(error)) from None
 
 
 def _with_digest(measure: str) -> str:
@@ -126,18 +136,20 @@ def _ways(experiment: Experiment, grid: Grid) -> Iterator[tuple[str, str, str, f
     """Mechanism (with parameters), engine, order, damping and tolerance, where they make a difference."""
     for text, engine in product(_with_alphas(grid), grid.engines):
         mechanism = mechanisms.parse(text)[0]
-        if engine == "default":
-            engine = mechanism.engines()[0]
-        if engine not in mechanism.engines():
-            known = ", ".join(mechanism.engines())
-            raise _error(experiment, grid, "engines", f"{mechanism} has no engine {engine!r}; it has {known}")
         played = engine == PLAYED
         if played and getattr(mechanism, "alpha", math.inf) == 0:
             raise _error(experiment, grid, "alphas", "best responses need alpha > 0; play alpha = 0 with 'equilibrium'")
+        has = mechanism.engines()
+        if engine not in (DEFAULT, *has):
+            raise _error(experiment, grid, "engines", f"{mechanism} has no engine {engine!r}; it has {', '.join(has)}")
         orders = grid.orders if played else ("",)
         dampings = grid.dampings if played else (None,)
         for order, damping, tol in product(orders, dampings, grid.tols):
-            yield text, engine, order, damping, mechanism.tolerance(engine) if tol is None else tol
+            yield text, engine, order, damping, _tolerance(mechanism, engine) if tol is None else tol
+
+
+def _tolerance(mechanism: Mechanism, engine: str) -> float:
+    return mechanism.tolerance(mechanism.engines()[0] if engine == DEFAULT else engine)
 
 
 def _with_alphas(grid: Grid) -> Iterator[str]:
@@ -169,3 +181,7 @@ def _error(experiment: Experiment, grid: Grid, key: str, message: str) -> DataEr
     inside = ("smoke", key)
     where = inside if experiment.smoke and inside in experiment.document.lines else (*grid.where, key)
     return experiment.document.error(where, message)
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:24]

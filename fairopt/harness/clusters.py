@@ -11,18 +11,20 @@ import numpy as np
 
 from .. import _plugins, papers
 from ..errors import DataError
+from ..model._validate import ARGUMENTS
 from ..model.cluster import Cluster
 from ..model.merging import merge
-from ..workloads import known, open_source, trace_folder
-from ..workloads._registry import ALIASES
-from ..workloads.sources import made_by
+from ..workloads import open_source, trace_folder
+from ..workloads.sources import check_source, made_by
+from . import _contents
+from ._ends import Elsewhere
 
 
 @dataclass(frozen=True)
 class Origin:
     """Where the cluster of a cell comes from, as part of the cell's key.
 
-    `kind` is `paper`, `file`, `trace` or `generator`, and `digest` what the source holds (of a file or a trace), so
+    `kind` is `paper`, `file`, `trace` or `generator`, and `digest` what the source holds (of all but a generator), so
     that a generator in place of a trace, or another part of a trace, is another cell.
     """
 
@@ -47,33 +49,25 @@ def origin(text: str, merge: bool, folder: Path, traces: str | None) -> Origin:
         There is no such source.
     """
     if text.startswith("paper:"):
-        papers.instance(text.removeprefix("paper:"))
-        return Origin(text, "paper", "", merge)
+        return Origin(text, "paper", _of_cluster(papers.instance(text.removeprefix("paper:"))), merge)
     if text.endswith((".toml", ".json", ".csv")):
         path = folder / text
         if not path.is_file():
             raise DataError(f"there is no cluster file {path}")
-        return Origin(text, "file", _digest(path), merge, str(path.resolve()))
-    kind = text.partition("?")[0].partition(":")[0]
-    if ALIASES.get(kind, kind) not in known():
-        raise DataError(f"there is no source {text!r}; known: paper:NAME, FILE.toml, {', '.join(known())}")
+        return Origin(text, "file", _contents.of_file(path), merge, str(path.resolve()))
+    check_source(text, traces=traces, there=True)
     trace = trace_folder(text, traces)
     if trace is None:
         return Origin(text, "generator", _plugins.digest_of(made_by(text)), merge)
-    return Origin(text, "trace", _contents(trace), merge)
+    if not trace.is_dir():
+        raise DataError(f"there is no trace at {trace}")
+    return Origin(text, "trace", _contents.of_folder(trace), merge)
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-@lru_cache(maxsize=16)
-def _contents(folder: Path) -> str:
-    """A digest of the names and sizes of a trace's files, wherever it is."""
-    if not folder.is_dir():
-        raise DataError(f"there is no trace at {folder}")
-    files = sorted((str(path.relative_to(folder)), path.stat().st_size) for path in folder.rglob("*") if path.is_file())
-    return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
+def _of_cluster(cluster: Cluster) -> str:
+    """A digest of all that a cluster is made of."""
+    made_of = [(name, np.asarray(getattr(cluster, name)).tolist()) for name in ARGUMENTS]
+    return hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=4)  # cells of one cluster follow each other
@@ -82,14 +76,14 @@ def build(source: Origin, seed: int, repetition: int, traces: str | None) -> tup
     if source.kind == "paper":
         cluster, about = papers.instance(source.text.removeprefix("paper:")), source.text
     elif source.kind == "file":
-        if _digest(Path(source.path)) != source.digest:
-            raise DataError(f"the cluster file {source.path} has changed since the sweep was started")
+        if _contents.of_file(Path(source.path)) != source.digest:
+            raise Elsewhere(f"the cluster file {source.path} has changed since the sweep was started")
         cluster, about = Cluster.load(source.path), source.text
     else:
         rng = np.random.default_rng(np.random.SeedSequence([seed, repetition]))
         here = origin(source.text, source.merge, Path(), traces)
         if here != source:
-            raise DataError(f"{source.text} is a {here.kind} with other files here than where the sweep was started")
+            raise Elsewhere(f"{source.text} is a {here.kind} with other files here than where the sweep was started")
         snapshot = open_source(source.text, traces=traces, rng=rng)
         cluster, about = snapshot.cluster, snapshot.source
     return (merge(cluster, users=False).cluster if source.merge else cluster), about

@@ -13,6 +13,7 @@ from ..mechanisms import Mechanism
 from ..model.cluster import Cluster, expected
 from ..result import metrics
 from ._frame import Blank
+from .pooled import marked, pooled
 
 
 def compare(
@@ -34,25 +35,30 @@ def compare(
     Returns
     -------
     A frame with one row per mechanism: `status` (`ok`, `not applicable: ...`, or the error of a mechanism that failed,
-    whose numbers are missing) and `notes` (that a single-pool mechanism was solved on the pool, say); tasks in all,
+    whose numbers are missing) and `notes`; tasks in all,
     smallest and largest weighted dominant share, utilization per resource (`use_...`) and its mean over resources,
     Jain's index of weighted dominant shares, welfare (sum of dominant shares), certificate, seconds. What is missing,
     as the use of a resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
+    Single-pool mechanisms are solved on the pool: where there are several servers these rows are `pooled`, marked
+    (`DRF*`), and stand last, as their tasks need not fit on the servers.
     """
     expected(cluster)
     rows = []
     for mechanism in tqdm(mechanisms.chosen(chosen), disable=None if progress else True, unit="mechanism", leave=False):
-        row: dict[str, object] = {"mechanism": str(mechanism)}
+        row: dict[str, object] = {"mechanism": str(mechanism), "pooled": False}
         try:
             allocation = mechanism.solve(cluster, tol, solver=solver)
             row |= allocation.summary() | {"status": "ok", "notes": "; ".join(allocation.notes)}
+            row["pooled"] = pooled(cluster, allocation)
         except DataError as error:
             row |= {"status": f"not applicable: {error}"}
         except FairoptError as error:
             row |= {"status": f"{type(error).__name__}: {error}"}
         rows.append(row)
-    columns = ["mechanism", "status", "notes"]
+    columns = ["mechanism", "status", "notes", "pooled"]
     for name in metrics.MEASURES:
         columns += [*(f"use_{part}" for part in cluster.resources if name == "utilization"), name]
     columns += ["certificate", "seconds"]
-    return Blank(rows, columns=columns).set_index("mechanism").fillna({"notes": ""})
+    frame = Blank(rows, columns=columns).sort_values("pooled", kind="stable").fillna({"notes": ""})
+    frame["mechanism"] = marked(frame["mechanism"], frame["pooled"])
+    return frame.set_index("mechanism")

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import FairoptError
+from . import _dask
+from ._ends import Stopped
 from .cells import Cell
-from .run import Row, failed, run
+from .run import Row, run
 
 Executor = Callable[[Sequence[Cell], str | None, int | None], Iterator[list[Row]]]
 
@@ -26,8 +27,6 @@ Executor = Callable[[Sequence[Cell], str | None, int | None], Iterator[list[Row]
 _RESTARTS = 3
 #: Cells that are sent together at most; seconds after which no more of them are begun; and turns of a worker at least.
 _TOGETHER, _ENOUGH, _TURNS = 16, 0.25, 8
-#: Seconds to wait for a Dask scheduler.
-_PATIENCE = 20.0
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
@@ -47,10 +46,13 @@ def processes(jobs: int) -> Executor:
 
         left = {cell.key: cell for cell in cells}
         queue, deaths = deque(_batches(cells, jobs)), 0
+        begun: set[str] = set()
 
         def tasks() -> Iterator[Any]:
             while queue:
-                yield delayed(_worker)(queue.popleft(), traces, threads)
+                batch = queue.popleft()
+                begun.update(cell.key for cell in batch)
+                yield delayed(_worker)(batch, traces, threads)
 
         try:
             while left:
@@ -65,11 +67,10 @@ def processes(jobs: int) -> Executor:
                 except TerminatedWorkerError as error:
                     deaths += 1
                     if deaths > _RESTARTS:
-                        raise FairoptError(
-                            f"processes die again and again with {len(left)} cells left (memory?); use fewer --jobs. "
-                            f"What is finished is stored. {error}"
-                        ) from None
-                    queue = deque([cell] for cell in left.values())
+                        raise Stopped(f"processes die again and again (memory?); use fewer --jobs. {error}") from None
+                    # Those that were under way come last: others need not wait for one that kills.
+                    queue = deque([cell] for cell in sorted(left.values(), key=lambda cell: cell.key in begun))
+                    begun = set()
         finally:
             get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
@@ -80,43 +81,9 @@ def dask(address: str) -> Executor:
     """The workers of a running Dask scheduler, such as `tcp://HOST:8786`; needs `fairopt[dask]`."""
 
     def execute(cells: Sequence[Cell], traces: str | None, threads: int | None) -> Iterator[list[Row]]:
-        try:
-            from distributed import Client, as_completed
-        except ImportError:
-            raise FairoptError("Dask is not installed; pip install 'fairopt[dask]'") from None
-        try:
-            client = Client(address, timeout=_PATIENCE, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise FairoptError(f"no Dask scheduler answers at {address}: {error}") from None
-        with client:
-            known: dict[str, Sequence[Cell]] = {}
-
-            def send(batches: Sequence[Sequence[Cell]]) -> list[Any]:
-                # Not pure: that a scheduler remembers a cell of an earlier sweep must not matter.
-                futures = client.map(several, batches, traces=traces, threads=threads, pure=False)
-                known.update(zip((future.key for future in futures), batches, strict=True))
-                return list(futures)
-
-            futures = send(_batches(cells, max(len(client.ncores()), 1)))
-            completed = as_completed(futures, loop=client.loop)
-            try:
-                for future in completed:
-                    batch = known.pop(future.key)
-                    if future.status == "finished":
-                        rows, rest = future.result()
-                        yield rows
-                    elif len(batch) == 1:  # its workers died, several times
-                        yield [failed(batch[0], future.exception())]
-                        rest = []
-                    else:
-                        rest = batch
-                    future.release()
-                    if rest:
-                        more = send([[cell] for cell in rest])
-                        futures += more
-                        completed.update(more)
-            finally:
-                client.cancel([future for future in futures if future.key in known])
+        with _dask.connected(address) as client:
+            batches = _batches(cells, max(len(client.ncores()), 1))
+            yield from _dask.execute(client, batches, several, traces, threads)
 
     return execute
 

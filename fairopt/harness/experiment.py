@@ -13,6 +13,9 @@ from .. import _plugins, _shipped, mechanisms
 from ..errors import DataError
 from ..game.dynamics.orders import ORDERS
 from ..result import metrics
+from ..workloads import known as known_sources
+from ..workloads._registry import ALIASES
+from ..workloads.sources import check_source
 from ._toml import Document, Where, read
 
 #: What a cell may measure besides its row; the first three unless the file says otherwise.
@@ -186,9 +189,27 @@ def _clusters(
             [(key, one) for one in (item if isinstance(item, list) else [item])] for key, item in options.items()
         ]
         found[name] = [ClusterSource(name, _with(text, pairs), merge) for pairs in product(*choices)]
+        _check_options(document, here, found[name], options)
     if not found:
         raise document.error(where, "name at least one cluster")
     return found
+
+
+def _check_options(document: Document, here: Where, sources: list[ClusterSource], options: dict[str, Any]) -> None:
+    """Every option with its line, before anything is drawn. That the source is there is looked at later (`origin`)."""
+    for source in sources:
+        if source.text.startswith("paper:") or ".toml" in source.text or ".json" in source.text:
+            if options:
+                raise document.error((*here, next(iter(options))), "only traces and generators take options")
+            continue
+        kind = source.text.partition("?")[0].partition(":")[0]
+        if kind not in (*known_sources(), *ALIASES):
+            names = f"paper:NAME, FILE.toml, {', '.join(known_sources())}"
+            raise document.error(here, f"there is no source {source.text!r}; known: {names}")
+        try:
+            check_source(source.text)
+        except DataError as error:
+            raise document.error((*here, *(key for key in error.where if key in options)), str(error)) from None
 
 
 def _with(text: str, pairs: Iterable[tuple[str, Any]]) -> str:

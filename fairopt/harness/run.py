@@ -1,12 +1,12 @@
-"""What a cell does: draw the cluster, solve, measure. Whatever happens, a row comes back."""
+"""What a cell does: draw the cluster, solve, measure. Whatever its own code raises, a row comes back."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-import time
-from dataclasses import asdict
+import platform
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import Path
@@ -14,22 +14,28 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from .. import _plugins
+from .. import _clock, _plugins
+from ..errors import DataError, FairoptError
 from ..game.dynamics.distributed import best_response
 from ..mechanisms import Mechanism
 from ..mechanisms.utilitarian import Utilitarian
 from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation
-from .cells import PLAYED, Cell
+from . import code
+from ._ends import Elsewhere
+from .cells import DEFAULT, PLAYED, Cell
 from .clusters import Origin, build
 from .measures import allocated, curve, measured, reached, use
+from .pooled import pooled
 from .provenance import provenance
 
 Row = dict[str, Any]
 
 #: What a row has of the summary as columns; other measures are in the table `measured`, where they are asked for.
 _COLUMNS = ("tasks", "min_share", "max_share", "utilization", "jain", "welfare", "certificate")
+#: Names, engines and orders that have answered in this process.
+_WARM: set[tuple[str, str, str]] = set()
 
 
 def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
@@ -37,17 +43,47 @@ def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
 
     Raises
     ------
-    DataError
-        A plug-in is not here, or is another one than where the sweep was started.
+    Elsewhere
+        This process cannot answer: its code, its data or its plug-ins are other than where the sweep was started.
     """
-    _plugins.needed(cell.plugins)
-    begun = time.perf_counter()
+    _plug_in(cell)
+    _check_code(cell)
+    watch = _clock.Watch()
     try:
         with _pools().limit(limits=threads):
+            _warm_up(cell)
             row = _asked(cell) | _solved(cell, traces)
+    except Elsewhere:
+        raise
     except Exception as error:  # a row, not the end of a sweep of thousands
         row = failed(cell, error)
-    return row | _here(threads) | {"elapsed": time.perf_counter() - begun}
+    return row | _here(threads) | {"elapsed": watch.seconds, "loops": watch.loops}
+
+
+def _plug_in(cell: Cell) -> None:
+    try:
+        _plugins.needed(cell.plugins)
+    except DataError as error:
+        raise Elsewhere(str(error)) from None
+
+
+def _check_code(cell: Cell) -> None:
+    """Processes that start later, or elsewhere, may have read other files."""
+    try:
+        here = code.of(type(cell.solver))
+    except DataError:
+        raise Elsewhere(f"a worker does not know the mechanism {cell.mechanism}: it is defined elsewhere") from None
+    if here != cell.code:
+        raise Elsewhere(f"a worker on {platform.node()} has other code for {cell.mechanism}; install the same")
+
+
+def _warm_up(cell: Cell) -> None:
+    """Import and compile what the first answer of a process waits for: seconds of cells do not contain that."""
+    kind = (cell.solver.name, cell.engine, cell.order)
+    if kind not in _WARM:
+        _WARM.add(kind)
+        with suppress(FairoptError):
+            _solve(cell, Cluster([[9, 18], [12, 6]], [[1, 4], [3, 1], [2, 2]]))
 
 
 def failed(cell: Cell, error: BaseException) -> Row:
@@ -61,7 +97,7 @@ def _here(threads: int | None) -> Row:
 
 
 def _asked(cell: Cell) -> Row:
-    options = {key: asdict(cell)[key] for key in ("max_rounds", "residuals", "measures")}
+    options = {key: getattr(cell, key) for key in ("max_rounds", "residuals", "measures")}
     try:
         alpha = getattr(cell.solver, "alpha", None)
         name: str | None = cell.solver.name
@@ -73,6 +109,7 @@ def _asked(cell: Cell) -> Row:
         "mechanism": cell.mechanism, "name": name, "alpha": math.inf if name == "ps-dsf" else alpha,
         "engine": cell.engine, "order": cell.order or None, "damping": cell.damping, "tol": cell.tol,
         "options": json.dumps(options | {"merge": cell.origin.merge} | _plugged(cell), sort_keys=True),
+        "question": cell.question, "code": cell.code,
     }  # fmt: skip
 
 
@@ -82,27 +119,28 @@ def _plugged(cell: Cell) -> dict[str, Any]:
 
 
 def _solved(cell: Cell, traces: str | None) -> Row:
-    begun = time.perf_counter()
+    begun = _clock.now()
     cluster, about = build(cell.origin, cell.seed, cell.repetition, traces)
-    drawing = time.perf_counter() - begun
+    drawing = _clock.now() - begun
     if "times" in cell.measures:
         _solve(cell, cluster)  # compiles what has to be compiled, so that the next one shows what it takes
     found, seconds = _solve(cell, cluster)
-    begun = time.perf_counter()
+    begun = _clock.now()
     row = _measured(cell, cluster, found) | {"about": about, "drawing": drawing, "seconds": seconds}
     if "price_of_fairness" in cell.measures:
         row["price_of_fairness"] = 1 - row["welfare"] / _efficient(cell.origin, cell.seed, cell.repetition, traces)
-    return row | {"measuring": time.perf_counter() - begun}
+    return row | {"measuring": _clock.now() - begun}
 
 
 def _solve(cell: Cell, cluster: Cluster) -> tuple[Allocation, float]:
     mechanism = cell.solver
-    begun = time.perf_counter()
+    begun = _clock.now()
     if cell.engine == PLAYED:
         found = _play(cell, mechanism, cluster)
     else:
-        found = mechanism.solve(cluster, cell.tol, engine=cell.engine, throw=False)
-    return found, time.perf_counter() - begun
+        engine = None if cell.engine == DEFAULT else cell.engine
+        found = mechanism.solve(cluster, cell.tol, engine=engine, throw=False)
+    return found, _clock.now() - begun
 
 
 def _play(cell: Cell, mechanism: Mechanism, cluster: Cluster) -> Allocation:
@@ -127,7 +165,8 @@ def _measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     row = {name: summary[name] for name in _COLUMNS}
     usable = cluster.eligible.mean() if cluster.constrained else 1.0
     row |= {
-        "status": "missed" if found.flagged else "ok", "users": users, "servers": servers, "resources": resources,
+        "status": "missed" if found.flagged else "ok", "answered": stats.engine, "pooled": pooled(cluster, found),
+        "users": users, "servers": servers, "resources": resources,
         "density": float(usable),
         "feasibility": certificate.feasibility, "optimality": certificate.optimality,
         "judged_by": certificate.measure, "steps": stats.rounds, "solver": stats.solver,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-FORMAT = "fairopt-cells-2"
+FORMAT = "fairopt-cells-3"
 
 _TEXT, _REAL, _WHOLE = pa.string(), pa.float64(), pa.int64()
 
@@ -12,11 +12,13 @@ _TEXT, _REAL, _WHOLE = pa.string(), pa.float64(), pa.int64()
 INPUTS = {
     "key": _TEXT, "experiment": _TEXT, "cluster": _TEXT, "source": _TEXT, "data": _TEXT, "digest": _TEXT,
     "seed": _WHOLE, "repetition": _WHOLE, "mechanism": _TEXT, "name": _TEXT, "alpha": _REAL, "engine": _TEXT,
-    "order": _TEXT, "damping": _REAL, "tol": _REAL, "options": _TEXT,
+    "order": _TEXT, "damping": _REAL, "tol": _REAL, "options": _TEXT, "question": _TEXT, "code": _TEXT,
 }  # fmt: skip
 #: What was found. `status`: `ok`; `missed`, the certificate misses `tol`; `failed`, there is only an `error`.
+#: `answered` is the engine that did; `pooled` says that it did for the pool of all servers, without placement.
 FOUND = {
-    "status": _TEXT, "error": _TEXT, "about": _TEXT, "notes": _TEXT, "users": _WHOLE, "servers": _WHOLE,
+    "status": _TEXT, "answered": _TEXT, "pooled": pa.bool_(), "error": _TEXT, "about": _TEXT, "notes": _TEXT,
+    "users": _WHOLE, "servers": _WHOLE,
     "resources": _WHOLE, "density": _REAL, "tasks": _REAL, "min_share": _REAL, "max_share": _REAL, "jain": _REAL,
     "welfare": _REAL, "price_of_fairness": _REAL, "utilization": _REAL, "feasibility": _REAL, "optimality": _REAL,
     "certificate": _REAL, "judged_by": _TEXT, "steps": _WHOLE, "rounds": _WHOLE, "messages": _REAL, "residual": _REAL,
@@ -25,7 +27,8 @@ FOUND = {
 #: What it took and where, in seconds: the columns that differ from run to run.
 CHANCE = {
     "drawing": _REAL, "build": _REAL, "compile": _REAL, "solve": _REAL, "certify": _REAL, "seconds": _REAL,
-    "measuring": _REAL, "elapsed": _REAL, "finished": pa.timestamp("us", tz="UTC"), "fairopt": _TEXT, "commit": _TEXT,
+    "measuring": _REAL, "loops": _REAL, "elapsed": _REAL, "finished": pa.timestamp("us", tz="UTC"), "fairopt": _TEXT,
+    "commit": _TEXT,
     "versions": _TEXT, "python": _TEXT, "machine": _TEXT, "process": _WHOLE, "cores": _WHOLE, "threads": _WHOLE,
 }  # fmt: skip
 #: Long tables, as lists in the row: the name of each, and its columns.

@@ -12,6 +12,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,14 @@ Row = dict[str, Any]
 
 #: Parts of single cells that a writer leaves before it gathers them.
 _GATHER = 200
+#: Parts of fewer cells are gathered with those of the next sweep.
+_FEW = 50
 #: Files written aside are dropped when they are this old, in seconds.
 _STALE = 3600.0
+
+
+class _OtherVersion(DataError):
+    """A part that another version of fairopt wrote."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Contents:
 
     table: pa.Table
     damaged: tuple[Damage, ...]
+    small: tuple[tuple[Path, pa.Table], ...] = field(default=(), repr=False)  # parts of few cells, whoever wrote them
 
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
         """One row per cell, of the given keys in their order, or of all: inputs, numbers, then times and versions."""
@@ -105,27 +113,43 @@ class Store:
             raise DataError(f"{self.folder} is a file; the store is a folder")
         for _ in range(100):
             try:
-                tables, damaged = self._parts()
+                parts, damaged = self._parts()
                 break
             except FileNotFoundError:  # gathered by another sweep since the folder was listed: list it again
                 continue
         else:
             raise DataError(f"{self.folder} changes faster than it can be read; try again")
-        return Contents(_once(pa.concat_tables([SCHEMA.empty_table(), *tables])), tuple(damaged))
+        small = tuple((path, table) for path, table in parts if table.num_rows < _FEW)
+        return Contents(
+            _once(pa.concat_tables([SCHEMA.empty_table(), *(table for _, table in parts)])), tuple(damaged), small
+        )
 
     def write(self, rows: Sequence[Row]) -> None:
-        """Store finished cells, now: what is killed after this loses nothing of them."""
+        """Store finished cells, now: what is killed after this loses nothing of them.
+
+        Raises
+        ------
+        OSError
+            They cannot be written; nothing of them is.
+        """
         table = pa.Table.from_pylist(list(rows), schema=SCHEMA)
         self._single.append((self._write(table), table))
         if len(self._single) >= _GATHER:
             self.gather()
 
+    def adopt(self, contents: Contents) -> None:
+        """Gather the small parts of others with the next: what a writer left that was killed, or is still at it."""
+        known = {path for path, _ in self._single}
+        self._single += [part for part in contents.small if part[0] not in known]
+
     def gather(self) -> None:
-        """Put the single parts that this writer wrote into one, safely on disk, then drop them."""
-        if len(self._single) > 1:
-            self._write(pa.concat_tables([table for _, table in self._single]).combine_chunks(), sync=True)
-            for path, _ in self._single:
-                path.unlink(missing_ok=True)
+        """Put the single parts of this writer into one, safely on disk, then drop them."""
+        here = [part for part in self._single if part[0].exists()]  # others may have gathered some
+        if len(here) > 1:
+            whole = self._write(_once(pa.concat_tables([table for _, table in here])).combine_chunks(), sync=True)
+            for path, _ in here:
+                if path != whole:
+                    path.unlink(missing_ok=True)
         self._single = []
 
     def gather_all(self) -> int:
@@ -133,9 +157,7 @@ class Store:
         contents = self.read()
         kept = set(_keys(contents.table))
         whole = self._write(contents.table.combine_chunks(), sync=True) if kept else None
-        for aside in self.folder.glob(".*.tmp"):  # of writers that were killed; living ones rename within seconds
-            if time.time() - aside.stat().st_mtime > _STALE:
-                aside.unlink(missing_ok=True)
+        self.tidy()
         removed = 0
         for path in self._listed():
             try:
@@ -147,6 +169,13 @@ class Store:
                 removed += 1
         return removed
 
+    def tidy(self) -> None:
+        """Drop what killed writers had begun to write aside; living ones rename within seconds."""
+        for aside in self.folder.glob(".*.tmp"):
+            with suppress(FileNotFoundError):
+                if time.time() - aside.stat().st_mtime > _STALE:
+                    aside.unlink()
+
     def set_aside(self, damaged: Iterable[Damage]) -> None:
         """Rename our damaged parts, so that they are named once; files of others are left alone."""
         for damage in damaged:
@@ -156,14 +185,16 @@ class Store:
     def _listed(self) -> list[Path]:
         return sorted(self.folder.glob("*.parquet")) if self.folder.is_dir() else []
 
-    def _parts(self) -> tuple[list[pa.Table], list[Damage]]:
-        tables, damaged = [], []
+    def _parts(self) -> tuple[list[tuple[Path, pa.Table]], list[Damage]]:
+        parts, damaged = [], []
         for path in self._listed():
             try:
-                tables.append(_checked(path))
+                parts.append((path, _checked(path)))
+            except _OtherVersion as error:  # whole, and good for those who have that version
+                damaged.append(Damage(path, str(error), ours=False))
             except DataError as error:
                 damaged.append(Damage(path, str(error), _ours(path)))
-        return tables, damaged
+        return parts, damaged
 
     def _write(self, table: pa.Table, sync: bool = False) -> Path:
         sink = pa.BufferOutputStream()
@@ -172,12 +203,16 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"part-{_digest(data)}.parquet"
         aside = self.folder / f".{uuid.uuid4().hex}.tmp"
-        with open(aside, "wb") as file:
-            file.write(data)
-            if sync:
-                file.flush()
-                os.fsync(file.fileno())
-        os.replace(aside, path)
+        try:
+            with open(aside, "wb") as file:
+                file.write(data)
+                if sync:
+                    file.flush()
+                    os.fsync(file.fileno())
+            os.replace(aside, path)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
         return path
 
 
@@ -203,7 +238,7 @@ def _checked(path: Path) -> pa.Table:
     table = pq.read_table(pa.BufferReader(data))
     made = (table.schema.metadata or {}).get(b"format", b"nothing").decode()
     if made != FORMAT or not table.schema.equals(SCHEMA):
-        raise DataError(f"written by another version (format {made}, here {FORMAT}); keep it in a store of its own")
+        raise _OtherVersion(f"written by another version (format {made}, here {FORMAT}); keep it in a store of its own")
     return table
 
 

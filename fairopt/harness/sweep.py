@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from ..errors import FairoptError
 from . import executors
+from ._ends import Elsewhere, Interrupted, Stopped
 from .cells import Cell, cells
 from .experiment import Experiment, load
-from .store import Contents, Damage, Store
+from .matching import Matched, match
+from .store import Contents, Damage, Row, Store
 
-#: Where cells are stored unless told otherwise.
+#: Where cells are stored unless told otherwise; those of tiny versions, which are no results, by themselves.
 STORE = Path("results") / "store"
+SMOKE_STORE = Path("results") / "smoke" / "store"
 
 
-class Interrupted(FairoptError):
-    """Somebody pressed Ctrl-C; what was finished is stored."""
+def store_of(store: str | Path | Store | None, smoke: bool) -> Store:
+    """A store, or the folder of one; by default the one for results, or for tiny versions."""
+    if isinstance(store, Store):
+        return store
+    return Store(Path(store)) if store is not None else Store(SMOKE_STORE if smoke else STORE)
 
 
 @dataclass(frozen=True)
@@ -30,9 +35,18 @@ class Plan:
     experiment: Experiment
     cells: list[Cell]
     missing: list[Cell]
-    failed: list[str]
-    damaged: tuple[Damage, ...]
+    matched: Matched
     contents: Contents
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Keys of cells that have only an error."""
+        return self.matched.failed
+
+    @property
+    def damaged(self) -> tuple[Damage, ...]:
+        """Parts of the store that were not read."""
+        return self.contents.damaged
 
     def seconds(self) -> tuple[float, int]:
         """Estimated seconds for the missing cells, one after another, and for how many of them there is no estimate.
@@ -58,9 +72,10 @@ class Plan:
 def plan(
     experiment: str | Path | Experiment,
     *,
-    store: str | Path | Store = STORE,
+    store: str | Path | Store | None = None,
     smoke: bool = False,
     retry: bool = False,
+    accept_older: bool = False,
     traces: str | None = None,
 ) -> Plan:
     """What `sweep` would do with the same arguments; nothing is computed and nothing changed.
@@ -71,22 +86,21 @@ def plan(
         A bad experiment file, with key and line; a bad store.
     """
     chosen = experiment if isinstance(experiment, Experiment) else load(experiment, smoke)
-    contents = (store if isinstance(store, Store) else Store(Path(store))).read()
+    contents = store_of(store, chosen.smoke).read()
     every = cells(chosen, traces)
-    status = dict(zip(*(contents.table.column(name).to_pylist() for name in ("key", "status")), strict=True))
-    keys = [cell.key for cell in every]
-    failed = [key for key in keys if status.get(key) == "failed"]
-    again = set(failed) if retry else set()
-    missing = [cell for cell, key in zip(every, keys, strict=True) if key not in status or key in again]
-    return Plan(chosen, every, missing, failed, contents.damaged, contents)
+    matched = match(every, contents, accept_older)
+    again = set(matched.failed) if retry else set()
+    missing = [cell for cell, row in zip(every, matched.rows, strict=True) if row is None or row in again]
+    return Plan(chosen, every, missing, matched, contents)
 
 
 def sweep(
     experiment: str | Path | Experiment,
     *,
-    store: str | Path | Store = STORE,
+    store: str | Path | Store | None = None,
     smoke: bool = False,
     retry: bool = False,
+    accept_older: bool = False,
     traces: str | None = None,
     jobs: int = 1,
     dask: str | None = None,
@@ -99,51 +113,84 @@ def sweep(
     Parameters
     ----------
     experiment : a name (`experiments/NAME.toml`), a file, or an `Experiment`
-    store : the folder of the store
+    store : the folder of the store; default: `results/store`, and `results/smoke/store` for tiny versions
     smoke : the tiny version of the experiment
     retry : compute failed cells again
+    accept_older : take answers of other code of fairopt or of the mechanism for those of this code
     traces : folder of the real traces; default: FAIROPT_TRACES. Dask workers must find it under the same name
     jobs : processes of this machine
     dask : address of a Dask scheduler, such as `tcp://HOST:8786`, whose workers do it instead
     threads : threads of linear algebra in each process; None leaves them alone, and results may then differ in bits
     progress : show a progress bar
-    say : told of damaged parts
+    say : told of damaged parts, and of answers of other code
 
     Raises
     ------
     DataError, FairoptError
+        What is finished is stored, and the same call goes on; the message says both.
     Interrupted
-        Ctrl-C: what is finished is stored, and the same call goes on.
+        Ctrl-C: the same.
     """
-    store = store if isinstance(store, Store) else Store(Path(store))
-    planned = plan(experiment, store=store, smoke=smoke, retry=retry, traces=traces)
+    chosen = experiment if isinstance(experiment, Experiment) else load(experiment, smoke)
+    store = store_of(store, chosen.smoke)
+    planned = plan(chosen, store=store, retry=retry, accept_older=accept_older, traces=traces)
+    tell = say if say is not None else lambda _: None
     for damage in planned.damaged:
-        if say is not None:
-            say(f"not read: {damage}" + ("; its cells are computed again" if damage.ours else ""))
-    store.set_aside(planned.damaged)
+        tell(f"not read: {damage}" + ("; its cells are computed again" if damage.ours else ""))
+    if older := planned.matched.warning(accept_older):
+        tell(f"{chosen.name}: {older}")
     execute = executors.dask(dask) if dask else executors.serial if jobs == 1 else executors.processes(jobs)
-    if planned.missing:
-        _compute(planned, store, execute, traces, threads, progress)
-    return store.read().frame([cell.key for cell in planned.cells])
+    _Writing(store, planned).compute(execute, traces, threads, progress)
+    found = store.read()
+    return found.frame(match(planned.cells, found, accept_older).answered)
 
 
-def _compute(
-    planned: Plan, store: Store, execute: executors.Executor, traces: str | None, threads: int | None, progress: bool
-) -> None:
-    from .._progress import tqdm
+class _Writing:
+    """Cells into a store, and what is said of those that are there when it ends early."""
 
-    name, finished = planned.experiment.name, len(planned.cells) - len(planned.missing)
-    bar = tqdm(total=len(planned.cells), initial=finished, desc=name, unit="cell", disable=not progress)
-    try:
-        with bar, closing(execute(planned.missing, traces, threads)) as batches:  # type: ignore[type-var]
-            for rows in batches:
-                store.write(rows)
-                finished += len(rows)
-                bar.update(len(rows))
-    except KeyboardInterrupt:
-        raise Interrupted(
-            f"interrupted: {finished} of {len(planned.cells)} cells of {name} are stored in {store.folder}; "
+    def __init__(self, store: Store, planned: Plan) -> None:
+        self.store, self.planned = store, planned
+        self.finished = len(planned.cells) - len(planned.missing)
+
+    def compute(self, execute: executors.Executor, traces: str | None, threads: int | None, progress: bool) -> None:
+        """All that is missing; then small parts are gathered, those of killed writers too."""
+        from .._progress import tqdm
+
+        planned = self.planned
+        bar = tqdm(total=len(planned.cells), initial=self.finished, desc=planned.experiment.name, unit="cell",
+                   disable=not (progress and planned.missing))  # fmt: skip
+        try:
+            self._tidy()
+            if planned.missing:
+                with bar, closing(execute(planned.missing, traces, threads)) as batches:  # type: ignore[type-var]
+                    for rows in batches:
+                        self._write(rows)
+                        bar.update(len(rows))
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted: {self._kept()}") from None
+        except (Stopped, Elsewhere) as error:
+            raise type(error)(f"{error}; {self._kept()}") from None
+        finally:
+            with suppress(OSError):  # parts that cannot be gathered are as good by themselves
+                self.store.gather()
+
+    def _tidy(self) -> None:
+        with suppress(OSError):  # a store that can only be read is no reason not to show what is in it
+            self.store.set_aside(self.planned.damaged)
+            self.store.tidy()
+        self.store.adopt(self.planned.contents)
+
+    def _write(self, rows: list[Row]) -> None:
+        try:
+            self.store.write(rows)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise Stopped(f"cannot write to {self.store.folder}: {why}") from None
+        self.finished += len(rows)
+
+    def _kept(self) -> str:
+        name, every = self.planned.experiment.name, len(self.planned.cells)
+        return (
+            f"{self.finished} of {every} cells of {name} are stored in {self.store.folder}; "
             "the same command again goes on from there"
-        ) from None
-    finally:
-        store.gather()
+        )

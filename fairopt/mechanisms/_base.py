@@ -73,9 +73,20 @@ class Mechanism(Stated):
         return ()
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
-        """Engines that can run this mechanism (on a cluster: with its criterion there), the default first."""
-        native_too = self.met_by_criterion and criterion is not None and native.handles(criterion)
+        """Engines that can run this mechanism, the default first.
+
+        On a cluster: with its criterion there, as `solve` asks. Without one: on an ordinary cluster.
+        """
+        rule = self._ordinary() if criterion is None else criterion
+        native_too = self.met_by_criterion and (rule is None or native.handles(rule))
         return ("native", "declarative") if native_too else ("declarative",)
+
+    def _ordinary(self) -> Criterion | None:
+        """The criterion on one server with two users; None if the parameters are for other users or resources."""
+        try:
+            return self.criterion(self.prepare(Cluster([[9, 18]], [[1, 4], [3, 1]]))[0])
+        except DataError:
+            return None
 
     @property
     def met_by_criterion(self) -> bool:

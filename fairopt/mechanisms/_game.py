@@ -76,7 +76,8 @@ class GameMechanism(Mechanism):
         return server_problem(cluster, self.criterion(cluster), server, tasks, self.formulate)
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
-        if criterion is not None and criterion.alpha == 0:
+        rule = self._ordinary() if criterion is None else criterion
+        if rule is not None and rule.alpha == 0:
             return ("equilibrium", "declarative")  # linear programs of their own: servers have nothing to respond to
         return ("equilibrium", "best-response", "declarative")
 

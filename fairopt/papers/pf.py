@@ -12,7 +12,7 @@ and none of the tasks below depends on what is left open: the claims check that 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction as F
 from functools import partial
 
@@ -65,7 +65,7 @@ VARIANT_TASKS: dict[str, tuple[Value, ...]] = {
 
 def claims() -> tuple[Claim, ...]:
     """All claims about the example; the trace-driven experiments need simulation."""
-    return (*_base(), *_variant(), *_free_parameters(), *_alpha())
+    return (*_base(), *_variant(), *_free_parameters(), *_alpha(), *_played())
 
 
 def _gamma(cluster: Cluster) -> NDArray[np.float64]:
@@ -213,3 +213,44 @@ def _server2(alpha: float) -> tuple[F | float, F | float]:
 def _ram_of_server2(alpha: float) -> F | float:
     x3, x4 = _server2(alpha)
     return (x3 + x4 / 2) / 16
+
+
+#: From nearly efficient to max-min, dense around 1.
+_ALPHAS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 64.0)
+_STARTS = 4
+
+
+def _played() -> tuple[Claim, ...]:
+    """Where servers that respond in turn end; the tasks are known in closed form, so that nothing of ours is taken."""
+    note = (
+        f"{len(_ALPHAS) + 1} alphas from 0.1 to infinity, {_STARTS} random starts each; elsewhere observed, not proved"
+    )
+    return tuple(
+        Claim(
+            34,
+            "PF",
+            "5.2",
+            name,
+            "alphaPF-VDS: best responses from anywhere end at the equilibrium here",
+            partial(_ends_at, known=known),
+            True,
+            Printed("globally convergent", True),
+            note=note,
+        )
+        for name, known in ((NAME, lambda alpha: (8, 8)), (VARIANT, _server2))
+    )
+
+
+def _ends_at(cluster: Cluster, known: Callable[[float], Sequence[F | float]]) -> bool:
+    from ..game.dynamics.distributed import best_response  # instances load no modelling language
+
+    rng = np.random.default_rng(5)
+    for alpha in (*_ALPHAS, math.inf):
+        right = np.array([2.0, 6.0, *map(float, known(alpha))])
+        for _ in range(_STARTS):
+            split = rng.dirichlet(np.ones(len(cluster.users)), len(cluster.servers)).T
+            start = cluster.gamma * split * rng.uniform()
+            found = best_response(cluster, alpha, start=start, tol=1e-8, max_rounds=3000, throw=False)
+            if not np.allclose(found.user_tasks, right, rtol=SMOOTH):
+                return False
+    return True

@@ -8,7 +8,7 @@ import sys
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = "paper_figures"
+
+#: What is written across figures of tiny versions: nobody must take them for results.
+_MARK: dict[str, Any] = {
+    "ha": "center", "va": "center", "rotation": 8, "color": "#c00000", "alpha": 0.55,
+    "fontweight": "bold", "zorder": 1000,
+}  # fmt: skip
 
 
 def known() -> dict[str, Path]:
@@ -100,6 +106,9 @@ def draw(name: str, results: Results, width: float | None = None) -> Figure:
     """
     arguments = {} if width is None else {"width": width}
     figure: Figure = module(name).figure(results, **arguments)
+    if results.smoke:
+        size = min(6.0 * figure.get_figwidth(), 13.0 * figure.get_figheight())
+        figure.text(0.5, 0.5, "TINY VERSION\nnot a result", fontsize=size, **_MARK)
     return figure
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ..harness.pooled import marked
 from .stored import StoredCells, interval
 
 #: What tells rows apart; columns that do not are left out.
@@ -14,9 +15,13 @@ _MEASURES = ("utilization", "min_share", "jain", "welfare", "price_of_fairness",
 def means(found: StoredCells) -> pd.DataFrame:
     """One row per way of solving: `n` draws, then every measure that there is, as its mean and `+-` its half interval.
 
-    `missed` counts cells whose certificate misses their tolerance; they are in the means.
+    `missed` counts cells whose certificate misses their tolerance; they are in the means. Mechanisms
+    that answered for the pool are marked and stand last.
     """
-    cells = found.cells.assign(missed=(found.cells["status"] == "missed").astype(int))
+    cells = found.cells.sort_values("pooled", kind="stable")
+    cells = cells.assign(
+        missed=(cells["status"] == "missed").astype(int), mechanism=marked(cells["mechanism"], cells["pooled"])
+    )
     by = [name for name in _BY if cells[name].nunique(dropna=False) > 1 or name == "mechanism"]
     grouped = cells.groupby(by, sort=False, dropna=False)
     table = grouped.agg(n=("key", "size"), missed=("missed", "sum")).reset_index()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
 from .. import mechanisms, papers
 from ..harness.experiment import load
+from ..harness.pooled import NOTE, marked
 from ..model._names import apart
 from .means import means
 from .stored import Results, StoredCells
@@ -41,9 +42,19 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
     chosen, found = load(experiment, results.smoke), results.of(experiment)
     if chosen.table == "means":
         title = f"{chosen.title}: means with 95% confidence intervals"
-        return [Table(chosen.name, title, means(found), found.notes)]
-    names = found.cells["cluster"].unique()  # one whose every cell failed has no table
-    return [_of_cluster(chosen.name, name, found) for name in names]
+        footnote = (NOTE,) if found.cells["pooled"].eq(True).any() else ()
+        made = [Table(chosen.name, title, means(found), (*footnote, *found.notes))]
+    else:
+        names = found.cells["cluster"].unique()  # one whose every cell failed has no table
+        made = [_of_cluster(chosen.name, name, found) for name in names]
+    return [_tiny(table) for table in made] if results.smoke else made
+
+
+def _tiny(table: Table) -> Table:
+    """A table of a tiny version, marked in title and in every row: nobody must take it for a result."""
+    frame = table.frame.copy()
+    frame.insert(0, "TINY VERSION", "not a result")
+    return replace(table, title=f"TINY VERSION, not a result: {table.title}", frame=frame)
 
 
 def mechanism_table() -> Table:
@@ -57,9 +68,9 @@ def mechanism_table() -> Table:
 
 def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
     """A row per mechanism: tasks of every user if they are stored, else a summary; use; certificate, seconds."""
-    cells = found.cells[found.cells["cluster"] == cluster].set_index("key")
+    cells = found.cells[found.cells["cluster"] == cluster].set_index("key").sort_values("pooled", kind="stable")
     chosen = [mechanisms.parse(text)[0] for text in cells["mechanism"]]
-    frame = pd.DataFrame({"mechanism": [str(one) for one in chosen]}, index=cells.index)
+    frame = pd.DataFrame({"mechanism": marked(chosen, cells["pooled"])}, index=cells.index)
     instance = cells["source"].iloc[0].removeprefix("paper:") if cells["data"].iloc[0] == "paper" else ""
     done, use = (found.contents.long(name, cells.index) for name in ("allocated", "use"))
     use = use[use["class"] == "all"]
@@ -77,7 +88,8 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
     frame = frame.join(use.pivot(index="key", columns="resource", values="utilization")[use["resource"].unique()]
                        .add_prefix("use_"))  # fmt: skip
     frame = frame.join(cells[["jain", "certificate", "seconds"]])
-    notes = [f"{one}: {text}" for one, text in zip(frame["mechanism"], cells["notes"], strict=True) if text]
+    notes = [NOTE] if cells["pooled"].any() else []
+    notes += [f"{one}: {text}" for one, text in zip(frame["mechanism"], cells["notes"], strict=True) if text]
     failed = found.failed[found.failed["cluster"] == cluster]
     notes += [f"{mechanisms.parse(text)[0]}: {error}" for text, error in failed[["mechanism", "error"]].to_numpy()]
     notes += [f"{name} misses its tolerance" for name in frame["mechanism"][cells["status"] == "missed"]]

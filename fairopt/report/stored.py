@@ -15,8 +15,9 @@ from scipy import stats
 from ..errors import DataError
 from ..harness.cells import Cell, cells
 from ..harness.experiment import load
-from ..harness.store import Contents, Store
-from ..harness.sweep import STORE
+from ..harness.matching import match
+from ..harness.store import Contents
+from ..harness.sweep import store_of
 from ..workloads._registry import ALIASES, STAND_INS
 
 
@@ -52,14 +53,16 @@ class Results:
 
     Parameters
     ----------
-    store : its folder
+    store : its folder; default: `results/store`, and `results/smoke/store` for tiny versions
     smoke : read the tiny versions of the experiments
     traces : folder of the real traces; default: FAIROPT_TRACES. Decides which cells are meant
+    accept_older : take answers of other code of fairopt or of the mechanism as well; a note says how many
     """
 
-    store: Path = STORE
+    store: Path | None = None
     smoke: bool = False
     traces: str | None = None
+    accept_older: bool = False
     _contents: Contents | None = field(default=None, repr=False)
     _found: dict[str, StoredCells] = field(default_factory=dict, repr=False)
 
@@ -79,21 +82,27 @@ class Results:
         return self._found[name]
 
     def _read(self, name: str) -> StoredCells:
-        wanted = {cell.key: cell for cell in cells(load(name, self.smoke), self.traces)}
+        every = cells(load(name, self.smoke), self.traces)
+        store = store_of(self.store, self.smoke)
         if self._contents is None:
-            self._contents = Store(Path(self.store)).read()
-        frame = self._contents.frame(wanted)
-        if len(frame) < len(wanted):
+            self._contents = store.read()
+        matched = match(every, self._contents, self.accept_older)
+        wanted = matched.answered
+        older = matched.warning(self.accept_older)
+        if len(wanted) < len(every):
             raise MissingCells(
-                f"{len(wanted) - len(frame)} of {len(wanted)} cells of {name} are not in {self.store}; compute them "
-                f"with: {self._command(name)}"
+                f"{len(every) - len(wanted)} of {len(every)} cells of {name} are not in {store.folder}; compute them "
+                f"with: {self._command(name)}{f'. {older}' if older else ''}"
             )
+        frame = self._contents.frame(wanted)
         chosen = [wanted[key] for key in frame["key"]]
         frame["experiment"] = [cell.experiment for cell in chosen]
         frame["cluster"] = [cell.cluster for cell in chosen]
         frame["alpha"] = frame["alpha"].where(frame["name"] != "ps-dsf", math.inf)
         frame = _with_measures(frame, self._contents.long("measured", wanted))
         notes = _notes(frame, chosen, f"{self._command(name)} --retry")
+        if older and self.accept_older:
+            notes = (older, *notes)
         bad = frame["status"] == "failed"
         frame, failed = (part.reset_index(drop=True) for part in (frame[~bad], frame[bad]))
         if frame.empty:
@@ -101,7 +110,8 @@ class Results:
         return StoredCells(frame, failed, notes, self._contents)
 
     def _command(self, name: str) -> str:
-        where = "" if Path(self.store) == STORE else f" --store {self.store}"
+        folder, usual = (store_of(store, self.smoke).folder for store in (self.store, None))
+        where = "" if folder == usual else f" --store {folder}"
         traces = f" --traces {self.traces}" if self.traces else ""
         return f"fairopt sweep {name}{' --smoke' if self.smoke else ''}{where}{traces}"
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from ..harness.pooled import NOTE
 from ..model._names import apart
 
 
 def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """A frame of `harness.compare` for readers: the rows that have numbers, and a line for each that has none."""
-    solved = frame[frame["status"] == "ok"].drop(columns=["status", "notes"])
-    others = [f"{name}: {status}" for name, status in frame["status"].items() if status != "ok"]
+    """A frame of `harness.compare` for readers: rows that have numbers; footnotes, and a line for each other row."""
+    solved = frame[frame["status"] == "ok"].drop(columns=["pooled", "status", "notes"])
+    others = [NOTE] if frame["pooled"].any() else []
+    others += [f"{name}: {status}" for name, status in frame["status"].items() if status != "ok"]
     return solved.reset_index(), others
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .. import _plugins
+from .. import _clock, _plugins
 from ..certificates import ByCriterion, Certificate, blocking
 from ..model._deferred import deferrable, given
 from ..model._immutable import Immutable
@@ -22,6 +21,7 @@ from ..model.criterion import Criterion
 from ..model.split import Split
 from . import _digits, _scale, _show, allocation_file, metrics
 from .allocation_file import StatedAnswer
+from .stats import Stats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,26 +30,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
-
-
-@dataclass(frozen=True)
-class Stats:
-    """How an answer was found: engine, solver and its status (reported, not believed), seconds, versions."""
-
-    engine: str
-    solver: str
-    status: str
-    rounds: int
-    build: float
-    compile: float
-    solve: float
-    certify: float
-    versions: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def total(self) -> float:
-        """Seconds in all."""
-        return self.build + self.compile + self.solve + self.certify
 
 
 def idle(users: Sequence[str]) -> tuple[str, ...]:
@@ -182,9 +162,9 @@ class Allocation(Immutable):
         """
         claim = allocation_file.read(path)
         by_criterion = ByCriterion(claim.criterion)
-        begun = time.perf_counter()
+        begun = _clock.now()
         certificate, proof = by_criterion(claim.cluster, claim.tasks, claim.log_prices)
-        stats = Stats("file", "none", "loaded", 0, 0.0, 0.0, 0.0, time.perf_counter() - begun)
+        stats = Stats("file", "none", "loaded", 0, 0.0, 0.0, 0.0, _clock.now() - begun)
         log_prices = proof if claim.log_prices is None else claim.log_prices
         notes = (
             f"loaded from {path}",

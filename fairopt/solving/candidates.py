@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _clock
 from ..certificates import Certificate
 from ..engines.augmented import refine
 from ..engines.base import Solution
@@ -135,9 +135,9 @@ class Candidates:
 
     def _certified(self, candidate: Solution, name: str) -> float:
         """The residual of a candidate, which is kept if it is the best."""
-        begun = time.perf_counter()
+        begun = _clock.now()
         found = self.mechanism.certified(self.problem, Split(self.unmerged, candidate.tasks), candidate.log_prices)
-        self.seconds += time.perf_counter() - begun
+        self.seconds += _clock.now() - begun
         if self.best is None or found[0].residual < self.residual:
             self.best, self.verdict, self.answered = candidate, found, name
         return found[0].residual

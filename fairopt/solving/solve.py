@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
+from .. import _clock
 from ..certificates import advice
 from ..engines.augmented import refine
 from ..engines.base import Solution
@@ -21,7 +21,8 @@ from ..model.cluster import Cluster, expected
 from ..model.merging import Merging, merge, unmerged
 from ..model.problem import Problem
 from ..model.split import Split
-from ..result.allocation import Allocation, Stats, idle
+from ..result.allocation import Allocation, idle
+from ..result.stats import Stats
 from .candidates import Candidates
 from .earlier import Earlier
 from .solvable import Solvable
@@ -79,6 +80,7 @@ def solve(
     start: Allocation | None = None,
 ) -> Allocation:
     """See `Mechanism.solve`."""
+    watch = _clock.Watch()
     mechanism.check(expected(cluster))
     seen, notes = mechanism.prepare(cluster)
     problem = Problem(seen, mechanism.criterion(seen))
@@ -92,7 +94,7 @@ def solve(
     if best is None or found.verdict is None:
         text = f"{found.failure or f'{mechanism}: no answer'} (engines tried: {', '.join(found.tried)})"
         raise SolverError(f"{text}{advice(seen, problem.criterion)}") from found.failure
-    allocation = _expanded(mechanism, problem, merging, found, best, notes + _idle(merging))
+    allocation = _expanded(mechanism, problem, merging, found, best, notes + _idle(merging), watch)
     if allocation.flagged and throw:
         raise mechanism.complaint(allocation, request.tol, found.tried)
     return allocation
@@ -113,10 +115,11 @@ def _expanded(
     found: Candidates,
     best: Solution,
     notes: tuple[str, ...],
+    watch: _clock.Watch,
 ) -> Allocation:
     """The best candidate as an allocation of the original cluster, certified for that."""
     assert found.verdict is not None
-    begun, tasks, verdict = time.perf_counter(), frozen(best.tasks), found.verdict
+    begun, tasks, verdict = _clock.now(), frozen(best.tasks), found.verdict
     if not merging.trivial:
         split = Split.of(merging, tasks)
         verdict = mechanism.certified(problem, split, merging.split_prices(best.log_prices))
@@ -129,7 +132,7 @@ def _expanded(
         certificate,
         problem.criterion,
         prices,
-        _stats(best, found.seconds + time.perf_counter() - begun),
+        _stats(best, found.seconds + _clock.now() - begun, watch.loops),
         notes + found.notes + best.notes,
         found.tol,
         mechanism.certify,
@@ -142,7 +145,7 @@ def _idle(merging: Merging) -> tuple[str, ...]:
     return idle([merging.original.users[n] for n in np.flatnonzero(~somewhere)])
 
 
-def _stats(solution: Solution, certify: float) -> Stats:
+def _stats(solution: Solution, certify: float, loops: float) -> Stats:
     return Stats(
         engine=solution.engine,
         solver=next((run.solver for run in reversed(solution.runs) if run.solver != refine.NAME), "none"),
@@ -153,4 +156,5 @@ def _stats(solution: Solution, certify: float) -> Stats:
         solve=sum(run.solve for run in solution.runs),
         certify=certify,
         versions=dict(solvers.versions()),
+        loops=loops,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -18,7 +19,7 @@ import numpy as np
 
 from .. import _plugins
 from ..errors import DataError
-from ._registry import ALIASES, GENERATORS, READERS, STAND_INS
+from ._registry import ALIASES, GENERATORS, READERS, STAND_INS, Entry
 from ._snapshot import Snapshot
 
 VARIABLE = "FAIROPT_TRACES"
@@ -43,15 +44,54 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
         An unknown name or option (the message lists the known ones), a value that does not fit, an option of a
         trace that is not there, or what the reader raises.
     """
+    found = _read(name)
+    given, generator = found.options, _generator(found.seed, rng)
+    if found.kind in GENERATORS:
+        return GENERATORS[found.kind].run(given, rng=generator)
+    trace = trace_folder(name, traces)
+    if trace is not None:
+        return READERS[found.kind].run(given, directory=trace, rng=generator)
+    root = traces_root(traces)
+    folder = READERS[found.kind].folder
+    why = f"{VARIABLE} is not set" if root is None else f"{root} holds no folder {folder}"
+    return _stand_in(found.kind, given, generator, why)
+
+
+def check_source(name: str, *, traces: str | Path | None = None, there: bool = False) -> None:
+    """Raise what `open_source` would raise of the name alone, before anything is read or drawn.
+
+    `there` checks as well that the generator that would stand in for a trace has the options.
+
+    Raises
+    ------
+    DataError
+        As there; `where` names the option, if it is about one.
+    """
+    found = _read(name)
+    _generator(found.seed, None)
+    if there and found.kind in READERS and trace_folder(name, traces) is None:
+        _standing_in(found.kind, found.options)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A name, read: kind, options, and the seed as text."""
+
+    kind: str
+    options: dict[str, Any]
+    seed: str | None
+
+
+def _read(name: str) -> _Source:
     _plugins.installed()
     path, _, query = name.partition("?")
     kind, colon, directory = path.partition(":")
     given = _pairs(query, name)
-    generator = _generator(given.pop("seed", None), rng)
+    seed = given.pop("seed", None)
     if kind in GENERATORS:
         if colon:
             raise DataError(f"{kind!r} is a generator and takes no directory; leave out {colon + directory!r}")
-        return GENERATORS[kind].run(_options(kind, given), rng=generator)
+        return _Source(kind, _options(kind, given), seed)
     trace = ALIASES.get(kind, kind)
     if trace not in READERS:
         names = ", ".join([*READERS, *ALIASES, *GENERATORS])
@@ -59,13 +99,7 @@ def open_source(name: str, *, traces: str | Path | None = None, rng: np.random.G
     options = _options(trace, given)
     if colon and not directory:
         raise DataError(f"{name!r} names no directory after the colon; leave out the colon or name one")
-    reader = READERS[trace]
-    folder = trace_folder(name, traces)
-    if folder is not None:
-        return reader.run(options, directory=folder, rng=generator)
-    root = traces_root(traces)
-    why = f"{VARIABLE} is not set" if root is None else f"{root} holds no folder {reader.folder}"
-    return _stand_in(trace, options, generator, why)
+    return _Source(trace, options, seed)
 
 
 def trace_folder(name: str, traces: str | Path | None = None) -> Path | None:
@@ -120,11 +154,11 @@ def _options(name: str, given: Mapping[str, str]) -> dict[str, Any]:
     result = {}
     for option, text in given.items():
         if option not in parsers:
-            raise DataError(f"{name} has no option {option!r}; known are {', '.join([*parsers, 'seed'])}")
+            raise DataError(f"{name} has no option {option!r}; known are {', '.join([*parsers, 'seed'])}", (option,))
         try:
             result[option] = parsers[option](text)
         except (ValueError, KeyError):
-            raise DataError(f"option {option} of {name} cannot be {text!r}") from None
+            raise DataError(f"option {option} of {name} cannot be {text!r}", (option,)) from None
     return result
 
 
@@ -132,7 +166,7 @@ def _generator(seed: str | None, rng: np.random.Generator | None) -> np.random.G
     if seed is None:
         return rng if rng is not None else np.random.default_rng(0)
     if not seed.isdecimal():
-        raise DataError(f"seed must be a whole number >= 0; got {seed!r}")
+        raise DataError(f"seed must be a whole number >= 0; got {seed!r}", ("seed",))
     return np.random.default_rng(int(seed))
 
 
@@ -145,23 +179,25 @@ def _trace_folder(root: Path | None, begins: str) -> Path | None:
 
 
 def _stand_in(trace: str, options: dict[str, Any], rng: np.random.Generator, why: str) -> Snapshot:
-    generator = GENERATORS[STAND_INS[trace]]
-    if missing := [option for option in options if option not in generator.options]:
-        raise DataError(
-            f"option {missing[0]} of {trace} needs the trace, and there is none; "
-            f"name its folder, {trace}:DIR, or set {VARIABLE}"
-        )
-    drawn = generator.run(_whole_numbers(trace, options), rng=rng)
+    generator, whole = _standing_in(trace, options)
+    drawn = generator.run(whole, rng=rng)
     source = f"{drawn.source} (a calibrated generator in place of the trace {trace}: {why})"
     return Snapshot(drawn.cluster, source, drawn.report)
 
 
-def _whole_numbers(trace: str, options: dict[str, Any]) -> dict[str, Any]:
-    """A fraction of the users, or all of them, makes no sense without the trace."""
+def _standing_in(trace: str, options: dict[str, Any]) -> tuple[Entry, dict[str, Any]]:
+    """The generator for a trace that is not there, and options that make sense without the trace."""
+    generator = GENERATORS[STAND_INS[trace]]
+    if missing := [option for option in options if option not in generator.options]:
+        raise DataError(
+            f"option {missing[0]} of {trace} needs the trace, and there is none; "
+            f"name its folder, {trace}:DIR, or set {VARIABLE}",
+            (missing[0],),
+        )
     for option in ("users", "servers", "vms"):
         if option in options and not isinstance(options[option], int):
-            raise DataError(f"option {option} of {trace} must be a whole number where there is no trace")
-    return options
+            raise DataError(f"option {option} of {trace} must be a whole number where there is no trace", (option,))
+    return generator, options
 
 
 def made_by(name: str) -> str:

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 import fairopt as fo
+import fairopt.report.figures
+from fairopt import harness, report
 from fairopt.cli import main
 from fairopt.errors import NotConverged
 
@@ -142,3 +144,43 @@ def test_users_and_clusters_may_be_called_anything(tmp_path: Path, capsys: pytes
     assert table[marked].tolist() == pytest.approx([1] * 6)
     header = path.with_suffix(".md").read_text().splitlines()[2]
     assert [cell.strip() for cell in header.split(" | ")[1:7]] == [*marked[:4], "=1+1", "a\\|b"]
+
+
+def test_tiny_versions_have_a_folder_of_their_own_and_are_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert main(["sweep", "drfh_figures", "pf_example", "--smoke"]) == 0
+    assert "cells in results/smoke/store" in capsys.readouterr().out
+    assert not (tmp_path / "results" / "store").exists()
+    assert main(["tables", "drfh_figures", "--smoke"]) == 0
+    assert "TINY VERSION, not a result" in capsys.readouterr().out
+    written = sorted((tmp_path / "results" / "smoke").glob("drfh_figures*"))
+    assert [path.suffix for path in written] == [".csv", ".md", ".tex"]
+    assert not list((tmp_path / "results").glob("drfh_figures*"))
+    for path in written:
+        text = path.read_text()
+        assert text.count("not a result") >= 2  # title or every row
+        assert "TINY VERSION" in text
+    assert main(["figures", "drfh", "--smoke"]) == 0
+    assert sorted(path.name for path in (tmp_path / "figures" / "smoke").iterdir()) == [
+        "drfh.pdf", "drfh.png",
+    ]  # fmt: skip
+    assert main(["results", "drfh_figures", "--smoke"]) == 0
+    assert "drfh" in capsys.readouterr().out
+    # Results are elsewhere, and not marked.
+    assert main(["sweep", "drfh_figures"]) == 0
+    assert "cells in results/store" in capsys.readouterr().out
+    assert main(["tables", "drfh_figures"]) == 0
+    assert "TINY" not in (tmp_path / "results" / "drfh_figures-figure1.csv").read_text()
+
+
+def test_the_mark_of_tiny_versions_is_across_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    for smoke in (True, False):
+        harness.sweep("drfh_figures", store=tmp_path, smoke=smoke, progress=False)
+        figure = report.figures.draw("drfh", report.Results(tmp_path, smoke=smoke))
+        marks = [text for text in figure.texts if "not a result" in text.get_text()]
+        assert len(marks) == smoke
+        assert all(mark.get_fontsize() >= 20 and mark.get_position() == (0.5, 0.5) for mark in marks)

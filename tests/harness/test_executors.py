@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,9 +17,11 @@ import pytest
 
 from fairopt import harness
 from fairopt.errors import FairoptError
-from fairopt.harness import executors
+from fairopt.harness import _dask, executors
+from fairopt.harness._ends import Stopped
+from fairopt.harness.run import run
 
-from .sweeps import CELLS, keys_stored, parts, until
+from .sweeps import CELLS, command, keys_stored, parts, until
 
 
 def test_the_order_of_cells_does_not_matter(file: Path, serial: harness.Store, tmp_path: Path) -> None:
@@ -71,7 +74,7 @@ def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: harne
 
 @contextmanager
 def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A real scheduler and workers, each a process of its own, on loopback."""
+    """A real scheduler and workers, each a process of its own, on loopback: the address, and they in this order."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
@@ -87,7 +90,7 @@ def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subproc
             words = [sys.executable, "-m", f"distributed.cli.{module}", *arguments]
             running.append(subprocess.Popen(words, stdout=log, stderr=log, env=env, cwd=folder))
         try:
-            yield address, running[1:]
+            yield address, running
         finally:
             for process in reversed(running):
                 process.terminate()
@@ -105,7 +108,7 @@ def test_dask_loses_a_worker_and_no_cell(file: Path, serial: harness.Store, tmp_
     store = tmp_path / "store"
     at_death: list[int] = []
     with dask_cluster(tmp_path, 2) as (address, workers):
-        victim = workers[0]
+        _, victim, survivor = workers
 
         def kill() -> None:
             until(lambda: store.exists() and victim.pid in harness.Store(store).read().frame()["process"].tolist())
@@ -124,12 +127,163 @@ def test_dask_loses_a_worker_and_no_cell(file: Path, serial: harness.Store, tmp_
     # Every cell exactly once, most by the survivor, and what the dead one had handed in was kept.
     assert sorted(keys_stored(store)) == sorted(frame["key"])
     assert len(frame) == CELLS
-    assert set(frame["process"]) == {victim.pid, workers[1].pid}
+    assert set(frame["process"]) == {victim.pid, survivor.pid}
     assert harness.Store(store).read().same_as(serial.read()) == []
+
+
+def ended(store: Path, file: Path, address: str, kill: Callable[[], None], after: int = 5) -> str:
+    """What a sweep on Dask says that somebody puts an end to when some cells are stored; only good rows are there."""
+
+    def wait_and_kill() -> None:
+        until(lambda: len(keys_stored(store)) >= after)
+        kill()
+
+    murder = threading.Thread(target=wait_and_kill)
+    murder.start()
+    try:
+        with pytest.raises(Stopped) as stopped:
+            harness.sweep(file, store=store, dask=address, progress=False)
+    finally:
+        murder.join(timeout=150)
+    frame = harness.Store(store).read().frame()
+    assert after <= len(frame) < CELLS
+    assert "failed" not in frame["status"].tolist()
+    said = str(stopped.value)
+    assert f"{len(frame)} of {CELLS} cells of small are stored in {store}; the same command again goes on from" in said
+    return said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
+def test_a_lost_scheduler_is_no_failure_of_cells(
+    file: Path, serial: harness.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(_dask, "PATIENCE", 6.0)
+    store = tmp_path / "store"
+    with dask_cluster(tmp_path, 2) as (address, (scheduler, *_)):
+        said = ended(store, file, address, lambda: scheduler.send_signal(how))
+        scheduler.send_signal(signal.SIGCONT)
+    assert f"the Dask scheduler at {address}" in said
+    assert said.count("\n") == 0
+    # The next run computes what was lost, and all is as if nothing had happened.
+    harness.sweep(file, store=store, progress=False)
+    assert harness.Store(store).read().same_as(serial.read()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_when_no_worker_is_left_the_sweep_ends(
+    file: Path, serial: harness.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(_dask, "PATIENCE", 6.0)
+    store = tmp_path / "store"
+
+    with dask_cluster(tmp_path, 2) as (address, (_, *workers)):
+        said = ended(store, file, address, lambda: [worker.send_signal(how) for worker in workers] and None)
+    assert "no worker is left" in said
+    harness.sweep(file, store=store, progress=False)
+    assert harness.Store(store).read().same_as(serial.read()) == []
+
+
+class _Future:
+    """A task of Dask that has ended in some way."""
+
+    def __init__(self, key: str, status: str, outcome: object) -> None:
+        self.key, self.status, self.outcome = key, status, outcome
+
+    def add_done_callback(self, told: Callable[[_Future], None]) -> None:
+        told(self)
+
+    def result(self, timeout: float) -> object:
+        return self.outcome
+
+    def exception(self) -> object:
+        return self.outcome
+
+    def release(self) -> None:
+        pass
+
+
+class _Client:
+    """A client whose workers die of a cell, or lack something."""
+
+    status, scheduler = "running", None
+
+    def __init__(self, deadly: str, error: Exception) -> None:
+        self.deadly, self.error, self.sent = deadly, error, 0
+
+    def map(self, function: object, batches: list[list[harness.Cell]], **_: object) -> list[_Future]:
+        found = []
+        for batch in batches:
+            self.sent += 1
+            dies = any(cell.key == self.deadly for cell in batch)
+            rows = ([{"key": cell.key} for cell in batch], [])
+            found.append(_Future(str(self.sent), "error" if dies else "finished", self.error if dies else rows))
+        return found
+
+    def cancel(self, futures: list[_Future]) -> None:
+        pass
+
+
+def test_a_cell_that_kills_its_workers_is_left_out_and_named(file: Path) -> None:
+    """Nobody knows what it would have raised: it is no failed cell, and the others are computed."""
+    cells = harness.cells(harness.load(file))
+    client = _Client(cells[5].key, MemoryError("4 workers died"))
+    got: list[str] = []
+
+    def compute() -> None:
+        batches = [cells[:4], cells[4:8], cells[8:]]
+        for rows in _dask.execute(client, batches, executors.several, None, 1):  # type: ignore[arg-type]
+            got.extend(row["key"] for row in rows)
+
+    with pytest.raises(Stopped, match=r"1 cells were not computed.* such as .* on .*: MemoryError: 4 workers died"):
+        compute()
+    assert sorted(got) == sorted(cell.key for cell in cells if cell != cells[5])
+
+
+def test_a_worker_with_other_code_ends_the_sweep(file: Path) -> None:
+    cells = harness.cells(harness.load(file))
+    client = _Client(cells[5].key, harness.Elsewhere("other code"))
+    with pytest.raises(harness.Elsewhere, match="other code"):
+        list(_dask.execute(client, [cells], executors.several, None, 1))  # type: ignore[arg-type]
+
+
+def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
+    cell = harness.cells(harness.load(file))[0]
+    with pytest.raises(harness.Elsewhere, match=r"has other code for drfh; install the same"):
+        run(dataclasses.replace(cell, code="0" * 24))
+    with pytest.raises(harness.Elsewhere, match="does not know the mechanism nobodys"):
+        run(dataclasses.replace(cell, mechanism="nobodys"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kinds", [("jobs", "jobs"), ("dask", "dask"), ("jobs", "dask")])
+def test_two_executors_at_once_into_one_store(
+    file: Path, serial: harness.Store, tmp_path: Path, kinds: tuple[str, str]
+) -> None:
+    pytest.importorskip("distributed")
+    store = harness.Store(tmp_path / "store")
+    with dask_cluster(tmp_path, 2) as (address, _):
+        ways = {"jobs": ("--jobs", "2"), "dask": ("--dask", address)}
+        both = [command("sweep", file, "--store", store.folder, *ways[kind]) for kind in kinds]
+        try:
+            said = [process.communicate(timeout=200) for process in both]
+        finally:
+            for process in both:
+                if process.poll() is None:
+                    process.kill()
+                    process.communicate(timeout=30)
+    assert [process.returncode for process in both] == [0, 0], said
+    assert all(out.startswith(f"small: {CELLS} cells in") for out, _ in said)
+    contents = store.read()
+    assert not contents.damaged
+    assert contents.same_as(serial.read()) == []
 
 
 def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(executors, "_PATIENCE", 0.5)
+    monkeypatch.setattr(_dask, "PATIENCE", 0.5)
     with pytest.raises(FairoptError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         harness.sweep(file, store=tmp_path, dask="tcp://127.0.0.1:9", progress=False)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+import fairopt as fo
 from fairopt import harness
 from fairopt.errors import DataError
+from fairopt.harness import Elsewhere, _contents
 from fairopt.harness._toml import lines
 from fairopt.harness.experiment import known
 from fairopt.harness.run import run
@@ -86,6 +91,17 @@ BAD = [
     ('one = "paper:drf-4.1"', "one = 3", 5, "clusters.one: must be a table"),
     ('one = "paper:drf-4.1"', 'one = "paper:drf-9"', 5, "clusters.one: there is no instance 'drf-9'"),
     ('one = "paper:drf-4.1"', 'one = "nowhere"', 5, "clusters.one: there is no source 'nowhere'"),
+    ("users = [3, 4]", "usres = [3, 4]", 6, "clusters.two.usres: lognormal has no option 'usres'; known are users"),
+    ("users = [3, 4]", "users = [3, 'x']", 6, "clusters.two.users: option users of lognormal cannot be 'x'"),
+    ("users = [3, 4]", "seed = -1", 6, "clusters.two.seed: seed must be a whole number >= 0"),
+    ('one = "paper:drf-4.1"', 'one = "lognormal?usres=3"', 5, "clusters.one: lognormal has no option 'usres'"),
+    (
+        'one = "paper:drf-4.1"',
+        'one = { source = "paper:drf-4.1", users = 3 }',
+        5,
+        "clusters.one.users: only traces and generators take options",
+    ),
+    ("users=2&", "usres=2&", 21, "smoke.clusters.two: lognormal has no option 'usres'"),
     ("alphas = [1, inf]", "alphas = [1, -1]", 10, "grid.1.alphas: is -1; it must be a number >= 0"),
     ("alphas = [1, inf]", "alphas = []", 10, "grid.1.alphas: is empty"),
     ("alphas = [1, inf]", "alphas = [\n  1,\n  'x',\n]", 10, "grid.1.alphas: is 'x'"),
@@ -177,15 +193,133 @@ def test_a_trace_and_its_stand_in_are_different_cells(
     assert without.key != one.key
 
 
+def test_options_are_checked_when_a_file_is_loaded(path: Path) -> None:
+    """Before anything runs, of all experiments that a command names."""
+    with pytest.raises(DataError, match=r":6: clusters.two.usres: lognormal has no option"):
+        load(path, GOOD.replace("users = [3, 4]", "usres = [3, 4]"))
+
+
+def test_an_option_that_only_the_trace_has(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    text = 'title = "T"\n[clusters.b]\nsource = "bitbrains"\nstatistic = "max"\n[[grid]]\nmechanisms = "drfh"\n'
+    experiment = load(path, text)  # there may be a trace where it is run
+    with pytest.raises(DataError, match=r":4: clusters.b.statistic: option statistic of bitbrains needs the trace"):
+        harness.cells(experiment)
+
+
+def test_a_trace_that_is_edited_is_another_trace(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its size and names are the same; what it holds is not."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    text = 'title = "T"\nclusters.b = "bitbrains?vms=3&servers=2"\n[[grid]]\nmechanisms = "drfh"\n'
+    experiment = load(path, text)
+    trace = tmp_path / "traces" / "bitbrains" / "1.csv"
+    trace.parent.mkdir(parents=True)
+    keys = []
+    for held, day in (("x", 1), ("y", 2), ("x", 3)):
+        trace.write_text(held)
+        os.utime(trace, (day * 86400, day * 86400))
+        (cell,) = harness.cells(experiment, str(tmp_path / "traces"))
+        keys.append(cell.key)
+    assert keys[0] == keys[2] != keys[1]
+    shutil.copytree(tmp_path / "traces", tmp_path / "elsewhere")
+    (cell,) = harness.cells(experiment, str(tmp_path / "elsewhere"))
+    assert cell.key == keys[0]
+
+
+def test_a_digest_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    read: list[str] = []
+    real = hashlib.file_digest
+    monkeypatch.setattr(_contents.hashlib, "file_digest", lambda file, kind: read.append(file.name) or real(file, kind))
+    file = tmp_path / "a.csv"
+    file.write_text("x")
+    just_now = _contents.of_file(file)
+    assert _contents.of_file(file) == just_now
+    assert len(read) == 2  # it may be written again within the resolution of its time
+    os.utime(file, (0, 0))
+    assert _contents.of_file(file) == _contents.of_file(file) == just_now
+    assert len(read) == 3
+    _contents.kept_in().write_text("{ not json")
+    assert _contents.of_file(file) == just_now
+    assert len(read) == 4
+    file.write_text("y")
+    os.utime(file, (9, 9))
+    assert _contents.of_file(file) != just_now
+    assert not list(_contents.kept_in().parent.glob("*.tmp"))
+
+
+def test_digests_need_no_folder_to_be_kept_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cache").write_text("a file")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    file = tmp_path / "a.csv"
+    file.write_text("x")
+    os.utime(file, (0, 0))
+    assert _contents.of_file(file) == _contents.of_file(file)
+
+
+def test_a_paper_whose_example_is_corrected_is_another_cluster(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'title = "T"\nclusters.b = "paper:drf-4.1"\n[[grid]]\nmechanisms = "drfh"\n'
+    (before,) = harness.cells(load(path, text))
+    cluster = fo.papers.instance("drf-4.1")
+    monkeypatch.setattr(fo.papers, "instance", lambda _: cluster.replace(capacity=[[9, 18.5]]))
+    (after,) = harness.cells(load(path, text))
+    assert before.key != after.key
+
+
+def test_engines_are_those_that_solve_would_take(path: Path, tmp_path: Path) -> None:
+    """By default, and by their names; the row says which answered."""
+    text = """
+title = "T"
+clusters.b = "lognormal?users=5&servers=3"
+[[grid]]
+mechanisms = ["drfh", "alpha-fair", "alphapf-vds"]
+alphas = [2]
+[[grid]]
+mechanisms = ["drfh", "alpha-fair(alpha=2)"]
+engines = ["native", "declarative"]
+"""
+    path.write_text(text)
+    frame = harness.sweep(path, store=tmp_path / "store", progress=False).set_index(["mechanism", "engine"])
+    assert frame["answered"].to_dict() == {
+        ("drfh", "default"): "native", ("alpha-fair(alpha=2.0)", "default"): "native",
+        ("alphapf-vds(alpha=2.0)", "default"): "equilibrium",
+        ("drfh", "native"): "native", ("drfh", "declarative"): "declarative",
+        ("alpha-fair(alpha=2.0)", "native"): "native", ("alpha-fair(alpha=2.0)", "declarative"): "declarative",
+    }  # fmt: skip
+    assert set(frame["status"]) == {"ok"}
+
+
+def test_a_default_engine_that_fails_is_stood_in_for(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in `solve`: and `answered` says so."""
+    from fairopt.engines import native
+
+    monkeypatch.setattr(native, "solutions", lambda *_, **__: iter(()))
+    path.write_text('title = "T"\nclusters.b = "paper:drf-4.1"\n[[grid]]\nmechanisms = "drf"\n')
+    row = harness.sweep(path, store=tmp_path / "store", progress=False).iloc[0]
+    assert (row["engine"], row["answered"], row["status"]) == ("default", "declarative", "ok")
+    assert "the native engine did not reach the tolerance" in row["notes"]
+
+
+def test_without_a_criterion_engines_are_those_of_an_ordinary_cluster() -> None:
+    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    for name in fo.mechanisms.names():
+        kind = fo.mechanisms.REGISTRY[name]
+        for one in (*kind.variants(), *kind.trials()):
+            assert one.engines() == one.engines(one.criterion(one.prepare(cluster)[0])), one
+    others = fo.DRF(resource_weights=[[1, 2, 3]] * 4)  # of other users than an ordinary cluster has
+    assert others.engines() == ("native", "declarative")
+
+
 def test_a_worker_that_sees_another_trace_says_so(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
     text = 'title = "T"\nclusters.b = "bitbrains?vms=3&servers=2"\n[[grid]]\nmechanisms = "drfh"\n'
     (tmp_path / "bitbrains").mkdir()
     (tmp_path / "bitbrains" / "1.csv").write_text("x")
     (cell,) = harness.cells(load(path, text), str(tmp_path))
-    row = run(cell, None)
-    assert row["status"] == "failed"
-    assert "other files here than where the sweep was started" in row["error"]
+    with pytest.raises(Elsewhere, match="other files here than where the sweep was started"):
+        run(cell, None)  # no row: it is not the cell that is wrong
 
 
 def test_the_example_of_the_documentation_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

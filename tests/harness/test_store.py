@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import os
 import shutil
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairopt import harness
+from fairopt.cli import main
 from fairopt.errors import DataError
 from fairopt.harness.schema import COLUMNS, LONG
 
@@ -165,3 +171,112 @@ def test_a_damaged_part_is_computed_again(serial: harness.Store, file: Path, tmp
     assert any("copy of a part.parquet" in text and "left alone" in text for text in said)
     assert store.read().same_as(whole) == []
     assert (store.folder / "copy of a part.parquet").exists()
+
+
+def test_parts_that_a_killed_writer_left_are_gathered_by_the_next_sweep(
+    file: Path, serial: harness.Store, tmp_path: Path
+) -> None:
+    rows = serial.read().table.to_pylist()
+    killed = harness.Store(tmp_path)
+    for one in rows[:30]:
+        killed.write([one])  # and it never gathers
+    aside = tmp_path / ".0123.tmp"
+    aside.write_bytes(b"half a part")
+    os.utime(aside, (0, 0))
+    assert len(parts(tmp_path)) == 30
+    harness.sweep(file, store=tmp_path, progress=False)
+    assert len(parts(tmp_path)) == 1
+    assert not aside.exists()
+    assert len(keys_stored(tmp_path)) == CELLS
+    assert harness.Store(tmp_path).read().same_as(serial.read()) == []
+
+
+def test_a_sweep_with_nothing_to_compute_gathers_too(file: Path, serial: harness.Store, tmp_path: Path) -> None:
+    killed = harness.Store(tmp_path)
+    for one in serial.read().table.to_pylist():
+        killed.write([one])
+    harness.sweep(file, store=tmp_path, progress=False)
+    assert len(parts(tmp_path)) == 1
+
+
+def test_parts_that_another_has_gathered_are_not_written_again(tmp_path: Path) -> None:
+    one, other = harness.Store(tmp_path), harness.Store(tmp_path)
+    for key in "abc":
+        one.write([row(key)])
+    other.adopt(other.read())
+    other.write([row("d")])
+    other.gather()
+    one.write([row("e")])
+    one.gather()
+    assert sorted(keys_stored(tmp_path)) == list("abcde")
+    assert sorted(one.read().frame()["key"]) == list("abcde")
+
+
+class _Full:
+    """A disk that is full after so many parts."""
+
+    def __init__(self, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left, self.real = parts, os.replace
+        monkeypatch.setattr("fairopt.harness.store.os.replace", self)
+
+    def __call__(self, source: Path, target: Path) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.real(source, target)
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(
+    file: Path, serial: harness.Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "store"
+    with pytest.MonkeyPatch.context() as full:
+        _Full(12, full)
+        assert main(["sweep", str(file), "--store", str(store)]) == 1
+    said = capsys.readouterr().err
+    assert said == (
+        f"fairopt: cannot write to {store}: No space left on device; 12 of {CELLS} cells of small are stored in "
+        f"{store}; the same command again goes on from there\n"
+    )
+    assert len(keys_stored(store)) == 12
+    assert not list(store.glob(".*.tmp"))
+    harness.sweep(file, store=store, progress=False)
+    assert harness.Store(store).read().same_as(serial.read()) == []
+
+
+def test_a_real_limit_of_the_file_system(file: Path, tmp_path: Path) -> None:
+    """Parts larger than a process may write: single cells fit, and stay where they are; nothing is lost."""
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000));"
+        "from fairopt.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "XDG_CACHE_HOME": str(tmp_path)}
+    words = [sys.executable, "-c", code, "sweep", str(file), "--store", str(tmp_path / "store")]
+    done = subprocess.run(words, env=env, text=True, capture_output=True, timeout=300)
+    assert "Traceback" not in done.stderr
+    assert not list((tmp_path / "store").glob(".*.tmp"))
+    kept = keys_stored(tmp_path / "store")
+    if done.returncode:
+        assert f"{len(kept)} of {CELLS} cells of small are stored" in done.stderr
+        assert done.stderr.count("\n") == 1
+    else:
+        assert len(kept) == CELLS
+
+
+def test_parts_of_another_version_are_left_alone(file: Path, tmp_path: Path) -> None:
+    """They are whole: who has that version reads them."""
+    store = harness.Store(tmp_path)
+    store.write([row("a")])
+    (path,) = parts(tmp_path)
+    table = pq.read_table(path).replace_schema_metadata({"format": "fairopt-cells-1"})
+    path.unlink()
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    data = sink.getvalue().to_pybytes()
+    old = tmp_path / f"part-{hashlib.sha256(data).hexdigest()[:32]}.parquet"
+    old.write_bytes(data)
+    said: list[str] = []
+    harness.sweep(file, store=tmp_path, progress=False, say=said.append)
+    assert old.read_bytes() == data
+    assert "written by another version (format fairopt-cells-1" in said[0]
+    assert "computed again" not in said[0]

@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt import harness
 from fairopt.errors import NotConverged
 from fairopt.harness import executors
+from fairopt.harness import run as run_module
 from fairopt.harness.clusters import build
 from fairopt.harness.run import failed, run
 
@@ -122,6 +123,22 @@ def test_a_failure_is_a_row_and_is_tried_again_on_request(
     frame = harness.sweep(file, store=tmp_path, retry=True, progress=False)
     assert (frame["status"] != "failed").all()
     assert harness.Store(tmp_path).read().same_as(serial.read()) == []
+
+
+def test_the_first_cell_of_a_kind_is_solved_after_a_tiny_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is imported and compiled at the first answer of a process is in no cell's seconds."""
+    cells = [cell for cell in harness.cells(harness.load(file)) if cell.mechanism == "drfh" and cell.cluster == "drawn"]
+    solved: list[int] = []
+    real = fo.DRFH.solve
+
+    def solve(self: fo.DRFH, cluster: fo.Cluster, *more: object, **others: object) -> fo.Allocation:
+        solved.append(len(cluster.users))
+        return real(self, cluster, *more, **others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fo.DRFH, "solve", solve)
+    monkeypatch.setattr(run_module, "_WARM", set())
+    rows = [run(cell) for cell in cells[:2]]
+    assert solved == [3, *(row["users"] for row in rows)]
 
 
 def test_half_a_game_is_not_a_result(serial: harness.Store, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,12 +17,12 @@ Source: Wright, "Primal-Dual Interior-Point Methods" (1997), chapters 10 and 11 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _clock
 from ...certificates.backward import log_price_per_task
 from ...model.concave_welfare import ConcaveWelfare
 from ...model.criterion import Criterion
@@ -61,7 +61,7 @@ def of_solution(problem: Problem, solution: Solution, options: Options = OPTIONS
     if not len(polytope.users):
         return None
     who = polytope.users[polytope.pair_user]
-    begun = time.perf_counter()
+    begun = _clock.now()
     rows, tasks = polytope.log_row_prices(log_prices), solution.tasks[who, polytope.pair_server]
     log_marginal, alpha = _power_of(problem, tasks)
     if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
@@ -77,7 +77,7 @@ def of_solution(problem: Problem, solution: Solution, options: Options = OPTIONS
         return None
     if type(criterion) is ConcaveWelfare:
         found = _retaken(problem, found, options)
-    run = Run(NAME, solution.status, 0.0, time.perf_counter() - begun, found.error)
+    run = Run(NAME, solution.status, 0.0, _clock.now() - begun, found.error)
     return replace(
         solution,
         tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),

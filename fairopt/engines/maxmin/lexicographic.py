@@ -5,11 +5,11 @@ Where neither is good enough and the cluster is small, it is solved without roun
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
 
+from ... import _clock
 from ...errors import SolverError
 from ...exact import rational
 from ...model import polytope as polytopes
@@ -27,19 +27,19 @@ _FREEZE = (1e-2, 1e-1)
 
 def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
     """Answers to a max-min criterion, for a judge to take the first good one."""
-    start = time.perf_counter()
+    start = _clock.now()
     cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
-    build = time.perf_counter() - start
+    build = _clock.now() - start
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything")
         return
     if criterion.scope == "per_server" or cluster.shape[1] == 1:
         tasks = filled(polytope, criterion)
-        run = Run("water filling", "exact", 0.0, time.perf_counter() - start - build, 0.0)
+        run = Run("water filling", "exact", 0.0, _clock.now() - start - build, 0.0)
         yield Solution(tasks, None, "native", (run,), build, 1, "exact")
     else:
         for freeze in _FREEZE if len(polytope.gamma) <= polytopes.LARGE else _FREEZE[:1]:
-            start = time.perf_counter()
+            start = _clock.now()
             try:
                 with np.errstate(all="ignore"):
                     levels = Levels(polytope, criterion, freeze * min(tol, 1e-6))
@@ -47,14 +47,14 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
             except SolverError:
                 continue
             status = "frozen with weak proofs" if levels.loose else "converged"
-            run = Run("interior point", status, 0.0, time.perf_counter() - start, levels.gap)
+            run = Run("interior point", status, 0.0, _clock.now() - start, levels.gap)
             yield Solution(tasks, prices, "native", (run,), build, levels.steps, status)
     yield from _exact(problem)
 
 
 def _exact(problem: Problem) -> Iterator[Solution]:
     """Without rounding, where the cluster, or every server on its own, is small enough for that."""
-    start, cluster, criterion, limits = time.perf_counter(), problem.cluster, problem.criterion, problem.limits
+    start, cluster, criterion, limits = _clock.now(), problem.cluster, problem.criterion, problem.limits
     if criterion.scope == "per_server":
         limits = np.where(limits > 0, np.inf, 0.0)
         parts = [rational.leximin(*rational.on_one(cluster, criterion, i), limits) for i in range(cluster.shape[1])]
@@ -67,5 +67,5 @@ def _exact(problem: Problem) -> Iterator[Solution]:
         if whole is None:
             return
         tasks, prices = whole.tasks.astype(float), whole.prices.astype(float)
-    run = Run("rational simplex", "exact", 0.0, time.perf_counter() - start, 0.0)
+    run = Run("rational simplex", "exact", 0.0, _clock.now() - start, 0.0)
     yield Solution(tasks, prices, "native", (run,), 0.0, 1, "exact", (_NOTE,))

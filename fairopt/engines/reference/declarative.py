@@ -7,7 +7,6 @@ time, while the others keep their tasks.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _clock
 from ...errors import SolverError
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
@@ -66,10 +66,10 @@ def _leximin(polytope: Polytope, criterion: Criterion, formulate: Formulate, sol
     """Max-min answers; if the first is not good enough, the next measure levels and tasks in those found."""
     tasks, unit = None, None
     for _ in range(_RESCALINGS):
-        start = time.perf_counter()
+        start = _clock.now()
         program = ClusterProgram(polytope, criterion, tasks=tasks)
         problem = LeximinProblem(formulate(program), program.cost, program.typical_level if unit is None else unit)
-        build = time.perf_counter() - start
+        build = _clock.now() - start
         levels = problem.solve(solver, program.base)
         yield _solution(polytope, program, None, problem.runs, build)
         unit = np.maximum(levels, 1e-9 * levels.max())
@@ -92,11 +92,11 @@ def _concave(
     runs, build, prices = list(before), 0.0, None
     own = criterion.restrict(polytope.users)
     while True:
-        start = time.perf_counter()
+        start = _clock.now()
         program = ClusterProgram(polytope, criterion, unit, fixed, tasks=unit / own.share)
         formulation = formulate(program)
         problem = cp.Problem(formulation.objective, list(formulation.constraints.values()))
-        build += time.perf_counter() - start
+        build += _clock.now() - start
         runs.append(solvers.solve(problem, solver))
         if prices is None:
             prices = polytope.unit_prices(np.maximum(formulation.constraints["capacity"].dual_value, 0.0))

@@ -6,7 +6,6 @@ the certificate needs: a gap of 1e-6 in the objective says little about the task
 
 from __future__ import annotations
 
-import time
 import warnings
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +13,7 @@ from typing import Any
 
 import cvxpy as cp
 
+from ... import _clock
 from ...errors import DataError, SolverError
 from ..base import Run
 
@@ -69,7 +69,7 @@ def solve(problem: cp.Problem, solver: str) -> Run:
         Any other status is only reported: `optimal_inaccurate` is not optimal, and neither is `optimal` until the
         certificate says so.
     """
-    start = time.perf_counter()
+    start = _clock.now()
     try:
         with warnings.catch_warnings():
             # CVXPY warns of inaccurate solutions; the status is reported and the certificate decides.
@@ -78,7 +78,7 @@ def solve(problem: cp.Problem, solver: str) -> Run:
     except (cp.error.SolverError, ValueError) as error:
         # ValueError: CVXPY's when a solver ends with a status that it cannot unpack.
         raise SolverError(f"{solver} failed: {error}. Try another solver (solver=...) or engine") from None
-    total = time.perf_counter() - start
+    total = _clock.now() - start
     solving = float(problem.solver_stats.solve_time or 0.0)
     if any(variable.value is None for variable in problem.variables()):
         raise SolverError(

@@ -10,13 +10,13 @@ the level engine of the game knows no such unit and is asked next.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _clock
 from ...certificates.backward import error_at
 from ...model.criterion import Criterion
 from ...model.fairness_efficiency import FairnessEfficiency
@@ -123,7 +123,7 @@ def solutions(
     problem: Problem, tol: float, warm: object = None, options: WelfareOptions = OPTIONS
 ) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
-    begun = time.perf_counter()
+    begun = _clock.now()
     cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
     nothing = np.full(cluster.capacity.shape, -np.inf)
     if not len(polytope.users):
@@ -134,13 +134,13 @@ def solutions(
         yield Solution(tasks, None, "native", log=nothing)
         return
     welfare, certify = conditions(polytope, criterion, options.conditions), judge_of(polytope, criterion, tol)
-    build = time.perf_counter() - begun
+    build = _clock.now() - begun
     steps = 0
     for free, start in _attempts(welfare, warm):
         with np.errstate(all="ignore"):
             found, more = _best(run(welfare, options.target * tol, certify, free, start, options))
         steps += more
-        yield _solution(welfare, found, tol, steps, build, time.perf_counter() - begun - build)
+        yield _solution(welfare, found, tol, steps, build, _clock.now() - begun - build)
 
 
 def _all_served(polytope: Polytope) -> bool:

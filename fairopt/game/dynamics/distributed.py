@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ... import _clock
 from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import NotConverged
@@ -18,7 +18,8 @@ from ...model import _validate
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope
-from ...result.allocation import Allocation, Stats, idle
+from ...result.allocation import Allocation, idle
+from ...result.stats import Stats
 from ...result.trace import Trace
 from ..model.candidate import log_unit_prices
 from ..model.equilibrium_system import EquilibriumSystem
@@ -99,7 +100,7 @@ def best_response(
     order = choice_of(order, "order", tuple(ORDERS))
     server_solver = choice_of(server_solver, "server_solver", ("native", "cvxpy"))
     network = network_of(network, cluster, order)
-    begun = time.perf_counter()
+    watch = _clock.Watch()
     tasks = None if start is None else given(cluster, start)
     kept = continued(start, cluster, alpha, order)
     rule = criterion(cluster, virtual_share_per_task(cluster), alpha, "game")
@@ -107,7 +108,7 @@ def best_response(
     if not len(polytope.users):
         empty = Trace(_frame([]), "nobody can run anything", order)
         return _wrap(
-            rule, _certified(cluster, rule, np.zeros(cluster.shape[:2]), None), tol, empty, begun, server_solver
+            rule, _certified(cluster, rule, np.zeros(cluster.shape[:2]), None), tol, empty, watch, server_solver
         )
     method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
     sweeps = Sweeps.of(method, alpha) if server_solver == "native" else CvxpySweeps.declared(method, rule)
@@ -120,7 +121,7 @@ def best_response(
     wanted, certified = tol, None
     try:
         for messages in _shown(ORDERS[order](sweeps, state, rng, damping, network), max_rounds, progress):
-            row = _measured(sweeps, state, rule, time.perf_counter() - begun + offset, messages + sent)
+            row = _measured(sweeps, state, rule, watch.seconds + offset, messages + sent)
             rows.append(row)
             certified = None
             if max(row["residual"], row["exploitability"]) <= wanted:
@@ -142,7 +143,7 @@ def best_response(
         certified = _certify(sweeps, state, rule)
         if certified.certificate.passes(tol) and not reason.startswith("interrupted"):
             reason = f"max_rounds={max_rounds} reached, where the certificate passes"
-    found = _wrap(rule, certified, tol, Trace(_frame(rows), reason, order), begun, server_solver)
+    found = _wrap(rule, certified, tol, Trace(_frame(rows), reason, order), watch, server_solver)
     if throw and found.flagged:
         raise NotConverged(f"best response for alpha={alpha:g}, order {order!r}: {found.trace!r}; {found.certificate}")
     return found
@@ -204,18 +205,20 @@ def _certify(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
 
 
 def _certified(cluster: Cluster, rule: Criterion, tasks: Array, prices: Array | None) -> _Judged:
-    begun = time.perf_counter()
+    begun = _clock.now()
     certificate, proof = certify(cluster, tasks, rule, prices)
-    return _Judged(cluster, tasks, certificate, proof, time.perf_counter() - begun)
+    return _Judged(cluster, tasks, certificate, proof, _clock.now() - begun)
 
 
-def _wrap(rule: Criterion, certified: _Judged, tol: float, trace: Trace, begun: float, solver: str) -> Allocation:
+def _wrap(
+    rule: Criterion, certified: _Judged, tol: float, trace: Trace, watch: _clock.Watch, solver: str
+) -> Allocation:
     name = "PS-DSF" if math.isinf(rule.alpha) else f"alphaPF-VDS(alpha={rule.alpha:g})"
     cluster, tasks, proof = certified.cluster, certified.tasks, certified.prices
-    seconds = time.perf_counter() - begun - certified.seconds
+    seconds = watch.seconds - certified.seconds
     stats = Stats(
         "best-response", solver, trace.reason, trace.rounds, 0.0, 0.0, seconds, certified.seconds,
-        dict(solvers.versions()),
+        dict(solvers.versions()), watch.loops,
     )  # fmt: skip
     notes = idle([cluster.users[n] for n in np.flatnonzero(~cluster.usable.any(axis=1))])
     return Allocation(

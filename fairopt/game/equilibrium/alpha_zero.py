@@ -9,13 +9,13 @@ room, never less utility, and every choice stays the best. The order is canonica
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from ... import _clock
 from ...engines.base import Run, Solution
 from ...model._pointers import by_group
 from ...model.polytope import Polytope
@@ -29,14 +29,14 @@ _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance":
 
 def solutions(problem: Problem) -> Iterator[Solution]:
     """The one answer, with its servers' prices, for a judge to look at."""
-    begun = time.perf_counter()
+    begun = _clock.now()
     cluster = problem.cluster
     users, servers = canonical(cluster)
     ordered = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
     polytope = Polytope(ordered, problem.limits[users])
     fractions, price, status = np.zeros(len(polytope.gamma)), np.zeros(ordered.capacity.shape), "converged"
     room = polytope.limit.copy()
-    build = time.perf_counter() - begun
+    build = _clock.now() - begun
     by_server, ends = by_group(polytope.pair_server, len(servers))
     for i in range(len(servers)):
         pairs = by_server[ends[i] : ends[i + 1]]
@@ -61,7 +61,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
         room[mine] = np.maximum(room[mine] - gamma * fractions[pairs], 0.0)
     tasks = np.zeros(cluster.shape[:2])
     tasks[np.ix_(users, servers)] = polytope.allocation(polytope.inside(fractions))
-    run = Run("HiGHS, dual simplex", status, 0.0, time.perf_counter() - begun - build, float(fractions.sum()))
+    run = Run("HiGHS, dual simplex", status, 0.0, _clock.now() - begun - build, float(fractions.sum()))
     unit = np.divide(price, ordered.capacity, out=np.zeros_like(price), where=ordered.capacity > 0)
     prices = np.empty_like(unit)
     prices[servers] = unit

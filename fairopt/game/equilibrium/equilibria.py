@@ -6,13 +6,13 @@ servers does not matter beyond rounding.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _clock
 from ...engines.base import Solution
 from ...engines.welfare import interior_point
 from ...model.problem import Problem
@@ -49,7 +49,7 @@ def solutions(
     problem: Problem, tol: float, warm: object = None, options: EquilibriumOptions = OPTIONS
 ) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one, for alpha in (0, infinity)."""
-    begun = time.perf_counter()
+    begun = _clock.now()
     cluster, criterion = problem.cluster, problem.criterion
     start = warm if isinstance(warm, WarmStart) else None
     method = None if start is None else start.game(problem)
@@ -57,14 +57,14 @@ def solutions(
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
         return
-    build = time.perf_counter() - begun
+    build = _clock.now() - begun
     if method is None:
         method = EquilibriumSystem.of(polytope, criterion)
     point = start.point if start is not None and start.fits(method, options.warm_start) else None
     if criterion.alpha == 1 and point is None and criterion.scope == "game":
         yield from _program(problem, tol)
     for _, answer in equilibria(method, tol, point, options):
-        seconds = time.perf_counter() - begun - build
+        seconds = _clock.now() - begun - build
         found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
         yield (
             found

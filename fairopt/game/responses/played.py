@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ... import _clock
 from ...engines.base import Solution
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
@@ -35,7 +35,7 @@ OPTIONS = PlayedOptions()
 @suppress_fp_warnings
 def solutions(problem: Problem, tol: float, options: PlayedOptions = OPTIONS) -> Iterator[Solution]:
     """The game as it would run (Gauss-Seidel), for a judge to look at now and then."""
-    begun = time.perf_counter()
+    begun = _clock.now()
     cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "best-response", status="nobody can run anything")
@@ -51,7 +51,7 @@ def solutions(problem: Problem, tol: float, options: PlayedOptions = OPTIONS) ->
                 break
         wait = min(2 * wait, options.longest_wait)
         answer = replace(sweeps.found(state, rounds), steps=rounds)
-        seconds = time.perf_counter() - begun
+        seconds = _clock.now() - begun
         yield replace(
             solution(polytope, method, answer, 0.0, seconds, criterion.alpha, tol),
             engine="best-response",

@@ -1,0 +1,72 @@
+"""The clock of reported seconds: it stands still while loops are compiled, or loaded as they were compiled before."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+#: What numba calls the time in which it compiles, or loads what it compiled before.
+_EVENT = "numba:compiler_lock"
+
+
+class _Compiling(threading.local):
+    """Seconds that numba has taken in a thread, compilations inside others counted once."""
+
+    spent = 0.0
+    depth = 0
+    begun = 0.0
+
+    def notify(self, event: Any) -> None:
+        """Numba begins or ends."""
+        if event.is_start:
+            if self.depth == 0:
+                self.begun = time.perf_counter()
+            self.depth += 1
+        elif event.is_end and self.depth:
+            self.depth -= 1
+            if self.depth == 0:
+                self.spent += time.perf_counter() - self.begun
+
+
+_COMPILING = _Compiling()
+_heard: set[str] = set()
+
+
+def _listen() -> None:
+    """Be told of compilations from now on; nothing is compiled before numba is imported."""
+    events: Any = sys.modules.get("numba.core.event")
+    if not _heard and events is not None:
+        _heard.add(_EVENT)
+        events.Listener.register(_Compiling)
+        events.register(_EVENT, _COMPILING)
+
+
+def now() -> float:
+    """Seconds of this thread's clock; only differences mean anything."""
+    _listen()
+    return time.perf_counter() - _COMPILING.spent
+
+
+def compiled() -> float:
+    """Seconds that this thread has spent on the compilation of loops so far."""
+    _listen()
+    return _COMPILING.spent
+
+
+class Watch:
+    """Started when it is made: seconds since then, and how long loops were compiled meanwhile, which is not in them."""
+
+    def __init__(self) -> None:
+        self._begun, self._loops = now(), compiled()
+
+    @property
+    def seconds(self) -> float:
+        """Without compilation."""
+        return now() - self._begun
+
+    @property
+    def loops(self) -> float:
+        """Seconds of compilation."""
+        return compiled() - self._loops

@@ -1,0 +1,157 @@
+"""The workers of a Dask scheduler compute: what they hand in is stored, what is lost with them is not."""
+
+from __future__ import annotations
+
+import logging
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from ..errors import FairoptError
+from ._ends import Elsewhere, Stopped
+from .cells import Cell
+from .run import Row
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: Seconds to wait for a scheduler, and for a worker where there is none left; and between looks at both.
+PATIENCE, _LOOK = 20.0, 1.0
+_SILENT = logging.CRITICAL + 1
+
+#: Rows of the first cells, and the cells that are left.
+Several = Callable[[Sequence[Cell], str | None, int | None], tuple[list[Row], Sequence[Cell]]]
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """A client of the scheduler; whatever happens, it is closed and nobody waits for one that is gone."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise FairoptError("Dask is not installed; pip install 'fairopt[dask]'") from None
+    for name in [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]:
+        logging.getLogger(name).setLevel(_SILENT)  # a scheduler that ends is one line of ours, not pages
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise FairoptError(f"no Dask scheduler answers at {address}: {error}") from None
+    try:
+        yield client
+    finally:
+        with suppress(Exception):  # a scheduler that is gone cannot be told
+            client.close(timeout=2 * _LOOK)
+
+
+class Sent:
+    """Batches of cells at the workers."""
+
+    def __init__(self, client: Client, several: Several, traces: str | None, threads: int | None) -> None:
+        self.client, self._several, self._more = client, several, {"traces": traces, "threads": threads}
+        self.batches: dict[str, tuple[Any, Sequence[Cell]]] = {}
+        self._arrived: SimpleQueue[Any] = SimpleQueue()
+        self._alone_since: float | None = None
+
+    def send(self, batches: Sequence[Sequence[Cell]]) -> None:
+        """Each a task. Not pure: that a scheduler remembers a cell of an earlier sweep must not matter."""
+        futures = self.client.map(self._several, batches, pure=False, **self._more)
+        for future, batch in zip(futures, batches, strict=True):
+            self.batches[future.key] = (future, batch)
+            future.add_done_callback(self._arrived.put)
+
+    def next(self) -> tuple[Any, Sequence[Cell]]:
+        """A batch that came back, in whatever state.
+
+        Raises
+        ------
+        Stopped
+            The scheduler is gone, or has had no worker for a while.
+        """
+        while True:
+            try:
+                future = self._arrived.get(timeout=_LOOK)
+            except Empty:
+                self._look()
+                continue
+            return future, self.batches.pop(future.key)[1]
+
+    @property
+    def address(self) -> str:
+        """Of the scheduler."""
+        return str(self.client.scheduler.address) if self.client.scheduler else "?"
+
+    def fetched(self, future: Any, batch: Sequence[Cell]) -> tuple[list[Row], Sequence[Cell]] | None:
+        """What a worker found; None if it went away before it handed that over: then it is waited for again."""
+        try:
+            found: tuple[list[Row], Sequence[Cell]] = future.result(timeout=PATIENCE)
+        except (Exception, CancelledError):  # not of the task, which is finished: of the way from there
+            self._look()
+            self.batches[future.key] = (future, batch)
+            future.add_done_callback(self._arrived.put)
+            return None
+        return found
+
+    def _look(self) -> None:
+        if self.client.status != "running":
+            raise Stopped(f"the Dask scheduler at {self.address} is gone")
+        try:
+            workers = self.client.sync(self.client.scheduler.ncores, callback_timeout=PATIENCE)
+        except Exception as error:
+            raise Stopped(f"the Dask scheduler at {self.address} does not answer: {type(error).__name__}") from None
+        self._alone_since = None if workers else self._alone_since or monotonic()
+        if self._alone_since is not None and monotonic() - self._alone_since > PATIENCE:
+            raise Stopped(f"no worker is left at the Dask scheduler {self.address}")
+
+    def cancel(self) -> None:
+        """Whoever still has some need not go on."""
+        if self.batches and self.client.status == "running":
+            with suppress(Exception):
+                self.client.cancel([future for future, _ in self.batches.values()])
+
+
+def execute(
+    client: Client, batches: Sequence[Sequence[Cell]], several: Several, traces: str | None, threads: int | None
+) -> Iterator[list[Row]]:
+    """Rows as they come. Cells whose worker died are sent again, each by itself, and left out if that dies as well.
+
+    Raises
+    ------
+    Stopped
+        At the end, if cells were left out; earlier, if nobody is there to compute.
+    Elsewhere
+        A worker has other code or data.
+    """
+    sent, dead = Sent(client, several, traces, threads), []
+    sent.send(batches)
+    try:
+        while sent.batches:
+            future, batch = sent.next()
+            if future.status == "finished":
+                found = sent.fetched(future, batch)
+                if found is None:
+                    continue
+                rows, rest = found
+                yield rows
+            elif future.status == "error":
+                error = future.exception()
+                if isinstance(error, Elsewhere):
+                    raise error
+                rest = batch if len(batch) > 1 else ()
+                dead += [] if rest else [(batch[0], error)]
+            else:  # cancelled or lost, by a scheduler that ends or somebody else
+                raise Stopped(f"the Dask scheduler at {sent.address} is gone, or was told to give up its tasks")
+            future.release()
+            if rest:
+                sent.send([[cell] for cell in rest])
+    finally:
+        sent.cancel()
+    if dead:
+        cell, error = dead[0]
+        text = " ".join(str(error).split())
+        raise Stopped(
+            f"{len(dead)} cells were not computed, as workers died of them or could not send them (memory?), such as "
+            f"{cell.mechanism} on {cell.cluster}: {type(error).__name__}: {text[:200]}"
+        )

@@ -1,0 +1,261 @@
+"""What computes an answer is part of its key: other code, other cells; comments and docstrings change nothing."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+import fairopt as fo
+from fairopt import harness, report
+from fairopt.cli import main
+from fairopt.harness import _syntax, code
+from fairopt.mechanisms import REGISTRY, Mechanism
+
+OWN = '''
+"""A mechanism of somebody."""
+from dataclasses import dataclass
+import fairopt as fo
+from helping import factor
+
+POWER = 2.0
+UNUSED = 1
+
+def weigh(value):
+    """How much."""
+    return value * POWER  # in parts
+
+@dataclass(frozen=True)
+class Mine(fo.AlphaFair):
+    """As it says."""
+    name = "mine"
+
+    def criterion(self, cluster):
+        return fo.AlphaFair(weigh(factor())).criterion(cluster)
+
+def plot():
+    return UNUSED
+'''
+HELPING = "def factor():\n    return 1.0\n"
+
+
+def mechanism(folder: Path, own: str = OWN, helping: str = HELPING) -> type[Mechanism]:
+    """The mechanism of a module in `folder` that imports another; as a new process would see it."""
+    (folder / "mine.py").write_text(own)
+    (folder / "helping.py").write_text(helping)
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    for name in ("mine", "helping"):
+        sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    module: ModuleType = importlib.import_module("mine")
+    kind: type[Mechanism] = module.Mine
+    return kind
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setitem(REGISTRY, "mine", fo.AlphaFair)
+    monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
+    monkeypatch.setitem(sys.modules, "helping", ModuleType("helping"))
+    return tmp_path
+
+
+def test_comments_docstrings_and_line_breaks_change_nothing() -> None:
+    def digest(text: str) -> str:
+        return _syntax.digest([ast.parse(text)])
+
+    plain = digest("def f(x):\n    return x + 1\n")
+    assert digest('"""About."""\n# a remark\ndef f(x):\n    """What."""\n    return (x +\n            1)\n') == plain
+    for other in ("def f(x):\n    return x + 2", "def g(x):\n    return x + 1", "def f(x):\n    return x - 1",
+                  "def f(x):\n    return x + 1.0", "def f(x, y=1):\n    return x + 1"):  # fmt: skip
+        assert digest(other) != plain
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("value * POWER", "value + POWER", True),  # a function that the class names
+        ("POWER = 2.0", "POWER = 3.0", True),  # a constant that this names
+        ('name = "mine"', 'name = "mine"\n    default_tol = 1e-5', True),
+        ("# in parts", "# of a whole", False),
+        ('"""As it says."""', '"""As it says, and more."""', False),
+        ("UNUSED = 1", "UNUSED = 2", False),
+        ("return UNUSED", "return 3", False),
+    ],
+)
+def test_a_mechanism_outside_fairopt(folder: Path, old: str, new: str, changes: bool) -> None:
+    before = code.of(mechanism(folder))
+    assert code.of(mechanism(folder)) == before
+    assert (code.of(mechanism(folder, OWN.replace(old, new))) != before) == changes
+
+
+def test_what_a_mechanism_imports_from_beside_it_counts(folder: Path) -> None:
+    before = code.of(mechanism(folder))
+    assert code.of(mechanism(folder, helping=HELPING.replace("1.0", "2.0"))) != before
+    assert code.of(mechanism(folder, helping=f'"""Helps."""\n{HELPING}')) == before
+
+
+def test_a_mechanism_that_is_written_nowhere() -> None:
+    """Typed at a prompt: what it compiles to counts."""
+
+    def typed(body: str) -> type[Mechanism]:
+        space: dict[str, object] = {"fo": fo, "__name__": "typed"}
+        exec(f"class Typed(fo.CEEI):\n    def criterion(self, cluster):\n        return {body}", space)
+        kind = space["Typed"]
+        assert isinstance(kind, type)
+        return kind
+
+    assert code.of(typed("fo.DRFH().criterion(cluster)")) == code.of(typed("fo.DRFH().criterion(cluster)"))
+    assert code.of(typed("fo.DRFH().criterion(cluster)")) != code.of(typed("fo.TSF().criterion(cluster)"))
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of fairopt whose files count."""
+    target = tmp_path / "fairopt"
+    shutil.copytree(code.PACKAGE, target, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "PACKAGE", target)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("file", "kinds"),
+    [
+        ("engines/native.py", {"drfh", "tsf"}),
+        ("certificates/leximin.py", {"drfh", "tsf"}),
+        ("workloads/generators.py", {"drfh", "tsf"}),
+        ("harness/measures.py", {"drfh", "tsf"}),
+        ("mechanisms/drfh.py", {"drfh"}),
+        ("mechanisms/_base.py", {"drfh", "tsf"}),
+        ("report/tables.py", set()),
+        ("cli/sweeps.py", set()),
+        ("papers/pf.py", set()),
+        ("mechanisms/ceei.py", set()),
+    ],
+)
+def test_what_computes_in_fairopt_counts_and_nothing_else(copied: Path, file: str, kinds: set[str]) -> None:
+    def digests() -> dict[str, str]:
+        code.of_fairopt.cache_clear()
+        code.of.cache_clear()
+        return {name: code.of(REGISTRY[name]) for name in ("drfh", "tsf")}
+
+    try:
+        before = digests()
+        (copied / file).write_text((copied / file).read_text() + "\n# a remark\n")
+        assert digests() == before
+        (copied / file).write_text((copied / file).read_text() + "\nADDED = 1\n")
+        after = digests()
+    finally:
+        code.of_fairopt.cache_clear()
+        code.of.cache_clear()
+    assert {name for name in before if before[name] != after[name]} == kinds
+
+
+def test_data_of_generators_count(copied: Path) -> None:
+    try:
+        code.of_fairopt.cache_clear()
+        before = code.of_fairopt()
+        data = next(path for path in sorted((copied / "workloads" / "data").iterdir()) if path.is_file())
+        data.write_bytes(data.read_bytes() + b"\n")
+        code.of_fairopt.cache_clear()
+        assert code.of_fairopt() != before
+    finally:
+        code.of_fairopt.cache_clear()
+
+
+def test_every_room_is_known_to_compute_or_not() -> None:
+    rooms = {path.name for path in code.PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert rooms == {*code.COMPUTING, "mechanisms", "harness", "scheduling", "papers", "report", "cli"}
+    # What is said to compute without these may not import them.
+    files = code.computing()
+    assert len(files) > 150
+    assert all(path.is_file() for path in files)
+
+
+EXPERIMENT = """
+title = "Of older code"
+[clusters]
+paper = "paper:pf-fig1-variant"
+[[grid]]
+mechanisms = ["drfh", "tsf", "ps-dsf"]
+"""
+
+
+def test_answers_of_other_code_are_named_and_taken_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, store = tmp_path / "old.toml", tmp_path / "store"
+    file.write_text(EXPERIMENT)
+    with monkeypatch.context() as then:
+        real = code.of
+        then.setattr(code, "of", lambda kind: "0" * 24 if kind is not fo.TSF else real(kind))
+        first = harness.sweep(file, store=store, progress=False)
+    assert first["code"].tolist() == ["0" * 24, real(fo.TSF), "0" * 24]
+    table = ["--store", str(store)]
+
+    assert main(["sweep", str(file), "--dry-run", *table]) == 0
+    out = capsys.readouterr().out
+    assert "3 cells, 1 stored (0 failed), 2 to compute" in out
+    assert "2 of 3 cells were computed by other code (--accept-older takes them)" in out
+
+    assert main(["results", str(file), "--columns", "name", "this_code", *table]) == 0
+    captured = capsys.readouterr()
+    assert [line.split() for line in captured.out.splitlines()[1:]] == [
+        ["drfh", "False"], ["tsf", "True"], ["ps-dsf", "False"],
+    ]  # fmt: skip
+    assert "2 of 3 cells were computed by other code" in captured.err
+
+    with pytest.raises(report.MissingCells, match="2 of 3 cells were computed by other code"):
+        report.Results(store).of(file)
+    taken = report.Results(store, accept_older=True).of(file)
+    assert taken.cells["key"].tolist() == first["key"].tolist()
+    assert taken.notes[0] == "2 of 3 cells were computed by other code, and are taken all the same"
+
+    assert main(["sweep", str(file), "--accept-older", *table]) == 0
+    captured = capsys.readouterr()
+    assert "3 cells in" in captured.out
+    assert "2 of 3 cells were computed by other code, and are taken all the same" in captured.err
+    assert len(harness.Store(store).read().frame()) == 3
+
+    assert main(["sweep", str(file), *table]) == 0
+    assert "2 of 3 cells were computed by other code (--accept-older takes them)" in capsys.readouterr().err
+    frame = harness.Store(store).read().frame()
+    assert len(frame) == 5
+    again = harness.sweep(file, store=store, progress=False)
+    assert set(again["code"]) == {code.of(kind) for kind in (fo.DRFH, fo.TSF, fo.PSDSF)}
+    pd.testing.assert_series_equal(again["jain"], first["jain"])
+
+
+def test_an_error_of_other_code_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "old.toml"
+    file.write_text(EXPERIMENT)
+
+    def fail(*_: object, **__: object) -> None:
+        raise fo.SolverError("no")
+
+    with monkeypatch.context() as then:
+        then.setattr(code, "of", lambda kind: "0" * 24)
+        then.setattr(fo.TSF, "solve", fail)
+        harness.sweep(file, store=tmp_path / "store", progress=False)
+    plan = harness.plan(file, store=tmp_path / "store", accept_older=True)
+    assert [cell.mechanism for cell in plan.missing] == ["tsf"]
+    assert plan.failed == ()
+
+
+def test_chance_does_not_depend_on_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same question is asked with the same random numbers, so that answers of old and new code compare."""
+    file = tmp_path / "old.toml"
+    file.write_text(EXPERIMENT)
+    now = harness.cells(harness.load(file))
+    monkeypatch.setattr(code, "of", lambda kind: "0" * 24)
+    then = harness.cells(harness.load(file))
+    assert all(a.key != b.key and a.question == b.question for a, b in zip(now, then, strict=True))
+    assert all(a.rng().random() == b.rng().random() for a, b in zip(now, then, strict=True))
