@@ -18,6 +18,7 @@ import fairopt as fo
 from fairopt import _plugins, harness
 from fairopt.cli import main
 from fairopt.errors import DataError
+from fairopt.harness._ends import Elsewhere
 from fairopt.mechanisms import REGISTRY
 from fairopt.report import Results, figures
 from fairopt.result.metrics import MEASURES
@@ -96,7 +97,7 @@ def test_another_file_is_another_cell(part: str, folder: Path) -> None:
 def test_a_worker_with_another_file_refuses(folder: Path) -> None:
     cell = harness.cells(harness.load("plugged.toml"))[0]
     Path("own.py").write_text(Path("own.py").read_text() + "\n# changed\n")
-    with pytest.raises(DataError, match=r"own.py has changed since the sweep was started"):
+    with pytest.raises(Elsewhere, match=r"own.py has changed since the sweep was started"):
         harness.run.run(cell)
 
 

@@ -9,13 +9,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from .. import _plugins, _shipped, mechanisms
+from .. import _plugins, mechanisms
 from ..errors import DataError
 from ..game.dynamics.orders import ORDERS
 from ..result import metrics
 from ..workloads import known as known_sources
 from ..workloads._registry import ALIASES
 from ..workloads.sources import check_source
+from ._folders import known as known
 from ._toml import Document, Where, read
 
 #: What a cell may measure besides its row; the first three unless the file says otherwise.
@@ -76,22 +77,6 @@ class Experiment:
         return self.document.path.parent
 
 
-def folders() -> list[Path]:
-    """Where experiments are looked for by name: `experiments` here, and those that come with the package."""
-    places = [Path("experiments"), _shipped.folder("experiments")]
-    return [place for k, place in enumerate(places) if place.is_dir() and place.resolve() not in
-            [other.resolve() for other in places[:k]]]  # fmt: skip
-
-
-def known() -> dict[str, Path]:
-    """Every experiment that can be called by its name."""
-    found: dict[str, Path] = {}
-    for folder in folders():
-        for path in sorted(folder.glob("*.toml")):
-            found.setdefault(path.stem, path)
-    return found
-
-
 def load(name: str | Path, smoke: bool = False) -> Experiment:
     """An experiment by its name or file; `smoke` is its tiny version.
 
@@ -104,9 +89,7 @@ def load(name: str | Path, smoke: bool = False) -> Experiment:
     if path.suffix != ".toml":
         files = known()
         if str(name) not in files:
-            raise DataError(
-                f"there is no experiment {str(name)!r}; known: {', '.join(files) or 'none'}; or name a file"
-            )
+            raise DataError(f"there is no experiment {str(name)!r}; known: {', '.join(files) or 'none'}; or a file")
         path = files[str(name)]
     return parse(read(path), smoke)
 

@@ -18,8 +18,8 @@ from .tables import for_people, latex
 FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
 #: Spreadsheets compute what begins so.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: What Markdown reads as more than text; an underscore only at the edge of a word.
-_MARKUP = re.compile(r"([\\`*\[\]|#~$])|(?<!\w)(_)|(_)(?!\w)")
+#: What Markdown reads as more than text: an underscore only at the edge of a word, a star only before one.
+_MARKUP = re.compile(r"([\\`\[\]|#~$])|(\*)(?!\s|$)|(?<!\w)(_)|(_)(?!\w)")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 #: How columns of half intervals begin: our own names, which programs read.
 INTERVAL = "+- "
