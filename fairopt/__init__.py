@@ -24,6 +24,7 @@ _HOME = {
     "alpha_path": "harness.alpha_path",
     "best_response": "game.dynamics.distributed",
     "compare": "harness.compare",
+    "find_alpha": "harness.find_alpha",
     "merge": "model.merging",
     "open_source": "workloads.sources",
     "sweep": "harness.sweep",
@@ -31,6 +32,7 @@ _HOME = {
 _MODULES = {
     **{name: name for name in ("certificates", "errors", "game", "harness", "mechanisms", "papers", "report")},
     "metrics": "result.metrics",
+    "plot": "result.plot",
     "workloads": "workloads",
 }
 
@@ -55,4 +57,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME, *_MODULES, *_mechanisms(), "__all__"])
+    return sorted([*_HOME, *_MODULES, *_mechanisms(), "__all__", "__doc__", "__name__", "__version__"])

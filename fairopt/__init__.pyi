@@ -13,6 +13,7 @@ from .certificates import Certificate as Certificate
 from .game.dynamics.distributed import best_response as best_response
 from .harness.alpha_path import alpha_path as alpha_path
 from .harness.compare import compare as compare
+from .harness.find_alpha import find_alpha as find_alpha
 from .harness.sweep import sweep as sweep
 from .mechanisms.alpha_fair import AlphaFair as AlphaFair
 from .mechanisms.alphapf_vds import AlphaPFVDS as AlphaPFVDS
@@ -38,5 +39,6 @@ from .model.cluster import Cluster as Cluster
 from .model.criterion import Criterion as Criterion
 from .model.merging import merge as merge
 from .result import metrics as metrics
+from .result import plot as plot
 from .result.allocation import Allocation as Allocation
 from .workloads.sources import open_source as open_source

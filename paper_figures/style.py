@@ -15,12 +15,14 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike, NDArray
 
+from fairopt.result import _plot
 from fairopt.result._plot import Picture
+from fairopt.result._plot import at_alpha as at_alpha
 
 #: Width of one column and of two, in inches.
 SINGLE, DOUBLE = 3.4, 7.0
 #: Below this there is room for one panel in a row.
-NARROW = 5.0
+NARROW = _plot.NARROW
 
 FILE = Path(__file__).with_name("paper.mplstyle")
 
@@ -88,21 +90,11 @@ def name(mechanism: str, alpha: float = math.nan) -> str:
     return NAMES.get(mechanism, mechanism)
 
 
-def at_alpha(alpha: ArrayLike) -> NDArray[np.float64]:
-    """Where alpha stands on the axis from 0 to infinity: `alpha / (1 + alpha)`."""
-    values = np.asarray(alpha, dtype=float)
-    return np.where(np.isinf(values), 1.0, values / (1 + np.where(np.isinf(values), 0, values)))
-
-
 def alpha_axis(axes: Axes, label: bool = True) -> None:
     """Ticks of the axis from 0 to infinity."""
     figure = axes.get_figure()
     wide = isinstance(figure, Figure) and figure.get_figwidth() >= NARROW
-    ticks = (0, 0.5, 1, 2, 3, 8, math.inf) if wide else (0, 1, 3, math.inf)
-    axes.set_xticks(at_alpha(ticks), ["∞" if math.isinf(tick) else f"{tick:g}" for tick in ticks])
-    axes.set_xlim(-0.03, 1.03)
-    if label:
-        axes.set_xlabel("α (PS-DSF at ∞)" if wide else "α")
+    _plot.alpha_axis(axes, wide, ("α (PS-DSF at ∞)" if wide else "α") if label else "")
 
 
 def groups(

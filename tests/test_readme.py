@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 import pytest
 
+import fairopt as fo
 from fairopt import harness
 from fairopt.errors import DataError
 from fairopt.report import MissingCells, Results
@@ -81,3 +83,17 @@ def test_generators_do_not_pass_for_real_clusters(
 def test_examples_of_utilities_print_what_they_say(tool: ModuleType) -> None:
     text = (ROOT / "docs" / "utilities.md").read_text(encoding="utf-8")
     assert tool.render(text) == text, "run: make readme"
+
+
+def test_first_task_is_what_its_page_says(tool: ModuleType, tmp_path: Path) -> None:
+    text = tool.FIRST_TASK.read_text(encoding="utf-8")
+    assert tool.first_task(text, tmp_path) == text, "run: make readme"
+    code = text.partition("```python\n")[2].partition("```")[0]
+    assert len([line for line in code.splitlines() if line and not line.startswith("import")]) < 10
+    paths = pd.read_csv(tmp_path / "paths.csv", index_col=[0, 1])
+    assert len(paths) == 80
+    assert all(kind.kind in "fi" for kind in paths.dtypes)
+    assert (tmp_path / "first-task.png").stat().st_size > 10_000
+    cluster = fo.Cluster.load(ROOT / "docs" / "first-task" / "cluster.csv")
+    assert len(cluster.users) == 40
+    assert len({*map(tuple, cluster.capacity)}) == 10

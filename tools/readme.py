@@ -8,8 +8,8 @@ A block of `python` followed by one of `text` is run, and what it prints replace
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
 the real traces, and cells that take minutes: `fairopt sweep frontier`.
 
-docs/utilities.md is made anew in the same way. `fairopt/__init__.pyi` tells type checkers the names that
-`fairopt/__init__.py` takes from the registry of mechanisms.
+docs/utilities.md and docs/first-task.md, with its picture, are made anew in the same way. `fairopt/__init__.pyi` tells
+type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from fairopt.report import Results, figures, mechanism_table
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 UTILITIES = ROOT / "docs" / "utilities.md"
+FIRST_TASK = ROOT / "docs" / "first-task.md"
 STUB = ROOT / "fairopt" / "__init__.pyi"
 
 
@@ -54,6 +55,13 @@ def render(text: str) -> str:
             body = table()
             text = section.sub(lambda found, body=body: f"{found[1]}{body}\n{found[2]}", text)
     return text
+
+
+def first_task(text: str, folder: Path) -> str:
+    """The page with its output made anew, run in a folder that gets the cluster, the picture and the table."""
+    shutil.copy(FIRST_TASK.with_suffix("") / "cluster.csv", folder)
+    with contextlib.chdir(folder):
+        return render(text)
 
 
 def stub() -> str:
@@ -149,4 +157,7 @@ if __name__ == "__main__":
         sys.exit("README.md or fairopt/__init__.pyi is not what the code says: run make readme" if stale else 0)
     README.write_text(new, encoding="utf-8")
     UTILITIES.write_text(render(UTILITIES.read_text(encoding="utf-8")), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as place:
+        FIRST_TASK.write_text(first_task(FIRST_TASK.read_text(encoding="utf-8"), Path(place)), encoding="utf-8")
+        shutil.copy(Path(place) / "first-task.png", ROOT / "docs")
     STUB.write_text(stub(), encoding="utf-8")

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from .. import _plugins
 from ..errors import DataError, FairoptError
+from ._slips import Parser, parse
 
 _FILE_HELP = """\
 FILE is one of
-  a cluster file         cluster.toml, cluster.json (docs/cluster-file.md)
-  paper:NAME             an instance of a source paper, such as paper:drf-4.1 (an unknown NAME lists them)
+  a cluster file         cluster.toml, cluster.json, cluster.csv (docs/cluster-file.md)
+  paper:NAME             an instance of a source paper, such as paper:drf-4.1 (`fairopt instances` lists them)
   a trace or generator   bitbrains:DIR, google:DIR, alibaba:DIR, bitbrains-like, google-like, alibaba-like, with
-                         options: 'bitbrains?vms=50&seed=3'. Without DIR, a trace is looked for below --traces or
-                         FAIROPT_TRACES.
+                         options: 'bitbrains?vms=50&seed=3' (`fairopt sources` lists them). Without DIR, a trace is
+                         looked for below --traces or FAIROPT_TRACES.
 
-mechanisms are names (`fairopt tables` lists them), with parameters in brackets: 'alphapf-vds(alpha=3)'.
+mechanisms are names (`fairopt mechanisms` lists them), with parameters in brackets: 'alphapf-vds(alpha=3)'; several
+stand apart by spaces or commas.
 """
 
 
@@ -25,12 +30,13 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     from .._version import __version__
 
-    root = argparse.ArgumentParser(
+    root = Parser(
         prog="fairopt",
         description="Fair allocation of servers with several resources; every answer carries a certificate.",
     )
     root.add_argument("--version", action="version", version=f"fairopt {__version__}")
-    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands: argparse._SubParsersAction[argparse.ArgumentParser]
+    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")  # type: ignore[assignment]
 
     solve = _command(commands, "solve", "share one cluster with one mechanism", file=True)
     solve.add_argument("--mechanism", "-m", default="drfh", help="default: %(default)s")
@@ -39,6 +45,8 @@ def parser() -> argparse.ArgumentParser:
         "--save", metavar="FILE", help="write the allocation there, to be checked (docs/allocation-file.md)"
     )
 
+    _out(solve, "the table of users")
+
     check = _command(commands, "check", "check a saved allocation, whoever made it; exit 1 if it misses the tolerance")
     check.add_argument("file", metavar="FILE", help="an allocation file (docs/allocation-file.md)")
     check.add_argument("--tol", type=float, help="what feasibility and error must reach; default: the file's")
@@ -46,17 +54,59 @@ def parser() -> argparse.ArgumentParser:
     compare = _command(commands, "compare", "share one cluster with several mechanisms, one row each", file=True)
     compare.add_argument("--mechanisms", "-m", nargs="+", metavar="NAME", help="default: all of them")
     _solving(compare)
+    _out(compare, "the comparison")
+
+    path = _command(commands, "path", "follow a mechanism as its parameter alpha changes, one row per alpha", file=True)
+    path.add_argument(
+        "--mechanism", "-m", default="alphapf-vds", help="one with a parameter alpha; default: %(default)s"
+    )
+    path.add_argument(
+        "--alphas", nargs="+", metavar="ALPHA", help="numbers, inf, LOW:HIGH:COUNT; default: 0.1:64:39 and inf"
+    )
+    path.add_argument("--tol", type=float, help="what certificates must reach; default: 1e-6")
+    path.add_argument(
+        "--plot", nargs="?", const="path.png", metavar="FILE", help="draw into .png, .pdf or .svg; default: %(const)s"
+    )
+    _out(path, "the table")
 
     claims = _command(commands, "claims", "check every number and claim of the source papers; exit 1 if one fails")
     claims.add_argument("--paper", help="only this paper's, such as DRF or PF")
     claims.add_argument("--item", type=int, help="only this item of the catalogue")
     claims.add_argument("--out", metavar="DIR", help="write the table there as well, as CSV, Markdown and LaTeX")
 
-    from . import figures, sweeps
+    shell = commands.add_parser("completion", help="print a script for completion in a shell")
+    shell.add_argument("shell", choices=["bash", "zsh", "tcsh"], help='eval "$(fairopt completion bash)"')
 
+    from . import figures, lists, new, sweeps
+
+    lists.add(commands)
     sweeps.add(commands)
     figures.add(commands)
+    new.add(commands)
+    for made in commands.choices.values():
+        made.add_argument(
+            "--plugin", action="append", default=[], metavar="FILE.py", help="mechanisms, sources, measures or a figure"
+        )
     return root
+
+
+def _run(options: argparse.Namespace) -> int:
+    """What each command calls."""
+    from . import commands, completion, figures, lists, new, path, sweeps
+
+    every: dict[str, Callable[[argparse.Namespace], int]] = {
+        one.__name__: one
+        for one in (
+            *(commands.solve, commands.check, commands.compare, commands.claims, path.path, completion.completion),
+            *(lists.mechanisms, lists.instances, lists.sources),
+            *(sweeps.sweep, sweeps.results, figures.tables, figures.figures, new.new, new.notebooks),
+        )
+    }
+    return every[options.command](options)
+
+
+def _out(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("--out", metavar="FILE", help=f"write {what} as .csv, .json, .md, .tex or .parquet as well")
 
 
 def _command(
@@ -83,19 +133,61 @@ def _solving(command: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status. Errors are one line on standard error, without a traceback."""
-    options = parser().parse_args(arguments)
-    from . import commands
-
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error
     try:
-        return int(getattr(commands, options.command)(options))
+        root = parser()
+        options = parse(root, arguments)
+        options.parser = root
+        for file in options.plugin:
+            _plugins.load(file)
+        status = _run(options)
+        sys.stdout.flush()
+        return status
     except FairoptError as error:
-        text = " ".join(str(error).split())
-        print(f"fairopt: {text}", file=sys.stderr)
-        return 2 if isinstance(error, DataError) else 1
+        return _failed(str(error), 2 if isinstance(error, DataError) else 1)
     except KeyboardInterrupt:
-        print("fairopt: interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output (head, less) has enough; keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _failed("interrupted", 130)
+    except BrokenPipeError:  # whoever read our output (head, less) has enough
+        _silence()
         return 0
+    except OSError as error:
+        _silence()
+        return _failed(_of_system(error), 2)
+    except MemoryError:
+        return _failed("there is not enough memory for this; take a smaller cluster, or merge its servers", 2)
+
+
+def _failed(text: str, status: int) -> int:
+    print(f"fairopt: {' '.join(text.split())}", file=sys.stderr)
+    return status
+
+
+def _silence() -> None:
+    """Keep Python from complaining at its end about what could not be printed."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # no real stream
+        return
+
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space, or write elsewhere",
+    errno.EDQUOT: "free some space, or write elsewhere",
+    errno.EACCES: "choose a place that you may write to, or a file that you may read",
+    errno.EPERM: "choose a place that you may write to",
+    errno.EROFS: "choose a place that you may write to",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "name a file or folder that exists",
+    errno.ENOTDIR: "a file is where a folder is needed; choose another place",
+    errno.EEXIST: "a file is where a folder is needed; choose another place",
+    errno.EISDIR: "a folder is where a file is needed; choose another name",
+}
+
+
+def _of_system(error: OSError) -> str:
+    """What the system refused, and what to do about it."""
+    where = "the output" if error.filename is None else str(error.filename)
+    remedy = _REMEDIES.get(error.errno or 0)
+    return f"{where}: {error.strerror or error}" + (f"; {remedy}" if remedy else "")

@@ -8,19 +8,21 @@ from pathlib import Path
 from .. import harness, mechanisms, papers, report
 from ..errors import DataError
 from ..model import _validate
-from ..model.cluster import Cluster
+from ..result import _show
 from ..result.allocation import Allocation
-from ..workloads import open_source
+from . import _screen
 from ._json import print_json
-from .figures import figures, tables
-from .sweeps import results, sweep
-
-__all__ = ["check", "claims", "compare", "figures", "results", "solve", "sweep", "tables"]
+from ._open import open_cluster
+from ._slips import listed
 
 
 def solve(options: argparse.Namespace) -> int:
     """`fairopt solve FILE --mechanism NAME`."""
     cluster, source = open_cluster(options.file, options.traces)
+    if len(several := listed([options.mechanism]) or []) > 1:
+        raise DataError(f"solve takes one mechanism, and these are {len(several)}; compare takes several")
+    if options.out:
+        report.exportable(Path(options.out))
     mechanism, *more = mechanisms.parse(options.mechanism)
     if more:
         names = ", ".join(f"'{one}'" for one in (mechanism, *more))
@@ -28,8 +30,12 @@ def solve(options: argparse.Namespace) -> int:
     allocation = mechanism.solve(cluster, options.tol, solver=options.solver)
     if options.save:
         allocation.save(options.save)
+    if options.out:
+        report.export(allocation.to_frame().reset_index(), Path(options.out))
     if not options.json:
-        print(allocation if source is None else f"{source}\n{allocation}")
+        if source is not None:
+            _screen.say(source.splitlines())
+        print(_show.text(allocation, _screen.width()))
         return 0
     print_json(
         {
@@ -68,17 +74,21 @@ def check(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """`fairopt compare FILE [--mechanisms ...]`; exit 1 if a mechanism that applies failed."""
+    if options.out:
+        report.exportable(Path(options.out))
     cluster, source = open_cluster(options.file, options.traces)
     frame = harness.compare(
-        cluster, options.mechanisms, tol=options.tol, solver=options.solver, progress=not options.json
+        cluster, listed(options.mechanisms), tol=options.tol, solver=options.solver, progress=not options.json
     )
+    if options.out:
+        report.export(frame.reset_index(), Path(options.out))
     if options.json:
         print_json(frame.reset_index().to_dict(orient="records"))
     else:
         table, others = report.comparison(frame)
-        print(source or cluster.__repr__().splitlines()[0])
-        print(report.for_people(table).to_string(index=False))
-        print(*(f"- {line}" for line in others), sep="\n")
+        _screen.say((source or repr(cluster).splitlines()[0]).splitlines())
+        print(_screen.table(table))
+        _screen.say(f"- {line}" for line in others)
     failed = [status for status in frame["status"] if status != "ok" and not status.startswith("not applicable")]
     return 1 if failed else 0
 
@@ -90,7 +100,7 @@ def claims(options: argparse.Namespace) -> int:
     if options.json:
         print_json(frame.to_dict(orient="records"))
     else:
-        print(frame[columns].to_string(index=False, max_colwidth=48))
+        print(_screen.table(frame[columns], 48))
         kinds = frame["verdict"].str.split(",").str[0].value_counts()
         print("\n" + ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
     if options.out:
@@ -98,16 +108,3 @@ def claims(options: argparse.Namespace) -> int:
         if not options.json:
             print(f"-> {', '.join(str(path) for path in written)}")
     return int((frame["verdict"] == papers.NOT_REPRODUCED).any())
-
-
-def open_cluster(text: str, traces: str | None) -> tuple[Cluster, str | None]:
-    """The cluster that FILE stands for, and where it is from if that is more than a file."""
-    kind, _, name = text.partition(":")
-    if kind == "paper":
-        found = papers.instances().get(name)
-        cluster = papers.instance(name)
-        return cluster, None if found is None else f"{name}: {found.description} ({found.paper}, {found.where})"
-    if text.endswith((".toml", ".json")):
-        return Cluster.load(text), None
-    snapshot = open_source(text, traces=traces)
-    return snapshot.cluster, str(snapshot)

@@ -8,10 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .. import report
+from ..errors import DataError
 from ..harness.experiment import known
 from ..report import figures as drawing
+from . import _screen
 from ._json import print_json
 from .sweeps import add_store
+
+#: Widths of figures, in inches.
+_LEAST_WIDTH, _MOST_WIDTH = 1, 40
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -24,12 +29,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
     text = "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells"
     made = commands.add_parser("figures", help=text, description=text)
-    made.add_argument("names", nargs="*", metavar="NAME", help="figures; default: those that are stored")
+    made.add_argument("names", nargs="*", metavar="NAME|FILE", help="figures, or files of figures; default: all stored")
     made.add_argument("--list", action="store_true", help="list the figures and the experiments they need")
     made.add_argument(
         "--width", type=float, metavar="INCHES", help="3.4 for one column, 7 for two; default: as it fits"
     )
-    _reading(made, "paper_figures/out, and paper_figures/out/smoke with --smoke")
+    _reading(made, f"{drawing.out()}, and {drawing.out()}/smoke with --smoke")
 
 
 def _reading(made: argparse.ArgumentParser, out: str) -> None:
@@ -60,7 +65,7 @@ def tables(options: argparse.Namespace) -> int:
         if options.json:
             shown[table.name] = table.frame.to_dict(orient="records")
             return
-        print(f"\n## {table.title}\n\n{report.for_people(table.frame).to_string(index=False, max_colwidth=56)}")
+        print(f"\n## {table.title}\n\n{_screen.table(table.frame, 56)}")
         print(*(f"- {note}" for note in table.notes), f"-> {', '.join(map(str, written))}", sep="\n", flush=True)
 
     def make(name: str) -> None:
@@ -82,10 +87,12 @@ def figures(options: argparse.Namespace) -> int:
             module = drawing.module(name)
             print(f"{name}: {(module.__doc__ or '').splitlines()[0]} [{', '.join(module.NEEDS)}]")
         return 0
-    results, out = _results(options), _out(options, "paper_figures/out")
+    if options.width is not None and not _LEAST_WIDTH <= options.width <= _MOST_WIDTH:
+        raise DataError(f"--width must be from {_LEAST_WIDTH} to {_MOST_WIDTH} inches; got {options.width:g}")
+    results, out = _results(options), _out(options, drawing.out())
 
     def make(name: str) -> None:
-        written = drawing.save(drawing.draw(name, results, options.width), out, name)
+        written = drawing.save(drawing.draw(name, results, options.width), out, drawing.title(name))
         print(f"{name} -> {', '.join(str(path) for path in written)}", flush=True)
         for need in drawing.module(name).NEEDS:
             for note in results.of(need).notes:

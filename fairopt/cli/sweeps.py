@@ -14,6 +14,7 @@ from ..harness.experiment import known
 from ..harness.pooled import NOTE, marked
 from ..harness.schema import LONG
 from ..report import figures as drawing
+from ._open import existing
 
 #: What `fairopt results` shows unless told otherwise.
 _SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", "min_share", "jain", "certificate"]
@@ -162,7 +163,11 @@ def results(options: argparse.Namespace) -> int:
         if strange := [name for name in shown if name not in frame]:
             raise DataError(f"there is no column {strange[0]!r}; there are {', '.join(frame.columns)}")
     if options.export:
-        _export(frame[["key", *[name for name in shown if name != "key"]]], Path(options.export), note)
+        report.exportable(Path(options.export))
+    if options.experiment is None:
+        existing(store.folder)
+    if options.export:
+        report.export(frame[["key", *[name for name in shown if name != "key"]]], Path(options.export), note)
         print(f"{len(frame)} rows -> {options.export}")
     else:
         print(report.for_people(frame[shown]).to_string(index=False, max_colwidth=72) if len(frame) else "no cells")
@@ -242,24 +247,6 @@ def _filtered(frame: pd.DataFrame, condition: str) -> pd.DataFrame:
         except ValueError:
             raise DataError(f"--where {condition!r}: {name} is a number") from None
     return frame[frame[name] == value]
-
-
-def _export(frame: pd.DataFrame, path: Path, note: str | None) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".csv":
-        frame.to_csv(path, index=False)
-    elif path.suffix == ".parquet":
-        frame.to_parquet(path, index=False)
-    elif path.suffix == ".json":
-        frame.to_json(path, orient="records", date_format="iso", double_precision=15)
-    elif path.suffix in (".md", ".tex"):
-        shown = report.for_people(frame)
-        text = report.latex(frame, note)
-        if path.suffix == ".md":
-            text = "\n\n".join([shown.to_markdown(index=False, disable_numparse=True), *([note] if note else [])])
-        path.write_text(f"{text}\n", encoding="utf-8")
-    else:
-        raise DataError(f"cannot export to {path.name}: choose .csv, .parquet, .json, .md or .tex")
 
 
 def _warn(text: str) -> None:

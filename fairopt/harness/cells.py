@@ -13,12 +13,13 @@ from itertools import product
 
 import numpy as np
 
-from .. import mechanisms
+from .. import _plugins, mechanisms
 from ..errors import DataError
 from ..mechanisms import Mechanism
+from ..result import metrics
 from . import code
 from .clusters import Origin, origin
-from .experiment import ClusterSource, Experiment, Grid
+from .experiment import MEASURES, ClusterSource, Experiment, Grid
 
 #: The engine of games that is played, round by round, and leaves a trace.
 PLAYED = "best-response"
@@ -49,12 +50,13 @@ class Cell:
     measures: tuple[str, ...]
 
     code: str
+    plugins: tuple[tuple[str, str], ...] = ()  # files and digests; what of them decides the answer is in other fields
 
     @cached_property
     def question(self) -> str:
         """What is asked, whatever code answers: 24 hexadecimal digits, the same on every machine."""
         fields = dataclasses.asdict(self)
-        for label in ("experiment", "cluster", "code"):
+        for label in ("experiment", "cluster", "code", "plugins"):
             del fields[label]
         del fields["origin"]["path"]
         return _hash(fields)
@@ -83,6 +85,7 @@ def cells(experiment: Experiment, traces: str | None = None) -> list[Cell]:
         With the line of the experiment file: an unknown source, an engine that a mechanism does not have.
     """
     sources = [(source, _origin(experiment, source, traces)) for source in experiment.clusters]
+    plugins = tuple(sorted((str(plugin.path), plugin.digest) for plugin in _plugins.loaded()))
     ways = {grid.where: list(_ways(experiment, grid)) for grid in experiment.grids}
     found: dict[str, Cell] = {}
     for (source, where), repetition in product(sources, range(experiment.repetitions)):
@@ -105,8 +108,9 @@ def cells(experiment: Experiment, traces: str | None = None) -> list[Cell]:
                     tol,
                     grid.max_rounds if played else 0,
                     grid.residuals if played else (),
-                    tuple(sorted(grid.measures)),
+                    tuple(sorted(map(_with_digest, grid.measures))),
                     code.of(type(mechanisms.parse(mechanism)[0])),
+                    plugins,
                 )
                 found.setdefault(cell.key, cell)
     return list(found.values())
@@ -119,6 +123,13 @@ def _origin(experiment: Experiment, source: ClusterSource, traces: str | None) -
         inside = ("smoke", "clusters", source.name)
         where = inside if experiment.smoke and inside in experiment.document.lines else ("clusters", source.name)
         raise experiment.document.error((*where, *error.where), str(error)) from None
+
+
+def _with_digest(measure: str) -> str:
+    """A measure, and what the file of its plug-in held: another file is another measure."""
+    made_by = metrics.MEASURES.get(measure) if measure not in MEASURES else None
+    digest = "" if made_by is None else _plugins.digest_of(made_by.__module__)
+    return f"{measure}@{digest}" if digest else measure
 
 
 def _ways(experiment: Experiment, grid: Grid) -> Iterator[tuple[str, str, str, float | None, float]]:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import papers
+from .. import _plugins, papers
 from ..errors import DataError
 from ..model._validate import ARGUMENTS
 from ..model.cluster import Cluster
 from ..model.merging import merge
 from ..workloads import open_source, trace_folder
-from ..workloads.sources import check_source
+from ..workloads.sources import check_source, made_by
 from . import _contents
 from ._ends import Elsewhere
 
@@ -50,7 +50,7 @@ def origin(text: str, merge: bool, folder: Path, traces: str | None) -> Origin:
     """
     if text.startswith("paper:"):
         return Origin(text, "paper", _of_cluster(papers.instance(text.removeprefix("paper:"))), merge)
-    if text.endswith((".toml", ".json")):
+    if text.endswith((".toml", ".json", ".csv")):
         path = folder / text
         if not path.is_file():
             raise DataError(f"there is no cluster file {path}")
@@ -58,7 +58,7 @@ def origin(text: str, merge: bool, folder: Path, traces: str | None) -> Origin:
     check_source(text, traces=traces, there=True)
     trace = trace_folder(text, traces)
     if trace is None:
-        return Origin(text, "generator", "", merge)
+        return Origin(text, "generator", _plugins.digest_of(made_by(text)), merge)
     if not trace.is_dir():
         raise DataError(f"there is no trace at {trace}")
     return Origin(text, "trace", _contents.of_folder(trace), merge)

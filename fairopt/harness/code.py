@@ -32,7 +32,14 @@ COMPUTING = ("certificates", "engines", "exact", "game", "model", "result", "sol
 _HERE = ("clusters.py", "measures.py", "run.py")
 _SHARED = ("_*.py", "utilitarian.py", "alpha_fair.py")  # the price of fairness is measured against the utilitarian
 #: Modules of these rooms that only show or store what was computed.
-_SHOWING = ("result/_plot.py", "result/_digits.py", "result/allocation_file.py", "model/_shown.py")
+_SHOWING = (
+    "result/_plot.py",
+    "result/plot.py",
+    "result/_show.py",
+    "result/_digits.py",
+    "result/allocation_file.py",
+    "model/_shown.py",
+)
 
 
 @cache

@@ -10,7 +10,9 @@ from .. import mechanisms
 from .._progress import tqdm
 from ..errors import DataError, FairoptError
 from ..mechanisms import Mechanism
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
+from ..result import metrics
+from ._frame import Blank
 from .pooled import marked, pooled
 
 
@@ -32,17 +34,17 @@ def compare(
 
     Returns
     -------
-    A frame with one row per mechanism: tasks in all, smallest and largest weighted dominant share, utilization per
-    resource (`use_...`), Jain's index of weighted dominant shares, welfare (sum of dominant shares), certificate,
-    seconds, and `status`: `ok`, `not applicable: ...`, or the error of a mechanism that failed (its numbers are then
-    missing). Single-pool mechanisms are solved on the pool: where there are several servers these rows are `pooled`,
-    marked (`DRF*`), and stand last, as their tasks need not fit on the servers.
+    A frame with one row per mechanism: `status` (`ok`, `not applicable: ...`, or the error of a mechanism that failed,
+    whose numbers are missing) and `notes`; tasks in all,
+    smallest and largest weighted dominant share, utilization per resource (`use_...`) and its mean over resources,
+    Jain's index of weighted dominant shares, welfare (sum of dominant shares), certificate, seconds. What is missing,
+    as the use of a resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
+    Single-pool mechanisms are solved on the pool: where there are several servers these rows are `pooled`, marked
+    (`DRF*`), and stand last, as their tasks need not fit on the servers.
     """
-    picked: list[Mechanism] = []
-    for item in mechanisms.names() if chosen is None else chosen:
-        picked += mechanisms.parse(item) if isinstance(item, str) else [item]
+    expected(cluster)
     rows = []
-    for mechanism in tqdm(picked, disable=None if progress else True, unit="mechanism", leave=False):
+    for mechanism in tqdm(mechanisms.chosen(chosen), disable=None if progress else True, unit="mechanism", leave=False):
         row: dict[str, object] = {"mechanism": str(mechanism), "pooled": False}
         try:
             allocation = mechanism.solve(cluster, tol, solver=solver)
@@ -53,8 +55,10 @@ def compare(
         except FairoptError as error:
             row |= {"status": f"{type(error).__name__}: {error}"}
         rows.append(row)
-    columns = ["mechanism", "tasks", "min_share", "max_share", *(f"use_{name}" for name in cluster.resources)]
-    columns += ["jain", "welfare", "certificate", "seconds", "pooled", "status", "notes"]
-    frame = pd.DataFrame(rows, columns=columns).sort_values("pooled", kind="stable")
+    columns = ["mechanism", "status", "notes", "pooled"]
+    for name in metrics.MEASURES:
+        columns += [*(f"use_{part}" for part in cluster.resources if name == "utilization"), name]
+    columns += ["certificate", "seconds"]
+    frame = Blank(rows, columns=columns).sort_values("pooled", kind="stable").fillna({"notes": ""})
     frame["mechanism"] = marked(frame["mechanism"], frame["pooled"])
     return frame.set_index("mechanism")

@@ -9,12 +9,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from .. import mechanisms
+from .. import _plugins, mechanisms
 from ..errors import DataError
 from ..game.dynamics.orders import ORDERS
+from ..result import metrics
 from ..workloads import known as known_sources
 from ..workloads._registry import ALIASES
 from ..workloads.sources import check_source
+from ._folders import known as known
 from ._toml import Document, Where, read
 
 #: What a cell may measure besides its row; the first three unless the file says otherwise.
@@ -23,7 +25,7 @@ _USUAL = MEASURES[:3]
 #: What `fairopt tables` makes of an experiment: means over repetitions, or a table for each cluster.
 TABLES = ("means", "clusters")
 _RESIDUALS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-_TOP = {"title", "source", "about", "table", "seed", "repetitions", "clusters", "grid", "smoke"}
+_TOP = {"experiment", "title", "source", "about", "table", "seed", "repetitions", "clusters", "grid", "smoke"}
 
 
 @dataclass(frozen=True)
@@ -67,27 +69,12 @@ class Experiment:
     clusters: tuple[ClusterSource, ...]
     grids: tuple[Grid, ...]
     smoke: bool = False
+    plugins: tuple[Path, ...] = ()
 
     @property
     def folder(self) -> Path:
         """Where the file is: paths of cluster files are relative to it."""
         return self.document.path.parent
-
-
-def folders() -> list[Path]:
-    """Where experiments are looked for by name: `experiments` here, and beside the package (a checkout)."""
-    places = [Path("experiments"), Path(__file__).resolve().parents[2] / "experiments"]
-    return [place for k, place in enumerate(places) if place.is_dir() and place.resolve() not in
-            [other.resolve() for other in places[:k]]]  # fmt: skip
-
-
-def known() -> dict[str, Path]:
-    """Every experiment that can be called by its name."""
-    found: dict[str, Path] = {}
-    for folder in folders():
-        for path in sorted(folder.glob("*.toml")):
-            found.setdefault(path.stem, path)
-    return found
 
 
 def load(name: str | Path, smoke: bool = False) -> Experiment:
@@ -102,9 +89,7 @@ def load(name: str | Path, smoke: bool = False) -> Experiment:
     if path.suffix != ".toml":
         files = known()
         if str(name) not in files:
-            raise DataError(
-                f"there is no experiment {str(name)!r}; known: {', '.join(files) or 'none'}; or name a file"
-            )
+            raise DataError(f"there is no experiment {str(name)!r}; known: {', '.join(files) or 'none'}; or a file")
         path = files[str(name)]
     return parse(read(path), smoke)
 
@@ -113,11 +98,25 @@ def parse(document: Document, smoke: bool = False) -> Experiment:
     """The experiment of a document, every key checked: those of [smoke] too, whether or not it is used."""
     data = dict(document.data)
     _unknown(document, (), data, _TOP)
+    plugins = _plugged(document, data.pop("experiment", {}))
     tiny = _table(document, ("smoke",), data.pop("smoke", {}))
     _unknown(document, ("smoke",), tiny, {"seed", "repetitions", *_GRID})
     full = _experiment(document, data, {}, ())
     small = _experiment(document, data, tiny, ("smoke",)) if tiny else full
-    return replace(small, smoke=True) if smoke else full
+    return replace(small if smoke else full, smoke=smoke, plugins=plugins)
+
+
+def _plugged(document: Document, value: Any) -> tuple[Path, ...]:
+    """The files of `[experiment] plugins`, loaded: what they register may be named in what follows."""
+    _unknown(document, ("experiment",), _table(document, ("experiment",), value), {"plugins"})
+    _plugins.installed()
+    files, where = value.get("plugins", []), ("experiment", "plugins")
+    if not isinstance(files, list) or not all(map(_string, files)):
+        raise document.error(where, "must be a list of Python files, such as ['mine.py']")
+    try:
+        return tuple(_plugins.load(document.path.parent / file).path for file in files)
+    except DataError as error:
+        raise document.error(where, str(error)) from None
 
 
 def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], inside: Where) -> Experiment:
@@ -269,11 +268,13 @@ def _flag(value: Any) -> bool:
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 10**308 if isinstance(value, int) else not math.isnan(value)
 
 
 def _positive(value: Any) -> bool:
@@ -286,10 +287,13 @@ _GRID: dict[str, tuple[Callable[[Any], bool], str]] = {
     "mechanisms": (_string, "a mechanism, such as 'drfh'"),
     "alphas": (lambda value: _number(value) and value >= 0, "a number >= 0, or inf"),
     "engines": (_string, "the name of an engine, or 'default'"),
-    "orders": (lambda value: value in ORDERS, f"one of {', '.join(ORDERS)}"),
+    "orders": (lambda value: _string(value) and value in ORDERS, f"one of {', '.join(ORDERS)}"),
     "dampings": (lambda value: value == "default" or (_number(value) and 0 < value < 2), "in (0, 2), or 'default'"),
     "tols": (lambda value: value == "default" or _positive(value), "a number > 0, or 'default'"),
     "max_rounds": (_whole(1), "a whole number >= 1"),
     "residuals": (_positive, "a number > 0"),
-    "measures": (lambda value: value in MEASURES, f"one of {', '.join(MEASURES)}"),
+    "measures": (
+        lambda value: value in MEASURES or (_string(value) and value in metrics.MEASURES),
+        f"one of {', '.join(MEASURES)}, or a measure of a plug-in",
+    ),
 }

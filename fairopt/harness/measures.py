@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.trace import Trace
+from .experiment import MEASURES
 
 Rows = list[dict[str, Any]]
 
@@ -60,6 +63,13 @@ def reached(trace: Trace, levels: tuple[float, ...]) -> Rows:
             row |= {"messages": float(at["messages"]), "seconds": float(at["seconds"])}
         rows.append(row)
     return rows
+
+
+def measured(asked: Iterable[str], found: Allocation) -> Rows:
+    """Measures of plug-ins that an experiment asks for, `NAME` or `NAME@DIGEST`."""
+    names = [text.partition("@")[0] for text in asked]
+    return [{"measure": name, "value": float(metrics.MEASURES[name](found))}
+            for name in names if name not in MEASURES and name in metrics.MEASURES]  # fmt: skip
 
 
 def allocated(found: Allocation) -> Rows:

@@ -9,12 +9,12 @@ import platform
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from .. import _clock
+from .. import _clock, _plugins
 from ..errors import DataError, FairoptError
 from ..game.dynamics.distributed import best_response
 from ..mechanisms import Mechanism
@@ -26,12 +26,14 @@ from . import code
 from ._ends import Elsewhere
 from .cells import DEFAULT, PLAYED, Cell
 from .clusters import Origin, build
-from .measures import allocated, curve, reached, use
+from .measures import allocated, curve, measured, reached, use
 from .pooled import pooled
 from .provenance import provenance
 
 Row = dict[str, Any]
 
+#: What a row has of the summary as columns; other measures are in the table `measured`, where they are asked for.
+_COLUMNS = ("tasks", "min_share", "max_share", "utilization", "jain", "welfare", "certificate")
 #: Names, engines and orders that have answered in this process.
 _WARM: set[tuple[str, str, str]] = set()
 
@@ -42,8 +44,9 @@ def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
     Raises
     ------
     Elsewhere
-        This process cannot answer: its code or its data are other than where the sweep was started.
+        This process cannot answer: its code, its data or its plug-ins are other than where the sweep was started.
     """
+    _plug_in(cell)
     _check_code(cell)
     watch = _clock.Watch()
     try:
@@ -55,6 +58,13 @@ def run(cell: Cell, traces: str | None = None, threads: int | None = 1) -> Row:
     except Exception as error:  # a row, not the end of a sweep of thousands
         row = failed(cell, error)
     return row | _here(threads) | {"elapsed": watch.seconds, "loops": watch.loops}
+
+
+def _plug_in(cell: Cell) -> None:
+    try:
+        _plugins.needed(cell.plugins)
+    except DataError as error:
+        raise Elsewhere(str(error)) from None
 
 
 def _check_code(cell: Cell) -> None:
@@ -98,9 +108,14 @@ def _asked(cell: Cell) -> Row:
         "data": cell.origin.kind, "digest": cell.origin.digest, "seed": cell.seed, "repetition": cell.repetition,
         "mechanism": cell.mechanism, "name": name, "alpha": math.inf if name == "ps-dsf" else alpha,
         "engine": cell.engine, "order": cell.order or None, "damping": cell.damping, "tol": cell.tol,
-        "options": json.dumps(options | {"merge": cell.origin.merge}, sort_keys=True),
+        "options": json.dumps(options | {"merge": cell.origin.merge} | _plugged(cell), sort_keys=True),
         "question": cell.question, "code": cell.code,
     }  # fmt: skip
+
+
+def _plugged(cell: Cell) -> dict[str, Any]:
+    """The plug-ins of the sweep, by the names of their files, with their digests."""
+    return {"plugins": {Path(file).name: digest for file, digest in cell.plugins}} if cell.plugins else {}
 
 
 def _solved(cell: Cell, traces: str | None) -> Row:
@@ -147,12 +162,12 @@ def _play(cell: Cell, mechanism: Mechanism, cluster: Cluster) -> Allocation:
 def _measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     users, servers, resources = cluster.shape
     summary, stats, certificate = found.summary(), found.stats, found.certificate
-    row = {name: summary[name] for name in ("tasks", "min_share", "max_share", "jain", "welfare", "certificate")}
+    row = {name: summary[name] for name in _COLUMNS}
     usable = cluster.eligible.mean() if cluster.constrained else 1.0
     row |= {
         "status": "missed" if found.flagged else "ok", "answered": stats.engine, "pooled": pooled(cluster, found),
         "users": users, "servers": servers, "resources": resources,
-        "density": float(usable), "utilization": float(np.nanmean(metrics.utilization(found))),
+        "density": float(usable),
         "feasibility": certificate.feasibility, "optimality": certificate.optimality,
         "judged_by": certificate.measure, "steps": stats.rounds, "solver": stats.solver,
         "solver_status": stats.status, "notes": "; ".join(found.notes), "build": stats.build,
@@ -160,6 +175,7 @@ def _measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     }  # fmt: skip
     if "utilization" in cell.measures:
         row["use"] = use(found, classes="classes" in cell.measures)
+    row["measured"] = measured(cell.measures, found)
     if "tasks" in cell.measures:
         row["allocated"] = allocated(found)
     if found.trace is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-FORMAT = "fairopt-cells-2"
+FORMAT = "fairopt-cells-3"
 
 _TEXT, _REAL, _WHOLE = pa.string(), pa.float64(), pa.int64()
 
@@ -39,6 +39,7 @@ LONG = {
         "seconds": _REAL,
     },
     "reached": {"level": _REAL, "rounds": _WHOLE, "messages": _REAL, "seconds": _REAL},
+    "measured": {"measure": _TEXT, "value": _REAL},
     "allocated": {"user": _TEXT, "server": _TEXT, "tasks": _REAL},
 }  # fmt: skip
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import difflib
 import importlib
 import pkgutil
 import re
+from collections.abc import Iterable
 from typing import Any
 
+from .. import _plugins
 from ..errors import DataError
+from ..model._shown import short
 from ._base import REGISTRY, Mechanism
 from ._game import GameMechanism
 
-__all__ = ["REGISTRY", "GameMechanism", "Mechanism", "get", "names", "parse"]
+__all__ = ["REGISTRY", "GameMechanism", "Mechanism", "chosen", "described", "get", "kind", "names", "parse"]
 
 for _module in pkgutil.iter_modules(__path__):
     if not _module.name.startswith("_"):
@@ -22,25 +26,35 @@ for _module in pkgutil.iter_modules(__path__):
 
 def names() -> list[str]:
     """Names of all mechanisms, sorted."""
+    _plugins.installed()
     return sorted(REGISTRY)
 
 
 def get(name: str, **parameters: Any) -> Mechanism:
     """A mechanism by its name, with parameters: `get("alphapf-vds", alpha=3)`. Case, `-` and `_` do not matter."""
-    plain = {_plain(known): known for known in REGISTRY}
-    if _plain(name) not in plain:
-        raise DataError(f"there is no mechanism {name!r}; known: {', '.join(names())}")
-    kind = REGISTRY[plain[_plain(name)]]
-    fields = [field.name for field in dataclasses.fields(kind)]
+    made = kind(name)
+    fields = [field.name for field in dataclasses.fields(made)]
     if unknown := [parameter for parameter in parameters if parameter not in fields]:
         known = ", ".join(fields) or "none"
-        raise DataError(f"{kind.name} does not take {', '.join(unknown)}; its parameters: {known}")
+        raise DataError(f"{made.name} does not take {', '.join(unknown)}; its parameters: {known}")
     try:
-        return kind(**parameters)
+        return made(**parameters)
     except DataError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{kind.name} cannot use these parameters: {error}") from None
+        raise DataError(f"{made.name} cannot use these parameters: {error}") from None
+
+
+def kind(name: str) -> type[Mechanism]:
+    """The class of a mechanism by its name, or by its own (`DRF`); case, `-` and `_` do not matter."""
+    _plugins.installed()
+    plain = {_plain(one.__name__): one for one in REGISTRY.values()}
+    plain |= {_plain(known): one for known, one in REGISTRY.items()}
+    if _plain(name) in plain:
+        return plain[_plain(name)]
+    close = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.7)
+    meant = f"; did you mean {plain[close[0]].name}?" if close else ""
+    raise DataError(f"there is no mechanism {name!r}; known: {', '.join(names())}{meant}")
 
 
 def parse(text: str) -> tuple[Mechanism, ...]:
@@ -48,12 +62,55 @@ def parse(text: str) -> tuple[Mechanism, ...]:
 
     A name without parameters stands for the variants that comparisons show by default.
     """
+    name, inside = _parts(text)
+    if inside is None:
+        return get(name).variants()
+    return (get(name, **_parameters(text, inside)),)
+
+
+def chosen(given: Iterable[str | Mechanism] | None) -> list[Mechanism]:
+    """Mechanisms by their names or as they are; by default all.
+
+    Raises
+    ------
+    DataError
+        What is given is one name, a class, or no mechanism at all; the message says what to write.
+    """
+    if isinstance(given, str | Mechanism | type) or not (given is None or isinstance(given, Iterable)):
+        what = given if isinstance(given, str) else getattr(given, "name", "drf")
+        raise DataError(f"mechanisms are {short(given)}; give a list of them, such as [{what!r}]")
+    picked: list[Mechanism] = []
+    every: Iterable[object] = names() if given is None else given
+    for item in every:
+        if isinstance(item, str):
+            picked += parse(item)
+        elif isinstance(item, Mechanism):
+            picked.append(item)
+        elif isinstance(item, type) and issubclass(item, Mechanism):
+            raise DataError(f"{item.__name__} is a class; give an instance of it, {item.__name__}(), or its name")
+        else:
+            raise DataError(f"{short(item)} is no mechanism; give a name, or an instance such as DRF()")
+    if not picked:
+        raise DataError(f"the list of mechanisms is empty; known: {', '.join(names())}")
+    return picked
+
+
+def described(text: str) -> tuple[type[Mechanism], dict[str, Any]]:
+    """The class and the parameters that a text such as `alpha-fair(share=asset)` names."""
+    name, inside = _parts(text)
+    return kind(name), {} if inside is None else _parameters(text, inside)
+
+
+def _parts(text: str) -> tuple[str, str | None]:
+    """A name, and what stands in brackets behind it."""
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
     if match is None:
         raise DataError(f"{text!r} is not a mechanism; write a name, or name(parameter=value, ...)")
-    name, inside = match.groups()
-    if inside is None:
-        return get(name).variants()
+    return match[1], match[2]
+
+
+def _parameters(text: str, inside: str) -> dict[str, Any]:
+    """What stands in the brackets, each parameter once."""
     source = f"f({inside})"
     try:
         call: ast.expr | None = ast.parse(source, mode="eval").body
@@ -69,7 +126,7 @@ def parse(text: str) -> tuple[Mechanism, ...]:
             again = "has **" if part.arg is None else f"gives {part.arg} twice"
             raise DataError(f"{text!r} {again}; write every parameter once, as parameter=value")
         given[part.arg] = _value(part.value)
-    return (get(name, **given),)
+    return given
 
 
 def _value(node: ast.expr) -> Any:

@@ -56,6 +56,12 @@ class Mechanism(Stated):
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if cls.__dict__.get("name"):
+            old = REGISTRY.get(cls.name)
+            places = [f"{one.__module__}.{one.__qualname__}" for one in (old, cls) if one is not None]
+            if (
+                old is not None and old.name == cls.name and len({*places}) > 1
+            ):  # a cell of a notebook that is run again defines the same one anew
+                raise DataError(f"two mechanisms are called {cls.name!r}, {' and '.join(places)}; rename yours")
             REGISTRY[cls.name] = cls
 
     @classmethod

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from ..engines.reference import expressed
 from ..engines.reference.named_problem import NamedProblem, cluster_problem
 from ..engines.reference.program import ClusterProgram, Formulation, Program
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
@@ -47,7 +47,7 @@ class Stated(ABC):
         DataError
             The mechanism is not defined on this cluster, or nobody can run anything there.
         """
-        self.check(cluster)
+        self.check(expected(cluster))
         seen, _ = self.prepare(cluster)
         return cluster_problem(seen, self.criterion(seen), self.formulate)
 

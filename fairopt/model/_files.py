@@ -20,6 +20,8 @@ _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\]]', re.DOTALL)
 def read(path: Path, what: str) -> str:
     """The text of a file; `what` names its kind in errors, such as `cluster file`."""
     try:
+        if path.is_char_device() or path.is_block_device():  # some never end
+            raise DataError(f"cannot read the {what} {path}: it is a device; name a file")
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise DataError(f"cannot read the {what} {path}: {error.strerror}") from None
@@ -54,28 +56,37 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise _unreadable(path, "TOML", error) from None
 
 
-def write(path: Path, text: str, what: str) -> None:
+def folder(path: Path) -> None:
+    """Make a folder, and those above it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except ValueError as error:  # a path that no folder can have
+        raise DataError(f"cannot make the folder {str(path)!r}: {error}") from None
+
+
+def write(path: Path, content: str | bytes, what: str) -> None:
     """Write a file, through another one beside it: what fails leaves an old file as it was."""
     try:
+        data = content.encode("utf-8") if isinstance(content, str) else content
         target = Path(os.path.realpath(path))  # a link stays a link
         if target.exists() and not target.is_file():  # a device or a pipe is written to, not replaced
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(data)
         else:
-            _replace(target, text)
+            _replace(target, data)
     except OSError as error:
         raise DataError(f"cannot write the {what} {path}: {error.strerror}") from None
     except ValueError as error:  # a path that no file can have
         raise DataError(f"cannot write the {what} {str(path)!r}: {error}") from None
 
 
-def _replace(target: Path, text: str) -> None:
+def _replace(target: Path, data: bytes) -> None:
     old = target.exists()
     if old:
         open(target, "r+b").close()  # a file that must not be written to is not replaced either
     aside = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.tmp")
     try:
-        with open(aside, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(aside, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if old:

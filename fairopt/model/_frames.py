@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ._intake import labelled
-from ._names import labels, some
+from ._names import MOST_SERVERS, copies, labels, some
+from ._shown import short
 
 Array = NDArray[np.float64]
 
@@ -49,6 +50,7 @@ def to_frames(
 def arguments(servers: Any, users: Any, eligible: Any = None) -> dict[str, Any]:
     """The constructor's arguments, from tables as `to_frames` makes them; every row and column counts by its name."""
     servers, users = _named(servers, "servers", "server", "resource"), _named(users, "users", "user", "resource")
+    servers, eligible = _counted(servers, users, eligible)
     resources, columns = list(servers.columns), list(users.columns)
     missing = [name for name in resources if name not in columns]
     extra = [name for name in columns if name not in resources and name not in _USER_COLUMNS]
@@ -63,8 +65,31 @@ def arguments(servers: Any, users: Any, eligible: Any = None) -> dict[str, Any]:
         limit = result["max_tasks"].astype(object)
         result["max_tasks"] = limit.where(limit.notna(), np.inf)  # an empty cell is no limit
     if eligible is not None:
-        result["eligible"] = _named(eligible, "eligible", "user", "server")
+        result["eligible"] = eligible
     return result
+
+
+def _counted(servers: pd.DataFrame, users: pd.DataFrame, eligible: Any) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Servers and their placement with a row for each copy that the column `count` asks for; empty counts are 1."""
+    if eligible is not None:
+        eligible = _named(eligible, "eligible", "user", "server")
+    if "count" not in servers or "count" in users:
+        return servers, eligible
+    counts = [1 if pd.isna(value) else value for value in servers["count"]]
+    for name, count in zip(servers.index, counts, strict=True):
+        if not _whole(count) or count > MOST_SERVERS:
+            raise DataError(
+                f"server {name!r} has count {short(count)}; it must be a whole number from 1 to {MOST_SERVERS:,}"
+            )
+    if (total := sum(map(int, counts))) > MOST_SERVERS:
+        raise DataError(f"the counts make {total:,} servers; they may make {MOST_SERVERS:,}")
+    names = [copy for name, count in zip(servers.index, counts, strict=True) for copy in copies(name, int(count))]
+    rows = np.repeat(np.arange(len(counts)), [int(count) for count in counts])
+    result = servers.drop(columns="count").iloc[rows].set_axis(pd.Index(names, dtype=object))
+    if eligible is not None and set(eligible.columns) == set(servers.index) != set(names):
+        placed = eligible[list(servers.index)]
+        eligible = placed.iloc[:, rows].set_axis(pd.Index(names, dtype=object), axis=1)
+    return result, eligible
 
 
 def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,6 +118,13 @@ def row(values: pd.Series, argument: str, names: Sequence[str], axis: str) -> ND
     if values.ndim > 1 or _numbered(values.index):
         return _plain(values)
     return _plain(values.take(_order(values.index, names, axis, argument, 2)))
+
+
+def _whole(count: Any) -> bool:
+    """Is it a whole number from 1 on?"""
+    if isinstance(count, bool | np.bool_) or not isinstance(count, int | float | np.number):
+        return False
+    return bool(count >= 1 and float(count) % 1 == 0)
 
 
 def _order(index: pd.Index, wanted: Sequence[str], axis: str, argument: str, k: int) -> list[int]:

@@ -9,6 +9,9 @@ from typing import Any
 from ..errors import DataError
 from ._shown import short
 
+#: The most servers that counts may make.
+MOST_SERVERS = 1_000_000
+
 
 def names(given: Iterable[object] | None, count: int, what: str) -> tuple[str, ...]:
     """`count` distinct names; by default 1, 2, ... behind the kind (user1, server1, resource1)."""
@@ -53,6 +56,11 @@ def label(name: object, what: str, where: tuple[str | int, ...] = ()) -> str:
     except ValueError:  # half of a surrogate pair, or thousands of digits
         raise DataError(f"a {what} is called {short(name)}, which cannot be written; change its name", where) from None
     return text
+
+
+def copies(name: str, count: int) -> list[str]:
+    """The names of `count` identical servers: `rack-1`, `rack-2`, ...; of one its own."""
+    return [name] if count == 1 else [f"{name}-{copy + 1}" for copy in range(count)]
 
 
 def apart(given: Sequence[str], taken: Collection[str], mark: str) -> list[str]:

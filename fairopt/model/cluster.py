@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
-from . import _intake, _names, _patterns, _validate, cluster_file
+from . import _intake, _names, _patterns, _validate
 from ._immutable import frozen
 from ._shown import short
+from ._tabular import Tabular
 from ._validate import ARGUMENTS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-class Cluster:
+class Cluster(Tabular):
     """Servers with several resources, and the users who share them. Immutable, as are its copies and pickles.
 
     Parameters
@@ -53,15 +50,6 @@ class Cluster:
     dates and text are not numbers.
     """
 
-    capacity: Array
-    demand: Array
-    weight: Array
-    eligible: Mask
-    max_tasks: Array
-    resources: tuple[str, ...]
-    users: tuple[str, ...]
-    servers: tuple[str, ...]
-
     def __init__(
         self,
         capacity: ArrayLike,
@@ -77,11 +65,6 @@ class Cluster:
         vars(self).update(_validate.cluster(dict(zip(ARGUMENTS, given, strict=True))))
 
     # -- derived quantities (theory: gamma, shares) ----------------------------------------------
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """(users, servers, resources)."""
-        return len(self.users), len(self.servers), len(self.resources)
 
     @cached_property
     def gamma0(self) -> Array:
@@ -239,35 +222,6 @@ class Cluster:
         eligible = self.eligible.any(axis=1, keepdims=True) if self.constrained else None
         return self.derived(capacity=self.pooled_capacity[None, :], eligible=eligible, servers=("pool",))
 
-    # -- files and frames --------------------------------------------------------------------------
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a cluster file (TOML, or JSON by its suffix): `docs/cluster-file.md`. Errors name the line."""
-        source = cluster_file.read(path)
-        try:
-            return cls(**source.arguments)
-        except DataError as error:
-            raise source.locate(error) from None
-
-    def save(self, path: str | Path) -> None:
-        """Write a cluster file that `load` reads back unchanged."""
-        cluster_file.write(path, {name: getattr(self, name) for name in ARGUMENTS})
-
-    def to_frames(self) -> dict[str, pd.DataFrame]:
-        """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
-        from . import _frames
-
-        names = self.servers, self.users, self.resources
-        return _frames.to_frames(*names, self.capacity, self.demand, self.weight, self.max_tasks, self.eligible)
-
-    @classmethod
-    def from_frames(cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None) -> Cluster:
-        """From tables as `to_frames` makes them; `weight`, `max_tasks` and `eligible` may be left out."""
-        from . import _frames
-
-        return Cluster(**_frames.arguments(servers, users, eligible))
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cluster):
             return NotImplemented
@@ -286,15 +240,19 @@ class Cluster:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a Cluster is immutable; {name} cannot be deleted")
 
-    def __repr__(self) -> str:
-        n, i, r = self.shape
-        text = f"Cluster({n} users, {i} servers, {r} resources: {_names.some(self.resources)})"
-        frames = self.to_frames() if n * i <= 64 else {}
-        return "\n".join([text, *(frames[name].to_string() for name in ("servers", "users") if frames)])
 
-    def _repr_html_(self) -> str:
-        n, i, r = self.shape
-        frames = self.to_frames()
-        return f"<p>{n} users, {i} servers, {r} resources</p>" + "".join(
-            frames[name].to_html(max_rows=12) for name in ("servers", "users")
-        )
+def expected(cluster: object) -> Cluster:
+    """The same, if it is a cluster.
+
+    Raises
+    ------
+    DataError
+        It is something else; the message says how to make a cluster of it.
+    """
+    if isinstance(cluster, Cluster):
+        return cluster
+    what = getattr(cluster, "cluster", None)  # of an allocation, of a snapshot
+    remedy = "pass its .cluster" if isinstance(what, Cluster) else "make one with fairopt.Cluster(capacity, demand)"
+    if isinstance(cluster, str):
+        remedy = "read a file with fairopt.Cluster.load, or an instance with fairopt.papers.instance"
+    raise DataError(f"cluster is {short(cluster)}, of type {type(cluster).__name__}; {remedy}")

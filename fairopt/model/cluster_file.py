@@ -27,12 +27,12 @@ import numpy as np
 
 from ..errors import DataError
 from . import _files
-from ._names import label, some
+from ._names import MOST_SERVERS, copies, label, some
 from ._places import line
 from ._shown import short
 
-#: The most servers that the counts of a file may make, and the largest table, in bytes.
-MOST_SERVERS, MOST_BYTES = 1_000_000, 2**30
+#: The largest table, in bytes.
+MOST_BYTES = 2**30
 
 _SERVER_KEYS = {"name", "count", "capacity"}
 _USER_KEYS = {"name", "demand", "weight", "max_tasks", "eligible"}
@@ -61,10 +61,10 @@ def read(path: str | Path) -> Source:
     text = _files.read(path, "cluster file")
     document = _files.parse_json(text, path) if path.suffix == ".json" else _files.parse_toml(text, path)
     try:
-        arguments, rows = _arguments(document)
+        made, rows = arguments(document)
     except DataError as error:
         raise DataError(f"{path}:{line(text, path, error.where)}: {error}", error.where) from None
-    return Source(path, text, arguments, rows)
+    return Source(path, text, made, rows)
 
 
 def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
@@ -93,7 +93,8 @@ def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
     _files.write(path, text + "\n", "cluster file")
 
 
-def _arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
+def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
+    """The arguments of `Cluster` that a document gives, and the entry of every server and user in it."""
     if not isinstance(document, dict):
         raise DataError("a cluster file holds a table with `servers` and `users`")
     if unknown := set(document) - {"resources", "servers", "users"}:
@@ -117,17 +118,17 @@ def _arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
     capacity = [_amounts(entry, "capacity", resources, "servers", row) for row, entry in enumerate(servers)]
     demand = [_amounts(entry, "demand", resources, "users", row) for row, entry in enumerate(users)]
     names = [_name(user, "user", row) for row, user in enumerate(users)]
-    arguments = {
+    made = {
         "capacity": np.array(capacity)[server_rows],
         "demand": np.array(demand),
-        "eligible": _eligible(users, names, labels),
+        "eligible": _eligible(users, names, labels, _copies(servers, labels, server_rows)),
         "resources": resources,
         "users": names,
         "servers": labels,
     }
     for key, default in (("weight", 1.0), ("max_tasks", np.inf)):
-        arguments[key] = [_number(user.get(key, default), ("users", row, key)) for row, user in enumerate(users)]
-    return arguments, {"servers": server_rows, "users": list(range(len(users)))}
+        made[key] = [_number(user.get(key, default), ("users", row, key)) for row, user in enumerate(users)]
+    return made, {"servers": server_rows, "users": list(range(len(users)))}
 
 
 def _servers(entries: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
@@ -145,17 +146,25 @@ def _servers(entries: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
                 ("servers", row, "count"),
             )
         name = _name(server, "server", row)
-        labels += [name] if count == 1 else [f"{name}-{copy + 1}" for copy in range(count)]
+        labels += copies(name, count)
         rows += [row] * count
     return labels, rows
 
 
-def _eligible(users: list[dict[str, Any]], names: list[str], servers: list[str]) -> Any:
+def _copies(entries: list[dict[str, Any]], labels: list[str], rows: list[int]) -> dict[str, list[int]]:
+    """Servers by what users may call them: their names, and of `count` copies the name of the entry for all."""
+    known: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        if "name" in entries[row]:
+            known.setdefault(str(entries[row]["name"]), []).append(index)
+    return known | {name: [index] for index, name in enumerate(labels)}
+
+
+def _eligible(users: list[dict[str, Any]], names: list[str], servers: list[str], known: Mapping[str, list[int]]) -> Any:
     """The placement constraints (users, servers); None if there are none."""
     if not any("eligible" in user for user in users):
         return None
     _fits(len(users) * len(servers), f"{len(users)} users with `eligible` among {len(servers)} servers")
-    known = {name: index for index, name in enumerate(servers)}
     eligible = np.ones((len(users), len(servers)), dtype=bool)
     for row, user in enumerate(users):
         if "eligible" in user:
@@ -168,7 +177,7 @@ def _eligible(users: list[dict[str, Any]], names: list[str], servers: list[str])
                         ("users", row, "eligible"),
                     )
             eligible[row] = False
-            eligible[row, [known[name] for name in wanted]] = True
+            eligible[row, [index for name in wanted for index in known[name]]] = True
     return eligible
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from .export import export, exportable, write
 from .means import means
 from .published import Table, mechanism_table, tables_of
 from .stored import MissingCells, Results, StoredCells, interval
-from .tables import comparison, for_people, latex, write
+from .tables import comparison, for_people, latex
 
 __all__ = [
     "MissingCells",
@@ -13,6 +14,8 @@ __all__ = [
     "StoredCells",
     "Table",
     "comparison",
+    "export",
+    "exportable",
     "for_people",
     "interval",
     "latex",

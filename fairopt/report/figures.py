@@ -1,16 +1,20 @@
-"""The figures of `paper_figures/`: which there are, drawing one, and writing it as PDF and PNG."""
+"""The figures of `paper_figures/`, and of files that are named: drawing one, and writing it as PDF and PNG."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 
+from .. import _plugins, _shipped
 from ..errors import DataError
+from ..model import _files
 from .stored import Results
 
 if TYPE_CHECKING:
@@ -26,19 +30,70 @@ _MARK: dict[str, Any] = {
 
 
 def known() -> dict[str, Path]:
-    """Every figure by its name: `fig_NAME.py`."""
-    return {path.stem.removeprefix("fig_"): path for path in sorted(_folder().glob("fig_*.py"))}
+    """Every figure that comes with the package, `fig_NAME.py`, or in a plug-in, by its name."""
+    shipped = {path.stem.removeprefix("fig_"): path for path in sorted(_folder().glob("fig_*.py"))}
+    return shipped | {name: Path(str(module.__file__)) for name, module in _plugged().items()}
+
+
+def _plugged() -> dict[str, ModuleType]:
+    """Plug-ins that are figures, by the names of their files."""
+    return {
+        title(str(one.__file__)): one for one in _plugins.modules() if hasattr(one, "NEEDS") and hasattr(one, "figure")
+    }
+
+
+def out() -> str:
+    """Where figures are written unless told otherwise: `paper_figures/out` in a checkout, else `figures`, here."""
+    return f"{FOLDER}/out" if Path(FOLDER).is_dir() else "figures"
+
+
+def title(name: str) -> str:
+    """What a figure is called in the names of its files."""
+    return Path(name).stem.removeprefix("fig_")
 
 
 def module(name: str) -> ModuleType:
-    """The file of a figure, imported: `NEEDS` (experiments), `figure(results, width)`."""
+    """A figure imported, by its name or its file `....py`: `NEEDS` (experiments), `figure(results, width)`.
+
+    Nothing is imported from the current folder unless it is named as a file.
+
+    Raises
+    ------
+    DataError
+        There is no such figure, or the file has no `NEEDS` and `figure`.
+    """
+    _package()
+    if name.endswith(".py"):
+        return _of_file(Path(name))
+    if name in (own := _plugged()):
+        return own[name]
     files = known()
     if name not in files:
-        raise DataError(f"there is no figure {name!r}; known: {', '.join(files)}")
-    root = str(_folder().parent)
-    if root not in sys.path:
-        sys.path.append(root)
+        raise DataError(f"there is no figure {name!r}; known: {', '.join(files)}; or name a file, fig_NAME.py")
     return importlib.import_module(f"{FOLDER}.fig_{name}")
+
+
+def _package() -> None:
+    """The package of figures under its name, from the folder that comes with fairopt and from no other place."""
+    source = _folder() / "__init__.py"
+    loaded = sys.modules.get(FOLDER)
+    if loaded is None or Path(str(loaded.__file__)).resolve() != source:
+        for name in [name for name in sys.modules if name.partition(".")[0] == FOLDER]:
+            del sys.modules[name]
+        spec = importlib.util.spec_from_file_location(FOLDER, source, submodule_search_locations=[str(source.parent)])
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[FOLDER] = made = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(made)
+
+
+def _of_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise DataError(f"there is no file {path}; fairopt new figure NAME writes one")
+    made = _plugins.load(path).module
+    if not (hasattr(made, "NEEDS") and hasattr(made, "figure")):
+        raise DataError(f"{path} is no figure: it must define NEEDS = (experiment, ...) and figure(results, width)")
+    return made
 
 
 def draw(name: str, results: Results, width: float | None = None) -> Figure:
@@ -59,17 +114,30 @@ def draw(name: str, results: Results, width: float | None = None) -> Figure:
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write `name.pdf` (vectors) and `name.png`; the same figure gives the same PDF. The paths written."""
-    folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.pdf", folder / f"{name}.png"]
     style = mpl.rc_params_from_file(_folder() / "paper.mplstyle", use_default_template=False)
     with mpl.rc_context(style):  # some of it counts only now, such as how fonts are embedded
-        figure.savefig(paths[0], metadata={"CreationDate": None})
-        figure.savefig(paths[1])
+        write(figure, paths[0])
+        write(figure, paths[1])
     return paths
 
 
+def drawable(path: Path) -> str:
+    """The format of a figure's file, by its suffix; `DataError` if there is none."""
+    form = path.suffix.removeprefix(".").lower()
+    if form not in ("pdf", "png", "svg"):
+        raise DataError(f"cannot draw into {path.name}: choose .pdf, .png or .svg")
+    return form
+
+
+def write(figure: Figure, path: Path) -> None:
+    """Write a figure whole or not at all, in the format of the suffix: `.pdf` or `.svg` (vectors), `.png`."""
+    form = drawable(path)
+    file = BytesIO()
+    figure.savefig(file, format=form, metadata={"CreationDate": None} if form == "pdf" else None)
+    _files.folder(path.parent)
+    _files.write(path, file.getvalue(), "figure")
+
+
 def _folder() -> Path:
-    for place in (Path(FOLDER), Path(__file__).resolve().parents[2] / FOLDER):
-        if (place / "paper.mplstyle").is_file():  # not the folder that figures are written into
-            return place.resolve()
-    raise DataError(f"there is no folder {FOLDER} here or beside the package; figures are drawn from a checkout")
+    return _shipped.folder(FOLDER).resolve()

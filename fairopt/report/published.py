@@ -78,6 +78,7 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
         users = done["user"].unique().tolist()
         by_user = done.groupby(["key", "user"])["tasks"].sum().unstack()
         taken = {"mechanism", "printed", "jain", "certificate", "seconds", *(f"use_{name}" for name in use["resource"])}
+        taken |= {user for user in users if user.startswith("use_")}
         frame = frame.join(by_user[users].set_axis(apart(users, taken, "user"), axis=1))
         printed = [_printed(instance, one, len(users)) for one in chosen]
         if any(printed):

@@ -99,6 +99,7 @@ class Results:
         frame["experiment"] = [cell.experiment for cell in chosen]
         frame["cluster"] = [cell.cluster for cell in chosen]
         frame["alpha"] = frame["alpha"].where(frame["name"] != "ps-dsf", math.inf)
+        frame = _with_measures(frame, self._contents.long("measured", wanted))
         notes = _notes(frame, chosen, f"{self._command(name)} --retry")
         if older and self.accept_older:
             notes = (older, *notes)
@@ -131,6 +132,13 @@ def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float =
     t = stats.t.ppf(0.5 + level / 2, np.where(several, n - 1, 1))
     found["half"] = np.where(several, t * found["s"] / np.sqrt(n), np.nan)
     return found[[*keys, "mean", "half", "n"]]
+
+
+def _with_measures(frame: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
+    """Cells with a column for each measure of a plug-in."""
+    if measured.empty:
+        return frame
+    return frame.merge(measured.pivot(index="key", columns="measure", values="value"), on="key", how="left")
 
 
 def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> tuple[str, ...]:

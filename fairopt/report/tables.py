@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
@@ -22,10 +20,11 @@ def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     """The same table as strings: shares of a whole as percentages, certificates in powers of ten, four digits.
 
-    The use of a resource is in a column of its name; if another column has that, in `tasks (use)` and so on.
+    The use of a resource (`use_...`, unless it ends in ` (user)`) is in a column of its name; if another column has
+    that, in `tasks (use)` and so on.
     """
     shown = {}
-    use = [str(name) for name in frame.columns if str(name).startswith("use_")]
+    use = [name for name in map(str, frame.columns) if name.startswith("use_") and not name.endswith(" (user)")]
     others = {str(name) for name in frame.columns} - {*use}
     called = dict(zip(use, apart([name.removeprefix("use_") for name in use], others, "use"), strict=True))
     for name, column in frame.items():
@@ -38,18 +37,6 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
         else:
             shown[str(name)] = [_text(value, "{:.4g}") for value in column]
     return pd.DataFrame(shown, index=frame.index)
-
-
-def write(frame: pd.DataFrame, folder: Path, name: str, caption: str) -> list[Path]:
-    """Write a table as `name.csv` (every digit), `name.md` and `name.tex` (booktabs); the paths written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    shown = for_people(frame)
-    paths = [folder / f"{name}{suffix}" for suffix in (".csv", ".md", ".tex")]
-    frame.to_csv(paths[0], index=False)
-    markdown = shown.to_markdown(index=False, disable_numparse=True)
-    paths[1].write_text(f"{caption}\n\n{markdown}\n", encoding="utf-8")
-    paths[2].write_text(latex(frame, caption, f"tab:{name}"), encoding="utf-8")
-    return paths
 
 
 def latex(frame: pd.DataFrame, caption: str | None = None, label: str | None = None) -> str:
@@ -69,7 +56,7 @@ def latex(frame: pd.DataFrame, caption: str | None = None, label: str | None = N
 
 def _text(value: object, form: str) -> str:
     if isinstance(value, float | np.floating):
-        return "-" if np.isnan(value) else form.format(value)
+        return "" if np.isnan(value) else form.format(value)
     return str(value)
 
 
@@ -80,4 +67,4 @@ _LATEX = str.maketrans(
 
 
 def _escape(text: object) -> str:
-    return str(text).translate(_LATEX)
+    return " ".join(str(text).split("\n")).translate(_LATEX)

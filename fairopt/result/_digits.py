@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 _UNCERTAIN = 1e-3
 #: No residual is known to be smaller than rounding.
 _ROUNDING = 1e-15
+#: Parts of a user's tasks below this are nothing, whatever the certificate.
+_DUST = 1e-12
 #: Digits that are shown at most.
 _MOST = 6
 
@@ -41,8 +43,25 @@ def doubts(doubtful: pd.Series) -> tuple[str, ...]:
     return (f"not certain to three digits, as a small change of the data moves their tasks: {named}",)
 
 
+def _without_dust(frame: pd.DataFrame, certificate: Certificate) -> pd.DataFrame:
+    """Tasks per server (the columns behind the weight) with 0 in place of what is less than the certificate knows."""
+    servers = list(frame.columns[3:])
+    if not servers:
+        return frame
+    least = np.full(len(frame), max(certificate.residual, _DUST))
+    if (wrong := off(certificate)) is not None:
+        least = np.maximum(least, np.nan_to_num(wrong, nan=0.0, posinf=0.0))
+    dust = frame[servers].to_numpy() < np.minimum(least, _UNCERTAIN)[:, None] * frame["tasks"].to_numpy()[:, None]
+    return frame.assign(**{name: frame[name].where(~dust[:, k], 0.0) for k, name in enumerate(servers)})
+
+
 def shown(frame: pd.DataFrame, certificate: Certificate) -> pd.DataFrame:
-    """The frame of an allocation (one row per user) as text, with the digits that are certain, at most six."""
+    """The frame of an allocation (one row per user) as text, with the digits that are certain, at most six.
+
+    What is smaller than the certificate can tell from nothing is 0: tasks on one server that are a part of the user's
+    below the residual, or below what a user's tasks may be off.
+    """
+    frame = _without_dust(frame, certificate)
     apart = off(certificate)
     apart = np.zeros(len(frame)) if apart is None else apart
     with np.errstate(divide="ignore"):

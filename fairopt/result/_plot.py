@@ -1,17 +1,28 @@
-"""Pictures: a figure that shows itself in a notebook, and the one of an allocation."""
+"""What pictures share: a figure that shows itself in a notebook, colours that can be told apart, the axis of alpha."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from io import BytesIO
 
 import numpy as np
-from matplotlib import colormaps
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from numpy.typing import ArrayLike, NDArray
 
-from ._answer import Answer
-
-#: More bars or users than this cannot be told apart: servers are then pooled, and users beyond the largest joined.
-_MOST_BARS, _MOST_USERS = 24, 12
+#: Names in legends are cut off behind this many characters.
+_LONGEST = 28
+#: Matplotlib's nine that are not grey, then ten as far as possible from all before (in CIELAB).
+_COLOURS = (
+    *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf"),
+    *("#f2bb83", "#14144c", "#d7f29f", "#304c14", "#d71468", "#14f2bb", "#30149f", "#f214f2", "#14f214", "#1414f2"),
+)
+#: Nobody's colour: that of what is joined.
+OTHERS = "#b8b8b8"
+#: Figures from this width on, in inches, have room for more ticks.
+NARROW = 5.0
 
 
 class Picture(Figure):
@@ -23,40 +34,36 @@ class Picture(Figure):
         return file.getvalue()
 
 
-def stacked_use(allocation: Answer) -> Figure:
-    """Used part of every capacity, stacked by user: one bar per server and resource."""
-    cluster = allocation.cluster
-    there, servers = cluster.capacity, list(cluster.servers)
-    if len(servers) * len(cluster.resources) > _MOST_BARS:
-        there, servers = there.sum(axis=0, keepdims=True), ["all servers"]
-        used = (allocation.user_tasks[:, None] * cluster.demand)[:, None, :]
-    else:
-        used = allocation.usage
-    part = np.divide(used, there[None], out=np.zeros_like(used), where=there[None] > 0)
-    order = np.arange(len(part))
-    if len(order) > _MOST_USERS:
-        order = np.argsort(-part.sum(axis=(1, 2)), kind="stable")
-    labels = [cluster.users[n] for n in order]
-    stacked = part[order].reshape(len(order), -1)
-    if len(order) > _MOST_USERS:
-        rest = stacked[_MOST_USERS - 1 :].sum(axis=0, keepdims=True)
-        labels = [*labels[: _MOST_USERS - 1], f"{len(order) - _MOST_USERS + 1} others"]
-        stacked = np.vstack([stacked[: _MOST_USERS - 1], rest])
-    bars = [
-        f"{server}\n{resource}" if len(servers) > 1 else resource
-        for server in servers
-        for resource in cluster.resources
-    ]
-    figure = Picture(figsize=(max(3.4, 0.75 * len(bars) + 1.6), 2.8), layout="constrained")
-    axes = figure.subplots()
-    colours = colormaps["viridis"](np.linspace(0.1, 0.95, len(labels)))
-    bottom = np.zeros(len(bars))
-    for label, height, colour in zip(labels, stacked, colours, strict=True):
-        axes.bar(bars, height, bottom=bottom, label=label, color=colour, edgecolor="white", linewidth=0.5)
-        bottom += height
-    axes.set_ylim(0, 1.02)
-    axes.set_ylabel("used part of capacity")
-    axes.set_title(allocation.mechanism, fontsize="medium")
-    axes.tick_params(axis="x", labelsize="small")
-    figure.legend(loc="outside right upper", fontsize="x-small", frameon=False)
-    return figure
+def colours(count: int) -> list[str]:
+    """At most 19 colours, none of them grey."""
+    return list(_COLOURS[:count])
+
+
+def plain(name: str) -> str:
+    """A name as text of a legend: of bounded length, in which nothing is a formula or hidden."""
+    text = " ".join(name.split()) or "''"
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text  # matplotlib leaves out labels that begin so
+
+
+def legend_of_stack(figure: Figure, names: Sequence[str], fills: Sequence[str]) -> None:
+    """A legend beside a stack, in the order of the stack: what stands on top comes first."""
+    handles = [Patch(facecolor=fill, edgecolor="white") for fill in fills]
+    labels = [plain(name) for name in names]
+    figure.legend(handles[::-1], labels[::-1], loc="outside right upper", fontsize="x-small", frameon=False)
+
+
+def at_alpha(alpha: ArrayLike) -> NDArray[np.float64]:
+    """Where alpha stands on the axis from 0 to infinity: `alpha / (1 + alpha)`."""
+    values = np.asarray(alpha, dtype=float)
+    return np.where(np.isinf(values), 1.0, values / (1 + np.where(np.isinf(values), 0, values)))
+
+
+def alpha_axis(axes: Axes, wide: bool = False, label: str = "α") -> None:
+    """Ticks of the axis from 0 to infinity."""
+    ticks = (0, 0.5, 1, 2, 3, 8, math.inf) if wide else (0, 1, 3, math.inf)
+    axes.set_xticks(at_alpha(ticks), ["∞" if math.isinf(tick) else f"{tick:g}" for tick in ticks])
+    axes.set_xlim(-0.03, 1.03)
+    if label:
+        axes.set_xlabel(label)

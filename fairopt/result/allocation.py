@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .. import _clock
+from .. import _clock, _plugins
 from ..certificates import ByCriterion, Certificate, blocking
 from ..model._deferred import deferrable, given
 from ..model._immutable import Immutable
@@ -20,7 +19,7 @@ from ..model._names import apart
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.split import Split
-from . import _digits, _scale, allocation_file, metrics
+from . import _digits, _scale, _show, allocation_file, metrics
 from .allocation_file import StatedAnswer
 from .stats import Stats
 
@@ -222,24 +221,20 @@ class Allocation(Immutable):
         )
 
     def summary(self) -> dict[str, Any]:
-        """One row of a comparison: tasks, shares, utilization per resource, Jain, certificate, seconds."""
-        runnable = self.cluster.runnable
-        row: dict[str, Any] = {
-            "tasks": float(self.user_tasks.sum()),
-            "min_share": metrics.min_share(self),
-            "max_share": metrics.max_share(self),
-        }
-        row |= {f"use_{name}": float(value) for name, value in metrics.utilization(self).items()}
-        levels = self.dominant_shares[runnable] / self.cluster.weight[runnable]
-        row["jain"] = metrics.jain_index(levels) if runnable.any() else float("nan")
-        row |= {"welfare": metrics.social_welfare(self), "certificate": self.certificate.residual}
-        return row | {"seconds": self.stats.total}
+        """One row of a comparison: every measure, utilization per resource, certificate, seconds."""
+        _plugins.installed()
+        row: dict[str, Any] = {}
+        for name, measure in metrics.MEASURES.items():
+            if name == "utilization":
+                row |= {f"use_{part}": float(value) for part, value in metrics.utilization(self).items()}
+            row[name] = float(measure(self))
+        return row | {"certificate": self.certificate.residual, "seconds": self.stats.total}
 
     def plot(self) -> Figure:
-        """Stacked use of every server and resource, by user, as a matplotlib figure."""
-        from . import _plot
+        """Stacked use of every server and resource, by user, as a matplotlib figure; as `fairopt.plot.allocation`."""
+        from . import plot
 
-        return _plot.stacked_use(self)
+        return plot.allocation(self)
 
     def uncertain(self) -> pd.Series:
         """Users of whose tasks fewer than three digits are certain, and by how much theirs may be off, relatively.
@@ -249,32 +244,8 @@ class Allocation(Immutable):
         """
         return _digits.uncertain(self.cluster.users, _digits.off(self.certificate))
 
-    def _headline(self) -> str:
-        flag = "  ** misses the tolerance **" if self.flagged else ""
-        return f"{self.mechanism}: {len(self.cluster.users)} users, {len(self.cluster.servers)} servers{flag}"
-
-    def _verdict(self) -> str:
-        certificate = self.certificate
-        text = f"feasibility {_size(certificate.feasibility)}, {certificate.measure} {_size(certificate.optimality)}"
-        return text if certificate.gap is None else f"{text}, welfare gap {_size(certificate.gap)}"
-
     def __repr__(self) -> str:
-        lines = [self._headline(), _digits.shown(self.to_frame(), self.certificate).to_string(max_rows=20)]
-        use = ", ".join(f"{name} {value:.1%}" for name, value in metrics.utilization(self).items())
-        lines.append(f"utilization: {use}")
-        lines.append(f"certificate: {self._verdict()}")
-        return "\n".join([*lines, *(f"note: {note}" for note in (*self.notes, *_digits.doubts(self.uncertain())))])
+        return _show.text(self)
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{escape(note)}</li>" for note in (*self.notes, *_digits.doubts(self.uncertain())))
-        table = _digits.shown(self.to_frame(), self.certificate)
-        return (
-            f"<p><b>{escape(self._headline())}</b></p>{table.to_html(max_rows=20)}"
-            f"{self.utilization.tail(6).to_html(float_format='{:.1%}'.format)}"
-            f"<p>{escape(self._verdict())}</p><ul>{notes}</ul>"
-        )
-
-
-def _size(value: float) -> str:
-    """Rounding errors differ from machine to machine, and mean nothing."""
-    return "< 1e-12" if value < 1e-12 else f"{value:.1e}"
+        return _show.html(self)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +13,50 @@ from ..model._same import different_clusters
 from ._answer import Answer
 
 Array = NDArray[np.float64]
+Measure = Callable[[Answer], float]
+
+#: Numbers of every summary, in its order, by name. A measure is registered by being defined.
+MEASURES: dict[str, Measure] = {}
+
+
+def measure(function: Measure, name: str = "") -> Measure:
+    """Register a function of an answer: an entry of every summary, a column of comparisons and paths, and of sweeps.
+
+    Sweeps store it where an experiment names it: `measures = ["utilization", "my_measure"]`.
+
+    Raises
+    ------
+    DataError
+        The name is taken by another.
+    """
+    name = name or function.__name__
+    old = MEASURES.get(name)
+    taken = {"mechanism", "status", "notes", "alpha", "certificate", "seconds", "steps"}
+    if name in taken or name.startswith("use_"):
+        raise DataError(f"a measure cannot be called {name!r}, as another column is; rename yours")
+    places = [f"{one.__module__}.{one.__qualname__}" for one in (old, function) if one is not None]
+    if len({*places}) > 1:
+        raise DataError(f"two measures are called {name!r}, {' and '.join(places)}; rename yours")
+    MEASURES[name] = function
+    return function
+
+
+@measure
+def tasks(allocation: Answer) -> float:
+    """All tasks."""
+    return float(allocation.user_tasks.sum())
+
+
+@measure
+def min_share(allocation: Answer) -> float:
+    """Smallest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
+    return float(_levels(allocation).min(initial=np.inf))
+
+
+@measure
+def max_share(allocation: Answer) -> float:
+    """Largest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
+    return float(_levels(allocation).max(initial=0.0))
 
 
 def utilization(allocation: Answer) -> pd.Series:
@@ -18,6 +64,15 @@ def utilization(allocation: Answer) -> pd.Series:
     used, there = allocation.user_tasks @ allocation.cluster.demand, allocation.cluster.pooled_capacity
     part = np.divide(used, there, out=np.full(len(there), np.nan), where=there > 0)
     return pd.Series(part, index=list(allocation.cluster.resources), name="utilization")
+
+
+def mean_utilization(allocation: Answer) -> float:
+    """Mean of `utilization` over the resources that there are, in [0, 1]; NaN if there are none."""
+    part = utilization(allocation).dropna()
+    return float(part.mean()) if len(part) else float("nan")
+
+
+measure(mean_utilization, "utilization")
 
 
 def jain_index(values: ArrayLike) -> float:
@@ -32,19 +87,22 @@ def jain_index(values: ArrayLike) -> float:
     return float(v.sum() ** 2 / (v.size * (v**2).sum()))
 
 
-def min_share(allocation: Answer) -> float:
-    """Smallest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
-    return float(_levels(allocation).min(initial=np.inf))
-
-
-def max_share(allocation: Answer) -> float:
-    """Largest weighted dominant share `k_n x_n / phi_n` of those who can run anything."""
-    return float(_levels(allocation).max(initial=0.0))
+@measure
+def jain(allocation: Answer) -> float:
+    """Jain's index of weighted dominant shares of those who can run anything; NaN if nobody can."""
+    levels = _levels(allocation)
+    return jain_index(levels) if len(levels) else float("nan")
 
 
 def social_welfare(allocation: Answer) -> float:
     """Sum of dominant shares, `sum_n k_n x_n`: what the utilitarian mechanism maximises."""
     return float(allocation.dominant_shares.sum())
+
+
+@measure
+def welfare(allocation: Answer) -> float:
+    """`social_welfare`."""
+    return social_welfare(allocation)
 
 
 def price_of_fairness(allocation: Answer, efficient: Answer) -> float:

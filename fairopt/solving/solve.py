@@ -17,7 +17,7 @@ from ..model import _validate
 from ..model._deferred import deferred
 from ..model._immutable import frozen
 from ..model._same import unfit_start
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
 from ..model.merging import Merging, merge, unmerged
 from ..model.problem import Problem
 from ..model.split import Split
@@ -81,7 +81,7 @@ def solve(
 ) -> Allocation:
     """See `Mechanism.solve`."""
     watch = _clock.Watch()
-    mechanism.check(cluster)
+    mechanism.check(expected(cluster))
     seen, notes = mechanism.prepare(cluster)
     problem = Problem(seen, mechanism.criterion(seen))
     request = Request.of(mechanism, cluster, problem, tol, engine, solver, start)

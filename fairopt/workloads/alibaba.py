@@ -23,6 +23,7 @@ from ..model.cluster import Cluster
 from . import _csv, _folders
 from ._csv import Column
 from ._draw import choose
+from ._registry import reader
 from ._snapshot import Snapshot
 
 RESOURCES = ("cpu", "memory", "gpu")  # cores, GiB, GPUs
@@ -73,6 +74,12 @@ def pods(
     return _pods(_find(directory), at, variant, skip_malformed, Counter())
 
 
+@reader(
+    "alibaba",
+    "Alibaba's GPU trace of 2023: groups of pods and nodes (alibaba[:DIR])",
+    folder="alibaba",
+    stand_in="alibaba-like",
+)
 def cluster(
     directory: str | Path,
     at: float | None = None,

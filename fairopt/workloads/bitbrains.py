@@ -25,6 +25,7 @@ from . import _csv, _folders
 from ._csv import Column
 from ._draw import choose, needed, positive
 from ._pf_servers import pf_servers
+from ._registry import reader
 from ._snapshot import Snapshot
 
 Statistic = Literal["mean", "provisioned"]
@@ -100,6 +101,12 @@ def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic 
     return result[["cpu", "memory", "disk_read", "disk_write", "received", "transmitted"]]
 
 
+@reader(
+    "bitbrains",
+    "Bitbrains virtual machines on the servers of the alpha-PF-VDS paper (bitbrains[:DIR])",
+    folder="bitbrains",
+    stand_in="bitbrains-like",
+)
 def cluster(
     directory: str | Path,
     at: float | None = None,

@@ -14,9 +14,11 @@ from ..model.cluster import Cluster
 from . import _tables, alibaba, google2011
 from ._draw import positive
 from ._pf_servers import pf_servers
+from ._registry import generator
 from ._snapshot import Snapshot
 
 
+@generator("google-like", "random users and servers like Google's")
 def google_like(rng: np.random.Generator, users: int = 100, servers: int = 1000, max_tasks: bool = False) -> Snapshot:
     """Users like Google's of 2011 on servers drawn from the ten classes of the published table.
 
@@ -44,6 +46,7 @@ def google_like(rng: np.random.Generator, users: int = 100, servers: int = 1000,
     return _snapshot(cluster, f"Google-like: {users} users, {servers} servers of the ten classes of 2011")
 
 
+@generator("bitbrains-like", "random virtual machines like those of Bitbrains")
 def bitbrains_like(rng: np.random.Generator, vms: int = 100, servers: int = 20, split_disk: bool = False) -> Snapshot:
     """Virtual machines like those of Bitbrains, by their mean use over an hour, on the servers of `pf_servers`.
 
@@ -66,6 +69,7 @@ def bitbrains_like(rng: np.random.Generator, vms: int = 100, servers: int = 20, 
     return _snapshot(cluster, source)
 
 
+@generator("alibaba-like", "random groups of pods and nodes like Alibaba's")
 def alibaba_like(rng: np.random.Generator, users: int = 100, servers: int = 100, max_tasks: bool = False) -> Snapshot:
     """Groups of pods like those of Alibaba's GPU cluster, on servers drawn from its 27 kinds of nodes.
 
@@ -99,6 +103,7 @@ def alibaba_like(rng: np.random.Generator, users: int = 100, servers: int = 100,
     return _snapshot(cluster, source)
 
 
+@generator("lognormal", "random users and servers, no two alike, with any density of placement")
 def lognormal(
     rng: np.random.Generator,
     users: int = 100,

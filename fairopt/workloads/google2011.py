@@ -22,6 +22,7 @@ from ..model.cluster import Cluster
 from . import _csv, _folders
 from ._csv import Column
 from ._draw import choose
+from ._registry import reader
 from ._snapshot import Snapshot
 
 RESOURCES = ("cpu", "memory")
@@ -88,6 +89,13 @@ def tasks(directory: str | Path, at: float = 0.0, window: float = 0.0, skip_malf
     return _tasks(_find(directory), at, window, skip_malformed, Counter())
 
 
+@reader(
+    "google2011",
+    "Google's cluster trace of 2011: users and machines (google2011[:DIR])",
+    folder="google-2011",
+    stand_in="google-like",
+    alias="google",
+)
 def cluster(
     directory: str | Path,
     at: float = 0.0,

@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
+from .. import _plugins
 from ..errors import DataError
 from ._registry import ALIASES, GENERATORS, READERS, STAND_INS, Entry
 from ._snapshot import Snapshot
@@ -82,6 +83,7 @@ class _Source:
 
 
 def _read(name: str) -> _Source:
+    _plugins.installed()
     path, _, query = name.partition("?")
     kind, colon, directory = path.partition(":")
     given = _pairs(query, name)
@@ -129,6 +131,7 @@ def traces_root(traces: str | Path | None = None) -> Path | None:
 
 def known() -> dict[str, str]:
     """Every name with one line about it and its options."""
+    _plugins.installed()
     entries = {**READERS, **GENERATORS}
     return {
         name: f"{entry.description}; options {', '.join([*entry.options, 'seed'])}" for name, entry in entries.items()
@@ -195,3 +198,10 @@ def _standing_in(trace: str, options: dict[str, Any]) -> tuple[Entry, dict[str, 
         if option in options and not isinstance(options[option], int):
             raise DataError(f"option {option} of {trace} must be a whole number where there is no trace", (option,))
     return generator, options
+
+
+def made_by(name: str) -> str:
+    """The module whose function makes the cluster of a source, where no trace is read."""
+    kind = name.partition("?")[0].partition(":")[0]
+    entry = GENERATORS.get(STAND_INS.get(ALIASES.get(kind, kind), kind))
+    return "" if entry is None else entry.function.__module__

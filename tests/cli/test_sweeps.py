@@ -125,6 +125,27 @@ def test_errors_are_one_line(
     assert captured.err.count("\n") == 1
 
 
+def test_users_and_clusters_may_be_called_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    users = ["mechanism", "jain", "use_cpu", "use_disk", "=1+1", "a|b"]
+    names = {"resources": ["cpu"], "users": users}
+    fo.Cluster([[6.0]], [[1.0]] * 6, **names).save(tmp_path / "odd.toml")
+    (tmp_path / "odd-names.toml").write_text(
+        'title = "x"\ntable = "clusters"\n[clusters]\n"../a/b" = "odd.toml"\n'
+        '[[grid]]\nmechanisms = "drf"\nmeasures = ["utilization", "tasks"]\n'
+    )
+    store, out = str(tmp_path / "store"), tmp_path / "out"
+    assert main(["sweep", str(tmp_path / "odd-names.toml"), "--store", store]) == 0
+    assert main(["tables", str(tmp_path / "odd-names.toml"), "--store", store, "--out", str(out)]) == 0
+    capsys.readouterr()
+    (path,) = out.glob("*.csv")
+    assert path.name.startswith("odd-names-.._a_b-")
+    table = pd.read_csv(path).iloc[0]
+    marked = ["mechanism (user)", "jain (user)", "use_cpu (user)", "use_disk (user)", "'=1+1", "a|b"]
+    assert table[marked].tolist() == pytest.approx([1] * 6)
+    header = path.with_suffix(".md").read_text().splitlines()[2]
+    assert [cell.strip() for cell in header.split(" | ")[1:7]] == [*marked[:4], "=1+1", "a\\|b"]
+
+
 def test_tiny_versions_have_a_folder_of_their_own_and_are_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,7 +164,7 @@ def test_tiny_versions_have_a_folder_of_their_own_and_are_marked(
         assert text.count("not a result") >= 2  # title or every row
         assert "TINY VERSION" in text
     assert main(["figures", "drfh", "--smoke"]) == 0
-    assert sorted(path.name for path in (tmp_path / "paper_figures" / "out" / "smoke").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "figures" / "smoke").iterdir()) == [
         "drfh.pdf", "drfh.png",
     ]  # fmt: skip
     assert main(["results", "drfh_figures", "--smoke"]) == 0

@@ -227,7 +227,7 @@ def test_alpha_path_of_the_global_family() -> None:
     alphas = [*np.geomspace(0.5, 8, 12), math.inf]
     frame = fo.alpha_path(shared, alphas, mechanism=fo.AlphaFair)
     cold = 0
-    for alpha, found in frame["allocation"].items():
+    for alpha, found in frame.allocations.items():
         assert not found.flagged
         alone = fo.AlphaFair(alpha).solve(shared)
         cold += alone.stats.rounds

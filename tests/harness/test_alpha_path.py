@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
+import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairopt as fo
@@ -27,7 +30,7 @@ def test_same_answers_as_one_by_one(seed: int) -> None:
     frame = fo.alpha_path(shared, PATH, tol=1e-8)  # tasks may be off by a hundred times the certificate
     assert list(frame.index) == PATH
     assert frame.index.name == "alpha"
-    for alpha, found in frame["allocation"].items():
+    for alpha, found in frame.allocations.items():
         assert isinstance(found, fo.Allocation)
         assert not found.flagged
         assert found.certify().passes(1e-8)
@@ -39,7 +42,7 @@ def test_same_answers_as_one_by_one(seed: int) -> None:
 def test_frame() -> None:
     frame = fo.alpha_path(cluster(), [0.5, 2.0])
     assert (frame["steps"] > 0).all()
-    assert frame["tasks"].tolist() == [found.user_tasks.sum() for found in frame["allocation"]]
+    assert frame["tasks"].tolist() == [found.user_tasks.sum() for found in frame.allocations]
     for column in ("min_share", "max_share", "use_resource1", "jain"):
         assert frame[column].between(0, 1 + 1e-9).all()
 
@@ -56,13 +59,13 @@ def test_order_is_kept() -> None:
     path = [3.0, math.inf, 0.5, 3.0]
     frame = fo.alpha_path(cluster(), path)
     assert list(frame.index) == path
-    first, last = frame["allocation"].iloc[[0, -1]]
+    first, last = frame.allocations.iloc[[0, -1]]
     np.testing.assert_allclose(first.user_tasks, last.user_tasks, rtol=1e-6)
 
 
 def test_linear_programs_are_on_the_path() -> None:
     frame = fo.alpha_path(cluster(), [0.0, 1.0])
-    assert not any(found.flagged for found in frame["allocation"])
+    assert not any(found.flagged for found in frame.allocations)
 
 
 def test_default_path() -> None:
@@ -71,7 +74,7 @@ def test_default_path() -> None:
     assert ALPHAS[-1] == math.inf
     frame = fo.alpha_path(cluster(2, 5, 3))
     assert len(frame) == 40
-    assert not any(found.flagged for found in frame["allocation"])
+    assert not any(found.flagged for found in frame.allocations)
 
 
 def test_accepts_an_iterator() -> None:
@@ -91,7 +94,9 @@ def test_nothing_to_do() -> None:
         ([1, -2], fo.AlphaPFVDS, r"alpha is -2; it must be a number from 0"),
         ([1, 2], fo.DRF, "DRF has no parameter alpha to follow; AlphaPFVDS and AlphaFair have one"),
         ([1, 2], fo.AlphaFair(), r"mechanism is one alpha-fair\(alpha=2\); give the class, mechanism=AlphaFair"),
-        ([1, 2], "alpha-fair", "mechanism is 'alpha-fair'; it must be a class of mechanisms"),
+        ([1, 2], "alpha-fear", "no mechanism 'alpha-fear'; .*; did you mean alpha-fair?"),
+        ([1, 2], "alpha-fair(alpha=2)", "leave alpha out of its brackets"),
+        ([1, 2], None, "mechanism is None; it must be a class of mechanisms"),
     ],
 )
 def test_what_cannot_be_followed(alphas: Any, mechanism: Any, message: str) -> None:
@@ -103,7 +108,7 @@ def test_out_of_reach() -> None:
     with pytest.raises(NotConverged, match="misses tol"):
         fo.alpha_path(cluster(), [1.5], tol=1e-300)
     frame = fo.alpha_path(cluster(), [1.5, 2.0], tol=1e-300, throw=False)
-    assert all(found.flagged for found in frame["allocation"])
+    assert all(found.flagged for found in frame.allocations)
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +118,7 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_another_mechanism() -> None:
     frame = fo.alpha_path(cluster(0, 4, 2), [1.0, 2.0], mechanism=fo.AlphaFair)
-    for alpha, found in frame["allocation"].items():
+    for alpha, found in frame.allocations.items():
         np.testing.assert_allclose(
             found.user_tasks, fo.AlphaFair(alpha=alpha).solve(cluster(0, 4, 2)).user_tasks, rtol=1e-6
         )
@@ -122,7 +127,7 @@ def test_another_mechanism() -> None:
 def test_what_does_not_depend_on_alpha_is_made_once() -> None:
     shared = cluster(0, 8, 4)
     doubled = fo.Cluster(np.vstack([shared.capacity] * 2), shared.demand)  # it merges
-    first, second = fo.alpha_path(doubled, [2.0, 3.0])["allocation"]
+    first, second = fo.alpha_path(doubled, [2.0, 3.0]).allocations
     assert len(second.warm.merging.cluster.servers) == 4
     assert second.warm.merging is first.warm.merging
     assert second.warm.engine.equations.per_task is first.warm.engine.equations.per_task
@@ -145,3 +150,42 @@ def test_a_start_from_another_cluster_changes_no_answer(other: dict[str, np.ndar
     alone = fo.AlphaPFVDS(2.5).solve(changed, tol=1e-8)
     assert found.certify().passes(1e-8)
     np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+
+
+def test_frame_goes_to_csv_and_back() -> None:
+    path = fo.alpha_path(cluster(), [0.5, 2.0])
+    assert all(kind.kind in "fi" for kind in path.dtypes)
+    assert path["utilization"].tolist() == [fo.metrics.mean_utilization(found) for found in path.allocations]
+    again = pd.read_csv(io.StringIO(path.to_csv()), index_col="alpha")
+    np.testing.assert_allclose(again, path, rtol=1e-15)
+
+
+def test_what_is_computed_from_a_path_is_a_plain_frame() -> None:
+    path = fo.alpha_path(cluster(), [0.5, 2.0])
+    for frame in (path[path["tasks"] > 0], path.copy(), path.round(3), pd.concat([path, path]), path[["jain"]]):
+        assert type(frame) is pd.DataFrame
+    assert pickle.loads(pickle.dumps(path)).mechanism == "alphaPF-VDS"
+
+
+def test_a_name_is_followed_with_its_parameters() -> None:
+    shared = cluster(0, 4, 2)
+    path = fo.alpha_path(shared, [1.0, 2.0], mechanism="alpha-fair(share=asset)")
+    assert path.mechanism == "alpha-fair(share=asset)"
+    for alpha, found in path.allocations.items():
+        alone = fo.AlphaFair(alpha=alpha, share="asset").solve(shared)
+        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+
+
+def test_plot() -> None:
+    path = fo.alpha_path(cluster(), [0.5, 2.0, math.inf])
+    other = fo.alpha_path(cluster(), [0.5, 2.0, math.inf], mechanism=fo.AlphaFair)
+    figure = path.plot(other, measures=["utilization", "jain"], marks={"here": 1.5})
+    assert [axes.get_title() for axes in figure.axes] == ["utilization", "Jain's index"]
+    first, second, mark = figure.axes[0].lines
+    np.testing.assert_allclose(first.get_ydata(), path["utilization"])
+    np.testing.assert_allclose(second.get_ydata(), other["utilization"])
+    np.testing.assert_allclose(first.get_xdata(), [1 / 3, 2 / 3, 1])
+    assert mark.get_xdata()[0] == pytest.approx(0.6)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["alphaPF-VDS", "alpha-fair", "here"]
+    with pytest.raises(DataError, match="no column 'jane'"):
+        path.plot(measures=["jane"])

@@ -15,7 +15,7 @@ from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import NotConverged
 from ...model import _validate
-from ...model.cluster import Cluster
+from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope
 from ...result.allocation import Allocation, idle
@@ -93,6 +93,7 @@ def best_response(
     Convergence is observed, not proved: cyclic and random orders were never seen to fail for finite alpha, but can take
     thousands of rounds (docs/game.md has numbers). Source: PF section 5.2.
     """
+    expected(cluster)
     tol, damping = _validate.tolerance(tol), damping_of(damping)
     alpha = alpha_of(alpha, tol)
     max_rounds, rng = rounds_of(max_rounds), generator_of(rng)

@@ -1,0 +1,109 @@
+"""Code of others that fairopt runs: files that are named, and packages that say so (entry points `fairopt.plugins`).
+
+A plug-in is a Python module that defines mechanisms, sources or measures, which register themselves by being defined,
+or a figure (`NEEDS` and `figure`). docs/plugins.md has an example.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import sys
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from .errors import DataError, FairoptError
+
+GROUP = "fairopt.plugins"
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A file that was loaded: where it is, what it held then, and the module it became."""
+
+    path: Path
+    digest: str
+    module: ModuleType
+
+
+_LOADED: dict[Path, Plugin] = {}
+_INSTALLED: list[ModuleType] = []
+
+
+def load(file: str | Path) -> Plugin:
+    """Import a file, once for what it holds.
+
+    Raises
+    ------
+    DataError
+        It cannot be read or imported, or registers a name that is taken.
+    """
+    if not Path(file).is_file():
+        raise DataError(f"cannot read the plug-in {str(file)!r}: there is no such file")
+    path = Path(file).resolve()
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise DataError(f"cannot read the plug-in {file}: {error.strerror}") from None
+    if path in _LOADED and _LOADED[path].digest == digest:
+        return _LOADED[path]
+    name = f"fairopt_plugin_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if path.suffix != ".py" or spec is None or spec.loader is None:
+        raise DataError(f"the plug-in {file} is no Python file: its name must end in .py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except FairoptError as error:
+        del sys.modules[name]
+        raise DataError(f"the plug-in {file}: {error}") from None
+    except Exception as error:
+        del sys.modules[name]
+        raise DataError(f"the plug-in {file} cannot be imported: {type(error).__name__}: {error}") from error
+    _LOADED[path] = found = Plugin(path, digest, module)
+    return found
+
+
+def needed(files: Iterable[tuple[str, str]]) -> None:
+    """Load the plug-ins of a cell, in the process that computes it.
+
+    Raises
+    ------
+    DataError
+        One is not here, or holds something else than where the sweep was started.
+    """
+    installed()
+    for file, digest in files:
+        if load(file).digest != digest:
+            raise DataError(f"the plug-in {file} has changed since the sweep was started; start it again")
+
+
+def loaded() -> list[Plugin]:
+    """The files that were loaded in this process."""
+    return list(_LOADED.values())
+
+
+def modules() -> list[ModuleType]:
+    """All plug-ins of this process."""
+    return [*installed(), *(plugin.module for plugin in _LOADED.values())]
+
+
+def digest_of(module: str) -> str:
+    """What the file held that became this module; empty for modules that are no files that were named."""
+    return next((plugin.digest for plugin in _LOADED.values() if plugin.module.__name__ == module), "")
+
+
+@cache
+def installed() -> tuple[ModuleType, ...]:
+    """Plug-ins of installed packages, loaded when first asked for; one that cannot be imported is a warning."""
+    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            _INSTALLED.append(entry.load())
+        except Exception as error:
+            warnings.warn(f"the plug-in {entry.value} of an installed package cannot be loaded: {error}", stacklevel=2)
+    return tuple(_INSTALLED)

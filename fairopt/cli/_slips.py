@@ -1,0 +1,92 @@
+"""Slips on the command line: one line that says what was meant."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import re
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        text = " ".join(message.split())
+        if text.endswith("are required: FILE"):
+            text += " (behind a list of mechanisms it is taken for one more: write FILE first, or --mechanisms a,b)"
+        self.exit(2, f"fairopt: {text}{self._command(text)}; {self.prog} --help tells more\n")
+
+    def _command(self, message: str) -> str:
+        found = re.match(r"argument COMMAND: invalid choice: '([^']*)'", message)
+        if found is None:
+            return ""
+        known = re.findall(r"[a-z][\w-]+", message.partition("choose from")[2])
+        return _meant(found[1], known)
+
+
+def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options; what no option is ends the program with a hint."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options, rest = parser.parse_known_args(given)
+    if rest:
+        sub = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+        made = sub.choices[options.command]
+        made.error(f"unrecognized arguments: {' '.join(rest)}{_hint(made, options, given, rest)}")
+    return options
+
+
+def listed(values: Sequence[str] | None) -> list[str] | None:
+    """The items of a list whose items stand apart by spaces, commas, or both; commas in brackets part nothing."""
+    if values is None:
+        return None
+    items: list[str] = []
+    for value in values:
+        depth, item = 0, ""
+        for character in value:
+            depth += (character in "([{") - (character in ")]}")
+            if character == "," and depth <= 0:
+                items.append(item.strip())
+                item = ""
+            else:
+                item += character
+        items.append(item.strip())
+    return [item for item in items if item]
+
+
+def _hint(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, given: Sequence[str], rest: Sequence[str]
+) -> str:
+    name, _, value = rest[0].partition("=")
+    if not name.startswith("--"):
+        return ""
+    place = given.index(rest[0])
+    if not value and place + 1 < len(given) and not given[place + 1].startswith("--"):
+        value = given[place + 1]
+    parameter = name.removeprefix("--").replace("-", "_")
+    mechanism = _with(parameter, options) if hasattr(options, "mechanism") or hasattr(options, "mechanisms") else None
+    if mechanism is not None:
+        option = "--mechanism" if hasattr(options, "mechanism") else "--mechanisms"
+        return f"; did you mean {option} '{mechanism}({parameter}={value or '...'})'?"
+    known = [option for option in parser._option_string_actions if option.startswith("--")]
+    longer = [option for option in known if name.startswith(option)]
+    return _meant(name, longer or known)
+
+
+def _with(parameter: str, options: argparse.Namespace) -> str | None:
+    """A mechanism that has this parameter: the one that was named, if it does."""
+    from .. import mechanisms
+
+    named = getattr(options, "mechanism", None) or next(iter(getattr(options, "mechanisms", None) or ()), "")
+    having = [name for name in ("alphapf-vds", *mechanisms.names())
+              if parameter in (field.name for field in dataclasses.fields(mechanisms.REGISTRY[name]))]  # fmt: skip
+    plain = named.partition("(")[0]
+    return plain if plain in having else next(iter(having), None)
+
+
+def _meant(text: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(text, known, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,0 +1,113 @@
+"""`fairopt new` and `fairopt notebooks`: copies to edit of what comes with the package."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from .. import _shipped
+from ..errors import DataError
+from ..model import _files
+from ..report import figures
+
+_EXPERIMENT = """\
+title = "{name}"
+source = "our own"
+repetitions = 3                                 # draws of every cluster that depends on a seed
+
+[clusters]
+drawn = {{ source = "lognormal", users = 12, servers = 6 }}   # `fairopt sources` lists others
+example = "paper:pf-fig1"                       # `fairopt instances` lists others
+
+[[grid]]
+mechanisms = ["drfh", "tsf", "ps-dsf"]          # `fairopt mechanisms` lists others
+
+[[grid]]
+mechanisms = "alphapf-vds"
+alphas = [0.5, 1, 3, inf]
+
+[smoke]                                         # the tiny version: fairopt sweep {name} --smoke
+repetitions = 1
+"""
+_FIGURE = '''\
+"""{name}: utilization by mechanism."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+from paper_figures.style import SINGLE, groups, new, styled
+
+from fairopt.report import Results, interval
+
+NEEDS = ("{name}",)  # experiments
+
+
+@styled
+def figure(results: Results, width: float = SINGLE) -> Figure:
+    """Means over all draws and clusters, with 95% confidence intervals; nothing is solved here."""
+    means = interval(results.of("{name}").cells, ["mechanism"], "utilization")
+    drawn, table = new(width, 2.2)
+    groups(table[0, 0], means["mechanism"], [("utilization", means["mean"], means["half"])])
+    table[0, 0].tick_params(axis="x", rotation=30)
+    table[0, 0].set_ylabel("utilization")
+    return drawn
+'''
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The two commands."""
+    text = "write an experiment or a figure to edit: a copy of one that there is, or a small one of a new name"
+    made = commands.add_parser("new", help=text, description=text)
+    made.add_argument("what", choices=["experiment", "figure"])
+    made.add_argument("name", metavar="NAME")
+    made.add_argument("--from", dest="copied", metavar="NAME", help="copy this one; default: NAME, if there is one")
+    text = "copy the notebooks into a folder"
+    made = commands.add_parser("notebooks", help=text, description=text)
+    made.add_argument("folder", metavar="DIR")
+
+
+def new(options: argparse.Namespace) -> int:
+    """`fairopt new experiment NAME`, `fairopt new figure NAME`."""
+    if not re.fullmatch(r"\w[\w-]*", options.name) or len(options.name) > 100:
+        raise DataError(f"{options.name!r} is no name for a file: write letters, digits, - and _")
+    folder = _shipped.folder("experiments" if options.what == "experiment" else figures.FOLDER)
+    form = "{}.toml" if options.what == "experiment" else "fig_{}.py"
+    source = folder / form.format(options.copied or options.name)
+    target = Path("experiments" if options.what == "experiment" else "figures", form.format(options.name))
+    if options.copied and not source.is_file():
+        lists = "sweep --list" if options.what == "experiment" else "figures --list"
+        raise DataError(f"there is no {options.what} {options.copied!r} to copy; fairopt {lists} lists them")
+    if source.is_file():
+        text = source.read_text(encoding="utf-8").replace("from .", f"from {figures.FOLDER}.")
+    else:
+        text = (_EXPERIMENT if options.what == "experiment" else _FIGURE).format(name=options.name)
+    _give(target, text)
+    if options.what == "experiment":
+        print(f"fairopt sweep {options.name} --dry-run says how long it takes, fairopt tables {options.name} shows it")
+    else:
+        print(f"fairopt figures {target} draws it")
+    return 0
+
+
+def notebooks(options: argparse.Namespace) -> int:
+    """`fairopt notebooks DIR`."""
+    folder = Path(options.folder)
+    sources = sorted(_shipped.folder("notebooks").glob("*.ipynb"))
+    for source in sources:
+        _absent(folder / source.name)
+    for source in sources:
+        _give(folder / source.name, source.read_text(encoding="utf-8"))
+    return 0
+
+
+def _give(target: Path, text: str) -> None:
+    _absent(target)
+    _files.folder(target.parent)
+    _files.write(target, text, "copy")
+    print(f"-> {target}")
+
+
+def _absent(target: Path) -> None:
+    if target.exists():
+        raise DataError(f"{target} is there already, and is left alone; choose another name or move it")

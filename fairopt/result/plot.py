@@ -1,0 +1,148 @@
+"""Pictures of answers: who uses what, mechanisms side by side, measures along alpha. They solve nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from ._answer import Answer
+from ._plot import OTHERS, Picture, alpha_axis, at_alpha, colours, legend_of_stack, plain
+
+__all__ = ["allocation", "compare", "paths"]
+
+#: More bars than this cannot be told apart: servers are then pooled.
+_MOST_BARS = 24
+#: From this many users on, the largest are shown and the others joined.
+_MANY, _SHOWN = 20, 11
+#: What pictures show unless told otherwise, and how it is called.
+_MEASURES = ("utilization", "min_share", "jain")
+_CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}
+_LINES = ("-", "--", "-.", ":")
+
+
+def allocation(answer: Answer) -> Figure:
+    """Used part of every capacity, stacked by user: one bar per server and resource.
+
+    The legend is in the order of the stack. Of 20 users and more the 11 that use most are shown, and the others joined;
+    more than 24 bars are those of all servers together.
+    """
+    cluster = answer.cluster
+    there, servers = cluster.capacity, list(cluster.servers)
+    if len(servers) * len(cluster.resources) > _MOST_BARS:
+        there, servers = there.sum(axis=0, keepdims=True), ["all servers"]
+        used = (answer.user_tasks[:, None] * cluster.demand)[:, None, :]
+    else:
+        used = answer.usage
+    part = np.divide(used, there[None], out=np.zeros_like(used), where=there[None] > 0)
+    names, stacked, fills = _joined(list(cluster.users), part.reshape(len(part), -1))
+    several = len(servers) > 1 or servers == ["all servers"]
+    bars = [f"{plain(server)}\n{plain(name)}" if several else plain(name)
+            for server in servers for name in cluster.resources]  # fmt: skip
+    figure = Picture(
+        figsize=(max(3.4, 0.75 * len(bars) + 1.8), max(2.8, 0.17 * len(names) + 0.4)), layout="constrained"
+    )
+    axes = figure.subplots()
+    bottom = np.zeros(len(bars))
+    for height, fill in zip(stacked, fills, strict=True):
+        axes.bar(range(len(bars)), height, bottom=bottom, color=fill, edgecolor="white", linewidth=0.5)
+        bottom += height
+    axes.set_xticks(range(len(bars)), bars)
+    axes.set_ylim(0, 1.02)
+    axes.set_ylabel("used part of capacity")
+    axes.set_title(plain(answer.mechanism), fontsize="medium")
+    axes.tick_params(axis="x", labelsize="small")
+    legend_of_stack(figure, names, fills)
+    return figure
+
+
+def _joined(names: list[str], part: NDArray[np.float64]) -> tuple[list[str], NDArray[np.float64], list[Any]]:
+    """Names, heights and colours of a stack; of many users those who use less are joined."""
+    if len(names) < _MANY:
+        return names, part, [*colours(len(names)), OTHERS][: len(names)]
+    order = np.argsort(-part.sum(axis=1), kind="stable")
+    shown, rest = order[:_SHOWN], order[_SHOWN:]
+    heights = np.vstack([part[shown], part[rest].sum(axis=0, keepdims=True)])
+    return [*(names[n] for n in shown), f"{len(rest)} others"], heights, [*colours(_SHOWN), OTHERS]
+
+
+def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES) -> Figure:
+    """Mechanisms side by side: a row for each, a panel for each measure, from a frame of `fairopt.compare`.
+
+    What has no number (a mechanism that does not apply) has a row without a bar.
+
+    Raises
+    ------
+    DataError
+        The frame lacks a measure.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(f"plot.compare draws what fairopt.compare returns; got a {type(frame).__name__}")
+    _known(frame, measures)
+    rows = np.arange(len(frame))
+    figure = Picture(figsize=(2.1 * len(measures) + 1.6, 0.24 * len(frame) + 0.9), layout="constrained")
+    for axes, measure in zip(figure.subplots(1, len(measures), squeeze=False, sharey=True)[0], measures, strict=True):
+        axes.barh(rows, frame[measure].to_numpy(dtype=float), color=colours(1)[0])
+        axes.set_title(_CALLED.get(measure, measure), fontsize="medium")
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.grid(axis="x", linewidth=0.4, alpha=0.6)
+        axes.set_axisbelow(True)
+        axes.set_yticks(rows, [plain(str(name)) for name in frame.index], fontsize="small")
+    figure.axes[0].invert_yaxis()
+    return figure
+
+
+def paths(
+    *frames: pd.DataFrame,
+    measures: Sequence[str] = _MEASURES,
+    marks: Mapping[str, float] | None = None,
+) -> Figure:
+    """Measures along alpha, one curve per frame of `fairopt.alpha_path`, on an axis from 0 to infinity.
+
+    Parameters
+    ----------
+    measures : columns of the frames, a panel each
+    marks : alphas to mark with a vertical line, by what the legend calls them
+
+    Raises
+    ------
+    DataError
+        A frame lacks a measure, or there is none.
+    """
+    if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames):
+        raise DataError("plot.paths draws frames of fairopt.alpha_path: plot.paths(first, second)")
+    for frame in frames:
+        _known(frame, measures)
+    figure = Picture(figsize=(2.5 * len(measures) + 0.3, 2.7), layout="constrained")
+    for axes, measure in zip(figure.subplots(1, len(measures), squeeze=False)[0], measures, strict=True):
+        for frame, fill, dashes in zip(frames, cycle(colours(9)), cycle(_LINES), strict=False):
+            shown = frame[~frame.index.duplicated()].sort_index()
+            label = plain(str(getattr(frame, "mechanism", "")))
+            axes.plot(at_alpha(shown.index), shown[measure], color=fill, linestyle=dashes, label=label)
+        for name, alpha in (marks or {}).items():
+            axes.axvline(
+                float(at_alpha(alpha)), color="#444444", linewidth=0.8, linestyle=(0, (1, 2)), label=plain(name)
+            )
+        alpha_axis(axes)
+        axes.set_title(_CALLED.get(measure, measure), fontsize="medium")
+        if measure != "utilization":  # which seldom is near 0
+            axes.set_ylim(bottom=0)
+        axes.grid(linewidth=0.4, alpha=0.6)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=max(1, min(len(labels), 3)), frameon=False)
+    return figure
+
+
+def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
+    if isinstance(measures, str) or not measures:
+        raise DataError(f"measures is {measures!r}; give a list of columns, such as measures=['jain']")
+    if missing := [name for name in measures if name not in frame]:
+        raise DataError(f"the frame has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns))}")

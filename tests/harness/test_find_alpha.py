@@ -1,0 +1,92 @@
+"""`find_alpha`: the ends of its bracket do what it says, and it says where it cannot know."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.errors import DataError, NotConverged
+from fairopt.harness import find_alpha as module
+from fairopt.harness.find_alpha import NotMonotone
+
+
+def cluster(seed: int = 0) -> fo.Cluster:
+    rng = np.random.default_rng(seed)
+    return fo.Cluster(rng.uniform(1, 5, (3, 2)), rng.uniform(0.1, 5, (6, 2)))
+
+
+@pytest.mark.parametrize("measure", ["utilization", "min_share"])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_end_reaches_the_target_and_the_other_misses_it(measure: str, seed: int) -> None:
+    shared = cluster(seed)
+    path = fo.alpha_path(shared, module.SCAN, mechanism=fo.AlphaFair)[measure]
+    middle = float((path.min() + path.max()) / 2)
+    target = middle / float(path.max()) if measure == "utilization" else middle
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotMonotone)
+        found = fo.find_alpha(shared, fo.AlphaFair, target=target, measure=measure)
+    assert found.threshold == pytest.approx(middle, rel=1e-4)
+    assert found.allocation.certificate.passes(1e-6)
+    assert found.alpha == found.allocation.criterion.alpha
+    low, high = found.bracket
+    assert low < high <= low * (1 + 1e-3)
+    assert found.alpha == (low if measure == "utilization" else high)
+    missed = high if measure == "utilization" else low
+
+    def at(alpha: float) -> float:
+        return float(fo.AlphaFair(alpha).solve(shared, 1e-8).summary()[measure])
+
+    assert at(found.alpha) == pytest.approx(found.value, rel=1e-5)
+    assert at(found.alpha) >= found.threshold * (1 - 1e-5)
+    assert at(missed) <= found.threshold * (1 + 1e-5)
+    assert list(found.path.index) == sorted(found.path.index)
+    assert {found.alpha, missed} <= set(found.path.index)
+
+
+def test_every_alpha_reaches_a_low_target() -> None:
+    found = fo.find_alpha(cluster(), "alpha-fair", target=1e-6, measure="min_share")
+    assert (found.alpha, found.bracket) == (0.1, (0.1, 0.1))
+    found = fo.find_alpha(cluster(), target=0.2)
+    assert (found.alpha, found.bracket) == (math.inf, (math.inf, math.inf))
+
+
+def test_a_target_out_of_reach_is_an_error_that_says_what_is_in_reach() -> None:
+    with pytest.raises(
+        DataError, match=r"no alpha from 0.1 to infinity reaches min_share 0.9; the largest is 0\.\d+, at"
+    ):
+        fo.find_alpha(cluster(), fo.AlphaFair, target=0.9, measure="min_share")
+
+
+def test_what_rises_and_falls_is_said() -> None:
+    for seed in range(40):  # the first on which utilization of the game turns
+        path = fo.alpha_path(shared := cluster(seed), module.SCAN)["utilization"]
+        if path.diff().max() > 1e-3 and path.diff().min() < -1e-3:
+            break
+    with pytest.warns(NotMonotone, match="utilization both rises and falls"):
+        found = fo.find_alpha(shared, target=0.999)
+    assert not found.monotone
+
+
+def test_what_is_missed_is_no_answer() -> None:
+    with pytest.raises(NotConverged):
+        fo.find_alpha(cluster(), target=0.9, tol=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": 0}, "target is 0; it must be a number > 0 and at most 1"),
+        ({"target": 95}, "target is 95"),
+        ({"target": "x"}, "target is 'x'"),
+        ({"target": 0.5, "measure": "jane"}, "measure is 'jane'; it must be one of utilization, min_share"),
+        ({"target": 0.5, "accuracy": 0}, "accuracy is 0"),
+        ({"target": 0.5, "mechanism": fo.DRF}, "DRF has no parameter alpha"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        fo.find_alpha(cluster(), **arguments)  # type: ignore[arg-type]

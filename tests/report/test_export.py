@@ -1,0 +1,104 @@
+"""Tables as files: whole or not at all, and no cell is markup or a formula."""
+
+from __future__ import annotations
+
+import io
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fairopt import report
+from fairopt.errors import DataError
+from fairopt.model import _files
+from fairopt.report.export import csv, file_name, markdown
+
+NASTY = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "a|b",
+    "<script>x</script>",
+    "*b*",
+    "_i_",
+    "[l](http://x)",
+    "`c`",
+    "a\nb",
+    "\\",
+    "&amp;",
+]
+
+
+def test_csv_has_no_formulas_and_every_digit() -> None:
+    frame = pd.DataFrame({"=name": NASTY, "number": [-1 / 3] * len(NASTY), "object": [-2.5, *NASTY[1:]]})
+    again = pd.read_csv(io.StringIO(csv(frame)), keep_default_na=False, dtype={"object": str})
+    assert list(again.columns) == ["'=name", "number", "object"]
+    assert again["number"].tolist() == frame["number"].tolist()
+    for text, given in zip(again["'=name"], NASTY, strict=True):
+        assert text in (given, f"'{given}")
+        assert not text.startswith(("=", "+", "-", "@"))
+    assert again["object"][0] == "-2.5"
+    assert frame["=name"][0] == "=1+1"
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.found.append(tag)
+
+
+def test_markdown_has_no_markup() -> None:
+    text = markdown(pd.DataFrame({"min_share": NASTY, "a|b": NASTY}))
+    lines = text.splitlines()
+    assert len(lines) == len(NASTY) + 2
+    assert "min_share" in lines[0]
+    for line in lines:
+        unescaped = line.replace("\\\\", "").replace("\\|", "")
+        assert unescaped.count("|") == 3
+    for escaped in (r"\*b*", r"\_i\_", r"\[l\](http://x)", r"\`c\`", "&lt;script&gt;", "&amp;amp;"):
+        assert escaped in text
+    tags = Tags()
+    tags.feed(text)
+    assert tags.found == []
+
+
+@pytest.mark.parametrize("name", ["a/b", "../x", "a\\b", "x" * 400, "a b", ".hidden", "é:*?"])
+def test_names_of_files_stay_in_their_folder(name: str, tmp_path: Path) -> None:
+    paths = report.write(pd.DataFrame({"a": [1]}), tmp_path / "out", name, "caption")
+    assert {path.parent for path in paths} == {tmp_path / "out"}
+    assert all(path.is_file() and not path.name.startswith(".") for path in paths)
+    assert len({path.stem for path in paths}) == 1
+
+
+def test_names_of_files_stay_apart() -> None:
+    names = ["a/b", "a_b", "a b", "x" * 200, "x" * 201]
+    assert len({file_name(name) for name in names}) == len(names)
+    assert file_name("comparison-drf-4.1(alpha=2)") == "comparison-drf-4.1(alpha=2)"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json", ".md", ".tex"])
+def test_what_fails_leaves_the_old_file(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / f"t{suffix}"
+    report.export(pd.DataFrame({"a": [1]}), path)
+    old = path.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_files.os, "fsync", full)
+    with pytest.raises(DataError, match=r"cannot write the table .*No space left on device"):
+        report.export(pd.DataFrame({"a": [2]}), path)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == old
+
+
+def test_note_and_unknown_formats(tmp_path: Path) -> None:
+    report.export(pd.DataFrame({"a": [1]}), tmp_path / "t.md", "* pooled")
+    assert (tmp_path / "t.md").read_text().endswith("\n\n* pooled\n")
+    with pytest.raises(DataError, match=r"cannot export to t.xls: choose \.csv, "):
+        report.export(pd.DataFrame({"a": [1]}), tmp_path / "t.xls")

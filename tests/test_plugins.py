@@ -1,0 +1,235 @@
+"""A researcher's own mechanism, source, measure and figure: in commands, in sweeps, in workers, from packages."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairopt as fo
+from fairopt import _plugins, harness
+from fairopt.cli import main
+from fairopt.errors import DataError
+from fairopt.harness._ends import Elsewhere
+from fairopt.mechanisms import REGISTRY
+from fairopt.report import Results, figures
+from fairopt.result.metrics import MEASURES
+from fairopt.workloads._registry import GENERATORS
+
+PLUGIN = Path(__file__).with_name("plugin.py")
+EXPERIMENT = """
+title = "Plugged"
+[experiment]
+plugins = ["own.py"]
+[clusters]
+drawn = "squares?users=4&size=20"
+[[grid]]
+mechanisms = ["even-tasks", "drfh"]
+measures = ["utilization", "spread"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with the plug-in `own.py` and an experiment; what it registers is taken out again."""
+    shutil.copy(PLUGIN, tmp_path / "own.py")
+    (tmp_path / "plugged.toml").write_text(EXPERIMENT)
+    monkeypatch.chdir(tmp_path)
+    before = [dict(one) for one in (REGISTRY, GENERATORS, MEASURES, _plugins._LOADED)]
+    yield tmp_path
+    for one, old in zip((REGISTRY, GENERATORS, MEASURES, _plugins._LOADED), before, strict=True):
+        one.clear()
+        one.update(old)
+
+
+def test_in_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--plugin", "own.py", "--json"]
+    assert main(["compare", "squares?users=5&wide=yes", "-m", "even-tasks(factor=2)", "drfh", *words]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["mechanism"] for row in rows] == ["even tasks(factor=2)", "DRFH"]
+    assert rows[0]["spread"] == pytest.approx(1)
+    assert rows[1]["spread"] > 1.01
+    assert main(["mechanisms", *words]) == 0
+    assert "even-tasks" in {row["name"] for row in json.loads(capsys.readouterr().out)}
+    assert main(["sources", *words]) == 0
+    (row,) = [row for row in json.loads(capsys.readouterr().out) if row["name"] == "squares"]
+    assert row["options"] == "users, size, wide, seed"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_in_sweeps_and_workers(jobs: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # In a process of its own, so that workers are new ones.
+    environment = {name: value for name, value in os.environ.items() if name != "FAIROPT_TRACES"}
+    done = subprocess.run(
+        [sys.executable, "-m", "fairopt.cli", "sweep", "plugged.toml", "--store", "store", "--jobs", str(jobs)],
+        env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "2 cells in store: 2 ok" in done.stdout
+    found = Results(Path("store")).of("plugged.toml").cells
+    assert found["spread"].iloc[0] == pytest.approx(1)
+    assert found["spread"].iloc[1] > 1
+    plugin = _plugins.loaded()[-1]
+    assert {json.loads(text)["plugins"]["own.py"] for text in found["options"]} == {plugin.digest}
+    assert main(["results", "plugged.toml", "--store", "store", "--table", "measured"]) == 0
+    assert "spread" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("part", ['drawn = "squares?users=4&size=20"', 'drawn = "paper:drf-4.1"'])
+def test_another_file_is_another_cell(part: str, folder: Path) -> None:
+    """The source is the plug-in's, or only the measure."""
+    Path("plugged.toml").write_text(EXPERIMENT.replace('drawn = "squares?users=4&size=20"', part))
+    first = [cell.key for cell in harness.cells(harness.load("plugged.toml"))]
+    assert [cell.key for cell in harness.cells(harness.load("plugged.toml"))] == first
+    text = Path("own.py").read_text().replace("user_tasks.max() /", "user_tasks.mean() /")
+    Path("own.py").write_text(text)
+    assert not {cell.key for cell in harness.cells(harness.load("plugged.toml"))} & set(first)
+
+
+def test_a_worker_with_another_file_refuses(folder: Path) -> None:
+    cell = harness.cells(harness.load("plugged.toml"))[0]
+    Path("own.py").write_text(Path("own.py").read_text() + "\n# changed\n")
+    with pytest.raises(Elsewhere, match=r"own.py has changed since the sweep was started"):
+        harness.run.run(cell)
+
+
+def test_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy("plugged.toml", "experiments.toml")
+    Path("experiments").mkdir()
+    text = EXPERIMENT.replace('"own.py"', '"../own.py"')
+    Path("experiments/plugged.toml").write_text(text)
+    harness.sweep("plugged", store="store", progress=False)
+    assert main(["figures", "own", "--plugin", "own.py", "--store", "store", "--out", "drawn"]) == 0
+    assert Path("drawn/own.png").stat().st_size > 0
+    assert "own" in figures.known()
+    assert main(["figures", "own.py", "--store", "store", "--out", "again"]) == 0
+    assert Path("again/own.pdf").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import nowhere_at_all", "cannot be imported: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("def (", "cannot be imported: SyntaxError"),
+        (
+            "from fairopt.mechanisms import Mechanism\nclass Mine(Mechanism):\n    name = 'drf'",
+            r"two mechanisms are called 'drf', fairopt.mechanisms.drf.DRF and fairopt_plugin_bad_\w+.Mine; ",
+        ),
+        (
+            "from fairopt.result.metrics import measure\n@measure\ndef jain(allocation): return 1.0",
+            "two measures are called 'jain', .*; rename yours",
+        ),
+        (
+            "from fairopt.result.metrics import measure\n@measure\ndef notes(allocation): return 1.0",
+            "a measure cannot be called 'notes'",
+        ),
+        (
+            "from fairopt.workloads import generator\n@generator('google', '')\ndef f(rng): ...",
+            "two sources are called 'google', .*; give yours another name",
+        ),
+        (
+            "from fairopt.workloads import generator\n@generator('mine', '')\ndef f(rng, x: dict = None): ...",
+            "an option of a source is of type <class 'dict'>, which cannot be written as text",
+        ),
+        ("from fairopt.workloads import generator\n@generator('mine', '')\ndef f(users: int = 3): ...", "takes no rng"),
+        ("from fairopt.workloads import generator\n@generator('a b', '')\ndef f(rng): ...", "cannot be called 'a b'"),
+    ],
+)
+def test_bad_plugins_are_one_line(code: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.py").write_text(code)
+    before = [set(one) for one in (REGISTRY, GENERATORS, MEASURES)]
+    with pytest.raises(DataError, match=message):
+        _plugins.load("bad.py")
+    assert main(["mechanisms", "--plugin", "bad.py"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "bad.py" in err
+    assert [set(one) for one in (REGISTRY, GENERATORS, MEASURES)] == before
+    Path("plugged.toml").write_text(EXPERIMENT.replace("own.py", "bad.py"))
+    with pytest.raises(DataError, match=r"plugged.toml:4: .*bad.py"):
+        harness.load("plugged.toml")
+
+
+def test_files_that_are_not_there(folder: Path) -> None:
+    for name, message in (("nowhere.py", "cannot read the plug-in"), ("plugged.toml", r"must end in \.py")):
+        with pytest.raises(DataError, match=message):
+            _plugins.load(name)
+    with pytest.raises(DataError, match=r"there is no file nowhere.py; fairopt new figure NAME writes one"):
+        figures.module("nowhere.py")
+
+
+def test_a_class_that_is_defined_again_takes_the_place_of_the_old_one(folder: Path) -> None:
+    """As in a notebook, where a cell is run twice."""
+    space: dict[str, object] = {"__name__": "__main__"}
+    code = PLUGIN.read_text().partition("@generator")[0].replace("from __future__ import annotations\n", "")
+    exec(code, space)
+    exec(code, space)
+    assert REGISTRY["even-tasks"] is space["EvenTasks"]
+
+
+def test_installed_packages(folder: Path) -> None:
+    """An entry point of a package that is on the path is found by the library, by commands and by workers."""
+    info = folder / "lib" / "theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    shutil.copy(PLUGIN, folder / "lib" / "theirs.py")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[fairopt.plugins]\ntheirs = theirs\n")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder / "lib"), *filter(None, sys.path)])}
+    code = "import fairopt as fo; print(fo.mechanisms.get('even-tasks')); print(fo.open_source('squares').source)"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "even tasks\n3 users\n"), done.stderr
+    Path("plugged.toml").write_text(EXPERIMENT.replace('["own.py"]', "[]"))
+    words = ["sweep", "plugged.toml", "--store", "store", "--jobs", "2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "fairopt.cli", *words], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 ok" in done.stdout
+
+
+# -- laws over everything that is declared ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_every_measure_is_a_column_everywhere_and_knows_no_order(name: str) -> None:
+    rng = np.random.default_rng(3)
+    cluster = fo.Cluster(rng.uniform(5, 9, (3, 2)), rng.uniform(0.5, 2, (4, 2)), weight=[1, 2, 1, 3])
+    frame = fo.compare(cluster, ["drfh"])
+    found = fo.DRFH().solve(cluster)
+    assert frame[name].iloc[0] == pytest.approx(found.summary()[name], rel=1e-12)
+    assert np.isfinite(found.summary()[name])
+    assert name in fo.alpha_path(cluster, [1.0]).columns
+    turned = fo.DRFH().solve(cluster.select(users=cluster.users[::-1], servers=cluster.servers[::-1]))
+    assert turned.summary()[name] == pytest.approx(found.summary()[name], rel=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(GENERATORS))
+def test_every_generator_draws_the_same_from_the_same_seed(name: str) -> None:
+    small = "&".join(f"{option}=4" for option in ("users", "servers", "vms") if option in GENERATORS[name].options)
+    one, two, other = (fo.open_source(f"{name}?{small}&seed={seed}").cluster for seed in (1, 1, 2))
+    assert one == two
+    assert one != other
+    with pytest.raises(DataError, match=f"{name} has no option 'nothing'"):
+        fo.open_source(f"{name}?nothing=1")
+
+
+def test_measures_of_plugins_are_no_columns_of_others(folder: Path) -> None:
+    _plugins.load("own.py")
+    assert "spread" in fo.compare(fo.papers.instance("drf-4.1"), ["drf"]).columns
+    assert isinstance(pd.DataFrame([fo.DRF().solve(fo.papers.instance("drf-4.1")).summary()])["spread"][0], float)
+
+
+def test_the_example_of_the_page_works(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(__file__).resolve().parent.parent / "docs" / "plugins.md").read_text(encoding="utf-8")
+    Path("mine.py").write_text(text.partition("```python\n")[2].partition("```")[0])
+    words = ["compare", "squares?users=5", "-m", "even-tasks,drfh", "--plugin", "mine.py", "--json"]
+    assert main(words) == 0
+    assert [row["spread"] >= 1 - 1e-9 for row in json.loads(capsys.readouterr().out)] == [True, True]

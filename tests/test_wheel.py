@@ -1,0 +1,121 @@
+"""A wheel, installed into a fresh environment, used in an empty folder: with nothing of the checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def fairopt(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The command of a fresh environment; what fairopt depends on is lent by this one."""
+    place = tmp_path_factory.mktemp("wheel")
+    environment = {name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "FAIROPT_TRACES")}
+    environment |= {
+        "PYTHONPYCACHEPREFIX": str(place / "pyc"),
+        "MPLBACKEND": "Agg",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+    pip = [sys.executable, "-m", "pip"]
+    source = place / "source"  # no build folder is left in the checkout
+    subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(source)], check=True)
+    changed = subprocess.run(["git", "diff", "HEAD", "--binary"], cwd=ROOT, check=True, capture_output=True).stdout
+    if changed:
+        subprocess.run(["git", "apply"], cwd=source, input=changed, check=True)
+    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(place), str(source)], check=True)
+    (wheel,) = place.glob("*.whl")
+    venv.create(place / "env", with_pip=False)
+    python = str(place / "env" / "bin" / "python")
+    subprocess.run([*pip, "--python", python, "install", "--quiet", "--no-deps", str(wheel)], check=True)
+    purelib = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+                             capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
+    lent = [sysconfig.get_path("purelib"), *(path for path in sys.path if path.endswith(("site-packages", "_site")))]
+    Path(purelib, "lent.pth").write_text("\n".join(dict.fromkeys(lent)))  # its own .pth files, as ours, do not count
+    _lend_loops(ROOT / "fairopt", Path(purelib, "fairopt"))
+    command = str(place / "env" / "bin" / "fairopt")
+
+    def run(*words: str, folder: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run([command, *words], cwd=folder, env=environment, capture_output=True, text=True)
+        assert done.returncode == status, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done
+
+    where = subprocess.run([python, "-c", "import fairopt; print(fairopt.__file__)"], cwd=place, env=environment,
+                           capture_output=True, text=True, check=True).stdout  # fmt: skip
+    assert where.startswith(purelib)
+    return run
+
+
+def _lend_loops(ours: Path, installed: Path) -> None:
+    """Compiled loops of the checkout, as far as there are any; numba takes them for files of the same time and size."""
+    for compiled in ours.rglob("__pycache__/*.nb[ic]"):
+        target = installed / compiled.relative_to(ours)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(compiled, target)
+    for path in installed.rglob("*.py"):
+        of = ours / path.relative_to(installed)
+        if of.exists():
+            os.utime(path, ns=(of.stat().st_atime_ns, of.stat().st_mtime_ns))
+
+
+@pytest.mark.slow
+def test_from_an_empty_folder(fairopt: Run, tmp_path: Path) -> None:
+    # What the package would run if it took Python files from the current folder.
+    for trap in ("paper_figures/__init__.py", "paper_figures/fig_alpha.py", "numpy.py", "experiments/x.py"):
+        (tmp_path / trap).parent.mkdir(exist_ok=True)
+        (tmp_path / trap).write_text("raise SystemExit('imported unasked')")
+    assert "DRF: 2 users" in fairopt("solve", "paper:drf-4.1", "-m", "drf", folder=tmp_path).stdout
+    assert "TSF" in fairopt("compare", "paper:drfh-fig1", "-m", "drfh,tsf", folder=tmp_path).stdout
+    for command in ("mechanisms", "instances", "sources"):
+        assert fairopt(command, folder=tmp_path).stdout
+    listed = fairopt("sweep", "--list", folder=tmp_path).stdout
+    assert {path.stem for path in (ROOT / "experiments").glob("*.toml")} == {
+        line.partition(":")[0] for line in listed.splitlines()
+    }
+    figures = fairopt("figures", "--list", folder=tmp_path).stdout
+    assert len(figures.splitlines()) == len([*(ROOT / "paper_figures").glob("fig_*.py")])
+
+    fairopt("sweep", "pf_example", folder=tmp_path)
+    fairopt("tables", "pf_example", folder=tmp_path)
+    assert [*(tmp_path / "results").glob("*pf*.csv")]
+    fairopt("figures", "pf_example", "--out", "drawn", folder=tmp_path)
+    assert (tmp_path / "drawn" / "pf_example.pdf").stat().st_size > 0
+    fairopt("claims", "--item", "2", folder=tmp_path)
+
+    fairopt("notebooks", "books", folder=tmp_path)
+    assert {path.name for path in (tmp_path / "books").iterdir()} == {
+        path.name for path in (ROOT / "notebooks").glob("*.ipynb")
+    }
+    assert "is there already" in fairopt("notebooks", "books", folder=tmp_path, status=2).stderr
+
+
+@pytest.mark.slow
+def test_own_experiment_and_figure(fairopt: Run, tmp_path: Path) -> None:
+    fairopt("new", "experiment", "mine", folder=tmp_path)
+    fairopt("new", "figure", "mine", folder=tmp_path)
+    assert "is there already" in fairopt("new", "figure", "mine", folder=tmp_path, status=2).stderr
+    fairopt("sweep", "mine", "--smoke", folder=tmp_path)
+    fairopt("figures", "figures/fig_mine.py", "--smoke", "--out", "drawn", folder=tmp_path)
+    assert (tmp_path / "drawn" / "mine.png").stat().st_size > 0
+    fairopt("tables", "mine", "--smoke", folder=tmp_path)
+    fairopt("new", "experiment", "frontier", folder=tmp_path)
+    ours = (ROOT / "experiments" / "frontier.toml").read_text(encoding="utf-8")
+    assert (tmp_path / "experiments" / "frontier.toml").read_text(encoding="utf-8") == ours
+    fairopt("new", "figure", "second", "--from", "pf_example", folder=tmp_path)
+    fairopt("sweep", "pf_example", "--smoke", folder=tmp_path)
+    fairopt("figures", "figures/fig_second.py", "--smoke", "--out", "drawn", folder=tmp_path)
+    assert (tmp_path / "drawn" / "second.png").stat().st_size > 0
+    for words in (["experiment", "a/b"], ["figure", "x", "--from", "nothing"]):
+        fairopt("new", *words, folder=tmp_path, status=2)
