@@ -131,7 +131,6 @@ class CouplingOptions:
     barrier: float = 0.01
     #: Levels are carried while `max |a log(v/v of the origin)| <= carried`.
     carried: float = 30.0
-    #: Users whose matrices are formed at once (memory).
 
 
 @dataclass(frozen=True)
