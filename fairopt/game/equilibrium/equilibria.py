@@ -22,6 +22,7 @@ from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from ..responses.rounds import Sweeps
 from . import entropy_homotopy
 from .interior import run
+from .kkt_system import KKTSystem
 from .options import OPTIONS, Attempt, EquilibriumOptions
 from .smoothing import METHOD_NAME, follow
 from .warm_start import WarmStart, followed
@@ -104,9 +105,15 @@ def equilibria(
 def _candidates(
     method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint | None, options: EquilibriumOptions
 ) -> Iterator[Candidate]:
-    """The interior point first, since it is fast; then the path, or it with other parameters; then better starts."""
+    """The interior point first, since it is fast; then the path, or it with other parameters; then better starts.
+
+    Where many users meet few types of servers the interior point is jammed by users who change over one by one, and the
+    homotopy, whose unknowns are the few prices, is first.
+    """
     if start is not None:
         yield from _following(method, aims, start, options)
+    if len(method.weight) >= max(options.many_users, options.users_per_price * int(method.row.sum())):
+        yield from _homotopy(method, options)
     attempts, paths = options.interior.attempts, options.smoothing.paths
     lacking, prices = not method.positive, int(method.row.sum())
     early = method.alpha > method.power and (lacking or prices <= options.small)
@@ -147,6 +154,19 @@ def _and_path(
     whole = max(options.whole_systems, options.whole_systems_per_price * prices)
     for mu, near in path.paths:
         yield from follow(method, aims.path, mu, near, whole, options=path)
+
+
+def _homotopy(method: EquilibriumSystem, options: EquilibriumOptions) -> Iterator[Candidate]:
+    """Points of the homotopy at its end, from where prices decide who runs where."""
+    ends = list(options.homotopy_ends)
+    for place in entropy_homotopy.follow(method, ends[-1], options=options.homotopy):
+        if place.tau <= ends[0] * (1 + 1e-6):
+            ends = [end for end in ends if end < place.tau * (1 - 1e-6)]
+            point = place.here.end()
+            error = KKTSystem(method, point, method.alpha, method.alpha, False).backward(options.undecided)
+            yield Candidate(point, error, place.steps, by="entropy homotopy")
+            if not ends:
+                return
 
 
 def _from_homotopy(

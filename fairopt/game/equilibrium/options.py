@@ -189,6 +189,13 @@ class EquilibriumOptions:
     #: the part `coupled_further`.
     coupled: float = 0.1
     coupled_further: float = 0.25
+    #: With at least this number of users, and for every price, the homotopy comes first, and goes on to these
+    #: temperatures, from where last digits may be found.
+    many_users: int = 500
+    users_per_price: int = 5
+    homotopy_ends: tuple[float, ...] = (1e-9, 1e-11)
+    #: The level at which the backward error of such a point is taken.
+    undecided: float = 1e-6
     #: Systems of the homotopy before another path is tried.
     homotopy_systems: int = 120
     #: Best responses in a row between two looks, and looks.
