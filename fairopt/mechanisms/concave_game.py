@@ -32,15 +32,16 @@ class ConcaveGame(GameMechanism):
 
     Parameters
     ----------
-    utility : U, a function of a CVXPY expression (the weighted shares, one number per user) that returns one of the
-        same shape, concave by CVXPY's rules, increasing and differentiable: `cp.log1p`, `lambda s: -cp.exp(-s)`
+    utility : U, a function of a CVXPY expression (weighted shares of some users) that returns one of the same shape
+        One function for all users, whatever their order. Concave by CVXPY's rules, increasing and differentiable:
+        `cp.log1p`, `lambda s: -cp.exp(-s)`.
 
     `ConcaveGame(cp.log)` is `AlphaPFVDS(1)`, `ConcaveGame(lambda s: -cp.inv_pos(s))` is `AlphaPFVDS(2)`. Where U'(0) is
     finite a user may be left without tasks. Sizes of shares and of weights matter unless U is alpha-fair, so that
     proportional servers are not merged. The certificate is the game's backward error, from U' in place of `t^-alpha`.
 
-    A utility that is no function, or neither concave nor increasing on the shares that a cluster allows, and more than
-    2000 pairs of users and servers: `DataError`.
+    A utility that is no function, that is neither concave nor increasing on the shares that a cluster allows, or in
+    which a user's place matters (`s[0]`), and more than 2000 pairs of users and servers: `DataError`.
 
     Properties: Pareto on every server alone where U' > 0.
 

@@ -30,7 +30,7 @@ def concave(plain: Criterion, utility: Utility, levels: NDArray[np.float64]) -> 
     slope = UtilitySlope(utility)
     most = levels[np.isfinite(levels) & (levels > 0)]
     if len(most):  # somebody can run something
-        slope.check(float(most.max()))
+        slope.check(float(most.max()), levels.size)
     return ConcaveWelfare(**plain.plain, slope=slope)
 
 
@@ -42,15 +42,17 @@ class ConcaveUtility(Mechanism):
 
     Parameters
     ----------
-    utility : U, a function of a CVXPY expression (the weighted shares, (users,)) that returns one of the same shape
-        Concave by CVXPY's rules, increasing and differentiable: `cp.log1p`, `lambda s: -cp.exp(-s)`.
+    utility : U, a function of a CVXPY expression (weighted shares of some users) that returns one of the same shape
+        One function for all users, whatever their order. Concave by CVXPY's rules, increasing and differentiable:
+        `cp.log1p`, `lambda s: -cp.exp(-s)`.
     share, scope : as in `AlphaFair`; a share has a size here, as U need not be homogeneous
 
     `ConcaveUtility(cp.log)` is CEEI, `ConcaveUtility(lambda s: -cp.inv_pos(s))` is `AlphaFair(2)`. Where U'(0) is
     finite a user may be left without tasks. The certificate is the backward error of the others, from U' in place of
     `t^-alpha` (docs/certificates.md); examples are in docs/utilities.md.
 
-    A utility that is no function, or neither concave nor increasing on the shares that a cluster allows: `DataError`.
+    A utility that is no function, that is neither concave nor increasing on the shares that a cluster allows, or in
+    which a user's place matters (`s[0]`): `DataError`.
 
     Properties: Pareto where U' > 0. Depends on the unit of the share unless U is alpha-fair.
 

@@ -149,11 +149,54 @@ def test_elasticities_and_measures() -> None:
         (lambda s: 1.0, "must return a CVXPY expression"),
         (cp.cumsum, "must take every share by itself"),
         (lambda s: s.nonsense, "must be a function of a CVXPY expression.*nonsense"),
+        (lambda s: cp.log1p(s * s.size), "one function for all users"),
     ],
 )
 def test_what_is_no_utility(utility: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         fo.ConcaveUtility(utility).solve(SMALL["one pool"])
+
+
+def favouring(place: int, factor: float) -> Utility:
+    def utility(s: Any) -> Any:
+        here = (np.arange(s.size) == place).astype(float)
+        return cp.multiply(1 - here, cp.log1p(s)) + cp.multiply(here, cp.log1p(factor * s))
+
+    return utility
+
+
+#: The first user can run nowhere: engines never see it, and place 0 is the second user's.
+LEFT_OUT = fo.Cluster(
+    [[9, 18, 1], [4, 4, 0]], [[0, 0, 1], [1, 4, 0], [3, 1, 0], [1, 1, 0]], eligible=[[0, 1]] + 3 * [[1, 1]]
+)
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+@pytest.mark.parametrize("factor", [20, 1.001, 0.1])
+def test_a_utility_is_one_function_for_all_users(place: int, factor: float) -> None:
+    for mechanism in (fo.ConcaveUtility, fo.ConcaveGame):
+        asked = mechanism(favouring(place, factor))
+        with pytest.raises(DataError, match="Tell users apart by their weights"):
+            asked.solve(LEFT_OUT)
+        with pytest.raises(DataError, match="one function for all users"):
+            asked.certify(LEFT_OUT, np.ones((4, 2)))
+    head = fo.ConcaveUtility(lambda s: cp.hstack([cp.log1p(20 * s[0]), cp.log1p(s[1:])]))
+    with pytest.raises(DataError, match="one function for all users"):
+        head.solve(LEFT_OUT)
+
+
+def test_no_place_is_too_far_back() -> None:
+    many = fo.Cluster([[1]], [[1]] * 200)
+    with pytest.raises(DataError, match="one function for all users"):
+        fo.ConcaveUtility(favouring(190, 2)).criterion(many)
+
+
+@pytest.mark.parametrize("utility", [cp.log1p, cp.log, cp.sqrt, saturating, mixed, lambda s: s - cp.square(s) / 1e3])
+def test_one_function_for_all_is_taken(utility: Utility) -> None:
+    for seed in range(5):
+        for scale in (1e-6, 1.0, 30.0):
+            cluster = drawn(seed, 1)
+            fo.ConcaveUtility(utility, share=tuple(scale * cluster.dominant_share_per_task)).criterion(cluster)
 
 
 def test_linear_is_utilitarian() -> None:

@@ -14,10 +14,12 @@ from ...errors import DataError
 Array = NDArray[np.float64]
 Utility = Callable[[cp.Expression], cp.Expression]
 
-#: Levels at which a utility is looked at.
+#: Levels at which a utility is looked at, at least.
 _POINTS = 80
 #: They go from `_LEAST most` to the largest, `most`.
 _LEAST = 1e-9
+#: Permutations of levels that must not change any user's slope.
+_PERMUTATIONS = 4
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,11 @@ class UtilitySlope:
             )
         return found
 
-    def check(self, most: float) -> None:
-        """`DataError` unless slopes are positive at small levels and neither negative nor rising up to `most`."""
+    def check(self, most: float, count: int) -> None:
+        """`DataError` unless slopes are positive at small levels and neither negative nor rising up to `most`.
+
+        Nor may they depend on the place of a level among `count` of them.
+        """
         levels = most * np.geomspace(_LEAST, 1.0, _POINTS)
         at = cp.Variable(_POINTS, nonneg=True)
         at.value = levels
@@ -80,6 +85,7 @@ class UtilitySlope:
         slopes = matrix.diagonal()
         if abs(matrix).sum() > abs(slopes).sum() * (1 + 1e-12):
             raise DataError("the utility must take every share by itself; the users' utilities are added up")
+        self._check_places(most, max(count, _POINTS))
         with np.errstate(invalid="ignore"):
             falls = (np.diff(slopes) <= 1e-9 * slopes[:-1]).all()
         if not (np.isfinite(slopes).all() and falls and slopes[0] > 0 and slopes[-1] >= 0):
@@ -87,3 +93,20 @@ class UtilitySlope:
                 f"the utility must increase, and ever more slowly, at weighted shares from 0 to {most:g}; its "
                 f"derivative is {slopes[0]:.3g} at {levels[0]:.3g} and {slopes[-1]:.3g} at {most:.3g}. Give another"
             )
+
+    def _check_places(self, most: float, count: int) -> None:
+        """`DataError` if U' of a level depends on its place, or on how many levels there are.
+
+        Engines call U with the users who can run something, or with some of them, in any order.
+        """
+        rng = np.random.default_rng(0)
+        levels = rng.uniform(0.0, most, count)
+        slopes = self(levels)
+        rounding = 1e-12 * slopes[np.isfinite(slopes)].max(initial=0.0)
+        orders = [rng.permutation(count) for _ in range(_PERMUTATIONS)]
+        for order in (*orders, orders[0][: count // 2]):
+            if not np.allclose(self(levels[order]), slopes[order], rtol=1e-9, atol=rounding):
+                raise DataError(
+                    "the utility must be one function for all users; this one gives a share another worth in another "
+                    "place. Tell users apart by their weights instead"
+                )
