@@ -56,14 +56,15 @@ class GameMechanism(Mechanism):
         Raises
         ------
         DataError
-            alpha is another: every server has a problem of its own, `server_problem`.
+            alpha is another, or the utility is another one: every server has a problem of its own, `server_problem`.
         """
         self.check(cluster)
         rule = self.criterion(cluster)
         if rule.alpha != 1 or not rule.scale_free:
+            has_alpha = any(field.name == "alpha" for field in dataclasses.fields(self))
             raise DataError(
-                f"{self} is a game and no single program: use server_problem(cluster, server, tasks), or choose "
-                "alpha=1, where the game is one"
+                f"{self} is a game and no single program: use server_problem(cluster, server, tasks), or "
+                f"{'choose alpha=1' if has_alpha else 'take AlphaPFVDS(1)'}, where the game is one"
             )
         return cluster_problem(cluster, proportional(cluster, rule), self.formulate)
 
@@ -71,6 +72,7 @@ class GameMechanism(Mechanism):
         """What a server, by name or number from 0, maximises over its column of `tasks` (users, servers).
 
         The other columns are held; its own is not read. With the tasks of an equilibrium the answer is that column.
+        From alpha = 10 on shares are measured in the server's max-min shares, which takes a few linear programs.
         """
         self.check(cluster)
         return server_problem(cluster, self.criterion(cluster), server, tasks, self.formulate)

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 #: From this alpha on shares are measured in max-min levels.
-_STEEP = 10.0
+STEEP = 10.0
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def cluster_problem(
         raise DataError("no user can run anything here, so that there is no problem; give somebody a server to run on")
     program = ClusterProgram(polytope, criterion)
     program.unit = program.typical_level * program.weight
-    if _STEEP <= criterion.alpha < np.inf:
+    if STEEP <= criterion.alpha < np.inf:
         program.unit = maxmin_levels(polytope, criterion)[0]
     program.scaled_share = cp.multiply(1 / program.unit, program.share)
     everything = np.arange(len(polytope.gamma)), np.arange(len(polytope.row_server))

@@ -38,7 +38,7 @@ _SUFFICIENT = 1e-7
 #: Most solves that are measured in the shares of the one before.
 _RESCALINGS = 4
 #: The least unit of a virtual dominant share.
-_SMALLEST = 1e-12
+SMALLEST = 1e-12
 #: Users so near their limit are at it in the next solve.
 _FULL = 1e-6
 
@@ -86,7 +86,7 @@ class ServerProblem:
         for wanted in self._units(elsewhere, share):
             unit = last if wanted is None else wanted
             try:
-                found = self._solve(elsewhere, np.maximum(unit, _SMALLEST), full, solver)
+                found = self._solve(elsewhere, np.maximum(unit, SMALLEST), full, solver)
             except SolverError as error:
                 failure = failure or error
                 continue
@@ -111,10 +111,11 @@ class ServerProblem:
         if (share > 0).all():
             yield share
         with suppress(SolverError):  # other units may do
-            yield self._maxmin_share(elsewhere)
+            yield self.maxmin_share(elsewhere)
         yield from [None] * _RESCALINGS
 
-    def _maxmin_share(self, elsewhere: Array) -> Array:
+    def maxmin_share(self, elsewhere: Array) -> Array:
+        """Virtual dominant shares (users here,) under max-min at this server."""
         p = self.program
         if self._fill is None:
             rows = {name: row for name, row in p.constraints.items() if name in ("capacity", "max_tasks")}
