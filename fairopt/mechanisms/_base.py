@@ -186,11 +186,15 @@ class Mechanism(Stated):
         """
         return solving.solve(self, cluster, tol, throw=throw, engine=engine, solver=solver, start=start)
 
+    def reason(self, best: Allocation) -> str:
+        """Why an answer may miss the tolerance though nothing is wrong with engines: a sentence after '. ', or ''."""
+        return advice(best.cluster, best.criterion)
+
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         """The error for a best answer whose certificate misses `tol`, after some engines were tried."""
         text = f"{self}: {best.certificate} misses tol={tol:g} ({best.stats.solver} says {best.stats.status!r}; "
         text += f"engines tried: {', '.join(tried)})"
-        why = advice(best.cluster, best.criterion)
+        why = self.reason(best)
         found = best.certificate
         # Users of tiny welfare may be far off where a solver is short of accuracy: that is no bug.
         wrong = found.residual if found.gap is None else min(found.residual, max(found.gap, found.feasibility))

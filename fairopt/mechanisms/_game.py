@@ -125,7 +125,7 @@ class GameMechanism(Mechanism):
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         text = f"{self}: after {best.stats.rounds} steps {best.certificate} misses tol={tol:g} "
-        text += f"(engines tried: {', '.join(tried)}). "
+        text += f"(engines tried: {', '.join(tried)}){self.reason(best)}. "
         if 0 < best.criterion.alpha < _SMALL:
             text += (
                 "At so small an alpha tasks may span more than numbers hold (they go like prices to the power "

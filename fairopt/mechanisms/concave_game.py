@@ -14,8 +14,9 @@ from ..engines.reference.utility import Utility, UtilitySlope
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
+from ..result.allocation import Allocation
 from ._game import GameMechanism
-from .concave_utility import check_function, concave
+from .concave_utility import check_function, concave, kink
 
 #: Most pairs (user, server) that may run: a minute or two.
 _MOST = 2000
@@ -80,6 +81,9 @@ class ConcaveGame(GameMechanism):
             alone = cluster.gamma.sum(axis=1)  # nobody can run more tasks
             most = np.where(cluster.usable, plain.levels(alone), 0.0)
         return concave(plain, self.utility, most)
+
+    def reason(self, best: Allocation) -> str:
+        return kink(best, self.utility)
 
     def formulate(self, program: Program) -> Formulation:
         """Server i's problem; `program.share` is its users' virtual dominant shares."""

@@ -15,6 +15,7 @@ from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.concave_welfare import ConcaveWelfare
 from ..model.criterion import Criterion, criterion
+from ..result.allocation import Allocation
 from ._base import Mechanism, pooled
 from .alpha_fair import Share, share_per_task
 
@@ -32,6 +33,22 @@ def concave(plain: Criterion, utility: Utility, levels: NDArray[np.float64]) -> 
     if len(most):  # somebody can run something
         slope.check(float(most.max()), levels.size)
     return ConcaveWelfare(**plain.plain, slope=slope)
+
+
+def kink(best: Allocation, utility: Utility) -> str:
+    """That the utility has a kink near somebody's share, where it has; else ''."""
+    with np.errstate(all="ignore"):
+        levels = best.criterion.levels(best.user_tasks)
+    there = np.argwhere(np.isfinite(levels) & (levels > 0))
+    found = UtilitySlope(utility).kinks(levels[tuple(there.T)])
+    if np.isnan(found).all():
+        return ""
+    first = int(np.flatnonzero(np.isfinite(found))[0])
+    return (
+        f". The utility has a kink at {found[first]:.6g}, near the weighted share of user "
+        f"{best.cluster.users[there[first, 0]]!r}. There it has many slopes, and certificates know one, so that right "
+        "answers may be refused: give a differentiable utility"
+    )
 
 
 @dataclass(frozen=True)
@@ -84,6 +101,9 @@ class ConcaveUtility(Mechanism):
         with np.errstate(divide="ignore", invalid="ignore"):
             alone = np.where(cluster.demand > 0, cluster.pooled_capacity / cluster.demand, np.inf).min(axis=1)
             return concave(plain, self.utility, plain.levels(alone))
+
+    def reason(self, best: Allocation) -> str:
+        return kink(best, self.utility)
 
     def formulate(self, program: Program) -> Formulation:
         slope, level = UtilitySlope(self.utility), program.unit / program.weight

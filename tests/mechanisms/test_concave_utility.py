@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.errors import DataError
+from fairopt.engines.reference.utility import UtilitySlope
+from fairopt.errors import DataError, NotConverged, SolverError
 from fairopt.model.concave_welfare import ConcaveWelfare
 
 from .test_statements import SMALL
@@ -197,6 +198,29 @@ def test_one_function_for_all_is_taken(utility: Utility) -> None:
         for scale in (1e-6, 1.0, 30.0):
             cluster = drawn(seed, 1)
             fo.ConcaveUtility(utility, share=tuple(scale * cluster.dominant_share_per_task)).criterion(cluster)
+
+
+WEIGHTED = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1], [1, 1]], weight=[1, 2, 1])
+
+
+@pytest.mark.parametrize("mechanism", [fo.ConcaveUtility, fo.ConcaveGame])
+def test_an_error_names_the_kink(mechanism: Any) -> None:
+    with pytest.raises((SolverError, NotConverged), match=r"a kink at 0\.05, near .* user 'user3'.* differentiable"):
+        mechanism(lambda s: cp.minimum(2 * s, s + 0.05)).solve(WEIGHTED, engine="declarative")
+    smooth = mechanism(mixed)  # of which nothing of the kind is said
+    assert "kink" not in str(smooth.complaint(smooth.solve(WEIGHTED), 1e-30, ("declarative",)))
+
+
+def test_kinks() -> None:
+    levels = np.geomspace(1e-6, 10, 400)
+    for utility in (lambda s: cp.minimum(2 * s, s + 0.05), lambda s: cp.log1p(s) + cp.minimum(0.02 * s, 0.001)):
+        near = np.abs(np.log(levels / 0.05)) < np.log(1.25)
+        found = UtilitySlope(utility).kinks(levels)
+        np.testing.assert_allclose(found[near], 0.05)
+        assert np.isnan(found[~near]).all()
+    smooth: list[Utility] = [cp.log1p, cp.log, cp.sqrt, saturating, mixed, power(5), power(50), lambda s: 3 * s]
+    for utility in [*smooth, lambda s: -cp.exp(-5000 * s), lambda s: -cp.square(20 - s)]:
+        assert np.isnan(UtilitySlope(utility).kinks(levels)).all()
 
 
 def test_linear_is_utilitarian() -> None:

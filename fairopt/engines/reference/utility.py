@@ -20,6 +20,10 @@ _POINTS = 80
 _LEAST = 1e-9
 #: Permutations of levels that must not change any user's slope.
 _PERMUTATIONS = 4
+#: Kinks are looked for up to this factor from a level, by so many bisections: falls of log U' by `_FALL` at a point.
+_NEAR, _BISECTIONS, _FALL = 1.25, 40, 1e-6
+#: Slopes below are nothing.
+_UNDERFLOW = 1e-290
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,22 @@ class UtilitySlope:
                 f"the utility must increase, and ever more slowly, at weighted shares from 0 to {most:g}; its "
                 f"derivative is {slopes[0]:.3g} at {levels[0]:.3g} and {slopes[-1]:.3g} at {most:.3g}. Give another"
             )
+
+    def kinks(self, levels: Array) -> Array:
+        """The level near each of these levels (any number, > 0) where U' from left and right differ; else NaN."""
+        low, high = levels / _NEAR, levels * _NEAR
+        with np.errstate(all="ignore"):
+            for _ in range(_BISECTIONS):
+                middle = np.sqrt(low * high)
+                left = self._fall(low, middle) > self._fall(middle, high)
+                low, high = np.where(left, low, middle), np.where(left, middle, high)
+            # Numbers near the least there are have few digits.
+            return np.where((self._fall(low, high) > _FALL) & (self(low) > _UNDERFLOW), low, np.nan)
+
+    def _fall(self, low: Array, high: Array) -> Array:
+        """By how much `log U'` falls from low to high levels."""
+        fall = np.log(self(low)) - np.log(self(high))
+        return np.where(np.isnan(fall), 0.0, fall)
 
     def _check_places(self, most: float, count: int) -> None:
         """`DataError` if U' of a level depends on its place, or on how many levels there are.
