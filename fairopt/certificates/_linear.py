@@ -11,17 +11,20 @@ from scipy.optimize import linprog
 
 Array = NDArray[np.float64]
 
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": 600.0}
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+#: Seconds that a linear program may take.
+PATIENCE = 600.0
 
 
-def maximise(value: Array, rows: list[Any], bounds: list[Array]) -> tuple[Array, list[Array]] | None:
+def maximise(
+    value: Array, rows: list[Any], bounds: list[Array], seconds: float = PATIENCE
+) -> tuple[Array, list[Array]] | None:
     """`max value @ y` over `y >= 0, rows[k] @ y <= bounds[k]`: the maximiser and one dual vector per block.
 
-    `None` when the linear program was not solved, so that the judge can say so.
+    `None` when the linear program was not solved in that time, so that the judge can say so.
     """
-    result = linprog(
-        -value, A_ub=sp.vstack(rows, format="csr"), b_ub=np.concatenate(bounds), method="highs", options=_OPTIONS
-    )
+    whole, options = sp.vstack(rows, format="csr"), {**_OPTIONS, "time_limit": seconds}
+    result = linprog(-value, A_ub=whole, b_ub=np.concatenate(bounds), method="highs", options=options)
     if result.status != 0:
         return None
     duals = np.maximum(-result.ineqlin.marginals, 0.0)
@@ -30,5 +33,5 @@ def maximise(value: Array, rows: list[Any], bounds: list[Array]) -> tuple[Array,
 
 def minimise(cost: Array, rows: Any, least: Array) -> Array | None:
     """`min cost @ y` over `y >= 0, rows @ y >= least`; `None` when the linear program was not solved."""
-    result = linprog(cost, A_ub=-rows, b_ub=-least, method="highs", options=_OPTIONS)
+    result = linprog(cost, A_ub=-rows, b_ub=-least, method="highs", options={**_OPTIONS, "time_limit": PATIENCE})
     return result.x if result.status == 0 else None

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .. import _clock
 from ..model import polytope as polytopes
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
@@ -27,6 +28,8 @@ Array = NDArray[np.float64]
 SAME_LEVEL = 1e-7
 #: Users whom a hint holds to this are not asked about again in a linear program.
 ENOUGH = 1e-6
+#: Seconds that linear programs may look, in all, for a better proof than that of the prices given.
+_SECONDS = 20.0
 
 
 def lexicographic_rise(
@@ -49,14 +52,16 @@ def lexicographic_rise(
     rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices, own.floor).rise
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
+    left = _linear.PATIENCE if prices is None else _SECONDS
     worst, where = 0.0, "nobody can rise"
     for group in groups:
         width = float(level[group].max() / level[group].min()) - 1
         hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > ENOUGH)]
-        if len(hungry) and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
-            alone = False
+        if len(hungry) and left > 0 and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
+            alone, begun = False, _clock.now()
             keep = kept(level <= level[group].max(), x, own.floor)
-            rise[hungry] = np.minimum(rise[hungry], rise_and_prices(polytope, x, keep, hungry)[0])
+            rise[hungry] = np.minimum(rise[hungry], rise_and_prices(polytope, x, keep, hungry, left)[0])
+            left -= _clock.now() - begun
         highest = group[int(np.argmax(np.where(to_limit[group] > SAME_LEVEL, rise[group], 0.0)))]
         found = float(rise[highest]) if to_limit[highest] > SAME_LEVEL else 0.0
         if max(found, width) > worst:
@@ -137,10 +142,12 @@ def by_level(level: Array) -> list[NDArray[np.intp]]:
     return list(np.split(order, steps))
 
 
-def rise_and_prices(polytope: Polytope, x: Array, least: Array, hungry: NDArray[np.intp]) -> tuple[float, Array | None]:
+def rise_and_prices(
+    polytope: Polytope, x: Array, least: Array, hungry: NDArray[np.intp], seconds: float = _linear.PATIENCE
+) -> tuple[float, Array | None]:
     """A proved bound on the relative rise of any of `hungry` while all users keep `least` of their tasks x (users,).
 
-    And the prices of whole capacities (rows,) in its proof, unless the program failed.
+    And the prices of whole capacities (rows,) in its proof, unless the program failed, or took more `seconds`.
 
     Variables: fractions z (pairs) and rises r (hungry): `max sum r`, `tasks_n z / x_n - r_n >= least_n / x_n`.
     """
@@ -159,7 +166,7 @@ def rise_and_prices(polytope: Polytope, x: Array, least: Array, hungry: NDArray[
     if len(polytope.limited):
         rows.append(sp.hstack([polytope.use_of_limit, sp.csr_matrix((len(polytope.limited), free))]))
         bounds.append(np.ones(len(polytope.limited)))
-    solved = _linear.maximise(np.concatenate([np.zeros(pairs), np.ones(free)]), rows, bounds)
+    solved = _linear.maximise(np.concatenate([np.zeros(pairs), np.ones(free)]), rows, bounds, seconds)
     if solved is None:
         return np.inf, None
     prices, marginal = solved[1][:2]

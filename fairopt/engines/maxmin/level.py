@@ -19,6 +19,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from ... import _clock
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -31,7 +33,7 @@ _HELD = 1e-9
 _SAME = 1e-9
 #: By what part a sum of prices may be off.
 _ROUNDING = 2 * float(np.finfo(float).eps)
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": 60.0}
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 @dataclass(frozen=True)
@@ -140,9 +142,17 @@ def everyone_stopped(found: BoundedLevel, problem: Level) -> BoundedLevel:
     return replace(found, problem=problem, prices=0 * found.prices, user_price=0 * found.user_price, high=found.low)
 
 
-def by_simplex(problem: Level) -> BoundedLevel | None:
-    """A vertex by HiGHS: slow, but it needs no interior. `None` when it was not solved."""
-    while True:
+@dataclass
+class Budget:
+    """Seconds that are left for a simplex method, over all levels: it is asked where nothing else gets on."""
+
+    seconds: float = 60.0
+
+
+def by_simplex(problem: Level, budget: Budget | None = None) -> BoundedLevel | None:
+    """A vertex by HiGHS: slow, but it needs no interior. `None` when it was not solved in the time that is left."""
+    budget = Budget() if budget is None else budget
+    while budget.seconds > 0:
         count, users = len(problem.server), len(problem.rising)
         resources = problem.use.shape[1]
         rows = (problem.server[:, None] * resources + np.arange(resources)).ravel()
@@ -152,13 +162,15 @@ def by_simplex(problem: Level) -> BoundedLevel | None:
         unit = np.where(problem.rising, 1.0, np.maximum(problem.floor, 1e-300))
         have = sp.csr_matrix((1 / unit[problem.user], (problem.user, np.arange(count))), shape=(users, count))
         short = sp.hstack([-have, sp.csr_matrix(problem.rising.astype(float)[:, None])])
+        begun = _clock.now()
         result = linprog(
             np.append(np.zeros(count), -1.0),
             A_ub=sp.vstack([take, short], format="csr"),
             b_ub=np.concatenate([np.ones(size), np.where(problem.rising, 0.0, -1.0)]),
             method="highs-ds",
-            options=_OPTIONS,
+            options={**_OPTIONS, "time_limit": budget.seconds},
         )
+        budget.seconds -= _clock.now() - begun
         if result.status != 0:
             return None
         prices = np.maximum(-result.ineqlin.marginals[:size], 0.0).reshape(problem.servers, resources)
@@ -170,3 +182,4 @@ def by_simplex(problem: Level) -> BoundedLevel | None:
         if not after.rising.any():
             return everyone_stopped(found, after)
         problem = after
+    return None

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..linalg import gondzio
-from .level import LEAST_GAP, BoundedLevel, Level, by_simplex, everyone_stopped
+from .level import LEAST_GAP, BoundedLevel, Budget, Level, by_simplex, everyone_stopped
 from .level_newton import LevelNewton, Steps
 from .level_point import LevelPoint
 from .level_screening import add_columns, drop_columns
@@ -29,13 +29,20 @@ Mask = NDArray[np.bool_]
 
 
 def highest(
-    problem: Level, rng: np.random.Generator, wanted: float = LEAST_GAP, options: LevelOptions = OPTIONS
+    problem: Level,
+    rng: np.random.Generator,
+    wanted: float = LEAST_GAP,
+    options: LevelOptions = OPTIONS,
+    budget: Budget | None = None,
 ) -> BoundedLevel | None:
-    """The best point and prices: from the interior point, or from a simplex method where that gets stuck."""
+    """The best point and prices: from the interior point, or from a simplex method where that gets stuck.
+
+    `budget` is what the simplex method may take; `None` if that was not enough.
+    """
     found = _interior(problem, rng, wanted, options)
     if found.gap < options.unacceptable or len(problem.server) > options.simplex:
         return found
-    return by_simplex(problem)
+    return by_simplex(problem, Budget(options.simplex_seconds) if budget is None else budget)
 
 
 def _interior(problem: Level, rng: np.random.Generator, wanted: float, options: LevelOptions) -> BoundedLevel:

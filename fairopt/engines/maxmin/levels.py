@@ -22,8 +22,9 @@ from ...errors import SolverError
 from ...model._pointers import by_group, row_pointers
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
-from .level import BoundedLevel, Level
+from .level import BoundedLevel, Budget, Level
 from .level_interior import highest
+from .options import OPTIONS
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -92,7 +93,7 @@ class Levels:
         self.pieces: list[Piece] = []
         self.stages: list[Stage] = []
         self.steps, self.gap, self.loose = 0, 0.0, False
-        self.rng = np.random.default_rng(0)
+        self.rng, self.budget = np.random.default_rng(0), Budget(OPTIONS.simplex_seconds)
         everything = Block(np.arange(count), np.arange(len(self.amount)), np.ones(count, bool), self.floor)
         waiting = list(self._parts(everything))
         while waiting:
@@ -178,9 +179,9 @@ class Levels:
         Holding some leaves less to the others, and so the level falls, or stays, from one solve to the next.
         """
         while True:
-            found = highest(problem, self.rng)
+            found = highest(problem, self.rng, budget=self.budget)
             if found is None or not found.gap < _WORST:
-                raise SolverError("a level could not be bounded")
+                raise SolverError("a level could not be bounded, or not in the time that a simplex method may take")
             self.steps += found.steps
             after = problem.waiting(found.high)
             if (after.rising == problem.rising).all():

@@ -72,6 +72,8 @@ class LevelOptions:
     #: With a gap of at least `unacceptable`, and at most `simplex` pairs, a simplex method is tried.
     unacceptable: float = 1e-4
     simplex: int = 30_000
+    #: Seconds that it may take, of all levels of a solve together.
+    simplex_seconds: float = 20.0
     point: LevelPointOptions = LevelPointOptions()
     screening: ScreeningOptions = ScreeningOptions()
     entering: EnteringOptions = EnteringOptions()

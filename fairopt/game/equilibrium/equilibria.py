@@ -112,7 +112,8 @@ def _candidates(
     """
     if start is not None:
         yield from _following(method, aims, start, options)
-    if len(method.weight) >= max(options.many_users, options.users_per_price * int(method.row.sum())):
+    few_prices = len(method.weight) >= max(options.many_users, options.users_per_price * int(method.row.sum()))
+    if few_prices:
         yield from _homotopy(method, options)
     attempts, paths = options.interior.attempts, options.smoothing.paths
     lacking, prices = not method.positive, int(method.row.sum())
@@ -127,6 +128,8 @@ def _candidates(
     if not early:
         yield from follow(method, aims.path, *paths[0], options=options.smoothing)
     yield from _from_homotopy(method, aims, starts, np.inf, options)
+    if not few_prices:
+        yield from _homotopy(method, options)
     for mu, near in () if early else paths[1:]:
         yield from follow(method, aims.path, mu, near, options=options.smoothing)
 
