@@ -67,7 +67,7 @@ def certify(
     tasks: better ones make the bound sharper, wrong ones cannot make it pass. For max-min they may be one set per
     level, (levels, servers, resources). For finite alpha they are looked for by linear programs if none are given. The
     prices returned are `None` where others, or none, prove it. Max-min of small clusters that doubles do not settle is
-    measured from its exact optimum (`exactly`).
+    measured from its exact optimum (`exact_distance`).
     """
     return certify_problem(Problem(cluster, criterion), tasks, log_prices)
 
@@ -75,7 +75,7 @@ def certify(
 def certify_problem(
     problem: Problem, tasks: Array | Split, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
-    """`judge`, with the scaled data of the problem. What certifies (use, gaps, prices) is computed from `tasks`."""
+    """`certify`, with the scaled data of the problem. What certifies (use, gaps, prices) is computed from `tasks`."""
     cluster, criterion = problem.cluster, problem.criterion
     tasks = tasks if isinstance(tasks, Split) else np.asarray(tasks, dtype=float)
     if log_prices is not None and log_prices.ndim > 2 and not _is_maxmin(criterion):
