@@ -42,8 +42,8 @@ unit: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 # Hours: errors of all mechanisms on all families against exact answers; it may be interrupted, and goes on. With traces
-# (TRACES=DIR) also on snapshots of Bitbrains and Google. Then minutes: the package is broken in several ways, and every one must
-# make a test fail; the laws run on many more clusters.
+# (TRACES=DIR) also on snapshots of Bitbrains and Google. Then minutes: the package is broken in several ways, and every
+# one must make a test fail; the laws run on many more clusters.
 COUNT ?= 300
 test-long: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/errors_table.py --count $(COUNT) $(if $(TRACES),--traces $(TRACES))
@@ -66,8 +66,8 @@ $(VENV)/dev-ready: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@ $(VENV)/run-ready
 
-# What was computed (results) stays: it may have taken days. Compiled loops go: numba does not see that what another file
-# gives them has changed.
+# What was computed (results) stays: it may have taken days. Compiled loops go: numba does not see that what another
+# file gives them has changed.
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find fairopt -name '*.nb[ic]' -delete

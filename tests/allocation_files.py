@@ -69,6 +69,7 @@ DAMAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("cluster", "max_tasks"), [-1, None], "max_tasks"),
     (("cluster", "max_tasks"), 2, "max_tasks"),
     (("cluster", "eligible", 1), [1, 2], "eligible"),
+    (("cluster", "eligible", 1), [0.5, 1], "eligible"),
     (("cluster", "eligible", 1), ["yes", "no"], r"eligible\[1\]\[0\]"),
     (("cluster", "colour"), "red", "colour"),
     (("criterion",), KeyError, "criterion"),

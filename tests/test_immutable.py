@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import sys
+import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from numpy.typing import NDArray
 from strategies import clusters
 
 import fairopt as fo
-from fairopt.model._immutable import frozen
+from fairopt.model._immutable import Immutable, frozen
+from fairopt.model.concave_welfare import ConcaveWelfare
 from fairopt.model.criterion import criterion
 
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -162,3 +165,90 @@ def test_allocations(how: str, tmp_path: Path) -> None:
                 setattr(owner, name, None)
             with pytest.raises(AttributeError, match="cannot delete"):
                 delattr(owner, name)
+
+
+def reshaped(array: NDArray[Any]) -> None:
+    """Set all that NumPy lets one set in the header of a read-only array."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of NumPy 2.5: to set them at all
+        array.strides = (0,) * array.ndim
+        if array.size and array.flags.c_contiguous:
+            array.shape = (array.size,)
+            array.dtype = np.dtype(f"V{array.itemsize}")
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_headers_of_arrays_are_the_readers_own(how: str) -> None:
+    """Strides, shape and type of an array can be set although its numbers cannot: a cluster would be another one."""
+    cluster = COPIES[how](LIMITED)
+    for name in (*ARGUMENTS[:5], *DERIVED):
+        reshaped(getattr(cluster, name))
+    assert cluster == LIMITED
+    for name in DERIVED:
+        np.testing.assert_array_equal(getattr(cluster, name), getattr(LIMITED.replace(), name))
+    found = COPIES[how](fo.DRFH().solve(LIMITED))
+    tasks, prices, rule = np.array(found.tasks), np.array(found.log_prices), COPIES[how](found.criterion)
+    plain = {name: np.array(getattr(rule, name)) for name in ("share", "weight", "cap", "floor")}
+    conditions = np.array(found.certificate.conditions)
+    for array in (
+        found.tasks,
+        found.log_prices,
+        found.certificate.conditions,
+        *(getattr(rule, name) for name in plain),
+    ):
+        reshaped(array)
+    np.testing.assert_array_equal(found.tasks, tasks)
+    np.testing.assert_array_equal(found.log_prices, prices)
+    np.testing.assert_array_equal(found.certificate.conditions, conditions)
+    for name, wanted in plain.items():
+        np.testing.assert_array_equal(getattr(rule, name), wanted)
+
+
+def test_headers_of_what_is_given_are_the_givers_own() -> None:
+    """Frozen arrays are not copied, but who gave them goes on with another view of the numbers."""
+    weight, share = LIMITED.weight, LIMITED.demand[:, 0]
+    tasks = fo.DRFH().solve(LIMITED).tasks
+    rule = replace(fo.DRFH().criterion(LIMITED), weight=weight, share=share)
+    late = criterion(LIMITED, lambda: share, 1, "servers")
+    found, wanted = replace(fo.DRFH().solve(LIMITED), tasks=tasks), np.array(tasks)
+    assert late.share.tolist() == share.tolist()
+    for array in (weight, share, tasks):
+        reshaped(array)
+    assert rule.weight.tolist() == [1, 2]
+    assert rule.share.tolist() == late.share.tolist() == [1, 3]
+    assert found.tasks.tolist() == wanted.tolist()
+
+
+def test_nothing_is_made_twice() -> None:
+    """A second call of the constructor would change the data under what was derived from it."""
+    cluster, found = copy.deepcopy(LIMITED), fo.DRFH().solve(LIMITED)
+    gamma = np.array(cluster.gamma)
+    with pytest.raises(AttributeError, match="a Cluster is immutable; use replace"):
+        cluster.__init__([[1, 1]], [[1, 1]])  # type: ignore[misc]
+    assert cluster == LIMITED
+    np.testing.assert_array_equal(cluster.gamma, gamma)
+    late = criterion(LIMITED, lambda: np.ones(2), 1, "servers")
+    rules = [fo.FDS(2, -2).criterion(LIMITED), ConcaveWelfare(**late.plain), late]
+    for one in (found, found.criterion, found.certificate, *rules):
+        before = {field.name: getattr(one, field.name) for field in fields(one)}
+        with pytest.raises(AttributeError, match=f"{type(one).__name__} is immutable"):
+            one.__init__(**before | dict.fromkeys(before, 7.0))  # type: ignore[misc]
+        for name, wanted in before.items():
+            np.testing.assert_array_equal(getattr(one, name), wanted)
+
+
+def of(kind: type) -> Iterator[type]:
+    """A class and everything that is derived from it."""
+    yield kind
+    for more in kind.__subclasses__():
+        yield from of(more)
+
+
+def test_every_field_that_is_an_array_is_handed_out_as_a_view() -> None:
+    """And the first field can be set only once: with it no constructor changes anything when it is called again."""
+    for kind in list(of(Immutable))[1:]:
+        names = {
+            field.name for field in fields(kind) if "Array" in str(field.type) and "Callable" not in str(field.type)
+        }
+        for name in names - {"judge"} | {fields(kind)[0].name}:
+            assert hasattr(inspect.getattr_static(kind, name), "__set__"), f"{kind.__name__}.{name}"

@@ -116,3 +116,15 @@ def test_the_table(
     shown = capsys.readouterr().out.splitlines()
     assert shown[1] == checkout.name
     assert "rooms                         3" in shown
+
+
+@pytest.mark.parametrize(("given", "code", "message"), [("--help", 0, "DIR"), ("no/where", 2, "has no pyproject.toml")])
+def test_help_and_folders_that_are_no_checkout(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    given: str, code: int, message: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("sys.argv", ["structure.py", given])
+    with pytest.raises(SystemExit) as ended:
+        tool.main()
+    assert ended.value.code == code
+    assert message in "".join(capsys.readouterr())

@@ -56,7 +56,7 @@ def read(path):
     q = np.minimum(limit, number(rule.get("cap", [None] * N), "criterion.cap", (N,), 0, INF))
     floor = number(rule.get("floor", [0] * N), "criterion.floor", (N,), 0)
     eligible = number(g.get("eligible", [[1] * K] * N), "cluster.eligible", (N, K), 0)
-    need(eligible.max() <= 1, "cluster.eligible must be 0 or 1")
+    need(np.isin(eligible, (0, 1)).all(), "cluster.eligible must be 0 or 1")
     alpha, scope = INF if rule["alpha"] == "inf" else number(rule["alpha"], "criterion.alpha", (), 0), rule["scope"]
     need(scope in ["pool", "servers", "game", "per_server"][: 3 + (alpha == INF)], f"criterion.scope is {scope!r}")
     own = scope in ("game", "per_server")  # shares are 1/gamma[n,i]

@@ -8,6 +8,7 @@ checkout's own `pyproject.toml`; what stands in none, such as the package itself
 
 from __future__ import annotations
 
+import argparse
 import ast
 import io
 import re
@@ -156,7 +157,12 @@ def structure(root: Path) -> dict[str, str]:
 
 def main() -> None:
     """Print the table of each checkout."""
-    for root in map(Path, sys.argv[1:] or ["."]):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("roots", nargs="*", metavar="DIR", type=Path, default=[Path()], help="a checkout")
+    roots: list[Path] = parser.parse_args().roots
+    if lacking := [root for root in roots if not (root / "pyproject.toml").is_file()]:
+        parser.error(f"{lacking[0]} has no pyproject.toml; name the folder of a checkout")
+    for root in roots:
         rows = [f"{row:<30}{value}\n" for row, value in structure(root).items()]
         sys.stdout.writelines([f"\n{root.resolve().name}\n", *rows])
 

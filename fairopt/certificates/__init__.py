@@ -28,7 +28,7 @@ from .condition import conditions
 from .exact_distance import distances
 from .game import exploitability
 from .ill_scaled import SEEN, advice, ill_scaling
-from .leximin import ENOUGH, lexicographic_rise
+from .leximin import SUFFICIENT, lexicographic_rise
 from .maxmin_condition import condition as maxmin_conditions
 
 __all__ = [
@@ -67,7 +67,7 @@ def certify(
     tasks: better ones make the bound sharper, wrong ones cannot make it pass. For max-min they may be one set per
     level, (levels, servers, resources). For finite alpha they are looked for by linear programs if none are given. The
     prices returned are `None` where others, or none, prove it. Max-min of small clusters that doubles do not settle is
-    measured from its exact optimum (`exactly`).
+    measured from its exact optimum (`exact_distance`).
     """
     return certify_problem(Problem(cluster, criterion), tasks, log_prices)
 
@@ -75,7 +75,7 @@ def certify(
 def certify_problem(
     problem: Problem, tasks: Array | Split, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
-    """`judge`, with the scaled data of the problem. What certifies (use, gaps, prices) is computed from `tasks`."""
+    """`certify`, with the scaled data of the problem. What certifies (use, gaps, prices) is computed from `tasks`."""
     cluster, criterion = problem.cluster, problem.criterion
     tasks = tasks if isinstance(tasks, Split) else np.asarray(tasks, dtype=float)
     if log_prices is not None and log_prices.ndim > 2 and not _is_maxmin(criterion):
@@ -203,13 +203,13 @@ def _solved(
     if not _is_maxmin(criterion):
         return gap, measure, proof, found
     # Prices may seem to prove what is not so where users are lost in the rounding of others.
-    proved = gap <= ENOUGH
+    proved = gap <= SUFFICIENT
     if proved and (criterion.scope == "per_server" or not _doubtful(polytope, criterion, limits, gap)):
         return gap, measure, proof, found
-    requested = np.ones(1, dtype=bool) if proved else gaps > ENOUGH
+    requested = np.ones(1, dtype=bool) if proved else gaps > SUFFICIENT
     apart, where = distances(cluster, tasks, criterion, limits, requested, _CAUTION if proved else 1.0)
     i = int(apart.argmax())
-    if apart[i] == np.inf or (apart[i] > ENOUGH and not proved):
+    if apart[i] == np.inf or (apart[i] > SUFFICIENT and not proved):
         return gap, measure, proof, found
     found = f"largest for user {cluster.users[where[i]]!r}"
     found += f" on server {servers[i]!r}" if criterion.scope == "per_server" else ""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model._deferred import deferrable
-from ..model._immutable import Immutable
+from ..model._immutable import Immutable, fields_once
 from ..model.cluster import Cluster
 from ..model.split import Split
 
@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 
 
 @deferrable("conditions")
+@fields_once("feasibility")
 @dataclass(frozen=True)
 class Certificate(Immutable):
     """Two numbers that vouch for an allocation, both 0 for an exact answer; and what they mean for each user's tasks.

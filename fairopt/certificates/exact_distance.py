@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..exact.rational import Exact, leximin, numbers, on_one
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
-from .leximin import ENOUGH
+from .leximin import SUFFICIENT
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def distances(
             if criterion.scope == "per_server"
             else _distance(cluster, criterion, limits, tasks.sum(axis=1), work)
         )
-        if apart[i] > ENOUGH:
+        if apart[i] > SUFFICIENT:
             break
     return apart, who
 

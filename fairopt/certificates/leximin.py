@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 #: Levels closer than this are one level; the width of such a group counts as a violation.
 SAME_LEVEL = 1e-7
 #: Users whom a hint holds to this are not asked about again in a linear program.
-ENOUGH = 1e-6
+SUFFICIENT = 1e-6
 #: Seconds that linear programs may look, in all, for a better proof than that of the prices given.
 _SECONDS = 20.0
 
@@ -56,7 +56,7 @@ def lexicographic_rise(
     worst, where = 0.0, "nobody can rise"
     for group in groups:
         width = float(level[group].max() / level[group].min()) - 1
-        hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > ENOUGH)]
+        hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > SUFFICIENT)]
         if len(hungry) and left > 0 and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
             alone, begun = False, _clock.now()
             keep = kept(level <= level[group].max(), x, own.floor)

@@ -31,11 +31,11 @@ class Parser(argparse.ArgumentParser):
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options; what no option is ends the program with a hint."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    options, rest = parser.parse_known_args(given)
-    if rest:
+    options, unknown = parser.parse_known_args(given)
+    if unknown:
         sub = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
         made = sub.choices[options.command]
-        made.error(f"unrecognized arguments: {' '.join(rest)}{_hint(made, options, given, rest)}")
+        made.error(f"unrecognized arguments: {' '.join(unknown)}{_hint(made, options, given, unknown)}")
     return options
 
 
@@ -58,12 +58,12 @@ def listed(values: Sequence[str] | None) -> list[str] | None:
 
 
 def _hint(
-    parser: argparse.ArgumentParser, options: argparse.Namespace, given: Sequence[str], rest: Sequence[str]
+    parser: argparse.ArgumentParser, options: argparse.Namespace, given: Sequence[str], unknown: Sequence[str]
 ) -> str:
-    name, _, value = rest[0].partition("=")
+    name, _, value = unknown[0].partition("=")
     if not name.startswith("--"):
         return ""
-    place = given.index(rest[0])
+    place = given.index(unknown[0])
     if not value and place + 1 < len(given) and not given[place + 1].startswith("--"):
         value = given[place + 1]
     parameter = name.removeprefix("--").replace("-", "_")

@@ -161,8 +161,8 @@ def _filled(cluster: Cluster, criterion: Criterion, limits: Array) -> Exact | No
     while len(rising):
         inside = start[rising] <= level
         mine, waiting = rising[inside], rising[~inside]
-        requested, rest = rate[mine] @ demand[mine], left - floor[waiting] @ demand[waiting]
-        meets = {r: rest[r] / requested[r] for r in range(resources) if requested[r]}
+        requested, remaining = rate[mine] @ demand[mine], left - floor[waiting] @ demand[waiting]
+        meets = {r: remaining[r] / requested[r] for r in range(resources) if requested[r]}
         level = min([*meets.values(), *stop[mine], *start[waiting]])
         done = stop[rising] == level
         if not done.any() and not (start[waiting] == level).any():

@@ -133,19 +133,19 @@ def execute(
                 found = sent.fetched(future, batch)
                 if found is None:
                     continue
-                rows, rest = found
+                rows, remaining = found
                 yield rows
             elif future.status == "error":
                 error = future.exception()
                 if isinstance(error, Elsewhere):
                     raise error
-                rest = batch if len(batch) > 1 else ()
-                dead += [] if rest else [(batch[0], error)]
+                remaining = batch if len(batch) > 1 else ()
+                dead += [] if remaining else [(batch[0], error)]
             else:  # cancelled or lost, by a scheduler that ends or somebody else
                 raise Stopped(f"the Dask scheduler at {sent.address} is gone, or was told to give up its tasks")
             future.release()
-            if rest:
-                sent.send([[cell] for cell in rest])
+            if remaining:
+                sent.send([[cell] for cell in remaining])
     finally:
         sent.cancel()
     if dead:

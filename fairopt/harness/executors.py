@@ -26,7 +26,7 @@ Executor = Callable[[Sequence[Cell], str | None, int | None], Iterator[list[Row]
 #: Processes that die (memory) take the pool with them; it is started again this often.
 _RESTARTS = 3
 #: Cells that are sent together at most; seconds after which no more of them are begun; and turns of a worker at least.
-_TOGETHER, _ENOUGH, _TURNS = 16, 0.25, 8
+_TOGETHER, _BATCH_SECONDS, _TURNS = 16, 0.25, 8
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
@@ -59,10 +59,10 @@ def processes(jobs: int) -> Executor:
                 pool = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
                 try:
                     with _threads(threads):
-                        for rows, rest in pool(tasks()):
+                        for rows, remaining in pool(tasks()):
                             for row in rows:
                                 del left[row["key"]]
-                            queue.extend([cell] for cell in rest)
+                            queue.extend([cell] for cell in remaining)
                             yield rows
                 except TerminatedWorkerError as error:
                     deaths += 1
@@ -89,8 +89,8 @@ def dask(address: str) -> Executor:
 
 
 def several(cells: Sequence[Cell], traces: str | None, threads: int | None) -> tuple[list[Row], Sequence[Cell]]:
-    """Rows of the first cells, as many as are begun within `_ENOUGH` seconds and one at least; and the other cells."""
-    end, rows = time.monotonic() + _ENOUGH, []
+    """Rows of the first cells, as many as are begun within `_BATCH_SECONDS` and one at least; and the other cells."""
+    end, rows = time.monotonic() + _BATCH_SECONDS, []
     for cell in cells:
         rows.append(run(cell, traces, threads))
         if time.monotonic() > end:

@@ -65,9 +65,9 @@ def reached(trace: Trace, levels: tuple[float, ...]) -> Rows:
     return rows
 
 
-def measured(asked: Iterable[str], found: Allocation) -> Rows:
+def measured(requested: Iterable[str], found: Allocation) -> Rows:
     """Measures of plug-ins that an experiment asks for, `NAME` or `NAME@DIGEST`."""
-    names = [text.partition("@")[0] for text in asked]
+    names = [text.partition("@")[0] for text in requested]
     return [{"measure": name, "value": float(metrics.MEASURES[name](found))}
             for name in names if name not in MEASURES and name in metrics.MEASURES]  # fmt: skip
 

@@ -12,9 +12,9 @@ MARK = "*"
 NOTE = f"{MARK} answers for the pool, as if all servers were one; their tasks need not fit on the servers"
 
 
-def pooled(asked: Cluster, found: Allocation) -> bool:
+def pooled(requested: Cluster, found: Allocation) -> bool:
     """Has the mechanism pooled the servers that it was asked about?"""
-    return len(found.cluster.servers) < len(asked.servers)
+    return len(found.cluster.servers) < len(requested.servers)
 
 
 def marked(labels: Iterable[object], which: Iterable[object]) -> list[str]:

@@ -30,7 +30,7 @@ Row = dict[str, Any]
 #: Parts of single cells that a writer leaves before it gathers them.
 _GATHER = 200
 #: Parts of fewer cells are gathered with those of the next sweep.
-_FEW = 50
+_SMALL_PART = 50
 #: Files written aside are dropped when they are this old, in seconds.
 _STALE = 3600.0
 
@@ -119,7 +119,7 @@ class Store:
                 continue
         else:
             raise DataError(f"{self.folder} changes faster than it can be read; try again")
-        small = tuple((path, table) for path, table in parts if table.num_rows < _FEW)
+        small = tuple((path, table) for path, table in parts if table.num_rows < _SMALL_PART)
         return Contents(
             _once(pa.concat_tables([SCHEMA.empty_table(), *(table for _, table in parts)])), tuple(damaged), small
         )

@@ -130,7 +130,7 @@ class Mechanism(Stated):
             return
         more = equilibria.solutions(problem, tol)
         if rule.floor.any():  # which the game does not know
-            more = floors.held(problem, found, lambda limited: equilibria.solutions(limited, tol))
+            more = floors.fixed_at_floors(problem, found, lambda limited: equilibria.solutions(limited, tol))
         for found in more:
             yield dataclasses.replace(found, engine="native", warm=None)
 
@@ -197,8 +197,8 @@ class Mechanism(Stated):
         why = self.reason(best)
         found = best.certificate
         # Users of tiny welfare may be far off where a solver is short of accuracy: that is no bug.
-        wrong = found.residual if found.gap is None else min(found.residual, max(found.gap, found.feasibility))
-        if not why and best.stats.status == "optimal" and wrong > _GROSS * tol:
+        residual = found.residual if found.gap is None else min(found.residual, max(found.gap, found.feasibility))
+        if not why and best.stats.status == "optimal" and residual > _GROSS * tol:
             return CertificateError(f"{text}. This is a bug: please report it with the cluster (cluster.save(...))")
         return SolverError(f"{text}{why}. Relax tol, try another solver or engine, or take it flagged with throw=False")
 

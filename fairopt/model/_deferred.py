@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ._immutable import frozen
+from ._immutable import frozen, once
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -47,7 +47,10 @@ class _Deferred:
         if self.made not in values:
             made = values[self.make]()
             values[self.made] = frozen(made) if isinstance(made, np.ndarray) else made
-        return values[self.made]
+        found = values[self.made]
+        return found.view() if isinstance(found, np.ndarray) else found
 
     def __set__(self, instance: object, value: Any) -> None:
+        once(instance, self.make)
+        once(instance, self.made)
         vars(instance)[self.make if callable(value) else self.made] = value

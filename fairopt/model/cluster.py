@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
 from . import _intake, _names, _patterns, _validate
-from ._immutable import frozen
+from ._immutable import derived_array, fields_once, frozen
 from ._shown import short
 from ._tabular import Tabular
 from ._validate import ARGUMENTS
@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
+@fields_once(*ARGUMENTS)
 class Cluster(Tabular):
     """Servers with several resources, and the users who share them. Immutable, as are its copies and pickles.
 
@@ -61,24 +62,26 @@ class Cluster(Tabular):
         users: Iterable[object] | None = None,
         servers: Iterable[object] | None = None,
     ) -> None:
+        if vars(self):
+            raise AttributeError("a Cluster is immutable; use replace(...) for a changed copy")
         given = capacity, demand, weight, eligible, max_tasks, resources, users, servers
         vars(self).update(_validate.cluster(dict(zip(ARGUMENTS, given, strict=True))))
 
     # -- derived quantities (theory: gamma, shares) ----------------------------------------------
 
-    @cached_property
+    @derived_array
     def gamma0(self) -> Array:
         """Monopoly tasks `min_{r: d[n,r]>0} c[i,r]/d[n,r]`, placement ignored, (users, servers), in tasks."""
         tasks = np.full(self.shape[:2], np.inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for capacity, demand in zip(self.capacity.T, self.demand.T, strict=True):
                 np.fmin(tasks, capacity[None, :] / demand[:, None], out=tasks)  # what is not needed is infinite, or 0/0
-        return frozen(tasks)
+        return tasks
 
-    @cached_property
+    @derived_array
     def gamma(self) -> Array:
         """Monopoly tasks of n on i: `gamma0`, and 0 where n may not run; (users, servers), in tasks."""
-        return frozen(self.gamma0 * self.eligible) if self.constrained else self.gamma0
+        return self.gamma0 * self.eligible if self.constrained else self.gamma0
 
     @property
     def usable(self) -> Mask:
@@ -90,23 +93,23 @@ class Cluster(Tabular):
         """Is somebody not eligible somewhere?"""
         return any(self.eligible.strides) and not bool(self.eligible.all())
 
-    @cached_property
+    @derived_array
     def runnable(self) -> Mask:
         """(users,): who can run anything at all."""
         somewhere = _patterns.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
-        return frozen(somewhere & (self.max_tasks > 0))
+        return np.asarray(somewhere & (self.max_tasks > 0))
 
     @property
     def pooled_capacity(self) -> Array:
         """`C_r = sum_i c[i,r]`, (resources,)."""
         return np.asarray(self.capacity.sum(axis=0))
 
-    @cached_property
+    @derived_array
     def share_per_task(self) -> Array:
         """`d[n,r]/C_r`, (users, resources); infinite where the cluster lacks what the user needs."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(self.demand > 0, self.demand / self.pooled_capacity, 0.0)
-        return frozen(share)
+        return np.asarray(share)
 
     @property
     def dominant_share_per_task(self) -> Array:
@@ -118,12 +121,12 @@ class Cluster(Tabular):
         """The resource of which one task of n needs the largest share of the whole cluster (first one in a tie)."""
         return np.asarray(self.share_per_task.argmax(axis=1))
 
-    @cached_property
+    @derived_array
     def normalised_demand(self) -> Array:
         """`D[n,i,r] = gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 for unusable pairs."""
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = self.gamma[:, :, None] * self.demand[:, None, :] / self.capacity[None, :, :]
-        return frozen(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
+        return np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0)
 
     # -- other clusters --------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import DataError
 from . import _intake, _validate
 from ._deferred import deferrable, deferred
-from ._immutable import Immutable, frozen
+from ._immutable import Immutable, fields_once, frozen
 from .cluster import Cluster
 
 Array = NDArray[np.float64]
@@ -25,6 +25,7 @@ Scope = Literal["pool", "servers", "per_server", "game"]
 
 
 @deferrable("share")
+@fields_once("weight", "cap", "floor")
 @dataclass(frozen=True, eq=False)
 class Criterion(Immutable):
     """A share, an alpha and a scope, for the users of one cluster.

@@ -49,8 +49,8 @@ def _without_dust(frame: pd.DataFrame, certificate: Certificate) -> pd.DataFrame
     if not servers:
         return frame
     least = np.full(len(frame), max(certificate.residual, _DUST))
-    if (wrong := off(certificate)) is not None:
-        least = np.maximum(least, np.nan_to_num(wrong, nan=0.0, posinf=0.0))
+    if (bound := off(certificate)) is not None:
+        least = np.maximum(least, np.nan_to_num(bound, nan=0.0, posinf=0.0))
     dust = frame[servers].to_numpy() < np.minimum(least, _UNCERTAIN)[:, None] * frame["tasks"].to_numpy()[:, None]
     return frame.assign(**{name: frame[name].where(~dust[:, k], 0.0) for k, name in enumerate(servers)})
 

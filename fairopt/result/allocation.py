@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .. import _clock, _plugins
 from ..certificates import ByCriterion, Certificate, blocking
 from ..model._deferred import deferrable, given
-from ..model._immutable import Immutable
+from ..model._immutable import Immutable, fields_once
 from ..model._names import apart
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
@@ -41,6 +41,7 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
 
 
 @deferrable("tasks")
+@fields_once("mechanism", "log_prices")
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocation(Immutable):
     """Who runs how much where, and how good that is. Immutable, as are its copies and pickles; arrays are read-only.

@@ -68,9 +68,9 @@ def _joined(names: list[str], part: NDArray[np.float64]) -> tuple[list[str], NDA
     if len(names) < _MANY:
         return names, part, [*colours(len(names)), OTHERS][: len(names)]
     order = np.argsort(-part.sum(axis=1), kind="stable")
-    shown, rest = order[:_SHOWN], order[_SHOWN:]
-    heights = np.vstack([part[shown], part[rest].sum(axis=0, keepdims=True)])
-    return [*(names[n] for n in shown), f"{len(rest)} others"], heights, [*colours(_SHOWN), OTHERS]
+    shown, others = order[:_SHOWN], order[_SHOWN:]
+    heights = np.vstack([part[shown], part[others].sum(axis=0, keepdims=True)])
+    return [*(names[n] for n in shown), f"{len(others)} others"], heights, [*colours(_SHOWN), OTHERS]
 
 
 def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES) -> Figure:

@@ -1,4 +1,4 @@
-"""The componentwise backward error e of theory.md section 4, loop by loop as it is defined: a check of the judge.
+"""The componentwise backward error e of docs/certificates.md, loop by loop as it is defined: a check of the judge.
 
 Global: `m_n = phi_n^alpha u_n^(1-alpha) x_n^-alpha`; game: `m_ni = phi_n^alpha gamma_ni^(alpha-1) x_n^-alpha`;
 `p_ni = sum_r lambda_ir d_nr`, `p_n = min_i p_ni`. Prices are given

@@ -30,7 +30,7 @@ MECHANISMS = [
 
 
 def marginal(criterion: Criterion, n: int, i: int, x: float) -> float:
-    """`log m`, from theory.md and not from the criterion."""
+    """`log m`, from its formula in docs/certificates.md and not from the criterion."""
     alpha, weight = criterion.alpha, criterion.weight[n]
     share = criterion.share[n, i] if criterion.scope == "game" else criterion.share[n]
     return alpha * math.log(weight) + (1 - alpha) * math.log(share) - alpha * math.log(x)

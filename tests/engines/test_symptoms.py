@@ -320,11 +320,11 @@ def test_a_solver_for_the_game_means_its_declarative_engine(alpha: float) -> Non
 
 def test_all_solvers_failing_is_a_solver_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise cp.error.SolverError("no luck")
+        raise cp.error.SolverError("no luck.")
 
     monkeypatch.setattr(cp.Problem, "solve", fail)
     for name in ("drf", "ceei", "ps-dsf"):
-        with pytest.raises(SolverError, match=r"no luck.*Try another solver"):
+        with pytest.raises(SolverError, match=r"no luck\. Try another solver"):
             get(name).solve(EXAMPLE, engine="declarative")
 
 

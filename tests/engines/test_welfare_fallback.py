@@ -18,7 +18,7 @@ from fairopt.errors import SolverError
 from fairopt.game.equilibrium import equilibria
 from fairopt.model.polytope import Polytope
 
-from .test_concave import plain
+from .test_welfare import plain
 
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:

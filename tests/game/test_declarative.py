@@ -1,4 +1,4 @@
-"""The per-server game: best responses against other methods, tilted programs, acceleration, finite tasks."""
+"""The per-server game: best responses against other methods, reweighted programs, acceleration, finite tasks."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_everyone_satisfied(alpha: float) -> None:
 # -- the dynamics --------------------------------------------------------------------------------
 
 
-def test_tilted_programs_approach_the_equilibrium() -> None:
+def test_reweighted_programs_approach_the_equilibrium() -> None:
     """Each solve is less wrong, on the variant for alpha = 3, whose equilibrium is known."""
     criterion = get("alphapf-vds", alpha=3.0).criterion(VARIANT)
     polytope = Polytope(VARIANT, criterion.limits(VARIANT))
@@ -152,7 +152,7 @@ def test_tilted_programs_approach_the_equilibrium() -> None:
     np.testing.assert_allclose(tasks.sum(axis=1), [2, 6, x3, 8 - x3 / 4], rtol=1e-3)
 
 
-def test_tilted_programs_give_way_where_tilts_are_too_wide() -> None:
+def test_reweighted_programs_give_way_where_weights_are_too_wide() -> None:
     wide = Cluster([[1, 1e4], [1e4, 1]], [[1, 1], [1, 1e-4]])
     criterion = get("alphapf-vds", alpha=30.0).criterion(wide)
     polytope = Polytope(wide, criterion.limits(wide))
@@ -231,7 +231,7 @@ def test_nothing_is_proposed_from_two_points() -> None:
 
 
 @pytest.mark.parametrize("worst", [np.inf, np.nan])
-def test_tilted_programs_end_when_nothing_is_known_of_them(monkeypatch: pytest.MonkeyPatch, worst: float) -> None:
+def test_reweighted_programs_end_when_nothing_is_known_of_them(monkeypatch: pytest.MonkeyPatch, worst: float) -> None:
     # A user without tasks makes the exploitability infinite: comparing infinities once went on for ever.
     monkeypatch.setattr(declarative, "_worst", lambda *_: worst)
     mechanism = get("alphapf-vds", alpha=3.0)

@@ -143,8 +143,9 @@ def test_the_mark_is_on_the_screen_and_in_exports(
 ) -> None:
     assert main(["compare", str(file), "--mechanisms", "drf", "drfh"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines if line.split()[0].startswith("DRF")] == ["DRFH", "DRF*"]
-    assert f"- {NOTE}" in lines
+    names = [line.split()[0] for line in lines if line.strip().startswith("DRF")]
+    assert list(dict.fromkeys(names)) == ["DRFH", "DRF*"]  # wide tables are folded
+    assert f"- {NOTE}" in " ".join(" ".join(lines).split())
     assert main(["compare", str(file), "--mechanisms", "drf", "drfh", "--json"]) == 0
     assert [row["mechanism"] for row in json.loads(capsys.readouterr().out)] == ["DRFH", "DRF*"]
 

@@ -30,15 +30,15 @@ class Root:
     step: Decimal
 
 
-def polished(system: System, at: State) -> Root | None:
+def refined(system: System, at: State) -> Root | None:
     """The root near a state of the interior point, in whatever numbers; `None` where no guess leads to one."""
     try:
-        return _polished(system, at)
+        return _refined(system, at)
     except (ArithmeticError, np.linalg.LinAlgError):  # a guess so wrong that numbers have no logarithm
         return None
 
 
-def _polished(system: System, at: State) -> Root | None:
+def _refined(system: System, at: State) -> Root | None:
     of, count, seen = system.of, len(system.server), set()
     pairs = np.asarray(at.x / system.theta > at.s, dtype=bool)
     rows = np.asarray(at.v > at.w, dtype=bool)

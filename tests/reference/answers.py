@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fairopt.model.cluster import Cluster
 
-from .active import Root, polished
+from .active import Root, refined
 from .conditions import Conditions, Decimals, conditions, decimals, many_digits, refuted, without_small
 from .descent import MANNERS, descend
 from .interior import State, System
@@ -83,7 +83,7 @@ def reference(
                 rough = start if manner is None else descend(system, start, "1e-9", "1e-9", manner, True, end=end)
             if rough is None:
                 continue
-            found = _answer(of, polished(system, rough))
+            found = _answer(of, refined(system, rough))
             if found is None and manner is not None:
                 found, tried = _inside(of, system.unit, rough, end), tried + 1
             if found is None:
@@ -110,7 +110,7 @@ def _inside(of: Conditions, unit: Decimals, rough: State, end: float) -> Referen
             at = descend(system, at, until, "1e-18", MANNERS[0], central, 100, end)
             if at is None:
                 break
-            found = _answer(of, polished(system, at))
+            found = _answer(of, refined(system, at))
             if found is not None:
                 return found
         if at is not None:

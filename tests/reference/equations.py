@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 Gone = tuple[Mask, Mask]
 
 #: Residuals of a root, after which one more step is measured and not taken; what ties to rounding may keep more.
-ENOUGH, AT_MOST = Decimal("1e-20"), Decimal("1e-17")
+SUFFICIENT, AT_MOST = Decimal("1e-20"), Decimal("1e-17")
 #: Steps for one guess.
 STEPS = 24
 #: The first of them may be far off: no price is taken away yet.
@@ -105,7 +105,7 @@ class EquilibriumSystem:
             found = np.linalg.lstsq(matrix, -(right / unit).astype(float), rcond=RANK)[0]
             dx = decimals(found[: len(own)] * scale) * x_n * unit
             dy = decimals(found[len(own) :] * max(float(of.alpha), 1.0)) * unit
-            if size <= ENOUGH or stays:
+            if size <= SUFFICIENT or stays:
                 change = np.full(len(self.x), Decimal(0), dtype=object)
                 change[own] = dx
                 return max(abs(of.tasks_of(change)[of.user] / total[of.user]))

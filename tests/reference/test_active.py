@@ -12,7 +12,7 @@ from families import FAMILIES, draw
 from fairopt.model.cluster import Cluster
 
 from . import answers, reference
-from .active import Root, polished
+from .active import Root, refined
 from .answers import Kind, dominant_shares
 from .conditions import Conditions, conditions, decimals, many_digits, refuted
 from .interior import State, System
@@ -32,7 +32,7 @@ def test_as_the_interior_point(family: str, alpha: float, monkeypatch: pytest.Mo
     """Tasks of users are unique in a global program."""
     cluster = draw(family, 1, 4, 4)
     fast = reference(cluster, alpha, "global")
-    monkeypatch.setattr(answers, "polished", lambda system, at: None)
+    monkeypatch.setattr(answers, "refined", lambda system, at: None)
     slow = reference(cluster, alpha, "global")
     assert fast is not None
     if slow is None:
@@ -60,7 +60,7 @@ def test_a_wrong_guess_is_put_right_or_given_up(family: str, kind: Kind) -> None
             rows[: len(price)] = np.exp(price / 3)
             everywhere = np.maximum(parts, 0.1)
             for x in (everywhere, np.where(parts == parts.min(), 0.0, parts)):
-                root = polished(system, State(x, np.where(x > 0, 0.0, np.inf), rows, 1e-9 * np.ones(len(rows))))
+                root = refined(system, State(x, np.where(x > 0, 0.0, np.inf), rows, 1e-9 * np.ones(len(rows))))
                 if root is not None and kind == "global":
                     found += 1
                     assert refuted(of, root.tasks, root.log_prices, Decimal("1e-16")) is None
@@ -85,7 +85,7 @@ def test_a_root_that_is_off_is_no_answer(kind: Kind, family: str) -> None:
         v[: len(price)] = np.exp(price / 2)
         used = 1 - x @ system.taken
         v[len(price) :] = 0.5 * (used[len(price) :] < 1e-9)
-        root = polished(system, State(x, np.where(x > 0, 0.0, np.inf), v, np.where(used < 1e-9, 0.0, np.inf)))
+        root = refined(system, State(x, np.where(x > 0, 0.0, np.inf), v, np.where(used < 1e-9, 0.0, np.inf)))
         assert root is not None
         assert answers._answer(of, root) is not None
         assert answers._answer(of, Root(root.tasks, root.log_prices, Decimal("1e-12"))) is None

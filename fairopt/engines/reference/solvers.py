@@ -77,7 +77,9 @@ def solve(problem: cp.Problem, solver: str) -> Run:
             problem.solve(solver=solver, **_options(solver))
     except (cp.error.SolverError, ValueError) as error:
         # ValueError: CVXPY's when a solver ends with a status that it cannot unpack.
-        raise SolverError(f"{solver} failed: {error}. Try another solver (solver=...) or engine") from None
+        raise SolverError(
+            f"{solver} failed: {str(error).rstrip('.')}. Try another solver (solver=...) or engine"
+        ) from None
     total = _clock.now() - start
     solving = float(problem.solver_stats.solve_time or 0.0)
     if any(variable.value is None for variable in problem.variables()):

@@ -28,11 +28,11 @@ def as_limits(problem: Problem, log_rows: Array) -> Problem:
     own, least = rule.restrict(polytope.users), np.full(len(polytope.users), np.inf)
     np.minimum.at(least, polytope.pair_user, log_price_per_task(polytope, log_rows))
     with np.errstate(divide="ignore"):
-        worth = own.log_marginal(own.floor)
-    held = (own.floor > 0) & (worth < least)
+        log_marginal = own.log_marginal(own.floor)
+    fixed = (own.floor > 0) & (log_marginal < least)
     cap, log_more = rule.cap.copy(), np.zeros(len(rule.cap))
-    cap[polytope.users[held]] = own.floor[held]
-    log_more[polytope.users[held]] = np.minimum(least - worth, np.log(np.finfo(float).max) / 4)[held] + 1
+    cap[polytope.users[fixed]] = own.floor[fixed]
+    log_more[polytope.users[fixed]] = np.minimum(least - log_marginal, np.log(np.finfo(float).max) / 4)[fixed] + 1
     floor = np.zeros(len(rule.floor))
     if rule.alpha == 0:  # weights do not count: a larger share does
         return Problem(problem.cluster, replace(rule, cap=cap, floor=floor, share=rule.share * np.exp(log_more)))
@@ -40,7 +40,9 @@ def as_limits(problem: Problem, log_rows: Array) -> Problem:
     return Problem(problem.cluster, replace(rule, cap=cap, floor=floor, weight=weight))
 
 
-def held(problem: Problem, start: Solution, solve: Callable[[Problem], Iterator[Solution]]) -> Iterator[Solution]:
+def fixed_at_floors(
+    problem: Problem, start: Solution, solve: Callable[[Problem], Iterator[Solution]]
+) -> Iterator[Solution]:
     """What an engine without floors offers, for who is held at prices of `start`, then at its own, until they stay."""
     found, seen = start, set[bytes]()
     for _ in range(_ROUNDS):

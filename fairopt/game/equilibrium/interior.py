@@ -1,7 +1,7 @@
 """Equilibria of the per-server game by a primal-dual interior point, for every alpha in (0, infinity).
 
 Unknowns: tasks x[n,i], level prices v[i,r] and every user's level `U_n` (what its tasks cost where they cost least).
-With `p[n,i] = sum_r D[n,i,r] v[i,r]^a` the equilibrium conditions of theory.md section 3 read
+With `p[n,i] = sum_r D[n,i,r] v[i,r]^a` the equilibrium conditions read
 
     slack_ni = p_ni^(k/a) (U_n / (phi_n gamma_ni))^k - 1  >= 0,    x_ni slack_ni / X_n = k mu,   sum_i x_ni = X_n(U_n),
     idle_ir = 1 - sum_n x_ni D_nir / gamma_ni             >= 0,    idle_ir part_ir^(e/a)  = mu,

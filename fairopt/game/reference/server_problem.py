@@ -103,7 +103,7 @@ class ServerProblem:
         return best
 
     def _units(self, elsewhere: Array, share: Array) -> Iterator[Array | None]:
-        """What to measure shares in: the present ones, max-min levels (theory.md, trap 2), None: the last found."""
+        """What to measure shares in: the present ones, max-min levels (docs/architecture.md), None: the last found."""
         p = self.program
         if np.isinf(p.alpha) or p.alpha == 0 or not p.scale_free:
             yield np.ones(len(share))

@@ -1,4 +1,4 @@
-"""Pairs that stand aside: the same answers as with all pairs, and equations that hold while they leave and return."""
+"""Column screening: the same answers as with all pairs, and equations that hold while pairs leave and return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs that stand aside in the game's interior point: the same equilibria, and nobody is forgotten."""
+"""Column screening in the game's interior point: the same equilibria, and nobody is forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The path of smoothed equations: its tangent, and that it ends at equilibria where ties abound."""
+"""The smoothing continuation: its tangent, and that it ends at equilibria where ties abound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The games between: their derivatives, both ends, and equilibria where the interior point jams."""
+"""The entropy homotopy: derivatives, both ends, and equilibria where the interior point jams."""
 
 from __future__ import annotations
 

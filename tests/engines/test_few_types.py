@@ -1,0 +1,76 @@
+"""Thousands of users on ten types of servers, as real clusters have them: every engine at its first attempt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fairopt as fo
+from fairopt.certificates import _linear
+from fairopt.engines.linalg import column_screening
+from fairopt.engines.maxmin.level import Budget, by_simplex
+from fairopt.errors import SolverError
+from fairopt.model.cluster import Cluster
+from fairopt.workloads import google_like
+
+
+def many(users: int, seed: int = 0) -> Cluster:
+    return google_like(users=users, servers=12583, rng=np.random.default_rng(seed)).cluster
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3.0, 8.0, 64.0])
+def test_the_game_follows_its_few_prices(alpha: float) -> None:
+    found = fo.AlphaPFVDS(alpha).solve(many(600))
+    assert found.certificate.passes(1e-6)
+    assert found.stats.solver == "entropy homotopy"
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3.0])
+def test_welfare_takes_the_steps_that_it_takes_elsewhere(alpha: float) -> None:
+    """With columns screened it took 52 to 199 steps on such clusters, or gave up."""
+    found = fo.AlphaFair(alpha).solve(many(3000))
+    assert found.certificate.passes(1e-6)
+    assert found.stats.engine == "native"
+    assert found.stats.rounds <= 40
+
+
+def test_columns_are_not_screened_where_users_have_few() -> None:
+    """29,000 pairs, ten a user: their couplings are 400 numbers, and not worth a decision."""
+    assert not column_screening.applies(29_340, 2, 2934, 1e-3)
+    assert column_screening.applies(29_340, 4, 150, 1e-3)
+
+
+def test_max_min_is_the_native_engines() -> None:
+    found = fo.DRFH().solve(many(3000))
+    assert found.certificate.passes(1e-6)
+    assert found.stats.engine == "native"
+    assert found.stats.rounds <= 120
+
+
+def test_a_simplex_method_has_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairopt.engines.maxmin import levels
+    from fairopt.model.problem import Problem
+
+    cluster = fo.Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
+    seen: list[object] = []
+
+    def asked(problem: object, rng: object, budget: Budget) -> None:
+        seen.append(by_simplex(problem, budget))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(levels, "highest", asked)
+    problem = Problem(cluster, fo.DRFH().criterion(cluster))
+    with pytest.raises(SolverError, match="could not be bounded"):
+        levels.Levels(problem.polytope, problem.criterion)
+    assert seen[0] is not None
+    monkeypatch.setattr(levels, "Budget", lambda seconds: Budget(0.0))
+    with pytest.raises(SolverError, match="in the time that a simplex method may take"):
+        levels.Levels(problem.polytope, problem.criterion)
+    assert seen[1] is None
+
+
+def test_a_linear_program_without_time_proves_nothing() -> None:
+    rng = np.random.default_rng(0)
+    value, rows, bounds = rng.uniform(size=200), [sp.csr_matrix(rng.uniform(size=(200, 200)))], [np.ones(200)]
+    assert _linear.maximise(value, rows, bounds) is not None
+    assert _linear.maximise(value, rows, bounds, seconds=0.0) is None
