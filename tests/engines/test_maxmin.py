@@ -242,8 +242,8 @@ def test_a_bound_knows_how_much_of_large_prices_cancels() -> None:
 def test_an_answer_with_weak_proofs_is_given_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """A level known to 1e-5 only proves nobody to stand still to the tolerance: flagged, but not nothing."""
 
-    def vague(*given: object) -> level.BoundedLevel:
-        found = level_interior.highest(*given)  # type: ignore[arg-type]
+    def vague(*given: object, budget: level.Budget) -> level.BoundedLevel:
+        found = level_interior.highest(*given, budget=budget)  # type: ignore[arg-type]
         assert found is not None
         return replace(found, high=found.low * (1 + 1e-5), amount=found.amount * (1 - 1e-5), low=found.low * (1 - 1e-5))
 
@@ -258,7 +258,7 @@ def test_an_answer_with_weak_proofs_is_given_and_says_so(monkeypatch: pytest.Mon
 def test_held_users_do_not_need_a_simplex_method(monkeypatch: pytest.MonkeyPatch) -> None:
     """Zero demands leave the frozen among those who rise, with next to no interior: steps must be sharp there."""
 
-    def never(problem: level.Level) -> None:
+    def never(problem: level.Level, budget: level.Budget) -> None:
         raise AssertionError("the interior point got stuck")
 
     monkeypatch.setattr(level_interior, "by_simplex", never)
