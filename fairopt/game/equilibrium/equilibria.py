@@ -64,14 +64,15 @@ def solutions(
     point = start.point if start is not None and start.fits(method, options.warm_start) else None
     if criterion.alpha == 1 and point is None and criterion.scope == "game":
         yield from _program(problem, tol)
-    for _, answer in equilibria(method, tol, point, options):
-        seconds = _clock.now() - begun - build
-        found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
-        yield (
-            found
-            if answer.warm is None or criterion.scope != "game"
-            else replace(found, warm=WarmStart(answer.warm, method, problem.limits))
-        )
+    # Where runs that end at the tolerance lead nowhere, longer ones may.
+    for aim in dict.fromkeys((tol, min(tol, options.finest))):
+        for _, answer in equilibria(method, aim, point, options):
+            seconds = _clock.now() - begun - build
+            found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
+            warm = None
+            if answer.warm is not None and criterion.scope == "game":
+                warm = WarmStart(answer.warm, method, problem.limits)
+            yield found if warm is None else replace(found, warm=warm)
 
 
 def _program(problem: Problem, tol: float) -> Iterator[Solution]:

@@ -169,6 +169,8 @@ class EquilibriumOptions:
     level: float = 0.9
     path: float = 3e-4
     least: float = 1e-11
+    #: Where no candidate will do, runs are made once more as for this tolerance.
+    finest: float = 1e-9
     #: A candidate is offered with `error <= near`.
     near: float = 1e-2
     #: Newton steps of a run of the interior point, and of one from a point near the curve.
