@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 Array = NDArray[np.float64]
 
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-#: Seconds that a linear program may take.
-PATIENCE = 600.0
+#: Seconds that the linear programs of one judgement may take: a simplex method can cycle.
+PATIENCE = 60.0
 
 
 def maximise(

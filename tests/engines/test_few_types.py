@@ -55,7 +55,7 @@ def test_a_simplex_method_has_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = fo.Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
     seen: list[object] = []
 
-    def asked(problem: object, rng: object, budget: Budget) -> None:
+    def asked(problem: object, rng: object, *, budget: Budget, **rest: object) -> None:
         seen.append(by_simplex(problem, budget))  # type: ignore[arg-type]
 
     monkeypatch.setattr(levels, "highest", asked)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +14,8 @@ from fairopt.engines.maxmin.options import OPTIONS, LevelOptions
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 
+from .varied import varied
+
 
 def always(pairs: int, gap: float, *options: ScreeningOptions) -> bool:
     """Screening applies however few pairs there are."""
@@ -24,8 +25,8 @@ def always(pairs: int, gap: float, *options: ScreeningOptions) -> bool:
 def test_many_pairs_take_part_by_and_by(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     cluster = Cluster(np.exp(0.5 * rng.standard_normal((30, 3))), np.exp(0.5 * rng.standard_normal((40, 3))))
-    options = replace(OPTIONS, point=replace(OPTIONS.point, many=10, cheapest=2, random=1))
-    monkeypatch.setattr(levels, "highest", partial(level_interior.highest, options=options))
+    few = replace(OPTIONS.point, many=10, cheapest=2, random=1)
+    monkeypatch.setattr(levels, "highest", varied(point=few))
     found = get("drfh").solve(cluster, 1e-9, engine="native")
     assert found.stats.engine == "native"
     assert (found.tasks > 0).sum() < 0.5 * found.tasks.size
@@ -87,8 +88,7 @@ def test_nobody_loses_all_pairs(last: bool, monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_left_is_carried_by_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """What pairs that left had is in the equations until others have it: in all they hold as without leaving."""
     monkeypatch.setattr(rule, "applies", always)
-    sharp = replace(OPTIONS, sharp=0.0)  # steps are refined to rounding
-    monkeypatch.setattr(levels, "highest", partial(level_interior.highest, options=sharp))
+    monkeypatch.setattr(levels, "highest", varied(sharp=0.0))  # steps are refined to rounding
     seen = []
     original = level_interior.advance
 

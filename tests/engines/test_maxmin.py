@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
@@ -17,13 +16,13 @@ from fairopt.certificates import _linear, certify
 from fairopt.engines import native
 from fairopt.engines.maxmin import filling, level, level_interior, levels
 from fairopt.engines.maxmin.levels import Levels
-from fairopt.engines.maxmin.options import OPTIONS
 from fairopt.exact import rational
 from fairopt.mechanisms import Mechanism, get
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
 
 from .exact import leximin, maximise
+from .varied import varied
 
 Array = NDArray[np.float64]
 
@@ -146,7 +145,7 @@ def test_any_prices_bound_the_level(seed: int) -> None:
         np.searchsorted(user, np.arange(7)), server, rng.uniform(0.1, 1, (len(user), 2)), 3,
         np.arange(6) != 2, np.where(np.arange(6) == 2, 0.1, 0.0), np.full(6, np.inf),
     )  # fmt: skip
-    by_simplex = level.by_simplex(problem)
+    by_simplex = level.by_simplex(problem, level.Budget(20.0))
     by_interior = level_interior.highest(problem, rng)
     assert by_simplex is not None
     assert by_interior is not None
@@ -157,7 +156,7 @@ def test_any_prices_bound_the_level(seed: int) -> None:
 
 
 def test_a_stuck_interior_point_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "highest", partial(level_interior.highest, options=replace(OPTIONS, steps=1)))
+    monkeypatch.setattr(levels, "highest", varied(steps=1))
     for cluster in (NESTED, ZEROS):
         found = get("drfh").solve(cluster, engine="native")
         assert not found.notes
@@ -167,9 +166,7 @@ def test_a_stuck_interior_point_is_replaced(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_reference_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        levels, "highest", partial(level_interior.highest, options=replace(OPTIONS, steps=1, simplex=0))
-    )
+    monkeypatch.setattr(levels, "highest", varied(steps=1, simplex=0))
     assert get("drfh").solve(NESTED).stats.solver == "rational simplex"
     monkeypatch.setattr(rational, "WORK", 0)
     found = get("drfh").solve(NESTED)
@@ -242,8 +239,8 @@ def test_a_bound_knows_how_much_of_large_prices_cancels() -> None:
 def test_an_answer_with_weak_proofs_is_given_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """A level known to 1e-5 only proves nobody to stand still to the tolerance: flagged, but not nothing."""
 
-    def vague(*given: object, budget: level.Budget) -> level.BoundedLevel:
-        found = level_interior.highest(*given, budget=budget)  # type: ignore[arg-type]
+    def vague(*given: object, **named: object) -> level.BoundedLevel:
+        found = level_interior.highest(*given, **named)  # type: ignore[arg-type]
         assert found is not None
         return replace(found, high=found.low * (1 + 1e-5), amount=found.amount * (1 - 1e-5), low=found.low * (1 - 1e-5))
 
@@ -271,6 +268,24 @@ def test_held_users_do_not_need_a_simplex_method(monkeypatch: pytest.MonkeyPatch
         assert found.prices is not None
         assert len(found.prices) > 1
         assert found.certificate.residual < 1e-8
+
+
+@pytest.mark.parametrize("weight", [1e-4, 1e-6])
+def test_a_user_of_next_to_no_weight_needs_no_simplex_method(monkeypatch: pytest.MonkeyPatch, weight: float) -> None:
+    """It is not frozen with the others, and rises alone where they hold all there is: no point lies inside."""
+
+    def never(problem: level.Level, budget: level.Budget) -> None:
+        raise AssertionError("the interior point got stuck")
+
+    monkeypatch.setattr(level_interior, "by_simplex", never)
+    rng = np.random.default_rng(0)
+    weights = np.append(weight, np.ones(119))
+    cluster = Cluster(rng.uniform(1, 10, (30, 3)), rng.uniform(0.1, 1, (120, 3)), weight=weights)
+    for name in ("drfh", "tsf"):
+        found = get(name).solve(cluster, engine="native")
+        assert found.certificate.residual < 1e-6
+        level_of = found.user_tasks / get(name).criterion(cluster).weight
+        assert np.ptp(level_of * get(name).criterion(cluster).share) < 1e-6 * level_of.max()
 
 
 @pytest.mark.parametrize("seed", [575, 4091])

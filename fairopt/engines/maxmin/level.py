@@ -137,6 +137,13 @@ def certified(problem: Level, taken: Taken, amount: Array, prices: Array, steps:
     return BoundedLevel(problem, pairs, amount, prices * scale, user_price * scale, low, high, steps)
 
 
+def with_amounts(found: BoundedLevel, amounts: Array) -> BoundedLevel:
+    """What was found, with amounts of all pairs in place of its own where those reach a higher level."""
+    problem = found.problem
+    other = certified(problem, Taken(None, problem.start, problem.server, problem.use), amounts, found.prices)
+    return replace(other, steps=found.steps) if other.gap < found.gap else found
+
+
 def everyone_stopped(found: BoundedLevel, problem: Level) -> BoundedLevel:
     """Nobody rises any more: the point that showed it has all caps, and nothing remains to be proved."""
     return replace(found, problem=problem, prices=0 * found.prices, user_price=0 * found.user_price, high=found.low)
@@ -146,12 +153,11 @@ def everyone_stopped(found: BoundedLevel, problem: Level) -> BoundedLevel:
 class Budget:
     """Seconds that are left for a simplex method, over all levels: it is asked where nothing else gets on."""
 
-    seconds: float = 60.0
+    seconds: float
 
 
-def by_simplex(problem: Level, budget: Budget | None = None) -> BoundedLevel | None:
+def by_simplex(problem: Level, budget: Budget) -> BoundedLevel | None:
     """A vertex by HiGHS: slow, but it needs no interior. `None` when it was not solved in the time that is left."""
-    budget = Budget() if budget is None else budget
     while budget.seconds > 0:
         count, users = len(problem.server), len(problem.rising)
         resources = problem.use.shape[1]

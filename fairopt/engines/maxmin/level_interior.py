@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..linalg import gondzio
-from .level import LEAST_GAP, BoundedLevel, Budget, Level, by_simplex, everyone_stopped
+from .level import LEAST_GAP, BoundedLevel, Budget, Level, by_simplex, everyone_stopped, with_amounts
 from .level_newton import LevelNewton, Steps
 from .level_point import LevelPoint
 from .level_screening import add_columns, drop_columns
-from .options import OPTIONS, LevelOptions
+from .options import LEVELS, OPTIONS, LevelOptions
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -34,15 +34,19 @@ def highest(
     wanted: float = LEAST_GAP,
     options: LevelOptions = OPTIONS,
     budget: Budget | None = None,
+    known: Array | None = None,
 ) -> BoundedLevel | None:
     """The best point and prices: from the interior point, or from a simplex method where that gets stuck.
 
-    `budget` is what the simplex method may take; `None` if that was not enough.
+    `budget` is what the simplex method may take; `None` if that was not enough. `known` (pairs,) is a point that holds
+    everyone: where that takes all there is, no point lies inside, and prices show how little better others are.
     """
     found = _interior(problem, rng, wanted, options)
+    if found.gap >= options.unacceptable and known is not None:
+        found = with_amounts(found, known)
     if found.gap < options.unacceptable or len(problem.server) > options.simplex:
         return found
-    return by_simplex(problem, Budget(options.simplex_seconds) if budget is None else budget)
+    return by_simplex(problem, budget or Budget(LEVELS.simplex_seconds))
 
 
 def _interior(problem: Level, rng: np.random.Generator, wanted: float, options: LevelOptions) -> BoundedLevel:

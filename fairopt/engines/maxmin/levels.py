@@ -24,20 +24,11 @@ from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from .level import BoundedLevel, Budget, Level
 from .level_interior import highest
-from .options import OPTIONS
+from .options import LEVELS, LevelsOptions
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-
-#: By how much more than needed earlier prices keep dropped pairs out.
-_MARGIN = 1.001
-#: By how much frozen users may rise where nobody is proved to stand still any better.
-_WEAKER = 1e-3
-#: A level bounded no better than this is not known at all.
-_WORST = 1e-2
-#: By what part of what freezes a user its floor is lowered.
-_ROOM = 0.1
 
 
 @dataclass
@@ -48,6 +39,7 @@ class Block:
     pairs: Index
     rising: Mask  # (users,)
     floor: Array  # (users,)
+    amount: Array  # (pairs,), what was found last
 
 
 @dataclass
@@ -79,22 +71,29 @@ class Levels:
     `loose`: somebody was frozen with a weaker proof than asked for.
     """
 
-    def __init__(self, polytope: Polytope, criterion: Criterion, freeze: float = 1e-8) -> None:
+    def __init__(
+        self,
+        polytope: Polytope,
+        criterion: Criterion,
+        freeze: float = 1e-8,
+        options: LevelsOptions = LEVELS,
+        budget: Budget | None = None,
+    ) -> None:
         own = criterion.restrict(polytope.users)
-        self.polytope, self.freeze = polytope, freeze
+        self.polytope, self.freeze, self.options = polytope, freeze, options
         self.tasks_per_level: Array = own.weight / own.share
         self.use: Array = polytope.pair_use * (self.tasks_per_level[polytope.pair_user] / polytope.gamma)[:, None]
         self.cap: Array = polytope.limit / self.tasks_per_level
         # What prices hold is exact but for the gap: floors that leave no room at all would leave no interior.
-        self.floor: Array = (1 - freeze * _ROOM) * own.floor / self.tasks_per_level
+        self.floor: Array = (1 - freeze * options.room) * own.floor / self.tasks_per_level
         count = len(polytope.users)
         self.level: Array = np.zeros(count)
         self.amount: Array = np.zeros(len(polytope.gamma))
         self.pieces: list[Piece] = []
         self.stages: list[Stage] = []
         self.steps, self.gap, self.loose = 0, 0.0, False
-        self.rng, self.budget = np.random.default_rng(0), Budget(OPTIONS.simplex_seconds)
-        everything = Block(np.arange(count), np.arange(len(self.amount)), np.ones(count, bool), self.floor)
+        self.rng, self.budget = np.random.default_rng(0), budget or Budget(options.simplex_seconds)
+        everything = Block(np.arange(count), np.arange(len(self.amount)), np.ones(count, bool), self.floor, self.amount)
         waiting = list(self._parts(everything))
         while waiting:
             waiting.extend(self._stage(waiting.pop()))
@@ -113,9 +112,11 @@ class Levels:
         by_pair, pairs = by_group(part[user], count)
         for k in range(count):
             mine = by_user[users[k] : users[k + 1]]
-            own = block.pairs[by_pair[pairs[k] : pairs[k + 1]]]
+            own = by_pair[pairs[k] : pairs[k + 1]]
             if len(mine):
-                yield Block(block.users[mine], own, block.rising[mine], block.floor[mine])
+                yield Block(
+                    block.users[mine], block.pairs[own], block.rising[mine], block.floor[mine], block.amount[own]
+                )
 
     def _stage(self, block: Block) -> Iterator[Block]:
         """Raise a block's level, freeze, take apart; yields what is left to raise."""
@@ -130,7 +131,7 @@ class Levels:
         problem = Level(
             start, server, use * unit, len(servers), block.rising, block.floor / unit, self.cap[block.users] / unit
         )
-        problem, found = self._highest(problem)
+        problem, found = self._highest(problem, block.amount / unit)
         self.gap = max(self.gap, found.gap)
         here = found.low * unit
         floor = np.where(found.problem.rising, here, found.problem.floor * unit)
@@ -138,8 +139,8 @@ class Levels:
         freeze, most = self.freeze, found.user_price[found.problem.rising].max(initial=0.0)
         if not stopped.any() and most * freeze < found.gap:
             # Nobody is proved to stand still so well: those who do less well are; the certificate will say how well.
-            freeze, self.loose = max(_WEAKER, found.gap / most) if most > 0 else np.inf, True
-            if freeze > _WORST:
+            freeze, self.loose = max(self.options.weaker, found.gap / most) if most > 0 else np.inf, True
+            if freeze > self.options.worst:
                 raise SolverError("nobody could be proved to be unable to rise")
         need = found.gap / freeze
         free = found.problem.rising | waiting
@@ -151,11 +152,11 @@ class Levels:
         dropped = surplus >= need
         user_price, surplus = found.user_price / unit, surplus / unit
         self.stages.append(Stage(servers, found.prices, block.users, user_price, len(self.pieces)))
-        remaining = Block(block.users, block.pairs[~dropped], rising, floor)
+        amount = found.amounts * unit
+        remaining = Block(block.users, block.pairs[~dropped], rising, floor, amount[~dropped])
         where = np.full(polytope.cluster.shape[1], -1)
         where[servers] = np.arange(len(servers))
         lost = np.flatnonzero(dropped)
-        amount = found.amounts
         for part in self._parts(remaining):
             mine, _ = _numbered(polytope.pair_server[part.pairs])
             local = where[mine]
@@ -171,16 +172,16 @@ class Levels:
             else:
                 self.level[part.users] = part.floor
                 k = np.searchsorted(block.pairs, part.pairs)
-                self.amount[part.pairs] = amount[k] * unit
+                self.amount[part.pairs] = amount[k]
 
-    def _highest(self, problem: Level) -> tuple[Level, BoundedLevel]:
+    def _highest(self, problem: Level, known: Array) -> tuple[Level, BoundedLevel]:
         """The level of a block, and who is held at floors above it: those above the level that is found without them.
 
         Holding some leaves less to the others, and so the level falls, or stays, from one solve to the next.
         """
         while True:
-            found = highest(problem, self.rng, budget=self.budget)
-            if found is None or not found.gap < _WORST:
+            found = highest(problem, self.rng, options=self.options.level, budget=self.budget, known=known)
+            if found is None or not found.gap < self.options.worst:
                 raise SolverError("a level could not be bounded, or not in the time that a simplex method may take")
             self.steps += found.steps
             after = problem.waiting(found.high)
@@ -219,7 +220,7 @@ class Levels:
                 continue
             pairs = piece.dropped
             cost = (self.use[pairs] * prices[server[pairs]]).sum(axis=1)
-            factor = _MARGIN * float(((user_price[user[pairs]] - cost) / piece.surplus).max())
+            factor = self.options.margin * float(((user_price[user[pairs]] - cost) / piece.surplus).max())
             if factor > 0:
                 prices[piece.servers] += factor * piece.prices
                 user_price[piece.users] += factor * piece.user_price

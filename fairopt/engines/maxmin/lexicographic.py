@@ -16,16 +16,15 @@ from ...model import polytope as polytopes
 from ...model.problem import Problem
 from ..base import Run, Solution
 from .filling import filled
+from .level import Budget
 from .levels import Levels
+from .options import LEVELS, LevelsOptions
 
 #: What the reader should know of an answer that is not the interior point's.
 _NOTE = "solved in rational arithmetic: numbers differ by too many decades for the usual one"
 
-#: How small a rise must be to freeze a user, as parts of the tolerance: in turn; with many pairs the first alone.
-_FREEZE = (1e-2, 1e-1)
 
-
-def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
+def solutions(problem: Problem, tol: float, options: LevelsOptions = LEVELS) -> Iterator[Solution]:
     """Answers to a max-min criterion, for a judge to take the first good one."""
     start = _clock.now()
     cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
@@ -38,11 +37,12 @@ def solutions(problem: Problem, tol: float) -> Iterator[Solution]:
         run = Run("water filling", "exact", 0.0, _clock.now() - start - build, 0.0)
         yield Solution(tasks, None, "native", (run,), build, 1, "exact")
     else:
-        for freeze in _FREEZE if len(polytope.gamma) <= polytopes.LARGE else _FREEZE[:1]:
+        budget = Budget(options.simplex_seconds)
+        for freeze in options.freeze if len(polytope.gamma) <= polytopes.LARGE else options.freeze[:1]:
             start = _clock.now()
             try:
                 with np.errstate(all="ignore"):
-                    levels = Levels(polytope, criterion, freeze * min(tol, 1e-6))
+                    levels = Levels(polytope, criterion, freeze * min(tol, 1e-6), options, budget)
                     tasks, prices = levels.tasks(), levels.prices()
             except SolverError:
                 continue

@@ -72,13 +72,31 @@ class LevelOptions:
     #: With a gap of at least `unacceptable`, and at most `simplex` pairs, a simplex method is tried.
     unacceptable: float = 1e-4
     simplex: int = 30_000
-    #: Seconds that it may take, of all levels of a solve together.
-    simplex_seconds: float = 20.0
     point: LevelPointOptions = LevelPointOptions()
     screening: ScreeningOptions = ScreeningOptions()
     entering: EnteringOptions = EnteringOptions()
     newton: LevelNewtonOptions = LevelNewtonOptions()
 
 
+@dataclass(frozen=True)
+class LevelsOptions:
+    """All levels, one after the other (`levels`)."""
+
+    #: How small a rise must be to freeze a user, as parts of the tolerance: in turn; on large clusters the first alone.
+    freeze: tuple[float, ...] = (1e-2, 1e-1)
+    #: By how much more than needed earlier prices keep dropped pairs out.
+    margin: float = 1.001
+    #: By how much frozen users may rise where nobody is proved to stand still any better.
+    weaker: float = 1e-3
+    #: A level bounded no better than this is not known at all.
+    worst: float = 1e-2
+    #: By what part of what freezes a user its floor is lowered.
+    room: float = 0.1
+    #: Seconds that a simplex method may take, of all levels of a solve together.
+    simplex_seconds: float = 20.0
+    level: LevelOptions = LevelOptions()
+
+
 #: What is used unless a caller says otherwise.
 OPTIONS = LevelOptions()
+LEVELS = LevelsOptions()
