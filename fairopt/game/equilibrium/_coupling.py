@@ -1,7 +1,8 @@
 """Compiled loops of `coupling`: one pass over pairs (user, server) each.
 
 Pairs whose part of a user's tasks is below e^-60, next to nothing in doubles, count as having none: where many users
-meet few types of servers and temperatures are low, those are nearly all, and no logarithm is taken of them.
+meet few types of servers and temperatures are low, those are nearly all. Exponentials and logarithms of pairs are taken
+between these loops, of whole arrays, which is several times faster.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ _TINY = 1e-280
 
 
 @_compile
-def levels(start, server, use, log_gain, price, a, share, highest, short):  # type: ignore[no-untyped-def]
-    """Price shares (pairs, resources), users' highest log levels, and by how much those of pairs are lower.
+def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore[no-untyped-def]
+    """`D v^a` of the pairs (pairs, resources) over `e^above`, their sums, and `log gain - above/a`.
 
-    `price` (servers, resources) is log v; the level of a pair is `log gain - log(sum_r D v^a)/a`.
+    `price` (servers, resources) is log v; above is that of the server's dearest resource, or of the pair's where sums
+    would be too small for logarithms.
     """
     servers, size = price.shape
     top, scaled = np.full(servers, -np.inf), np.empty((servers, size))
@@ -30,32 +32,42 @@ def levels(start, server, use, log_gain, price, a, share, highest, short):  # ty
             top[i] = max(top[i], a * price[i, r])
         for r in range(size):
             scaled[i, r] = np.exp(a * price[i, r] - top[i])
-    for n in range(len(start) - 1):
-        highest[n] = -np.inf
-        for k in range(start[n], start[n + 1]):
-            i, whole, above = server[k], 0.0, top[server[k]]
+    for k in range(len(server)):
+        i, above, total = server[k], top[server[k]], 0.0
+        for r in range(size):
+            share[k, r] = use[k, r] * scaled[i, r]
+            total += share[k, r]
+        if not total > _TINY:
+            above, total = -np.inf, 0.0
             for r in range(size):
-                share[k, r] = use[k, r] * scaled[i, r]
-                whole += share[k, r]
-            if not whole > _TINY:
-                above, whole = -np.inf, 0.0
-                for r in range(size):
-                    if use[k, r] > 0:
-                        above = max(above, np.log(use[k, r]) + a * price[i, r])
-                for r in range(size):
-                    share[k, r] = np.exp(np.log(use[k, r]) + a * price[i, r] - above) if use[k, r] > 0 else 0.0
-                    whole += share[k, r]
+                if use[k, r] > 0:
+                    above = max(above, np.log(use[k, r]) + a * price[i, r])
             for r in range(size):
-                share[k, r] /= whole
-            short[k] = log_gain[k] - (above + np.log(whole)) / a
-            highest[n] = max(highest[n], short[k])
-        for k in range(start[n], start[n + 1]):
-            short[k] -= highest[n]
+                share[k, r] = np.exp(np.log(use[k, r]) + a * price[i, r] - above) if use[k, r] > 0 else 0.0
+                total += share[k, r]
+        whole[k] = total
+        level[k] = log_gain[k] - above / a
 
 
 @_compile
-def carried(start, server, share, short, rise, a, tau, new_share, new_short):  # type: ignore[no-untyped-def]
-    """Shares and levels where `a log v` is higher by `rise` (servers, resources): see `coupling`.
+def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyped-def]
+    """Shares of sums, users' highest levels, and by how much those of pairs are lower: all in place."""
+    size = share.shape[1]
+    for n in range(len(start) - 1):
+        best = -np.inf
+        for k in range(start[n], start[n + 1]):
+            best = max(best, short[k])
+            part = 1 / whole[k]
+            for r in range(size):
+                share[k, r] *= part
+        for k in range(start[n], start[n + 1]):
+            short[k] -= best
+        highest[n] = best
+
+
+@_compile
+def carried(start, server, share, short, rise, a, tau, new_share, new_short, grown):  # type: ignore[no-untyped-def]
+    """Shares where `a log v` is higher by `rise` (servers, resources), and levels but for `log(1 + grown)/a`.
 
     Of pairs that have next to nothing a bound of the level is enough, and shares are not carried.
     """
@@ -63,66 +75,78 @@ def carried(start, server, share, short, rise, a, tau, new_share, new_short):  #
     least, most = np.empty(servers), np.empty(servers)
     factor, growth = np.exp(rise), np.expm1(rise)
     for i in range(servers):
-        least[i], most[i] = rise[i].min(), rise[i].max()
+        least[i], most[i] = rise[i].min() / a, rise[i].max() / a
     for n in range(len(start) - 1):
         best = -np.inf
         for k in range(start[n], start[n + 1]):
-            best = max(best, short[k] - most[server[k]] / a)
+            best = max(best, short[k] - most[server[k]])
+        best -= _NOTHING * tau
         for k in range(start[n], start[n + 1]):
             i = server[k]
-            bound = short[k] - least[i] / a
-            if bound < best - _NOTHING * tau:
+            bound = short[k] - least[i]
+            grown[k] = 0.0
+            if bound < best:
                 new_short[k] = bound
                 for r in range(size):
                     new_share[k, r] = share[k, r]
                 continue
-            grown, whole = 0.0, 0.0
+            more, whole = 0.0, 0.0
             for r in range(size):
-                grown += share[k, r] * growth[i, r]
+                more += share[k, r] * growth[i, r]
                 new_share[k, r] = share[k, r] * factor[i, r]
-                whole += new_share[k, r]  # 1 + grown, without the subtraction where little is left
+                whole += new_share[k, r]  # 1 + more, without the subtraction where little is left
+            part = 1 / whole
             for r in range(size):
-                new_share[k, r] /= whole
-            new_short[k] = short[k] - (np.log1p(grown) if abs(grown) < 0.5 else np.log(whole)) / a
+                new_share[k, r] *= part
+            new_short[k] = short[k]
+            if abs(more) < 0.5:
+                grown[k] = more
+            else:
+                new_short[k] -= np.log(whole) / a
 
 
 @_compile
-def choices(  # type: ignore[no-untyped-def]
-    start, server, per_task, short, highest, log_limit, tau, part, choice, log_level, over, kept, tasks, used
-):
-    """Parts of users' tasks and what follows from them; fills all but the first seven, `used` is added to."""
+def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
+    """Levels of pairs below the user's highest, over tau, -infinity below -NOTHING; and the highest, (users,)."""
+    best = np.empty(len(start) - 1)
+    for n in range(len(best)):
+        top = -np.inf
+        for k in range(start[n], start[n + 1]):
+            top = max(top, short[k])
+        for k in range(start[n], start[n + 1]):
+            below = (short[k] - top) / tau
+            result[k] = below if below > -_NOTHING else -np.inf
+        best[n] = top
+    return best
+
+
+@_compile
+def placed(start, server, per_task, total, whole, part, tasks, used):  # type: ignore[no-untyped-def]
+    """Tasks where users have `whole` (users,), parts of `total`, and adds what servers spend to `used`."""
     size = per_task.shape[1]
     for n in range(len(start) - 1):
-        best = -np.inf
+        scale = 1 / total[n]
         for k in range(start[n], start[n + 1]):
-            best = max(best, short[k])
-        total = 0.0
-        for k in range(start[n], start[n + 1]):
-            lower = (short[k] - best) / tau
-            part[k] = np.exp(lower) if lower > -_NOTHING else 0.0
-            total += part[k]
-        choice[n] = best / tau + np.log(total)
-        log_level[n] = highest[n] + tau * choice[n]
-        # A limit q bends X below it: log X = -tau log(e^(-log level/tau) + q^(-1/tau)).
-        over[n], kept[n], whole = -np.inf, 1.0, log_level[n]
-        if log_limit[n] < np.inf:
-            over[n] = (highest[n] - log_limit[n]) / tau + choice[n]
-            kept[n] = 1 / (1 + np.exp(min(over[n], 700.0)))
-            whole -= tau * (max(over[n], 0.0) + np.log1p(np.exp(-abs(over[n]))))
-        whole = np.exp(whole) / total
-        for k in range(start[n], start[n + 1]):
-            tasks[k] = part[k] * whole
-            part[k] /= total
-            for r in range(size):
-                used[server[k], r] += per_task[k, r] * tasks[k]
+            part[k] *= scale
+            tasks[k] = part[k] * whole[n]
+            if tasks[k] > 0:
+                for r in range(size):
+                    used[server[k], r] += per_task[k, r] * tasks[k]
 
 
 @_compile
 def matrix(start, server, per_task, share, part, tasks, kept, full, tau, result):  # type: ignore[no-untyped-def]
     """Adds the derivatives of log use over log prices, (servers resources, servers resources), but for barriers."""
     size = per_task.shape[1]
+    column, weight = np.empty(len(result), np.intp), np.empty(len(result))
     for n in range(len(start) - 1):
-        choice = 1 / tau - kept[n]
+        choice, count = 1 / tau - kept[n], 0
+        for k in range(start[n], start[n + 1]):
+            if part[k] > 0:
+                for r in range(size):
+                    if share[k, r] > 0:
+                        column[count], weight[count] = server[k] * size + r, part[k] * share[k, r]
+                        count += 1
         for k in range(start[n], start[n + 1]):
             if part[k] == 0:
                 continue
@@ -135,7 +159,5 @@ def matrix(start, server, per_task, share, part, tasks, kept, full, tau, result)
                 for s in range(size):
                     row[i * size + s] -= answer * share[k, s] / tau
                 answer *= choice
-                for j in range(start[n], start[n + 1]):
-                    if part[j] > 0:
-                        for s in range(size):
-                            row[server[j] * size + s] += answer * part[j] * share[j, s]
+                for j in range(count):
+                    row[column[j]] += answer * weight[j]

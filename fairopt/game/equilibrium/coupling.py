@@ -36,21 +36,12 @@ class CoupledGame:
         risen: Array | None = None,
         options: CouplingOptions = OPTIONS.homotopy.coupling,
     ) -> None:
-        from . import _coupling
 
         self.q, self.price, self.tau, self.unit, self.options = q, price, float(tau), unit, options
         self.origin, self.risen = origin, np.zeros_like(price) if risen is None else risen
         self.a = min(q.alpha, 1 / self.tau)
         self.share, self.highest, self.short = self._levels() if origin is None else self._carried(origin)
-        users, pairs = len(q.weight), len(q.server)
-        self.part, self.tasks = np.empty(pairs), np.empty(pairs)
-        #: What having a choice adds to the log level, over tau; the log level; what a limit takes of it.
-        self.choice, self.log_level = np.empty(users), np.empty(users)
-        self.over, self.kept = np.empty(users), np.empty(users)
-        self.used = np.zeros(q.row.shape)
-        filled = self.part, self.choice, self.log_level, self.over, self.kept, self.tasks, self.used
-        log_limit = np.log(q.limit)
-        _coupling.choices(q.start, q.server, q.per_task, self.short, self.highest, log_limit, self.tau, *filled)
+        self._choose()
         taken = options.barrier * self.tau * np.exp(min(q.alpha, 1.0) * (unit[:, None] - price))
         full = np.where(q.row, self.used + taken, 1.0)
         self.residual: Array = np.log(full)
@@ -70,9 +61,12 @@ class CoupledGame:
         from . import _coupling
 
         q = self.q
-        share, highest, short = np.empty(q.use.shape), np.empty(len(q.weight)), np.empty(len(q.server))
+        share, highest = np.empty(q.use.shape), np.empty(len(q.weight))
+        whole, short = np.empty(len(q.server)), np.empty(len(q.server))
         price = np.where(q.row, self.price, 0.0)
-        _coupling.levels(q.start, q.server, q.use, q.log_gain, price, self.a, share, highest, short)
+        _coupling.costs(q.server, q.use, q.log_gain, price, self.a, share, whole, short)
+        short -= np.log(whole) / self.a
+        _coupling.below_highest(q.start, whole, share, short, highest)
         return share, highest, short
 
     def _carried(self, origin: CoupledGame) -> tuple[Array, Array, Array]:
@@ -80,9 +74,37 @@ class CoupledGame:
         from . import _coupling
 
         q, rise = self.q, self.a * self.risen
-        share, short = np.empty_like(origin.share), np.empty_like(origin.short)
-        _coupling.carried(q.start, q.server, origin.share, origin.short, rise, self.a, self.tau, share, short)
+        share, short, grown = np.empty_like(origin.share), np.empty_like(origin.short), np.empty_like(origin.short)
+        given = origin.share, origin.short, rise, self.a, self.tau
+        _coupling.carried(q.start, q.server, *given, share, short, grown)
+        short -= np.log1p(grown) / self.a
         return share, origin.highest, short
+
+    def _choose(self) -> None:
+        """Parts of users' tasks and what follows from them.
+
+        A limit q bends the level X below it: `log X = -tau log(e^(-log level/tau) + q^(-1/tau))`.
+        """
+        from . import _coupling
+
+        q, tau = self.q, self.tau
+        self.part, self.tasks = np.empty(len(q.server)), np.empty(len(q.server))
+        best = _coupling.lower(q.start, self.short, tau, self.part)
+        np.exp(self.part, out=self.part)
+        total = np.add.reduceat(self.part, q.start[:-1])
+        #: What having a choice adds to the log level, over tau; the log level; what a limit takes of it.
+        self.choice = best / tau + np.log(total)
+        self.log_level = self.highest + tau * self.choice
+        self.over, self.kept = np.full(len(best), -np.inf), np.ones(len(best))
+        log_tasks = self.log_level
+        if len(own := q.limited):
+            self.over[own] = over = (self.highest[own] - np.log(q.limit[own])) / tau + self.choice[own]
+            self.kept[own] = 1 / (1 + np.exp(np.minimum(over, 700.0)))
+            log_tasks = log_tasks.copy()
+            log_tasks[own] -= tau * np.logaddexp(0, over)
+        whole = np.exp(log_tasks)
+        self.used = np.zeros(q.row.shape)
+        _coupling.placed(q.start, q.server, q.per_task, total, whole, self.part, self.tasks, self.used)
 
     # -- derivatives -----------------------------------------------------------------------------
 
@@ -147,8 +169,8 @@ class CoupledGame:
         """What is added to levels over tau where a = 1/tau, per log tau: from `log sum_r D v^a` over a, it is
         `sum_r share_r log(share_r/D_r)`."""
         use = np.where(self.q.use > 0, self.q.use, 1.0)
-        about = self.share * np.log(np.maximum(self.share, 1e-300) / use)
-        return np.asarray(np.where(self.share > 0, about, 0.0).sum(axis=1))
+        # A share of 0 adds nothing: it is multiplied by a finite logarithm.
+        return np.asarray(np.einsum("pr,pr->p", self.share, np.log(np.maximum(self.share, 1e-300) / use)))
 
     def _steeper(self) -> Array:
         """What is added to levels over tau per log alpha, where a = alpha."""
