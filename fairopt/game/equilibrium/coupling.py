@@ -42,7 +42,8 @@ class CoupledGame:
         self.a = min(q.alpha, 1 / self.tau)
         self.share, self.highest, self.short = self._levels() if origin is None else self._carried(origin)
         self._choose()
-        taken = options.barrier * self.tau * np.exp(min(q.alpha, 1.0) * (unit[:, None] - price))
+        self.power = min(q.alpha, options.power)
+        taken = options.barrier * self.tau * np.exp(self.power * (unit[:, None] - price))
         full = np.where(q.row, self.used + taken, 1.0)
         self.residual: Array = np.log(full)
         self.barrier = np.where(q.row, taken / full, 1.0)
@@ -116,7 +117,7 @@ class CoupledGame:
         result = np.zeros((size, size))
         given = q.per_task, self.share, self.part, self.tasks, self.kept, self.full
         _coupling.matrix(q.start, q.server, *given, self.tau, result)
-        result[np.diag_indices_from(result)] -= min(q.alpha, 1.0) * self.barrier.ravel()
+        result[np.diag_indices_from(result)] -= self.power * self.barrier.ravel()
         return result
 
     def solve(self, residual: Array) -> Array | None:

@@ -7,9 +7,9 @@ and x on the server itself, so that with levels `l_ni = log(phi_n gamma_ni) - lo
 
 At tau = 1 every server is alone, with a problem of its own; tau = 0 is the game. Nor is there any complementarity in
 prices: a barrier term of little weight eps = 0.01 tau wants nothing but the one resource r of server i, and takes
-`eps/v_ir` of it (`eps/v^alpha` for alpha < 1), so that
+`eps/v_ir^h` of it, h = min(alpha, 1/2), so that
 
-    F_ir(log v) = log(use_ir + eps_i/v_ir) = 0,    a = min(alpha, 1/tau) in place of alpha,
+    F_ir(log v) = log(use_ir + eps_i/v_ir^h) = 0,    a = min(alpha, 1/tau) in place of alpha,
 
 has the logs of prices as its only unknowns. It is followed by Newton's method as tau falls, log v extrapolated along
 its tangent. Where a price slides while tau hardly changes (a resource comes to bind whose price had no effect), the

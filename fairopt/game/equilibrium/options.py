@@ -129,6 +129,9 @@ class CouplingOptions:
 
     #: Weight of the barrier terms, relative to tau and to a price at which the server alone is full.
     barrier: float = 0.01
+    #: Their power of prices, unless alpha is less. For alpha > 1 curves bend less than with 1, and take a half to a
+    #: quarter of the systems.
+    power: float = 0.5
     #: Levels are carried while `max |a log(v/v of the origin)| <= carried`.
     carried: float = 30.0
 

@@ -6,13 +6,15 @@ tau are those of logs of levels; a system is one matrix, factorised.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...engines.linalg.damped_newton import DampingOptions
 from ...engines.linalg.step_control import FactorControl
 from ..equilibrium.options import OPTIONS as EQUILIBRIUM
 from ..equilibrium.options import HomotopyOptions
 from ..responses.acceleration import DriftOptions
+
+_HOMOTOPY = replace(EQUILIBRIUM.homotopy, coupling=replace(EQUILIBRIUM.homotopy.coupling, power=1.0))
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class ContinuationOptions:
     factors: FactorControl = FactorControl(4.0, 16.0, 1.002, 0.4, EQUILIBRIUM.homotopy.steps.grow)
     #: Random weights by which an answer is tried.
     weights: int = 8
-    homotopy: HomotopyOptions = EQUILIBRIUM.homotopy
+    #: Barriers of the first power of prices: with less the limit was lost on one of the clusters tried.
+    homotopy: HomotopyOptions = _HOMOTOPY
 
 
 @dataclass(frozen=True)
