@@ -16,7 +16,7 @@ from ..harness.schema import LONG
 from ..report import figures as drawing
 from ._open import existing
 
-#: What `fairopt results` shows unless told otherwise.
+#: The columns of cells that `fairopt results` prints where no others are asked for.
 _SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", "min_share", "jain", "certificate"]
 _SHOWN += ["rounds", "seconds"]
 

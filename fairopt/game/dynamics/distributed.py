@@ -197,7 +197,7 @@ class _Judged:
 
 
 def _certify(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
-    """The state before the judge, who is told the prices that servers last announced."""
+    """The certificate of the tasks of a state, at the prices that servers last announced."""
     method, polytope, alpha = sweeps.method, sweeps.method.polytope, rule.alpha
     tasks = polytope.allocation(polytope.inside(state.tasks / method.gamma))
     prices = None if math.isinf(alpha) else log_unit_prices(method, state.log_price)
