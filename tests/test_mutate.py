@@ -40,6 +40,18 @@ def test_a_mutation_changes_something() -> None:
         assert get("drf").solve(EXAMPLE).user_tasks != pytest.approx(right, rel=0.1)
 
 
+@pytest.mark.parametrize("mechanism", [get("tsf"), get("ceei", scope="servers")], ids=str)
+def test_all_mechanisms_forget_placement(mechanism: Mechanism) -> None:
+    """Those that inherit how they see a cluster, and those that have a way of their own."""
+    assert ("prepare" in vars(type(mechanism))) == (mechanism.name == "ceei")
+    placed = EXAMPLE.replace(eligible=[[1, 1], [0, 1]])
+    right = mechanism.solve(placed).user_tasks
+    with pytest.MonkeyPatch.context() as patch:
+        MUTATIONS["placement ignored"].apply(patch)
+        assert mechanism.solve(placed).user_tasks != pytest.approx(right, rel=0.1)
+    assert mechanism.solve(placed).user_tasks == pytest.approx(right, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["solve always gives up", "the certificate always passes"])
 def test_it_is_noticed(name: str) -> None:
     """By the tests that should notice it, before the wider ones."""
