@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from fairopt.game.equilibrium import _coupling
+from fairopt.game.equilibrium.coupling import CoupledGame
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -59,16 +61,34 @@ def pairs(seed: int, users: int = 12) -> Pairs:
     return Pairs(rng, start, np.concatenate(chosen), np.repeat(np.arange(users), counts))
 
 
+def game(p: Pairs, tau: float = 1.0, **known: object) -> CoupledGame:
+    """One of which no more is known than what a part of it asks for."""
+    made = CoupledGame.__new__(CoupledGame)
+    row = np.ones((SERVERS, RESOURCES), dtype=bool)[: 1 + p.server.max()]
+    made.q = SimpleNamespace(start=p.start, server=p.server, row=row, weight=np.ones(len(p.start) - 1), **known)
+    made.tau = tau
+    return made
+
+
 def levels(p: Pairs, use: Array, log_gain: Array, price: Array, a: float) -> tuple[Array, Array, Array]:
-    share, highest, short = np.empty(use.shape), np.empty(len(p.start) - 1), np.empty(len(use))
-    _coupling.levels(p.start, p.server, use, log_gain, price, a, share, highest, short)
-    return share, highest, short
+    made = game(p, use=use, log_gain=log_gain)
+    made.price, made.a = price, a
+    return made._levels()
 
 
 def carried(p: Pairs, share: Array, short: Array, rise: Array, a: float, tau: float) -> tuple[Array, Array]:
-    new_share, new_short = np.empty_like(share), np.empty_like(short)
-    _coupling.carried(p.start, p.server, share, short, rise, a, tau, new_share, new_short)
+    made, origin = game(p, tau), game(p)
+    made.risen, made.a = rise / a, a
+    origin.share, origin.short, origin.highest = share, short, np.zeros(len(p.start) - 1)
+    new_share, _, new_short = made._carried(origin)
     return new_share, new_short
+
+
+def choices(p: Pairs, per_task: Array, short: Array, highest: Array, limit: Array, tau: float) -> CoupledGame:
+    made = game(p, tau, per_task=per_task, limit=limit, limited=np.flatnonzero(np.isfinite(limit)))
+    made.short, made.highest = short, highest
+    made._choose()
+    return made
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -151,17 +171,6 @@ def test_of_pairs_with_next_to_nothing_a_bound_is_carried(seed: int) -> None:
         assert ((new - p.best(new)[p.user])[skipped] < -NOTHING * tau).all()
 
 
-def choices(
-    p: Pairs, per_task: Array, short: Array, highest: Array, log_limit: Array, tau: float, used: Array
-) -> tuple[Array, ...]:
-    users = len(p.start) - 1
-    part, tasks = np.empty(len(p.server)), np.empty(len(p.server))
-    choice, log_level, over, kept = (np.empty(users) for _ in range(4))
-    filled = part, choice, log_level, over, kept, tasks, used
-    _coupling.choices(p.start, p.server, per_task, short, highest, log_limit, tau, *filled)
-    return filled
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("tau", [0.5, 1e-2, 1e-6])
 @pytest.mark.parametrize("limited", [False, True])
@@ -170,10 +179,10 @@ def test_choices(limited: bool, tau: float, seed: int) -> None:
     p = pairs(seed, users=40)
     per_task, short, highest = p.amounts(), p.below_highest(2 * NOTHING * tau) + 0.3 * tau, p.rng.normal(0, 1, 40)
     near = p.rng.random(40) < 0.7 * limited
-    log_limit = np.where(near, highest + p.rng.normal(0, 3 * tau, 40), np.inf)
-    before = p.rng.random((SERVERS, RESOURCES))
-    used = before.copy()
-    part, choice, log_level, over, kept, tasks, _ = choices(p, per_task, short, highest, log_limit, tau, used)
+    limit = np.where(near, np.exp(highest + p.rng.normal(0, 3 * tau, 40)), np.inf)
+    log_limit = np.log(limit)
+    found = choices(p, per_task, short, highest, limit, tau)
+    part, tasks, log_level = found.part, found.tasks, found.log_level
 
     lower = (short - p.best(short)[p.user]) / tau
     weight = np.where(lower > -NOTHING, np.exp(lower), 0.0)
@@ -185,28 +194,28 @@ def test_choices(limited: bool, tau: float, seed: int) -> None:
     assert (np.abs(lower[~none] + NOTHING) < 15).any()  # some are near the cut, on both sides
     assert (np.abs(lower[none] + NOTHING) < 15).any()
     expected = np.array([logsumexp(short[a:b] / tau) for a, b in zip(p.start, p.start[1:], strict=False)])
-    np.testing.assert_allclose(choice, expected, rtol=1e-12)
+    np.testing.assert_allclose(found.choice, expected, rtol=1e-12)
     np.testing.assert_allclose(log_level, highest + tau * expected, rtol=1e-12)
     assert near.any() == limited
     x = np.where(near, -tau * np.logaddexp(-log_level / tau, -log_limit / tau), log_level)
     np.testing.assert_allclose(tasks, part * np.exp(x)[p.user], rtol=1e-9)
-    np.testing.assert_allclose(over, (log_level - log_limit) / tau, rtol=1e-8)
-    np.testing.assert_allclose(kept, 1 / (1 + np.exp(over)), rtol=1e-12)
-    assert (kept[~near] == 1).all()
-    added = np.zeros_like(used)
-    np.add.at(added, p.server, per_task * tasks[:, None])
-    np.testing.assert_allclose(used, before + added, rtol=1e-12)
+    np.testing.assert_allclose(found.over, (log_level - log_limit) / tau, rtol=1e-8)
+    np.testing.assert_allclose(found.kept, 1 / (1 + np.exp(found.over)), rtol=1e-12)
+    assert (found.kept[~near] == 1).all()
+    used = np.zeros_like(found.used)
+    np.add.at(used, p.server, per_task * tasks[:, None])
+    np.testing.assert_allclose(found.used, used, rtol=1e-12)
 
 
 def test_far_above_a_limit_a_user_has_the_limit() -> None:
     start, server = np.array([0, 1]), np.array([0])
     p = Pairs(np.random.default_rng(0), start, server, server)
-    found = choices(p, np.ones((1, 1)), np.zeros(1), np.array([5.0]), np.array([2.0]), 1e-3, np.zeros((1, 1)))
-    _, _, log_level, over, kept, tasks, used = found
-    assert log_level == 5
-    np.testing.assert_allclose(over, 3000)
-    np.testing.assert_allclose(kept, np.exp(-700), rtol=1e-12)  # not 0
-    np.testing.assert_allclose((tasks, used[0]), np.exp(2), rtol=1e-14)
+    found = choices(p, np.ones((1, RESOURCES)), np.zeros(1), np.array([5.0]), np.exp([2.0]), 1e-3)
+    assert found.log_level == 5
+    np.testing.assert_allclose(found.over, 3000)
+    np.testing.assert_allclose(found.kept, np.exp(-700), rtol=1e-12)  # not 0
+    np.testing.assert_allclose(found.tasks, np.exp(2), rtol=1e-14)
+    np.testing.assert_allclose(found.used, np.exp(2), rtol=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -220,13 +229,13 @@ def test_matrix(seed: int) -> None:
     part /= p.total(part)[p.user]
     assert (part == 0).any()
     tasks = part * p.rng.lognormal(0, 1, users)[p.user]
-    share[part == 0] = np.nan  # nobody looks at pairs that have nothing
+    share[part == 0] = np.inf  # nobody looks at pairs that have nothing
     before = p.rng.random((SERVERS * RESOURCES, SERVERS * RESOURCES))
     result = before.copy()
     _coupling.matrix(p.start, p.server, per_task, share, part, tasks, kept, full, tau, result)
 
     own = np.zeros((len(p.server), SERVERS, RESOURCES))
-    own[np.arange(len(p.server)), p.server] = np.nan_to_num(share)
+    own[np.arange(len(p.server)), p.server] = np.where(part > 0, share.T, 0.0).T
     mean = np.add.reduceat(part[:, None, None] * own, p.start[:-1], axis=0)
     of_tasks = -own / tau + ((1 / tau - kept)[:, None, None] * mean)[p.user]
     expected = np.zeros((SERVERS, RESOURCES, SERVERS, RESOURCES))
