@@ -31,14 +31,14 @@ class _Compiling(threading.local):
 
 
 _COMPILING = _Compiling()
-_heard: set[str] = set()
+_registered: set[str] = set()
 
 
 def _listen() -> None:
-    """Be told of compilations from now on; nothing is compiled before numba is imported."""
+    """Ask numba to report compilations from now on, once; before numba is imported there are none."""
     events: Any = sys.modules.get("numba.core.event")
-    if not _heard and events is not None:
-        _heard.add(_EVENT)
+    if not _registered and events is not None:
+        _registered.add(_EVENT)
         events.Listener.register(_Compiling)
         events.register(_EVENT, _COMPILING)
 

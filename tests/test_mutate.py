@@ -10,6 +10,7 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tools"))
 
 import mutate
+from mutations import MUTATIONS
 
 from fairopt.errors import SolverError
 from fairopt.mechanisms import Mechanism, get
@@ -18,38 +19,50 @@ from fairopt.model.cluster import Cluster
 EXAMPLE = Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]], weight=[1, 2])
 
 
-@pytest.mark.parametrize("name", mutate.MUTATIONS)
+@pytest.mark.parametrize("name", MUTATIONS)
 def test_it_is_applied_and_undone(name: str) -> None:
     """What it patches is there, under that name."""
     solve, before = Mechanism.solve, get("ceei").solve(EXAMPLE).user_tasks
     with pytest.MonkeyPatch.context() as patch:
-        mutate.MUTATIONS[name].apply(patch)
+        MUTATIONS[name].apply(patch)
     assert Mechanism.solve is solve
     assert get("ceei").solve(EXAMPLE).user_tasks == pytest.approx(before, rel=1e-12)
 
 
 def test_a_mutation_changes_something() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        mutate.MUTATIONS["solve always gives up"].apply(patch)
+        MUTATIONS["solve always gives up"].apply(patch)
         with pytest.raises(SolverError):
             get("ceei").solve(EXAMPLE)
     with pytest.MonkeyPatch.context() as patch:
         right = get("drf").solve(EXAMPLE).user_tasks
-        mutate.MUTATIONS["weights ignored"].apply(patch)
+        MUTATIONS["weights ignored"].apply(patch)
         assert get("drf").solve(EXAMPLE).user_tasks != pytest.approx(right, rel=0.1)
+
+
+@pytest.mark.parametrize("mechanism", [get("tsf"), get("ceei", scope="servers")], ids=str)
+def test_all_mechanisms_forget_placement(mechanism: Mechanism) -> None:
+    """Those that inherit how they see a cluster, and those that have a way of their own."""
+    assert ("prepare" in vars(type(mechanism))) == (mechanism.name == "ceei")
+    placed = EXAMPLE.replace(eligible=[[1, 1], [0, 1]])
+    right = mechanism.solve(placed).user_tasks
+    with pytest.MonkeyPatch.context() as patch:
+        MUTATIONS["placement ignored"].apply(patch)
+        assert mechanism.solve(placed).user_tasks != pytest.approx(right, rel=0.1)
+    assert mechanism.solve(placed).user_tasks == pytest.approx(right, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["solve always gives up", "the certificate always passes"])
 def test_it_is_noticed(name: str) -> None:
     """By the tests that should notice it, before the wider ones."""
-    tests = mutate.MUTATIONS[name].tests
+    tests = MUTATIONS[name].tests
     assert mutate.run(name, tests)[0].startswith(tests[0])
 
 
 def test_all_are_in_the_docs_with_the_test_that_notices_them() -> None:
     page = mutate.PAGE.read_text(encoding="utf-8")
     rows = page.partition(mutate.BEGIN)[2].partition(mutate.END)[0].strip().splitlines()[2:]
-    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == list(mutate.MUTATIONS)
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == list(MUTATIONS)
     for row in rows:
         path, _, test = row.split("`")[1].partition("::")
         assert f"def {test.partition('[')[0]}(" in (mutate.ROOT / path).read_text(encoding="utf-8")

@@ -57,7 +57,7 @@ def missing(family: str, traces: Path | None) -> str:
 
 @lru_cache(maxsize=4)
 def snapshot(family: str, seed: int, most: tuple[int, int], traces: Path | None) -> fo.Cluster:
-    """Number `seed` of a trace, of at most so many users and servers (Google's machines: of ten kinds)."""
+    """Number `seed` of a trace, of at most `most` users and servers (Google's machines: of ten kinds)."""
     folder = trace_folder(family, traces)
     assert folder is not None
     return SNAPSHOTS[family](np.random.default_rng([seed, *family.encode()]), most, folder)

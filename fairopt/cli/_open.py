@@ -10,10 +10,10 @@ from ..model.cluster import Cluster
 from ..workloads import open_source
 
 
-def existing(store: Path) -> None:
+def existing(store: Path, remedy: str = "fairopt sweep NAME makes one, and --store DIR names another") -> None:
     """Raise `DataError` if there is no such store."""
     if not store.is_dir():
-        raise DataError(f"there is no store at {store}; fairopt sweep NAME makes one, and --store DIR names another")
+        raise DataError(f"there is no store at {store}; {remedy}")
 
 
 def open_cluster(text: str, traces: str | None) -> tuple[Cluster, str | None]:

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from .. import report
+from .. import harness, report
 from ..errors import DataError
 from ..harness.experiment import known
 from ..report import figures as drawing
 from . import _screen
 from ._json import print_json
+from ._open import existing
 from .sweeps import add_store
 
 #: Widths of figures, in inches.
@@ -21,13 +22,14 @@ _LEAST_WIDTH, _MOST_WIDTH = 1, 40
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """The two commands."""
-    text = "write the tables of experiments from stored results, as CSV, Markdown and LaTeX; exit 1 if one lacks cells"
+    text = "write the tables of experiments from stored results, as CSV, Markdown and LaTeX; "
+    text += "exit 1 if one lacks cells, 2 if there is no store"
     made = commands.add_parser("tables", help=text, description=text)
     made.add_argument("names", nargs="*", metavar="NAME", help="experiments; default: those that are stored")
     made.add_argument("--json", action="store_true", help="print JSON instead of tables")
     _reading(made, "results, and results/smoke with --smoke")
 
-    text = "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells"
+    text = "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells, 2 if there is no store"
     made = commands.add_parser("figures", help=text, description=text)
     made.add_argument("names", nargs="*", metavar="NAME|FILE", help="figures, or files of figures; default: all stored")
     made.add_argument("--list", action="store_true", help="list the figures and the experiments they need")
@@ -50,13 +52,17 @@ def _out(options: argparse.Namespace, usual: str) -> Path:
     return Path(usual, "smoke") if options.smoke else Path(usual)
 
 
+def _store(options: argparse.Namespace) -> Path:
+    return harness.store_of(options.store, options.smoke).folder
+
+
 def _results(options: argparse.Namespace) -> report.Results:
     store = None if options.store is None else Path(options.store)
     return report.Results(store, options.smoke, options.traces, options.accept_older)
 
 
 def tables(options: argparse.Namespace) -> int:
-    """`fairopt tables`; exit 1 if an experiment asked for by name lacks cells, or all do."""
+    """`fairopt tables`; exit 1 if an experiment asked for by name lacks cells, or all do, 2 if there is no store."""
     results, out = _results(options), _out(options, "results")
     shown: dict[str, object] = {}
 
@@ -73,15 +79,16 @@ def tables(options: argparse.Namespace) -> int:
             give(table)
 
     if not options.names:
+        existing(_store(options))
         give(report.mechanism_table())
-    status = _each(options.names, list(known()), make)
+    status = _each(options, list(known()), make)
     if options.json:
         print_json(shown)
     return status
 
 
 def figures(options: argparse.Namespace) -> int:
-    """`fairopt figures`; exit 1 if a figure asked for by name lacks cells, or all do."""
+    """`fairopt figures`; exit 1 if a figure asked for by name lacks cells, or all do, 2 if there is no store."""
     if options.list:
         for name in options.names or drawing.known():
             module = drawing.module(name)
@@ -89,6 +96,8 @@ def figures(options: argparse.Namespace) -> int:
         return 0
     if options.width is not None and not _LEAST_WIDTH <= options.width <= _MOST_WIDTH:
         raise DataError(f"--width must be from {_LEAST_WIDTH} to {_MOST_WIDTH} inches; got {options.width:g}")
+    if not options.names:
+        existing(_store(options))
     results, out = _results(options), _out(options, drawing.out())
 
     def make(name: str) -> None:
@@ -98,16 +107,20 @@ def figures(options: argparse.Namespace) -> int:
             for note in results.of(need).notes:
                 print(f"- {note}")
 
-    return _each(options.names, list(drawing.known()), make)
+    return _each(options, list(drawing.known()), make)
 
 
-def _each(requested: list[str], every: list[str], make: Callable[[str], None]) -> int:
-    """Make what is asked for, or everything; what lacks cells is named, and the rest is made all the same."""
-    missing = 0
+def _each(options: argparse.Namespace, every: list[str], make: Callable[[str], None]) -> int:
+    """Make what is asked for, or everything; what lacks cells is named, and the rest is made all the same.
+
+    Without a store it is the command that is wrong: `DataError`.
+    """
+    requested, missing = options.names, 0
     for name in requested or every:
         try:
             make(name)
         except report.MissingCells as error:
+            existing(_store(options), str(error))
             print(f"fairopt: {name}: {error}", file=sys.stderr)
             missing += 1
     return int(missing > 0 and (bool(requested) or missing == len(every)))

@@ -16,7 +16,7 @@ from ..harness.schema import LONG
 from ..report import figures as drawing
 from ._open import existing
 
-#: What `fairopt results` shows unless told otherwise.
+#: The columns of cells that `fairopt results` prints where no others are asked for.
 _SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", "min_share", "jain", "certificate"]
 _SHOWN += ["rounds", "seconds"]
 
@@ -142,40 +142,57 @@ def results(options: argparse.Namespace) -> int:
     contents = store.read()
     for damage in contents.damaged:
         _warn(f"not read: {damage}")
+    cells = _chosen(contents, options)
+    frame, shown = _columns(contents, cells, options)
+    if options.export:
+        report.exportable(Path(options.export))
+    if options.experiment is None:
+        existing(store.folder)
+    _give(frame, shown, NOTE if cells["pooled"].any() else None, options.export)
+    if options.compact:
+        print(f"{store.gather_all()} parts gathered into one")
+    return 0
+
+
+def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
+    """The cells that the options choose, those of mechanisms that answer for a pool marked and last."""
     frame = _stored(contents, options)
     if options.failed:
         frame = frame[frame["status"] == "failed"]
     for condition in options.where:
         frame = _filtered(frame, condition)
-    frame = frame.sort_values("pooled", kind="stable").assign(
+    return frame.sort_values("pooled", kind="stable").assign(
         mechanism=lambda rows: marked(rows["mechanism"], rows["pooled"])
     )
-    note = NOTE if frame["pooled"].any() else None
-    shown = _shown(frame) if options.export is None else list(frame.columns)
+
+
+def _columns(
+    contents: harness.Contents, cells: pd.DataFrame, options: argparse.Namespace
+) -> tuple[pd.DataFrame, list[str]]:
+    """The table that the options choose, of these cells, and its columns to show."""
+    frame, shown = cells, _shown(cells) if options.export is None else list(cells.columns)
     if options.table != "cells":
-        long = contents.long(options.table, frame["key"])
+        long = contents.long(options.table, cells["key"])
         labels = ["cluster", "mechanism", "order", "repetition"]
-        frame, shown = frame[["key", *labels]].merge(long, on="key"), [*labels, *LONG[options.table]]
+        frame, shown = cells[["key", *labels]].merge(long, on="key"), [*labels, *LONG[options.table]]
     elif options.failed and options.export is None:
         shown = ["key", "cluster", "mechanism", "engine", "error"]
     if options.columns:
         shown = list(frame.columns) if options.columns == ["all"] else options.columns
         if strange := [name for name in shown if name not in frame]:
             raise DataError(f"there is no column {strange[0]!r}; there are {', '.join(frame.columns)}")
-    if options.export:
-        report.exportable(Path(options.export))
-    if options.experiment is None:
-        existing(store.folder)
-    if options.export:
-        report.export(frame[["key", *[name for name in shown if name != "key"]]], Path(options.export), note)
-        print(f"{len(frame)} rows -> {options.export}")
-    else:
-        print(report.for_people(frame[shown]).to_string(index=False, max_colwidth=72) if len(frame) else "no cells")
-        if note:
-            print(note)
-    if options.compact:
-        print(f"{store.gather_all()} parts gathered into one")
-    return 0
+    return frame, shown
+
+
+def _give(frame: pd.DataFrame, shown: list[str], note: str | None, export: str | None) -> None:
+    """Write these columns into a file if one is named, else print them."""
+    if export:
+        report.export(frame[["key", *[name for name in shown if name != "key"]]], Path(export), note)
+        print(f"{len(frame)} rows -> {export}")
+        return
+    print(report.for_people(frame[shown]).to_string(index=False, max_colwidth=72) if len(frame) else "no cells")
+    if note:
+        print(note)
 
 
 def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:

@@ -32,11 +32,13 @@ Array = NDArray[np.float64]
 
 #: Below this alpha tasks may span more than numbers hold.
 _SMALL = 1e-2
-#: Engines stand in for the equilibrium engine for so many seconds each: best responses up to so many pairs (user,
-#: server), for so many responses of a pair (0.1 to 40 microseconds each) and looks of the judge; CVXPY up to so many
-#: pairs.
+#: Seconds of each engine that stands in for the equilibrium engine.
 _PATIENCE = 5.0
-_RESPONDING, _RESPONSES, _LOOKS = 5000, 2e6, 24
+#: Best responses stand in up to this number of pairs (user, server),
+_RESPONDING = 5000
+#: for this number of responses of a pair (0.1 to 40 microseconds each) and of certificates.
+_RESPONSES, _LOOKS = 2e6, 24
+#: CVXPY stands in up to this number of pairs.
 _DECLARED = 500
 
 

@@ -45,6 +45,24 @@ class _Table:
         return DataError(f"{self.path}:{line}: {text}", ("line", line))
 
 
+@dataclass(frozen=True)
+class _Source:
+    """The rows of servers and of users, the table that each kind is from, and the names of resources."""
+
+    tables: dict[str, _Table]
+    rows: dict[str, list[tuple[int, Row]]]
+    resources: list[str]
+
+    def located(self, error: DataError, found: dict[str, list[int]]) -> DataError:
+        """The same error with file and line in front; `found` has the row of each server and user of the cluster."""
+        where = error.where
+        if len(where) >= 2 and where[0] in self.rows and isinstance(where[1], int):
+            kind = str(where[0])
+            line, _ = self.rows[kind][found[kind][where[1]]]
+            return self.tables[kind].error(line, str(error))
+        return DataError(f"{self.tables['users'].path}: {error}", where)
+
+
 def read(
     make: Callable[..., Made], file: str | Path, users: str | Path | None = None, eligible: str | Path | None = None
 ) -> Made:
@@ -52,39 +70,23 @@ def read(
     if users is None:
         if eligible is not None:
             raise DataError("a file of eligible belongs to one of servers and one of users; give users= as well")
-        table = _table(file)
-        if "kind" not in table.columns:
-            raise table.error(
-                1, "the header has no column `kind`; write server or user there in every row, or give two files: "
-                "from_csv(servers, users)"
-            )  # fmt: skip
-        of = {"servers": table, "users": table}
-        picked = {kind: [(line, row) for line, row in table.rows if _kind(table, line, row) == kind] for kind in of}
-        resources = [name for name in table.columns if name not in _RESERVED]
+        source = _one_file(file)
     else:
-        of = {"servers": _table(file, "server"), "users": _table(users, "user")}
-        picked = {kind: table.rows for kind, table in of.items()}
-        resources = [name for name in of["servers"].columns if name not in _OF["servers"]]
-        unknown = [name for name in of["users"].columns if name not in (*_OF["users"], *resources)]
-        if unknown:
-            raise of["users"].error(
-                1, f"{unknown[0]!r} is neither a resource of the servers ({', '.join(resources)}) nor one of "
-                f"{', '.join(_OF['users'])}"
-            )  # fmt: skip
-    document: dict[str, Any] = {"resources": resources}
-    for kind, table in of.items():
-        if not picked[kind]:
+        source = _two_files(file, users)
+    document: dict[str, Any] = {"resources": source.resources}
+    for kind, rows in source.rows.items():
+        table = source.tables[kind]
+        if not rows:
             raise DataError(f"{table.path}: there is no row of {kind}; a cluster needs at least one")
-        document[kind] = [_entry(table, line, row, kind, resources) for line, row in picked[kind]]
+        document[kind] = [_entry(table, line, row, kind, source.resources) for line, row in rows]
     if eligible is not None:
         _place(document["users"], _table(eligible, "user"))
-    where = {kind: [line for line, _ in rows] for kind, rows in picked.items()}
-    found = {kind: list(range(len(rows))) for kind, rows in where.items()}
+    found = {kind: list(range(len(rows))) for kind, rows in source.rows.items()}
     try:
         arguments, found = cluster_file.arguments(document)
         return make(**arguments)
     except DataError as error:
-        raise _located(error, of, where, found) from None
+        raise source.located(error, found) from None
 
 
 def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
@@ -108,6 +110,33 @@ def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
         cells = [float(arguments["weight"][n]), limit if np.isfinite(limit) else "", ";".join(chosen)]
         writer.writerow(["user", name, *cells, *arguments["demand"][n].tolist()])
     _files.write(Path(path), out.getvalue(), "cluster file")
+
+
+def _one_file(file: str | Path) -> _Source:
+    """Servers and users of one file, told apart by its column `kind`."""
+    table = _table(file)
+    if "kind" not in table.columns:
+        raise table.error(
+            1, "the header has no column `kind`; write server or user there in every row, or give two files: "
+            "from_csv(servers, users)"
+        )  # fmt: skip
+    rows: dict[str, list[tuple[int, Row]]] = {"servers": [], "users": []}
+    for line, row in table.rows:
+        rows[_kind(table, line, row)].append((line, row))
+    return _Source(dict.fromkeys(rows, table), rows, [name for name in table.columns if name not in _RESERVED])
+
+
+def _two_files(servers: str | Path, users: str | Path) -> _Source:
+    """Servers of one file and users of another; what servers have is what users may need."""
+    tables = {"servers": _table(servers, "server"), "users": _table(users, "user")}
+    resources = [name for name in tables["servers"].columns if name not in _OF["servers"]]
+    unknown = [name for name in tables["users"].columns if name not in (*_OF["users"], *resources)]
+    if unknown:
+        raise tables["users"].error(
+            1, f"{unknown[0]!r} is neither a resource of the servers ({', '.join(resources)}) nor one of "
+            f"{', '.join(_OF['users'])}"
+        )  # fmt: skip
+    return _Source(tables, {kind: table.rows for kind, table in tables.items()}, resources)
 
 
 def _table(file: str | Path, name: str = "") -> _Table:
@@ -186,14 +215,3 @@ def _place(users: list[dict[str, Any]], table: _Table) -> None:
             if cell.lower() not in (*_YES, *_NO):
                 raise table.error(line, f"eligible on {server!r} is {short(cell)}; it must be 1 or 0")
         by_name[user]["eligible"] = [server for server, cell in row.items() if cell.lower() in _YES]
-
-
-def _located(
-    error: DataError, of: dict[str, _Table], lines: dict[str, list[int]], found: dict[str, list[int]]
-) -> DataError:
-    """The same error with file and line in front."""
-    where = error.where
-    if len(where) >= 2 and where[0] in lines and isinstance(where[1], int):
-        kind = str(where[0])
-        return of[kind].error(lines[kind][found[kind][where[1]]], str(error))
-    return DataError(f"{of['users'].path}: {error}", where)

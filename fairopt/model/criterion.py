@@ -32,7 +32,7 @@ class Criterion(Immutable):
 
     Attributes
     ----------
-    share : (users,), or (users, servers) in the scopes `each` and `game`
+    share : (users,), or (users, servers) in the scopes `per_server` and `game`
         `u_n`, the share that one task counts for. Infinite where no task can run. May be given as a function,
         called when the share is first needed: servers that merge never need that of the whole cluster.
     alpha : float in [0, infinity]

@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 VERSION = 1
 _KEYS = ("fairopt_allocation", "mechanism", "cluster", "criterion", "tasks", "log_prices", "tol")
 _CRITERION_KEYS = ("alpha", "scope", "share", "weight", "cap", "floor", "fair", "efficient")
+#: Scopes in which shares follow from the cluster.
+_BY_SERVER = ("per_server", "game")
 _CLUSTER_KEYS = ("resources", "servers", "users", "capacity", "demand", "weight", "max_tasks", "eligible")
 
 
@@ -167,14 +169,9 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
     users = cluster.shape[0]
     alpha, scope = _needed(given, "alpha", "criterion."), _needed(given, "scope", "criterion.")
     alpha = np.inf if alpha == "inf" else float(_array(alpha, "criterion.alpha", ()))
-    by_server = scope in ("per_server", "game")
-    if by_server and np.isfinite(alpha) and scope == "per_server":
+    if scope == "per_server" and np.isfinite(alpha):
         _wrong("criterion.alpha", f'is {alpha:g}; in the scope "per_server" it must be "inf"')
-    if by_server and given.get("share") is not None:
-        _wrong("criterion.share", f"must be left out in the scope {short(scope)}, where it is 1/gamma[n,i]")
-    share: Any = partial(virtual_share_per_task, cluster)
-    if not by_server:
-        share = _array(_needed(given, "share", "criterion."), "criterion.share", (users,), np.inf)
+    share = _share(cluster, given, scope)
     weight = _array(given.get("weight", cluster.weight.tolist()), "criterion.weight", (users,))
     cap = _array(given.get("cap", [None] * users), "criterion.cap", (users,), np.inf)
     floor = _array(given.get("floor", [0.0] * users), "criterion.floor", (users,))
@@ -187,16 +184,29 @@ def _criterion(cluster: Cluster, given: Any) -> Criterion:
         found = criterion(cluster, share, alpha, named, weight, cap, floor)  # type: ignore[arg-type]
     except DataError as error:
         raise DataError(f"criterion: {error}", ("criterion", *error.where)) from None
-    if "fair" not in given and "efficient" not in given:
-        return found
+    return _fds(found, given) if "fair" in given or "efficient" in given else found
+
+
+def _share(cluster: Cluster, given: dict[str, Any], scope: Any) -> Any:
+    """The shares per task that the file states; in scopes by server those that follow from the cluster."""
+    if scope not in _BY_SERVER:
+        return _array(_needed(given, "share", "criterion."), "criterion.share", (len(cluster.users),), np.inf)
+    if given.get("share") is not None:
+        _wrong("criterion.share", f"must be left out in the scope {short(scope)}, where it is 1/gamma[n,i]")
+    return partial(virtual_share_per_task, cluster)
+
+
+def _fds(rule: Criterion, given: dict[str, Any]) -> FairnessEfficiency:
+    """The same criterion with the factors of fairness and efficiency that the file states."""
     fair, efficient = (
         float(_array(_needed(given, name, "criterion."), f"criterion.{name}", ())) for name in ("fair", "efficient")
     )
-    if not (fair > 0 and efficient > 0 and 0 < alpha < np.inf and alpha != 1 and not by_server):
+    meant = 0 < rule.alpha < np.inf and rule.alpha != 1 and rule.scope not in _BY_SERVER
+    if not (fair > 0 and efficient > 0 and meant):
         _wrong(
             "criterion.fair", "and efficient must be > 0, for a finite alpha > 0 other than 1 and one pool or servers"
         )
-    return FairnessEfficiency(**found.plain, fair=fair, efficient=efficient)
+    return FairnessEfficiency(**rule.plain, fair=fair, efficient=efficient)
 
 
 def _array(value: Any, name: str, shape: tuple[int, ...], null: float | None = None) -> Array:

@@ -22,11 +22,11 @@ from .solvable import Solvable
 Array = NDArray[np.float64]
 
 
-#: What an answer may be wrong by before its last digits are looked for unasked, up to so many pairs.
+#: Errors above this have their last digits looked for unasked, on clusters up to this number of pairs.
 _FINE, _SMALL = 1e-10, 500
-#: So near is what a solver makes of the right formulation.
+#: The error of what a solver makes of the right formulation is below this.
 _FORMULATED = 5e-3
-#: A tolerance that engines reach by other ways than tighter ones, tried on up to so many pairs.
+#: A tolerance that engines reach by other ways than tighter ones, tried up to this number of pairs.
 _MODEST, _MODEST_PAIRS = 1e-4, 20_000
 
 

@@ -10,7 +10,7 @@ from ..engines.base import Solution
 
 
 def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
-    """The answers of an engine until it, and who judged them, took so many seconds of the processor.
+    """The answers of an engine until it, and who judged them, took `seconds` of the processor.
 
     The compilation of loops does not count: what an engine may do must not depend on who was there first.
     At least one, and the last one may be late: an engine is not stopped on its way to an answer.

@@ -17,7 +17,7 @@ from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
 
-from .test_symptoms import VARIANT, Array
+from .symptoms import VARIANT, Array
 
 
 def server_problem(name: str, cluster: Cluster, server: int = 0, **parameters: float) -> ServerProblem:

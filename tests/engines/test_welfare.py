@@ -86,7 +86,7 @@ def test_both_tolerances_from_prices_alone(alpha: float, tol: float) -> None:
 
 @pytest.mark.parametrize("alpha", [16.0, 64.0, 500.0])
 def test_1e_9_is_reached_at_large_alpha_too(alpha: float) -> None:
-    """Users of little welfare are as right as others; at alpha = 500 a few clusters are refused, by name."""
+    """Users of little welfare are as right as others; at alpha = 500 at most two are refused, by name."""
     refused: list[str] = []
     for seed in range(0, 60, 2):
         rng = np.random.default_rng(seed)
@@ -97,7 +97,7 @@ def test_1e_9_is_reached_at_large_alpha_too(alpha: float) -> None:
         except SolverError as error:
             refused.append(str(error))
     assert all("for user" in text or "of server" in text for text in refused)
-    assert len(refused) <= (4 if alpha == 500 else 0)
+    assert len(refused) <= (2 if alpha == 500 else 0)
 
 
 @pytest.mark.parametrize(

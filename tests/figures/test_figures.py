@@ -83,10 +83,16 @@ def test_the_command(smoke: Results, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == f"drfh -> {out / 'drfh.pdf'}, {out / 'drfh.png'}\n"
     assert main(["figures", "scaling", "--smoke", "--store", str(smoke.store), "--out", str(out)]) == 0
     assert "cells missed their tolerance and are kept" in capsys.readouterr().out
-    assert main(["figures", "drfh", "pf_time", "--store", str(tmp_path / "none"), "--out", str(out)]) == 1
+    assert main(["figures", "drfh", "pf_time", "--store", str(tmp_path / "none"), "--out", str(out)]) == 2
     error = capsys.readouterr().err
-    assert f"4 of 4 cells of drfh_figures are not in {tmp_path / 'none'}" in error
-    assert f"fairopt sweep pf_time --store {tmp_path / 'none'}" in error
+    assert error.startswith(f"fairopt: there is no store at {tmp_path / 'none'}; 4 of 4 cells of drfh_figures are not")
+    assert error.endswith(f"fairopt sweep drfh_figures --store {tmp_path / 'none'}\n")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert main(["figures", "drfh", "pf_time", "--store", str(empty), "--out", str(out)]) == 1
+    error = capsys.readouterr().err
+    assert f"4 of 4 cells of drfh_figures are not in {empty}" in error
+    assert f"fairopt sweep pf_time --store {empty}" in error
     assert main(["figures", "--list"]) == 0
     listed = capsys.readouterr().out
     assert all(f"{name}: " in listed for name in EVERY)
@@ -148,5 +154,5 @@ def test_tables_have_means_and_intervals(smoke: Results, tmp_path: Path, capsys:
     many = pd.read_csv(tmp_path / "convergence.csv")
     assert many["n"].sum() == len(smoke.of("convergence").cells)
     capsys.readouterr()
-    assert main(["tables", "drfh_figures", "--store", str(tmp_path / "none"), "--out", str(tmp_path)]) == 1
+    assert main(["tables", "drfh_figures", "--store", str(tmp_path / "none"), "--out", str(tmp_path)]) == 2
     assert "fairopt sweep drfh_figures" in capsys.readouterr().err

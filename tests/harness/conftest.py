@@ -22,3 +22,9 @@ def serial(file: Path, tmp_path_factory: pytest.TempPathFactory) -> harness.Stor
     store = harness.Store(tmp_path_factory.mktemp("serial") / "store")
     harness.sweep(file, store=store, progress=False)
     return store
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a test writes an experiment of its own."""
+    return tmp_path / "e.toml"

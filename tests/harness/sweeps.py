@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from fairopt import harness
+
 EXPERIMENT = """
 title = "A small one"
 repetitions = 4
@@ -38,6 +40,12 @@ max_rounds = 60
 """
 #: 13 clusters with five mechanisms, 12 drawn ones with two games, and the paper's with two in four draws each.
 CELLS = 13 * 5 + 12 * 2 + 4 * 2
+
+
+def load(path: Path, text: str, smoke: bool = False) -> harness.Experiment:
+    """The experiment of this text, written into the file."""
+    path.write_text(text)
+    return harness.load(path, smoke)
 
 
 #: Ctrl-C counts, even where the tests themselves run in the background and do not hear it.

@@ -230,21 +230,3 @@ def nobody_left(session: int) -> bool:
     except ProcessLookupError:
         return True
     return False
-
-
-@pytest.mark.slow
-def test_two_sweeps_at_once_into_one_store(file: Path, serial: harness.Store, tmp_path: Path) -> None:
-    store = harness.Store(tmp_path / "store")
-    both = [command("sweep", file, "--store", store.folder) for _ in range(2)]
-    try:
-        said = [process.communicate(timeout=120) for process in both]
-    finally:
-        for process in both:
-            if process.poll() is None:
-                process.kill()
-                process.communicate(timeout=30)
-    assert [process.returncode for process in both] == [0, 0], said
-    assert all(out.startswith(f"small: {CELLS} cells in") for out, _ in said)
-    contents = store.read()
-    assert not contents.damaged
-    assert contents.same_as(serial.read()) == []

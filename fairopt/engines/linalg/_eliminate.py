@@ -75,7 +75,7 @@ def _subtract_four(row, at, part, right):  # type: ignore[no-untyped-def]
 
 @lru_cache
 def _coupling(size: int) -> Any:
-    """`couple` for so many resources: inner loops of a known length are nearly twice as fast.
+    """`couple` for a number of resources: inner loops of a known length are nearly twice as fast.
 
     It encloses nothing but a number: a compiled loop enclosed in another differs from process to process, and the
     other would be compiled again in each.

@@ -130,7 +130,7 @@ def factor(
     else:
         matrix = np.zeros((size, size), kind)
     if len(many) < users:
-        _eliminate.couple(start, server, weight, left, right, extra, _but(least, many), False, matrix)
+        _eliminate.couple(start, server, weight, left, right, extra, _without(least, many), False, matrix)
     _eliminate.finished(matrix, own, diagonal, options.damping, scale)
     if rows is not None:
         matrix, scale = matrix[np.ix_(rows, rows)], scale[rows]
@@ -238,22 +238,22 @@ def _coupled(
     else:
         matrix = np.zeros((size, size), kind)
     if len(many) < users:
-        _eliminate.couple(start, server, weight, vectors, vectors, extra, _but(least, many), True, matrix)
+        _eliminate.couple(start, server, weight, vectors, vectors, extra, _without(least, many), True, matrix)
     return matrix
 
 
 def _many(
     start: Index, weight: Array, least: Array, size: int, resources: int, single: bool, options: FactorOptions
 ) -> Index:
-    """Users with so many pairs that a product of matrices is cheaper than a sum over pairs of pairs."""
+    """Users for whom a product of matrices is cheaper than a sum over pairs of their pairs, as these are many."""
     from . import _eliminate
 
     looped = _eliminate.counted(start, weight, least) * resources
     return np.flatnonzero(looped**2 * options.loop_cost * (1 + single) >= float(size) ** 2)
 
 
-def _but(least: Array, many: Index) -> Array:
-    """Least weights by which these users have no pairs."""
+def _without(least: Array, users: Index) -> Array:
+    """The least weight of a pair, by user, infinite for `users`: none of their pairs reaches it."""
     least = np.array(least)
-    least[many] = np.inf
+    least[users] = np.inf
     return least

@@ -14,15 +14,19 @@ from ...errors import DataError
 Array = NDArray[np.float64]
 Utility = Callable[[cp.Expression], cp.Expression]
 
-#: Levels at which a utility is looked at, at least.
+#: The number of levels at which the slope of a utility is checked.
 _POINTS = 80
-#: They go from `_LEAST most` to the largest, `most`.
+#: The lowest of these levels, as a part of the highest.
 _LEAST = 1e-9
 #: Permutations of levels that must not change any user's slope.
 _PERMUTATIONS = 4
-#: Kinks are looked for up to this factor from a level, by so many bisections: falls of log U' by `_FALL` at a point.
-_NEAR, _BISECTIONS, _FALL = 1.25, 40, 1e-6
-#: Slopes below are nothing.
+#: A kink is looked for between a level divided and multiplied by this factor,
+_NEAR = 1.25
+#: in this number of bisections;
+_BISECTIONS = 40
+#: there is one if log U' falls by more than this where they end.
+_FALL = 1e-6
+#: Slopes below this are taken for zero.
 _UNDERFLOW = 1e-290
 
 

@@ -28,7 +28,7 @@ from . import screening
 from .conditions import Welfare
 from .efficiency import WelfareAndEfficiency
 from .mehrotra import advance, mean, products
-from .newton import Newton
+from .newton import Newton, Products
 from .options import OPTIONS, ConditionsOptions, WelfareOptions
 from .point import Point, Start
 
@@ -83,25 +83,35 @@ def run(
     least = options.least if pairs <= options.many else options.least_of_many
     for number in range((options.steps if start is None else options.warm_steps) + 1):
         now = products(welfare, at)
-        estimate = float(now.pair.sum() + now.capacity.sum()) / max(float(welfare.spent(at).sum()), 1e-300)
-        mu = mean(now, weight, limit)
+        estimate, mu = _estimate(welfare, at, now), mean(now, weight, limit)
         if number and estimate < options.kept_to and (warm is None or warm is start):
-            whole = screening.whole(welfare, at, mu) if estimate > options.kept_from else None
-            warm = start if whole is None else Start(whole, welfare.unit)
+            far = estimate > options.kept_from  # enough to be a start
+            warm = Start(screening.whole(welfare, at, mu), welfare.unit) if far else start
         if rule.applies(pairs, resources, users, estimate, options.step.screening):
             welfare, at = screening.screened(welfare, at, mu, estimate, options.step.screening)
             now = products(welfare, at)
         newton = Newton(welfare, at, mean(now, weight, limit), free, single, options.newton)
-        fractions, error, residual = welfare.fractions(at), np.inf, newton.residual_marginal
-        size = max(estimate, residual)
-        if size < options.near * max(tol, least):
-            fractions = welfare.polytope.inside(fractions)
-            error = certify(fractions, at)
+        size = max(estimate, newton.residual_marginal)
+        fractions, error = _judged(welfare, at, certify if size < options.near * max(tol, least) else None)
         found = WelfareCandidate(at, fractions, error, size, number, warm)
         yield found
         if error <= tol or size <= least or not options.least_mu < newton.mu < np.inf or stalled.after(found):
             return
         at, single = advance(newton, weight, limit, welfare.least * tol, options.step), newton.single
+
+
+def _estimate(welfare: Welfare, at: Point, now: Products) -> float:
+    """What products come to beside what users spend."""
+    return float(now.pair.sum() + now.capacity.sum()) / max(float(welfare.spent(at).sum()), 1e-300)
+
+
+def _judged(welfare: Welfare, at: Point, certify: Judge | None) -> tuple[Array, float]:
+    """The fractions of a point; with a judge feasible ones, and their error."""
+    fractions = welfare.fractions(at)
+    if certify is None:
+        return fractions, np.inf
+    fractions = welfare.polytope.inside(fractions)
+    return fractions, certify(fractions, at)
 
 
 class _Stalled:

@@ -35,6 +35,7 @@ Array = NDArray[np.float64]
 #: How far servers move towards their response by default; the other orders: see `damping`.
 _DAMPING = {"cyclic": 1.0, "random": 1.0, "over-relaxed": 1.4}
 
+_INTERRUPTED = "interrupted: hand this allocation back as start to go on"
 _LARGER = "take a larger one, or AlphaPFVDS(0) for alpha = 0"
 
 
@@ -106,47 +107,72 @@ def best_response(
     rule = criterion(cluster, virtual_share_per_task(cluster), alpha, "game")
     polytope = Polytope(cluster, rule.limits(cluster))
     if not len(polytope.users):
-        empty = Trace(_frame([]), "nobody can run anything", order)
-        return _wrap(
-            rule, _certified(cluster, rule, np.zeros(cluster.shape[:2]), None), tol, empty, watch, server_solver
-        )
+        nothing = _certified(cluster, rule, np.zeros(cluster.shape[:2]), None)
+        return _wrap(rule, nothing, tol, Trace(_frame([]), "nobody can run anything", order), watch, server_solver)
     method = EquilibriumSystem(polytope, rule.weight[polytope.users], min(alpha, 1e6))
     sweeps = Sweeps.of(method, alpha) if server_solver == "native" else CvxpySweeps.declared(method, rule)
     state = sweeps.start(fair(polytope, method) if tasks is None else of_pairs(polytope, method, tasks))
     if damping is None:
         damping = _DAMPING.get(order, min(0.5, 1.0 / int(np.diff(method.start).max())))
-    rows: list[dict[str, float]] = [] if kept is None else kept.frame.reset_index(drop=True).to_dict("records")
-    reason = f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
-    offset, sent = (rows[-1]["seconds"], rows[-1]["messages"]) if rows else (0.0, 0.0)
-    wanted, certified = tol, None
-    try:
-        for messages in _shown(ORDERS[order](sweeps, state, rng, damping, network), max_rounds, progress):
-            row = _measured(sweeps, state, rule, watch.seconds + offset, messages + sent)
-            rows.append(row)
-            certified = None
-            if max(row["residual"], row["exploitability"]) <= wanted:
-                certified = _certify(sweeps, state, rule)
-                if certified.certificate.passes(tol):
-                    reason = f"no response would change anything by more than tol={tol:g}"
-                    break
-                wanted /= 2  # the judge, who decides, measures a little otherwise
-            if row["residual"] <= tol and not state.total.all():
-                n = int(polytope.users[int(state.total.argmin())])
-                reason = (
-                    f"user {cluster.users[n]!r} has fewer tasks than doubles can hold, as alpha is so small: {_LARGER}"
-                )
-                break
-    except KeyboardInterrupt:
-        reason = "interrupted: hand this allocation back as start to go on"
-        throw = False
-    if certified is None:
+    rows = [] if kept is None else kept.frame.reset_index(drop=True).to_dict("records")
+    game = _Game(sweeps, state, rule, tol, watch, rows)
+    rounds = ORDERS[order](sweeps, state, rng, damping, network)
+    reason = game.play(_shown(rounds, max_rounds, progress)) or (
+        f"max_rounds={max_rounds} reached: allow more, start from this allocation, or try another order or damping"
+    )
+    if (certified := game.certified) is None:
         certified = _certify(sweeps, state, rule)
-        if certified.certificate.passes(tol) and not reason.startswith("interrupted"):
+        if certified.certificate.passes(tol) and reason != _INTERRUPTED:
             reason = f"max_rounds={max_rounds} reached, where the certificate passes"
-    found = _wrap(rule, certified, tol, Trace(_frame(rows), reason, order), watch, server_solver)
-    if throw and found.flagged:
+    found = _wrap(rule, certified, tol, Trace(_frame(game.rows), reason, order), watch, server_solver)
+    if throw and reason != _INTERRUPTED and found.flagged:
         raise NotConverged(f"best response for alpha={alpha:g}, order {order!r}: {found.trace!r}; {found.certificate}")
     return found
+
+
+@dataclass
+class _Game:
+    """Rounds that are being played: a row of the trace for each, those of an earlier trace before."""
+
+    sweeps: Sweeps
+    state: State
+    rule: Criterion
+    tol: float
+    watch: _clock.Watch
+    rows: list[dict[str, float]]
+    #: Of the last round, if it was looked at.
+    certified: _Judged | None = None
+
+    def __post_init__(self) -> None:
+        self._offset, self._sent = (self.rows[-1]["seconds"], self.rows[-1]["messages"]) if self.rows else (0.0, 0.0)
+        #: The residual and the exploitability from which on the certificate is looked at.
+        self._wanted = self.tol
+
+    def play(self, rounds: Iterator[int]) -> str | None:
+        """All rounds, up to one that ends the game; why it ended, or None if rounds did."""
+        try:
+            for messages in rounds:
+                if (ended := self._measure(messages)) is not None:
+                    return ended
+        except KeyboardInterrupt:
+            return _INTERRUPTED
+        return None
+
+    def _measure(self, messages: int) -> str | None:
+        """A row for the round that was played; why the game ends with it, if it does."""
+        row = _measured(self.sweeps, self.state, self.rule, self.watch.seconds + self._offset, messages + self._sent)
+        self.rows.append(row)
+        self.certified = None
+        if max(row["residual"], row["exploitability"]) <= self._wanted:
+            self.certified = _certify(self.sweeps, self.state, self.rule)
+            if self.certified.certificate.passes(self.tol):
+                return f"no response would change anything by more than tol={self.tol:g}"
+            self._wanted /= 2  # the judge, who decides, measures a little otherwise
+        if row["residual"] <= self.tol and not self.state.total.all():
+            polytope = self.sweeps.method.polytope
+            user = polytope.cluster.users[int(polytope.users[int(self.state.total.argmin())])]
+            return f"user {user!r} has fewer tasks than doubles can hold, as alpha is so small: {_LARGER}"
+        return None
 
 
 def _shown(rounds: Iterator[int], most: int, progress: bool) -> Iterator[int]:
@@ -197,7 +223,7 @@ class _Judged:
 
 
 def _certify(sweeps: Sweeps, state: State, rule: Criterion) -> _Judged:
-    """The state before the judge, who is told the prices that servers last announced."""
+    """The certificate of the tasks of a state, at the prices that servers last announced."""
     method, polytope, alpha = sweeps.method, sweeps.method.polytope, rule.alpha
     tasks = polytope.allocation(polytope.inside(state.tasks / method.gamma))
     prices = None if math.isinf(alpha) else log_unit_prices(method, state.log_price)

@@ -1,7 +1,7 @@
 """Equilibria for alpha in (0, infinity): the interior point, else along curves, else best responses.
 
-Every candidate is handed to a judge who knows none of this. Deterministic: no random start, and the order of users and
-servers does not matter beyond rounding.
+Each is a candidate, whose certificate is computed from its tasks and prices alone. Deterministic: no random start, and
+the order of users and servers does not matter beyond rounding.
 """
 
 from __future__ import annotations

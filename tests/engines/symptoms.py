@@ -1,0 +1,38 @@
+"""Clusters whose answers are known, and what tests of symptoms ask of an engine that was made worse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from laws.answers import check_remedy
+from numpy.typing import NDArray
+
+from fairopt.errors import SolverError
+from fairopt.mechanisms import Mechanism
+from fairopt.model.cluster import Cluster
+
+Array = NDArray[np.float64]
+
+ENGINES = ("native", "declarative")
+EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]])
+#: PF figure 1, the variant: where alpha matters on the second server.
+VARIANT = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
+
+
+def nine_eighteen(alpha: float) -> Array:
+    """Catalogue item 9: the vertex up to ln 2 / ln(5/3), then CPU alone binds."""
+    if alpha <= np.log(2) / np.log(5 / 3):
+        return np.array([45 / 11, 18 / 11])
+    u = 1.0 if np.isinf(alpha) else 2 / (1 + 2 ** (1 - 1 / alpha))
+    x = 4.5 * (2 / 3 if np.isinf(alpha) else u)
+    return np.array([x, (9 - x) / 3])
+
+
+def flagged_or_right(mechanism: Mechanism, cluster: Cluster, right: Array) -> None:
+    """What a declarative engine that was made worse may come to; where it has no answer at all it says what to do."""
+    try:
+        found = mechanism.solve(cluster, throw=False, engine="declarative")
+    except SolverError as error:
+        check_remedy(error)
+        return
+    assert found.flagged or found.user_tasks == pytest.approx(right, rel=1e-4)

@@ -1,0 +1,195 @@
+"""What went wrong once where solvers are wrong or sloppy, by its symptom; each test fails if that comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from fairopt.engines.augmented import refine
+from fairopt.engines.base import Run
+from fairopt.engines.reference import solvers
+from fairopt.engines.reference.program import ClusterProgram
+from fairopt.errors import CertificateError, NotConverged, SolverError
+from fairopt.mechanisms import get
+from fairopt.model.cluster import Cluster
+from fairopt.model.polytope import Polytope
+
+from .symptoms import EXAMPLE, VARIANT, flagged_or_right, nine_eighteen
+
+# -- solvers that say optimal and are wrong -----------------------------------------------------
+
+Lie = Callable[[cp.Problem, str], Run]
+
+
+def liar(status: str, factor: float) -> Lie:
+    original = solvers.solve
+
+    def lie(problem: cp.Problem, solver: str) -> Run:
+        run = original(problem, solver)
+        for variable in problem.variables():
+            if variable.name().startswith("fraction"):
+                variable.save_value(np.asarray(variable.value) * factor)
+        return Run(run.solver, status, run.compile, run.solve, run.value)
+
+    return lie
+
+
+@pytest.mark.parametrize("name", ["drf", "drfh", "ceei", "alpha-fair", "fds", "utilitarian", "tsf", "per-server-drf"])
+@pytest.mark.parametrize("factor", [0.9, 0.99])
+def test_optimal_and_wrong_is_refused(name: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solvers, "solve", liar("optimal", factor))
+    # A lie by a tenth is a bug; one by a hundredth may be a solver short of accuracy.
+    with pytest.raises(CertificateError if factor < 0.99 else (CertificateError, SolverError), match="misses tol"):
+        get(name).solve(EXAMPLE, engine="declarative")
+    flagged = get(name).solve(EXAMPLE, throw=False, engine="declarative")
+    assert flagged.flagged
+    assert "misses the tolerance" in repr(flagged)
+    assert flagged.stats.status == "optimal"
+
+
+@pytest.mark.parametrize("name", ["drf", "ceei", "alpha-fair"])
+def test_optimal_inaccurate_and_wrong_is_refused_with_its_status(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solvers, "solve", liar("optimal_inaccurate", 0.99))
+    with pytest.raises(SolverError, match=r"optimal_inaccurate.*Relax tol"):
+        get(name).solve(EXAMPLE, engine="declarative")
+    assert get(name).solve(EXAMPLE, throw=False, engine="declarative").flagged
+
+
+def test_a_bad_status_with_a_good_answer_is_judged_by_its_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solvers, "solve", liar("optimal_inaccurate", 1.0))
+    found = get("drf").solve(EXAMPLE, engine="declarative")
+    assert found.certificate.passes()
+    assert found.stats.status == "optimal_inaccurate"
+
+
+@pytest.mark.parametrize("name", ["ps-dsf", "alphapf-vds"])
+def test_wrong_responses_of_servers_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairopt.game.reference import declarative as game
+
+    monkeypatch.setattr(solvers, "solve", liar("optimal", 0.9))
+    monkeypatch.setattr(game, "solutions", partial(game.solutions, max_rounds=2))
+    with pytest.raises(NotConverged, match="misses tol"):
+        get(name).solve(VARIANT, engine="declarative")
+    assert get(name).solve(VARIANT, throw=False, engine="declarative").flagged
+
+
+def test_more_than_there_is_is_cut_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An overfull answer is scaled inside, and then judged: 1% too much of everything is not a pass either way."""
+    monkeypatch.setattr(solvers, "solve", liar("optimal", 1.01))
+    found = get("drf").solve(EXAMPLE, throw=False, engine="declarative")
+    assert found.certificate.feasibility <= 1e-12
+
+
+def test_times_are_reported_apart() -> None:
+    stats = get("alpha-fair").solve(EXAMPLE, engine="declarative").stats
+    assert min(stats.build, stats.compile, stats.solve, stats.certify) >= 0
+    assert stats.total == pytest.approx(stats.build + stats.compile + stats.solve + stats.certify)
+    assert stats.build > 0
+    assert stats.compile > 0
+    assert stats.solver == "CLARABEL"
+    assert set(stats.versions) >= {"fairopt", "cvxpy", "clarabel", "highspy", "scs", "numpy", "scipy"}
+
+
+# -- tolerances of solvers that leave tasks wrong ------------------------------------------------
+
+
+def test_solvers_are_asked_for_more_than_the_certificate_needs() -> None:
+    tightest = {
+        "CLARABEL": ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
+        "HIGHS": ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
+        "SCS": ("eps_abs", "eps_rel"),
+    }
+    for solver, names in tightest.items():
+        for name in names:
+            assert solvers.OPTIONS[solver][name] <= 1e-8
+
+
+def test_the_options_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, Any]] = []
+    original = cp.Problem.solve
+
+    def record(self: cp.Problem, *arguments: Any, **options: Any) -> Any:
+        given.append(options)
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(cp.Problem, "solve", record)
+    get("ceei").solve(EXAMPLE, engine="declarative")
+    by_solver = {options["solver"]: options for options in given}
+    assert by_solver["CLARABEL"]["tol_gap_rel"] <= 1e-8
+    assert by_solver["HIGHS"]["highs_options"]["primal_feasibility_tolerance"] <= 1e-8
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
+def test_tasks_are_right_to_four_digits(solver: str) -> None:
+    """A gap of 1e-6 in welfare alone would allow tasks wrong by 1e-3: second order at the optimum."""
+    for alpha in (0.5, 1.0, 2.0):
+        found = get("alpha-fair", alpha=alpha).solve(EXAMPLE, solver=solver)
+        np.testing.assert_allclose(found.user_tasks, nine_eighteen(alpha), rtol=1e-4)
+    found = get("drf").solve(EXAMPLE, solver="CLARABEL")
+    np.testing.assert_allclose(found.user_tasks, [3, 2], rtol=1e-6)
+
+
+def test_default_tolerances_would_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sloppy solver's answer passes nothing at 1e-6: its last digits are found, or it is not taken."""
+    monkeypatch.setitem(solvers.OPTIONS, "CLARABEL", {"tol_gap_abs": 1e-2, "tol_gap_rel": 1e-2, "tol_feas": 1e-2})
+    found = get("alpha-fair", alpha=2.0).solve(EXAMPLE, solver="CLARABEL", throw=False)
+    assert found.flagged or found.user_tasks == pytest.approx(nine_eighteen(2.0), rel=1e-6)
+    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
+    flagged_or_right(get("alpha-fair", alpha=2.0), EXAMPLE, nine_eighteen(2.0))
+
+
+def test_a_solver_by_another_name() -> None:
+    from fairopt.errors import DataError
+
+    with pytest.raises(DataError, match=r"'gurobi' is not one of CLARABEL, HIGHS, SCS"):
+        get("drf").solve(EXAMPLE, solver="gurobi")
+    assert get("drf").solve(EXAMPLE, solver="highs").stats.engine == "declarative"
+    with pytest.raises(DataError, match="native engine of DRF takes no solver"):
+        get("drf").solve(EXAMPLE, engine="native", solver="HIGHS")
+    with pytest.raises(DataError, match="HiGHS solves linear programs only; choose CLARABEL or SCS"):
+        get("ceei").solve(EXAMPLE, solver="highs")
+    nobody = EXAMPLE.replace(max_tasks=0)  # no solver is called, so none could complain
+    for name in ("drf", "alphapf-vds", "ps-dsf"):
+        for wrong in ("gurobi", 3):
+            with pytest.raises(DataError, match=r"is not one of CLARABEL, HIGHS, SCS"):
+                get(name).solve(nobody, solver=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0, np.inf])
+def test_a_solver_for_the_game_means_its_declarative_engine(alpha: float) -> None:
+    """As for the global mechanisms: it is used or refused, never ignored."""
+    from fairopt.errors import DataError
+
+    game = get("alphapf-vds", alpha=alpha)
+    found = game.solve(EXAMPLE, solver="clarabel")
+    assert found.stats.engine == "declarative"
+    assert found.stats.solver == "CLARABEL"
+    for engine in game.engines(game.criterion(EXAMPLE))[:-1]:
+        with pytest.raises(DataError, match=rf"the {engine} engine of .* takes no solver; .*engine='declarative'"):
+            game.solve(EXAMPLE, engine=engine, solver="CLARABEL")
+
+
+def test_all_solvers_failing_is_a_solver_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise cp.error.SolverError("no luck.")
+
+    monkeypatch.setattr(cp.Problem, "solve", fail)
+    for name in ("drf", "ceei", "ps-dsf"):
+        with pytest.raises(SolverError, match=r"no luck\. Try another solver"):
+            get(name).solve(EXAMPLE, engine="declarative")
+
+
+def test_the_program_is_well_scaled_whatever_the_units() -> None:
+    """Shares near 1 and capacity rows in [0, 1] are what makes the solves robust."""
+    wild = Cluster([[1e-4, 1e4], [1e4, 1e-4]], [[1e4, 1e-4], [1e-4, 1e4], [3, 5]], weight=[1e-4, 1, 1e4])
+    criterion = get("ceei", scope="servers").criterion(wild)
+    polytope = Polytope(wild, criterion.limits(wild))
+    assert polytope.use.max() == pytest.approx(1)
+    assert polytope.use.min() >= 0
+    made = ClusterProgram(polytope, criterion, np.ones(3))
+    assert np.max(made.factor(1.0)) == pytest.approx(1)
