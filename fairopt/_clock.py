@@ -1,10 +1,15 @@
-"""The clock of reported seconds: it stands still while loops are compiled, or loaded as they were compiled before."""
+"""The clock of reported seconds: it stands still for what a process does once.
+
+That is: importing libraries, compiling loops, or loading them as they were compiled before.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 #: What numba calls the time in which it compiles, or loads what it compiled before.
@@ -21,13 +26,19 @@ class _Compiling(threading.local):
     def notify(self, event: Any) -> None:
         """Numba begins or ends."""
         if event.is_start:
-            if self.depth == 0:
-                self.begun = time.perf_counter()
-            self.depth += 1
+            self.begin()
         elif event.is_end and self.depth:
-            self.depth -= 1
-            if self.depth == 0:
-                self.spent += time.perf_counter() - self.begun
+            self.end()
+
+    def begin(self) -> None:
+        if self.depth == 0:
+            self.begun = time.perf_counter()
+        self.depth += 1
+
+    def end(self) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self.spent += time.perf_counter() - self.begun
 
 
 _COMPILING = _Compiling()
@@ -41,6 +52,16 @@ def _listen() -> None:
         _registered.add(_EVENT)
         events.Listener.register(_Compiling)
         events.register(_EVENT, _COMPILING)
+
+
+@contextmanager
+def standing() -> Iterator[None]:
+    """What is done once in a process, such as the import of a library, counts as compilation."""
+    _COMPILING.begin()
+    try:
+        yield
+    finally:
+        _COMPILING.end()
 
 
 def now() -> float:

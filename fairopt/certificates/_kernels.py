@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
+from .._loops import compiled
 
 
-@_compile
+@compiled
 def _room(idle, above, demand, total):  # type: ignore[no-untyped-def]
     """The least relative rise that what is idle and what is `above` allow over the resources that are needed."""
     least = np.inf
@@ -18,7 +17,7 @@ def _room(idle, above, demand, total):  # type: ignore[no-untyped-def]
     return least
 
 
-@_compile
+@compiled
 def compromises(level, demand, totals, idle, above):  # type: ignore[no-untyped-def]
     """For users in the order of their levels: the least over m of `max(level_m/level_n - 1, room up to m)`, (users,).
 
@@ -42,7 +41,7 @@ def compromises(level, demand, totals, idle, above):  # type: ignore[no-untyped-
     return best
 
 
-@_compile
+@compiled
 def rises(demand, idle, spare, levels, totals, limits):  # type: ignore[no-untyped-def]
     """`bottleneck.rises`, of what is `idle` and what others can `spare`, (users,).
 

@@ -6,17 +6,17 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ..._loops import compiled
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
 _TINY = float(np.finfo(float).tiny)
 
 
-@_compile
+@compiled
 def blocks(start, server, weight, left, right, extra, result):  # type: ignore[no-untyped-def]
     """Add every user's own diagonal blocks to result (servers, M, M), without a subtraction.
 
@@ -64,7 +64,7 @@ def couple(
     _coupling(left.shape[1])(start, server, weight, left, right, extra, least, half, result)
 
 
-@_compile
+@compiled
 def _subtract_four(row, at, part, right):  # type: ignore[no-untyped-def]
     """row[at + s] -= part right[s]; four are loaded before one is stored, so that they become one operation."""
     c0, c1, c2, c3 = right[0], right[1], right[2], right[3]
@@ -81,7 +81,7 @@ def _coupling(size: int) -> Any:
     other would be compiled again in each.
     """
 
-    @_compile
+    @compiled
     def coupled(start, server, weight, left, right, extra, least, half, result):  # type: ignore[no-untyped-def]
         users, servers = len(start) - 1, result.shape[0] // size
         kept = np.zeros(users + 1, np.int64)
@@ -130,7 +130,7 @@ def _coupling(size: int) -> Any:
     return coupled
 
 
-@_compile
+@compiled
 def apply(start, server, weight, left, right, extra, given, result):  # type: ignore[no-untyped-def]
     """Add to result (servers, M) what the sum over users, without the diagonal, makes of `given` (servers, M)."""
     longest = 0
@@ -152,7 +152,7 @@ def apply(start, server, weight, left, right, extra, given, result):  # type: ig
                 result[i, r] += left[k, r] * amount
 
 
-@_compile
+@compiled
 def spread(users, start, server, weight, vectors, scale, result):  # type: ignore[no-untyped-def]
     """result[j, server, :] = scale_n weight_k vectors[k, :] for the pairs k of user n = users[j]."""
     for j in range(len(users)):
@@ -163,7 +163,7 @@ def spread(users, start, server, weight, vectors, scale, result):  # type: ignor
                 result[j, i + r] = scale[n] * weight[k] * vectors[k, r]
 
 
-@_compile
+@compiled
 def spread_both(users, start, server, weight, left, right, extra, lefts, rights):  # type: ignore[no-untyped-def]
     """`spread` of `left` by -1/(extra + sum weight) and of `right` by 1: minus their product is what users couple."""
     size = left.shape[1]
@@ -179,7 +179,7 @@ def spread_both(users, start, server, weight, left, right, extra, lefts, rights)
                 rights[j, i + r] = weight[k] * right[k, r]
 
 
-@_compile
+@compiled
 def finished(matrix, own, diagonal, damping, scale):  # type: ignore[no-untyped-def]
     """Put diagonal blocks (servers, M, M) and `diagonal` into the matrix, and scale its rows to a diagonal of 1."""
     servers, size, _ = own.shape
@@ -194,7 +194,7 @@ def finished(matrix, own, diagonal, damping, scale):  # type: ignore[no-untyped-
                 matrix[row, i * size + s] = own[i, r, s] * scale[row]
 
 
-@_compile
+@compiled
 def scaled(matrix, scale):  # type: ignore[no-untyped-def]
     """Multiply rows and columns of the lower triangle by `scale`."""
     for i in range(len(scale)):
@@ -202,7 +202,7 @@ def scaled(matrix, scale):  # type: ignore[no-untyped-def]
             matrix[i, j] *= scale[i] * scale[j]
 
 
-@_compile
+@compiled
 def counted(start, weight, least):  # type: ignore[no-untyped-def]
     """How many pairs of each user have a weight above `least[n]`, (users,)."""
     counts = np.zeros(len(start) - 1)

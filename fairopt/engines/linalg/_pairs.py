@@ -6,13 +6,12 @@ Pairs are sorted by user; `vectors` (pairs, resources) is the part of each capac
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
+from ..._loops import compiled
 
 
-@_compile
+@compiled
 def cost(server, vectors, prices, result):  # type: ignore[no-untyped-def]
     """result[k] = vectors[k] . prices[server of k]."""
     for k in range(len(server)):
@@ -23,7 +22,7 @@ def cost(server, vectors, prices, result):  # type: ignore[no-untyped-def]
         result[k] = total
 
 
-@_compile
+@compiled
 def used(server, vectors, tasks, result):  # type: ignore[no-untyped-def]
     """Add the part of every capacity in use, (servers, resources)."""
     for k in range(len(server)):
@@ -32,7 +31,7 @@ def used(server, vectors, tasks, result):  # type: ignore[no-untyped-def]
             result[i, r] += vectors[k, r] * tasks[k]
 
 
-@_compile
+@compiled
 def gathered(start, server, vectors, weight, factor, result):  # type: ignore[no-untyped-def]
     """Add the use of `weight_k factor_n`, (servers, resources)."""
     for n in range(len(start) - 1):
@@ -43,7 +42,7 @@ def gathered(start, server, vectors, weight, factor, result):  # type: ignore[no
                 result[i, r] += vectors[k, r] * amount
 
 
-@_compile
+@compiled
 def pushed(start, server, vectors, weight, slack, products, residual, requested, whole, sums, free, result):  # type: ignore[no-untyped-def]
     """What products and errors of pairs ask for, `base = products/slack - weight residual`: its sums per user, what is
     then left of `requested` per unit of `whole` (`free`), and the use of `base + weight free`, added to result."""
@@ -63,7 +62,7 @@ def pushed(start, server, vectors, weight, slack, products, residual, requested,
                 result[i, r] += vectors[k, r] * amount
 
 
-@_compile
+@compiled
 def weighted_cost(start, server, vectors, weight, prices, result):  # type: ignore[no-untyped-def]
     """result[n] = sum over pairs of weight_k vectors[k] . prices[server of k]."""
     for n in range(len(start) - 1):
@@ -77,7 +76,7 @@ def weighted_cost(start, server, vectors, weight, prices, result):  # type: igno
         result[n] = total
 
 
-@_compile
+@compiled
 def back(start, server, vectors, d_price, d_user_price, residual, tasks, slack, products, d_tasks, d_slack, sums, use):  # type: ignore[no-untyped-def]
     """Steps of slacks from the dual equation, then of tasks from the products; their sums per user, and their use."""
     for n in range(len(start) - 1):
@@ -96,7 +95,7 @@ def back(start, server, vectors, d_price, d_user_price, residual, tasks, slack, 
         sums[n] = total
 
 
-@_compile
+@compiled
 def beyond(tasks, slack, d_tasks, d_slack, far, low, high, result):  # type: ignore[no-untyped-def]
     """What would bring products after a step `far` back to between low and high, taking away at most high."""
     for k in range(len(tasks)):
@@ -104,7 +103,7 @@ def beyond(tasks, slack, d_tasks, d_slack, far, low, high, result):  # type: ign
         result[k] = max(min(max(product, low), high) - product, -high)
 
 
-@njit(cache=True, error_model="numpy", nogil=True, fastmath={"nnan", "nsz"})
+@compiled(fastmath={"nnan", "nsz"})
 def fastest(values, steps):  # type: ignore[no-untyped-def]
     """The largest rate, steps over values, at which a value falls; 0 if none does."""
     result = 0.0

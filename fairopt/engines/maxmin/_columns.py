@@ -6,12 +6,11 @@ Pairs are sorted by user: those of n are `start[n]` to `start[n + 1]`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
+from ..._loops import compiled
 
 
-@_compile
+@compiled
 def cheapest(start, server, use, prices, result):  # type: ignore[no-untyped-def]
     """result[n] = the least cost of a pair of user n."""
     for n in range(len(start) - 1):
@@ -24,7 +23,7 @@ def cheapest(start, server, use, prices, result):  # type: ignore[no-untyped-def
         result[n] = least
 
 
-@_compile
+@compiled
 def inside(server, use, load, amount, result):  # type: ignore[no-untyped-def]
     """result[k] = amount[k], less where a resource that the pair uses is loaded by more than 1."""
     for k in range(len(server)):
@@ -35,7 +34,7 @@ def inside(server, use, load, amount, result):  # type: ignore[no-untyped-def]
         result[k] = amount[k] / most
 
 
-@_compile
+@compiled
 def enter(start, server, use, prices, most_cost, most, active):  # type: ignore[no-untyped-def]
     """Mark up to `most` pairs per user that cost less than `most_cost[n]`, the cheapest first; how many in all."""
     found = 0

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
+from ..._loops import compiled
 
 #: Users are looked at again up to this multiple of the level at which they last met a full resource.
 _NEAR = 1.03
 
 
-@_compile
+@compiled
 def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
     """Raise a common level until every user has enough or meets a full resource; fills `tasks` and `q`.
 
@@ -71,7 +70,7 @@ def fill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-
             tasks[n] = room[n]
 
 
-@_compile
+@compiled
 def refill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
     """`fill` where `q` comes in as its answer to nearly the same: users with much more elsewhere are left out.
 
@@ -105,7 +104,7 @@ def refill(gain, per_task, elsewhere, room, q, tasks):  # type: ignore[no-untype
     fill(gain, per_task, elsewhere, room, q, tasks)
 
 
-@_compile
+@compiled
 def _met(per_task, n, level):  # type: ignore[no-untyped-def]
     """The level at which user n meets a full resource."""
     least = np.inf

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
-
-_compile = njit(cache=True, error_model="numpy", nogil=True)
+from ..._loops import compiled
 
 
-@_compile
+@compiled
 def near(start, server, need, ask, user_price, aside, far, marked):  # type: ignore[no-untyped-def]
     """Mark the pairs aside that cost less than `pay_n + far_n`."""
     for n in range(len(start) - 1):
@@ -19,7 +17,7 @@ def near(start, server, need, ask, user_price, aside, far, marked):  # type: ign
                 marked[k] = marked[k] or z < far[n]
 
 
-@_compile
+@compiled
 def fastest(start, server, need, ask, d_ask, user_price, d_user_price, aside, soon, called):  # type: ignore[no-untyped-def]
     """The largest rate at which the slack of a pair aside falls, relative to itself; 0 if none does.
 

@@ -8,9 +8,8 @@ between these loops, of whole arrays, which is several times faster.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
+from ..._loops import compiled
 
 #: Parts of a user's tasks below e^-NOTHING are none.
 _NOTHING = 60.0
@@ -18,7 +17,7 @@ _NOTHING = 60.0
 _TINY = 1e-280
 
 
-@_compile
+@compiled
 def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore[no-untyped-def]
     """`D v^a` of the pairs (pairs, resources) over `e^above`, their sums, and `log gain - above/a`.
 
@@ -49,7 +48,7 @@ def costs(server, use, log_gain, price, a, share, whole, level):  # type: ignore
         level[k] = log_gain[k] - above / a
 
 
-@_compile
+@compiled
 def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyped-def]
     """Shares of sums, users' highest levels, and by how much those of pairs are lower: all in place."""
     size = share.shape[1]
@@ -65,7 +64,7 @@ def below_highest(start, whole, share, short, highest):  # type: ignore[no-untyp
         highest[n] = best
 
 
-@_compile
+@compiled
 def carried(start, server, share, short, rise, a, tau, new_share, new_short, grown):  # type: ignore[no-untyped-def]
     """Shares where `a log v` is higher by `rise` (servers, resources), and levels but for `log(1 + grown)/a`.
 
@@ -105,7 +104,7 @@ def carried(start, server, share, short, rise, a, tau, new_share, new_short, gro
                 new_short[k] -= np.log(whole) / a
 
 
-@_compile
+@compiled
 def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
     """Levels of pairs below the user's highest, over tau, -infinity below -NOTHING; and the highest, (users,)."""
     best = np.empty(len(start) - 1)
@@ -120,7 +119,7 @@ def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
     return best
 
 
-@_compile
+@compiled
 def placed(start, server, per_task, total, whole, part, tasks, used):  # type: ignore[no-untyped-def]
     """Tasks where users have `whole` (users,), parts of `total`, and adds what servers spend to `used`."""
     size = per_task.shape[1]
@@ -134,7 +133,7 @@ def placed(start, server, per_task, total, whole, part, tasks, used):  # type: i
                     used[server[k], r] += per_task[k, r] * tasks[k]
 
 
-@_compile
+@compiled
 def matrix(start, server, per_task, share, part, tasks, kept, full, tau, result):  # type: ignore[no-untyped-def]
     """Adds the derivatives of log use over log prices, (servers resources, servers resources), but for barriers."""
     size = per_task.shape[1]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
+from ..._loops import compiled
 
 
-@_compile
+@compiled
 def smoothed(one, other, mu):  # type: ignore[no-untyped-def]
     """Half of `a + b - root`, `root = sqrt((a - b)^2 + 4 mu)`, its slopes over a and b, and the root.
 
@@ -22,7 +21,7 @@ def smoothed(one, other, mu):  # type: ignore[no-untyped-def]
     return half, first, second, root
 
 
-@_compile
+@compiled
 def fill_pairs(  # type: ignore[no-untyped-def]
     start, server, per_task, power, mu, tasks, true, unit, total, residual, rate, to_part, weight, gap, used
 ):
@@ -51,7 +50,7 @@ def fill_pairs(  # type: ignore[no-untyped-def]
     return squares, largest
 
 
-@_compile
+@compiled
 def fill_rows(row, power, mu, log_price, unit, used, residual, rate, to_idle, own):  # type: ignore[no-untyped-def]
     """The same for (server, resource); `own` is what they add to the diagonal of the prices' system."""
     squares, largest = 0.0, 0.0
@@ -68,7 +67,7 @@ def fill_rows(row, power, mu, log_price, unit, used, residual, rate, to_idle, ow
     return squares, largest
 
 
-@_compile
+@compiled
 def reduce(start, server, per_task, unit, to_part, weight, slope, pairs, gap, fixed, level, result):  # type: ignore[no-untyped-def]
     """Tasks that move whatever prices do (`fixed`), what levels do (`level`), and the use of both, added to result."""
     for n in range(len(start) - 1):
@@ -84,7 +83,7 @@ def reduce(start, server, per_task, unit, to_part, weight, slope, pairs, gap, fi
                 result[server[k], r] += per_task[k, r] * amount
 
 
-@_compile
+@compiled
 def expand(start, server, share, weight, slope, fixed, level, d_price, d_level, d_tasks):  # type: ignore[no-untyped-def]
     """From the steps of log prices to those of log levels and tasks."""
     for n in range(len(start) - 1):
@@ -101,7 +100,7 @@ def expand(start, server, share, weight, slope, fixed, level, d_price, d_level, 
             d_tasks[k] = fixed[k] - weight[k] * (d_level[n] + d_tasks[k])
 
 
-@_compile
+@compiled
 def inner(start, one, other, unit):  # type: ignore[no-untyped-def]
     """Sum over pairs of the product of two steps of tasks, in each user's `unit`."""
     total = 0.0

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
+from ..._loops import compiled
 
 
-@_compile
+@compiled
 def price(start, server, use, log_price, power, log_gain, log_level, slack, share, cost):  # type: ignore[no-untyped-def]
     """Per pair: true slack `p^power / level - 1`, price shares, and `log p` of all of the server, `p = sum_r D e^y`.
 
@@ -49,7 +48,7 @@ def price(start, server, use, log_price, power, log_gain, log_level, slack, shar
             slack[k] = np.expm1(min(max(ratio, -50.0), 60.0))
 
 
-@_compile
+@compiled
 def used_shares(start, server, per_task, tasks, share, result):  # type: ignore[no-untyped-def]
     """Add use times price share, (servers, resources)."""
     for k in range(start[-1]):
@@ -58,7 +57,7 @@ def used_shares(start, server, per_task, tasks, share, result):  # type: ignore[
             result[i, r] += per_task[k, r] * tasks[k] * share[k, r]
 
 
-@_compile
+@compiled
 def right_hand(start, server, per_task, tasks, slack, true, total, gap, extra, target, correct, rx, c0, result):  # type: ignore[no-untyped-def]
     """Right-hand side of the prices' system: `rx` (pairs,), `c0` (users,), result (servers, resources) added to."""
     for n in range(len(start) - 1):
@@ -76,7 +75,7 @@ def right_hand(start, server, per_task, tasks, slack, true, total, gap, extra, t
                 result[i, r] += per_task[k, r] * moved
 
 
-@_compile
+@compiled
 def direction(start, server, right, tasks, slack, true, extra, rx, c0, step, d_tasks, d_slack, d_level):  # type: ignore[no-untyped-def]
     """From relative price steps (servers, resources) to the steps of tasks and slacks (pairs,) and levels (users,)."""
     for n in range(len(start) - 1):
@@ -97,7 +96,7 @@ def direction(start, server, right, tasks, slack, true, extra, rx, c0, step, d_t
             d_slack[k] = change - (slack[k] - true[k])
 
 
-@_compile
+@compiled
 def products(start, tasks, slack, total):  # type: ignore[no-untyped-def]
     """Sum, least and largest of `tasks slack / total`."""
     add, least, most = 0.0, np.inf, 0.0
@@ -110,7 +109,7 @@ def products(start, tasks, slack, total):  # type: ignore[no-untyped-def]
     return add, least, most
 
 
-@_compile
+@compiled
 def merit(start, tasks, slack, true, total, target):  # type: ignore[no-untyped-def]
     """Sum of squares of what is wrong with products and slacks; and the least and the sum of the products."""
     squares, least, add = 0.0, np.inf, 0.0
@@ -125,7 +124,7 @@ def merit(start, tasks, slack, true, total, target):  # type: ignore[no-untyped-
     return squares, least, add
 
 
-@_compile
+@compiled
 def misplaced(start, tasks, total, true, power, above, room):  # type: ignore[no-untyped-def]
     """Largest relative error in tasks over the pairs, see `certificates.game`.
 
@@ -140,7 +139,7 @@ def misplaced(start, tasks, total, true, power, above, room):  # type: ignore[no
     return worst
 
 
-@_compile
+@compiled
 def backward(start, server, per_task, tasks, total, true, scale, above, room, tau, dropped):  # type: ignore[no-untyped-def]
     """Largest relative error in tasks over users, as in `certificates.backward` at the level tau.
 
@@ -164,7 +163,7 @@ def backward(start, server, per_task, tasks, total, true, scale, above, room, ta
     return worst
 
 
-@_compile
+@compiled
 def largest_parts(start, server, share, result):  # type: ignore[no-untyped-def]
     """The largest price share of each resource over the pairs of its server, (servers, resources)."""
     for k in range(start[-1]):
@@ -173,7 +172,7 @@ def largest_parts(start, server, share, result):  # type: ignore[no-untyped-def]
             result[i, r] = max(result[i, r], share[k, r])
 
 
-@_compile
+@compiled
 def below_limits(log_excess, mu, power, result):  # type: ignore[no-untyped-def]
     """log of the part t < 1 of its limit that each user has: `(e^log_excess / t)^power = 1 + mu/(1 - t)`, (users,)."""
     for n in range(len(log_excess)):
@@ -187,7 +186,7 @@ def below_limits(log_excess, mu, power, result):  # type: ignore[no-untyped-def]
         result[n] = low
 
 
-@_compile
+@compiled
 def slacks(pairs, user, server, use, prices, top, power, log_gain, log_level, result):  # type: ignore[no-untyped-def]
     """The slacks of some pairs as in `price`; `prices` (servers, resources) are relative to e^top (servers,)."""
     for j in range(len(pairs)):
@@ -198,7 +197,7 @@ def slacks(pairs, user, server, use, prices, top, power, log_gain, log_level, re
         result[j] = np.expm1(power[0] * (np.log(cost) + top[i]) + power[1] * (log_level[user[pair]] - log_gain[pair]))
 
 
-@_compile
+@compiled
 def lowered(pairs, user, server, prices, levels, slack, result):  # type: ignore[no-untyped-def]
     """The slacks of some pairs if costs change by the factors `prices` (servers,), and `levels` (users,)."""
     for j in range(len(pairs)):

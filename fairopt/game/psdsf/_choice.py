@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
+from ..._loops import compiled
 
 #: Pairs with `part < exp(-_UNDERFLOW)` are left out: no double sees them.
 _UNDERFLOW = 300.0
 
 
-@_compile
+@compiled
 def chosen(start, server, log_gain, per_task, price, tau, first, near, part, total, used):  # type: ignore[no-untyped-def]
     """Parts `softmax((log gain - price)/tau)` of the pairs that matter (listed by user in `near`), tasks, use.
 
@@ -42,7 +41,7 @@ def chosen(start, server, log_gain, per_task, price, tau, first, near, part, tot
     return count
 
 
-@_compile
+@compiled
 def answers(first, near, part, total, server, per_task, weight, tau, result):  # type: ignore[no-untyped-def]
     """Minus the derivatives of `sum_r weight_ir use_ir` over log prices, added to `result` (servers, servers)."""
     for n in range(len(first) - 1):

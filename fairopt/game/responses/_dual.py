@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
+from ..._loops import compiled
 
 
-@_compile
+@compiled
 def fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian, smooth=0.0):  # type: ignore[no-untyped-def]
     """Fill tasks, `excess_r = use_r - 1` and its derivatives in q; `smooth` rounds the corner where users come in."""
     count, size = use.shape
@@ -51,7 +50,7 @@ def fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, exces
                     jacobian[r, s] -= slope * per_task[n, r] * wanted * parts[s] / total
 
 
-@_compile
+@compiled
 def residual_norm(excess, q):  # type: ignore[no-untyped-def]
     worst = 0.0
     for r in range(len(q)):
@@ -59,7 +58,7 @@ def residual_norm(excess, q):  # type: ignore[no-untyped-def]
     return worst
 
 
-@_compile
+@compiled
 def one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian):  # type: ignore[no-untyped-def]
     """Set q_r so that resource r is used up, or free (-infinity) if it is not even then."""
     old = q[r]
@@ -91,7 +90,7 @@ def one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, exce
                 return
 
 
-@_compile
+@compiled
 def along(alpha, log_gain, per_task, use, elsewhere, room, q, step, tasks, excess, jacobian):  # type: ignore[no-untyped-def]
     """Go along Newton's direction in prices `e^(alpha q)` to where the dual, which is convex in them, is least.
 
@@ -140,7 +139,7 @@ def along(alpha, log_gain, per_task, use, elsewhere, room, q, step, tasks, exces
             t = low + (high - low) * 0.9
 
 
-@_compile
+@compiled
 def solve(matrix, rhs):  # type: ignore[no-untyped-def]
     """A small linear system, by elimination; what a singular matrix leaves open is 0. Overwrites its arguments."""
     size = len(rhs)

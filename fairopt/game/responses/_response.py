@@ -10,14 +10,12 @@ alpha = infinity: progressive filling, at most one round per resource.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..._loops import compiled
 from ._dual import along, fill_excess, one_price, residual_norm, solve
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
 
-
-@_compile
+@compiled
 def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type: ignore[no-untyped-def]
     """Exact best response for finite alpha: fills `tasks` (users here,) and `q` (resources,), log level prices.
 

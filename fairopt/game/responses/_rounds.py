@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ..._loops import compiled
 from ...engines.maxmin._filling import refill
 from ._response import respond
 
-_compile = njit(cache=True, error_model="numpy", nogil=True)
 
-
-@_compile
+@compiled
 def play(server, first, pairs, user, alpha, gain, per_task, use, limit, relax, tasks, total, q):  # type: ignore[no-untyped-def]
     """One server responds to the totals that it sees, and moves its column by `relax` of the way.
 
@@ -50,7 +48,7 @@ def play(server, first, pairs, user, alpha, gain, per_task, use, limit, relax, t
     return change
 
 
-@_compile
+@compiled
 def sweep(order, first, pairs, user, alpha, gain, per_task, use, limit, relax, tasks, total, q):  # type: ignore[no-untyped-def]
     """Gauss-Seidel: servers respond one after the other; returns the largest relative change asked for."""
     add_up(pairs, user, tasks, total)
@@ -63,7 +61,7 @@ def sweep(order, first, pairs, user, alpha, gain, per_task, use, limit, relax, t
     return change
 
 
-@_compile
+@compiled
 def at_once(first, pairs, user, alpha, gain, per_task, use, limit, relax, tasks, total, q):  # type: ignore[no-untyped-def]
     """Jacobi: all servers respond to the same totals; returns the largest relative change asked for."""
     change = 0.0
@@ -76,7 +74,7 @@ def at_once(first, pairs, user, alpha, gain, per_task, use, limit, relax, tasks,
     return change
 
 
-@_compile
+@compiled
 def add_up(pairs, user, tasks, total):  # type: ignore[no-untyped-def]
     """Totals from tasks: what is left of rounding as servers add and subtract may be more than a user has."""
     total[:] = 0.0

@@ -1,0 +1,110 @@
+"""Compiled loops: numba makes them at their first call, and keeps them for the processes that follow.
+
+    @compiled
+    def total(values): ...
+
+numba is imported when the first loop is called. Compiled code is kept by content: the name of its file has a digest of
+the function, of the constants that it reads and of the loops that it calls, wherever these are written. So what has
+changed is compiled again, and only that. Files are in `NUMBA_CACHE_DIR`, else in the package's own `__pycache__`, else
+(a package that nobody may write to) in the user's folder for caches. `fairopt warmup` compiles what can be foreseen.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, overload
+
+from . import _clock
+
+#: How all loops are compiled: a division by zero is infinite, as in NumPy.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+#: Dispatchers are made one at a time.
+_MAKING = threading.RLock()
+
+
+class Loop:
+    """A function that is compiled when it is called, or when a loop that calls it is compiled."""
+
+    def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func, self.options = function, options
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher(*arguments)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """What numba makes of the function."""
+        with _MAKING:
+            if "dispatcher" not in vars(self):
+                with _clock.standing():
+                    from . import _numba
+
+                    vars(self)["dispatcher"] = _numba.dispatcher(self)
+            return vars(self)["dispatcher"]
+
+    @property
+    def signatures(self) -> list[Any]:
+        """The types of arguments that it is compiled for in this process."""
+        return list(self.dispatcher.signatures) if "dispatcher" in vars(self) else []
+
+    @cached_property
+    def reads(self) -> dict[str, Any]:
+        """The global names that the function reads, with their values."""
+        known = self.py_func.__globals__
+        return {name: known[name] for name in sorted(set(_names(self.py_func.__code__))) if name in known}
+
+    @cached_property
+    def content(self) -> str:
+        """A digest of what is compiled: this function, constants, and the loops that it calls."""
+        found = hashlib.sha256(f"{_code(self.py_func.__code__)} {sorted(self.options.items(), key=str)}".encode())
+        for name, value in self.reads.items():
+            if isinstance(value, Loop):
+                value = value.content
+            elif isinstance(value, ModuleType | FunctionType | type):
+                value = value.__name__
+            found.update(f" {name} {value!r}".encode())
+        return found.hexdigest()[:16]
+
+    @cached_property
+    def calls(self) -> dict[str, Loop]:
+        """The loops that are compiled with it, itself among them, by name."""
+        found = {f"{self.__module__}.{self.__qualname__}": self}
+        for value in self.reads.values():
+            if isinstance(value, Loop):
+                found |= value.calls
+        return found
+
+    __module__: str
+    __qualname__: str
+
+
+@overload
+def compiled(function: Callable[..., Any]) -> Loop: ...
+@overload
+def compiled(*, fastmath: set[str]) -> Callable[[Callable[..., Any]], Loop]: ...
+def compiled(
+    function: Callable[..., Any] | None = None, *, fastmath: set[str] | None = None
+) -> Loop | Callable[[Callable[..., Any]], Loop]:
+    """Decorate a function that numba compiles; `fastmath`: liberties that it may take with numbers."""
+    options = _OPTIONS | ({"fastmath": fastmath} if fastmath else {})
+    return (lambda of: Loop(of, options)) if function is None else Loop(function, options)  # type: ignore[arg-type]
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _code(code: CodeType) -> str:
+    """Instructions, names and constants but the docstring, on whichever lines they stand."""
+    constants = code.co_consts[1:] if code.co_consts and isinstance(code.co_consts[0], str) else code.co_consts
+    inside = [_code(one) if isinstance(one, CodeType) else repr(one) for one in constants]
+    return repr((code.co_code.hex(), code.co_names, code.co_varnames, inside))

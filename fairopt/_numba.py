@@ -1,0 +1,120 @@
+"""What `_loops` asks of numba: dispatchers, files that keep compiled code, and a word where compiling takes long."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import caching, event, types
+from numba.extending import typeof_impl
+
+from . import _clock, _progress
+
+#: Seconds of silence at most.
+_SILENCE = 1.0
+
+#: The loops that numba knows, by their functions.
+_LOOPS: dict[Any, Any] = {}
+
+
+def dispatcher(loop: Any) -> Any:
+    """Numba's dispatcher of a `Loop`, with a cache by its content."""
+    made = numba.njit(**loop.options)(loop.py_func)
+    if made is loop.py_func:  # NUMBA_DISABLE_JIT
+        return made
+    if not _LOOPS:
+        typeof_impl.register(type(loop))(_of_its_dispatcher)
+        event.register("numba:compile", _Telling())
+    _LOOPS[loop.py_func] = loop
+    with suppress(RuntimeError):  # there is no folder to write to
+        made._cache = _Kept(loop.py_func, loop.content)
+    return made
+
+
+def _of_its_dispatcher(loop: Any, _: object) -> Any:
+    """The type of a loop that another calls."""
+    return types.Dispatcher(loop.dispatcher)
+
+
+class _Telling(event.Listener):  # type: ignore[misc]
+    """A bar over the loops that are compiled together, as soon as the process has lost a second to that."""
+
+    def __init__(self) -> None:
+        self._depth, self._done = 0, 0
+        self._bar: Any = None
+        self._lock = threading.Lock()
+
+    def on_start(self, event: Any) -> None:
+        if (loop := _LOOPS.get(event.data["dispatcher"].py_func)) is None:
+            return
+        if self._depth == 0:
+            self._done = 0
+            self._later = threading.Timer(max(_SILENCE - _clock.compiled(), 0.0), self._show, [loop])
+            self._later.daemon = True
+            self._later.start()
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        if event.data["dispatcher"].py_func not in _LOOPS:
+            return
+        self._depth -= 1
+        with self._lock:
+            self._done += 1
+            if self._bar is not None:
+                self._bar.update()
+            if self._depth == 0:
+                self._later.cancel()
+                if self._bar is not None:
+                    self._bar.close()
+                    self._bar = None
+
+    def _show(self, loop: Any) -> None:
+        with self._lock:
+            if self._depth:
+                together = sum(not one.signatures for one in loop.calls.values()) + self._done
+                self._bar = _progress.tqdm(total=together, desc="compiling, once", unit="loop", leave=False,
+                                           initial=self._done)  # fmt: skip
+
+
+class _Kept(caching.FunctionCache):  # type: ignore[misc]
+    """Compiled code in files whose names tell what is in them, so that whoever writes at the same time writes the same.
+
+    A name has the function, the types of its arguments with the processor, and the content with numba's version.
+    """
+
+    def __init__(self, function: Any, content: str) -> None:
+        super().__init__(function)
+        name = Path(function.__code__.co_filename).stem + "." + re.sub(r"\W+", ".", function.__qualname__)
+        self._stem, self._content = name, _digest(content, numba.__version__, self._impl.filename_base.split("-")[-1])
+
+    def _path(self, signature: Any, codegen: Any) -> str:
+        types, processor, (_, closure) = self._index_key(signature, codegen)
+        return f"{self._stem}-{_digest(types, processor, closure)}-{self._content}.nbc"
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        name = self._path(sig, target_context.codegen())
+        if not Path(self.cache_path, name).is_file():
+            return None
+        try:
+            return self._impl.rebuild(target_context, self._cache_file._load_data(name))
+        except Exception:  # damaged: it is compiled again, and written anew
+            return None
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        if not self._impl.check_cachable(data):
+            return
+        name = self._path(sig, data.codegen)
+        with suppress(OSError):  # a full disk: the next process compiles as well
+            self._cache_file._save_data(name, self._impl.reduce(data))
+            for old in Path(self.cache_path).glob(f"{name.rpartition('-')[0]}-*.nbc"):
+                if old.name != name:  # of other content
+                    old.unlink()
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
