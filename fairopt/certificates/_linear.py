@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+
+from .._libraries import optimize, sp
 
 Array = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ def maximise(
     `None` when the linear program was not solved in that time, so that the judge can say so.
     """
     whole, options = sp.vstack(rows, format="csr"), {**_OPTIONS, "time_limit": seconds}
-    result = linprog(-value, A_ub=whole, b_ub=np.concatenate(bounds), method="highs", options=options)
+    result = optimize.linprog(-value, A_ub=whole, b_ub=np.concatenate(bounds), method="highs", options=options)
     if result.status != 0:
         return None
     duals = np.maximum(-result.ineqlin.marginals, 0.0)
@@ -33,5 +33,7 @@ def maximise(
 
 def minimise(cost: Array, rows: Any, least: Array) -> Array | None:
     """`min cost @ y` over `y >= 0, rows @ y >= least`; `None` when the linear program was not solved."""
-    result = linprog(cost, A_ub=-rows, b_ub=-least, method="highs", options={**_OPTIONS, "time_limit": PATIENCE})
+    result = optimize.linprog(
+        cost, A_ub=-rows, b_ub=-least, method="highs", options={**_OPTIONS, "time_limit": PATIENCE}
+    )
     return result.x if result.status == 0 else None

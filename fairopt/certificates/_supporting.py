@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._libraries import sp
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from . import _linear

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
+from .._libraries import optimize
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .backward import log_price_per_task
@@ -37,7 +37,7 @@ def fitted_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows:
     middle = np.logaddexp.reduce(marginal) - np.logaddexp.reduce(log_rows)
     if not np.isfinite(middle):
         return gap(0.0)
-    found = minimize_scalar(gap, bounds=(middle - 40, middle + 40), method="bounded", options={"xatol": 1e-12})
+    found = optimize.minimize_scalar(gap, bounds=(middle - 40, middle + 40), method="bounded", options={"xatol": 1e-12})
     return min(gap(0.0), gap(middle), gap(float(found.x)))
 
 

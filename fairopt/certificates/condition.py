@@ -20,10 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, onenormest, splu
 
+from .._libraries import sp, sparse_linalg
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .backward import BackwardError, log_price_per_task
@@ -255,7 +254,7 @@ def _estimated(active: _Active) -> Array:
     """Row sums (users,): the largest by the 1-norm estimator, the others relative to it by random signs."""
     size, pairs, users = active.matrix.shape[0], len(active.user), active.users
     try:
-        factors = splu(active.regular(_REGULAR))
+        factors = sparse_linalg.splu(active.regular(_REGULAR))
     except RuntimeError:
         return np.full(users, np.inf)
     summed = sp.csr_matrix((np.ones(pairs), (active.user, np.arange(pairs))), shape=(users, size))
@@ -266,13 +265,13 @@ def _estimated(active: _Active) -> Array:
     def backward(x: Array) -> Array:
         return np.asarray(factors.solve(np.asarray(summed.T @ x, dtype=float), trans="T"))
 
-    padded = LinearOperator(
+    padded = sparse_linalg.LinearOperator(
         (size, size),
         matvec=lambda x: backward(np.ravel(x)[:users]),
         rmatvec=lambda x: np.concatenate([forward(np.ravel(x)), np.zeros(size - users)]),
         dtype=float,
     )
-    largest = float(onenormest(padded))
+    largest = float(sparse_linalg.onenormest(padded))
     rng = np.random.default_rng(0)
     sizes = np.sqrt(np.mean([forward(rng.choice([-1.0, 1.0], size)) ** 2 for _ in range(_PROBES)], axis=0))
     return np.asarray(sizes * (largest / sizes.max()) if sizes.max() > 0 else sizes)

@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .. import _clock
+from .._libraries import sp
 from ..model import polytope as polytopes
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope

@@ -9,9 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
-import pandas as pd
-
 from .. import report
+from .._libraries import pd
 
 #: The longest text of a cell on a terminal.
 _LONGEST = 48

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import pandas as pd
-
 from .. import papers, report
+from .._libraries import pd
 from ..workloads import known
 from . import _screen
 from ._json import print_json

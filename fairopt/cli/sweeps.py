@@ -6,9 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-import pandas as pd
-
 from .. import harness, report
+from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..harness.experiment import known
 from ..harness.pooled import NOTE, marked

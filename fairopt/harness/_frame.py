@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
+from .._libraries import pd
 
 
 class Blank(pd.DataFrame):  # type: ignore[misc]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pandas as pd
-
 from .. import mechanisms
+from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError, FairoptError
 from ..mechanisms import Mechanism

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pandas as pd
-
+from .._libraries import pd
 from .cells import Cell
 from .store import Contents
 

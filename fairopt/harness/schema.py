@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from .._libraries import pa
 
 FORMAT = "fairopt-cells-3"
 

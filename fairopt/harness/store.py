@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from .._libraries import pa, pd, pq
 from ..errors import DataError
 from .schema import CHANCE, CHANCE_INSIDE, COLUMNS, FORMAT, LONG, SCHEMA
 

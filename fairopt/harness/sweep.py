@@ -7,8 +7,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
+from .._libraries import pd
 from . import executors
 from ._ends import Elsewhere, Interrupted, Stopped
 from .cells import Cell, cells

@@ -6,19 +6,17 @@ import dataclasses
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.base import Solution
-from ..engines.reference.named_problem import NamedProblem, cluster_problem
 from ..engines.reference.program import Program
 from ..errors import DataError, FairoptError, NotConverged
 from ..game import engine as game_engine
 from ..game.reference import declarative
 from ..game.reference.server_program import ServerProgram
-from ..game.reference.stated import proportional, server_problem
 from ..game.responses import played
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
@@ -27,6 +25,9 @@ from ..model.problem import Problem
 from ..result.allocation import Allocation
 from ..solving.patience import within
 from ._base import Mechanism
+
+if TYPE_CHECKING:
+    from ..engines.reference.named_problem import NamedProblem
 
 Array = NDArray[np.float64]
 
@@ -60,6 +61,8 @@ class GameMechanism(Mechanism):
         DataError
             alpha is another, or the utility is another one: every server has a problem of its own, `server_problem`.
         """
+        from ..engines.reference.named_problem import cluster_problem
+
         self.check(cluster)
         rule = self.criterion(cluster)
         if rule.alpha != 1 or not rule.scale_free:
@@ -68,7 +71,7 @@ class GameMechanism(Mechanism):
                 f"{self} is a game and no single program: use server_problem(cluster, server, tasks), or "
                 f"{'choose alpha=1' if has_alpha else 'take AlphaPFVDS(1)'}, where the game is one"
             )
-        return cluster_problem(cluster, proportional(cluster, rule), self.formulate)
+        return cluster_problem(cluster, declarative.proportional(cluster, rule), self.formulate)
 
     def server_problem(self, cluster: Cluster, server: str | int, tasks: Array) -> NamedProblem:
         """What a server, by name or number from 0, maximises over its column of `tasks` (users, servers).
@@ -76,6 +79,8 @@ class GameMechanism(Mechanism):
         The other columns are held; its own is not read. With the tasks of an equilibrium the answer is that column.
         From alpha = 10 on shares are measured in the server's max-min shares, which takes a few linear programs.
         """
+        from ..game.reference.stated import server_problem
+
         self.check(cluster)
         return server_problem(cluster, self.criterion(cluster), server, tasks, self.formulate)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 from ..engines.reference import expressed
-from ..engines.reference.named_problem import NamedProblem, cluster_problem
 from ..engines.reference.program import ClusterProgram, Formulation, Program
 from ..model.cluster import Cluster, expected
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ..model.problem import Problem
+
+if TYPE_CHECKING:
+    from ..engines.reference.named_problem import NamedProblem
 
 
 class Stated(ABC):
@@ -47,6 +50,8 @@ class Stated(ABC):
         DataError
             The mechanism is not defined on this cluster, or nobody can run anything there.
         """
+        from ..engines.reference.named_problem import cluster_problem
+
         self.check(expected(cluster))
         seen, _ = self.prepare(cluster)
         return cluster_problem(seen, self.criterion(seen), self.formulate)
@@ -59,8 +64,12 @@ class Stated(ABC):
         return found
 
     def check_statement(self, problem: Problem) -> None:
-        """The same before an engine answers that reads the criterion alone: at the first solve of this mechanism."""
-        if not self.judged_by_criterion or "_stated" in vars(self):
+        """The same before an engine answers that reads the criterion alone: at the first solve of this mechanism.
+
+        Not of the package's own: tests check these, and users need not wait for CVXPY.
+        """
+        own = type(self).__module__.startswith(f"{__package__}.")
+        if own or not self.judged_by_criterion or "_stated" in vars(self):
             return
         if len(problem.polytope.users):
             self.formulation(self.program(problem.polytope, problem.criterion))

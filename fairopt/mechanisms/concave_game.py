@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-import cvxpy as cp
 import numpy as np
 
+from .._libraries import cp
 from ..engines.reference.program import Formulation, Program
-from ..engines.reference.utility import Utility, UtilitySlope
+from ..engines.reference.utility import Utility, UtilitySlope, log1p
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
@@ -56,7 +56,7 @@ class ConcaveGame(GameMechanism):
     default_tol: ClassVar[float] = 1e-4
     merges_users: ClassVar[bool] = False
 
-    utility: Utility = cp.log1p
+    utility: Utility = log1p
 
     def __post_init__(self) -> None:
         check_function(self.utility)

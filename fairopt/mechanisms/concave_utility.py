@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import cp
 from ..engines.reference.program import Formulation, Program
-from ..engines.reference.utility import Utility, UtilitySlope
+from ..engines.reference.utility import Utility, UtilitySlope, log1p
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.concave_welfare import ConcaveWelfare
@@ -81,7 +81,7 @@ class ConcaveUtility(Mechanism):
     source = "Kelly 1997"
     properties = "PO; of a utility given as a function"
 
-    utility: Utility = cp.log1p
+    utility: Utility = log1p
     share: Share = "dominant"
     scope: Literal["servers", "pool"] = "servers"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import cp
 from ..engines.reference.program import Formulation, Program, alpha_fair, power_mean
 from ..errors import DataError
 from ..model import _validate

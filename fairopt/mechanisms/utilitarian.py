@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import cvxpy as cp
-
+from .._libraries import cp
 from ..engines.reference.program import Formulation, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from .._libraries import pd
 from ..errors import DataError
 from ._intake import labelled
 from ._names import MOST_SERVERS, copies, labels, some

@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._libraries import sp
 from . import _patterns
 from ._names import apart
 from .cluster import Cluster

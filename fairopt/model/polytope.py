@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._libraries import sp
 from ._pointers import row_pointers
 from .cluster import Cluster
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import pandas as pd
-
 from .. import _clock
+from .._libraries import pd
 from ..errors import FairoptError
 from ._claim import NOT_REPRODUCED, Claim, show
 from ._registry import claims as every_claim

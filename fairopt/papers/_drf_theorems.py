@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction as F
 from functools import partial
 
-from scipy.optimize import brentq
-
+from .._libraries import optimize
 from ..model.cluster import Cluster
 from ._claim import Claim, Printed
 from ._instance import Instance
@@ -163,4 +162,4 @@ def _ceei_of_three() -> tuple[float, ...]:
         return sum(d1 * x for (d1, _), x in zip(demand, bought(p), strict=True)) - 100
 
     # Excess is 20 at the left end and negative at the right one. (It also vanishes at q = 0, resource 2 overdrawn.)
-    return bought(brentq(excess, 0.015, 0.025, xtol=1e-16))
+    return bought(optimize.brentq(excess, 0.015, 0.025, xtol=1e-16))

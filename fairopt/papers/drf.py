@@ -9,9 +9,9 @@ from fractions import Fraction as F
 from functools import partial
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from .._libraries import pd
 from ..model.cluster import Cluster
 from ..scheduling.discrete_drf import discrete_drf
 from . import _drf_experiments, _drf_theorems

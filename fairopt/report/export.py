@@ -8,8 +8,7 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
-import pandas as pd
-
+from .._libraries import pd
 from ..errors import DataError
 from ..model import _files
 from .tables import for_people, latex

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
+from .._libraries import pd
 from ..harness.pooled import marked
 from .stored import StoredCells, interval
 

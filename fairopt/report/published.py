@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import pandas as pd
-
 from .. import mechanisms, papers
+from .._libraries import pd
 from ..harness.experiment import load
 from ..harness.pooled import NOTE, marked
 from ..model._names import apart

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from scipy import stats
 
+from .._libraries import pd, stats
 from ..errors import DataError
 from ..harness.cells import Cell, cells
 from ..harness.experiment import load

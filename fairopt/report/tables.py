@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
+from .._libraries import pd
 from ..harness.pooled import NOTE
 from ..model._names import apart
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from .._libraries import pd
 from ..certificates import Certificate
 
 Array = NDArray[np.float64]

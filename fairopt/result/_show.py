@@ -6,8 +6,7 @@ from html import escape
 from textwrap import wrap
 from typing import Protocol
 
-import pandas as pd
-
+from .._libraries import pd
 from ..certificates import Certificate
 from . import _digits, metrics
 from ._answer import Answer

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .. import _clock, _plugins
+from .._libraries import pd
 from ..certificates import ByCriterion, Certificate, blocking
 from ..model._deferred import deferrable, given
 from ..model._immutable import Immutable, fields_once

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from .._libraries import pd
 from ..errors import DataError
 from ..model._same import different_clusters
 from ._answer import Answer

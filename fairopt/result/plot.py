@@ -7,11 +7,11 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from .._libraries import pd
 from ..errors import DataError
 from ._answer import Answer
 from ._plot import OTHERS, Picture, alpha_axis, at_alpha, colours, legend_of_stack, plain

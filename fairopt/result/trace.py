@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pandas as pd
+from .._libraries import pd
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

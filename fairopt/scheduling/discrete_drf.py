@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 
+from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster
 

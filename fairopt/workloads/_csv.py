@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from .._libraries import pd
 from ..errors import DataError
 from ..model._shown import short
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
-from scipy.stats import rankdata
+
+from .._libraries import special, stats
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class Marginals:
         root /= np.linalg.norm(root, axis=1, keepdims=True)
         rows = np.zeros((0, len(self.columns)))
         while len(rows) < count:
-            uniform = ndtr(rng.standard_normal((count, len(self.columns))) @ root.T)
+            uniform = special.ndtr(rng.standard_normal((count, len(self.columns))) @ root.T)
             more = np.column_stack([self.value(k, uniform[:, k]) for k in range(len(self.columns))])
             rows = np.vstack([rows, more[more[:, :demands].any(axis=1)]])
         return rows[:count]
@@ -62,7 +62,7 @@ def measure(columns: tuple[str, ...], values: Array, rng: np.random.Generator) -
     first, second = rng.standard_normal((2, _SAMPLE))
     normal = np.eye(len(columns))
     for a in range(len(columns)):
-        ranks = rankdata(measured.value(a, ndtr(first)))
+        ranks = stats.rankdata(measured.value(a, special.ndtr(first)))
         for b in range(a):
             normal[a, b] = normal[b, a] = _fit(measured, b, measured.rank_correlation[a, b], ranks, first, second)
     return Marginals(columns, zero, quantiles, measured.rank_correlation, normal)
@@ -70,7 +70,7 @@ def measure(columns: tuple[str, ...], values: Array, rng: np.random.Generator) -
 
 def rank_correlations(values: Array) -> Array:
     """Spearman's, (columns, columns); values that differ by rounding alone count as equal."""
-    return np.asarray(np.corrcoef(rankdata(values.astype(np.float32), axis=0), rowvar=False))
+    return np.asarray(np.corrcoef(stats.rankdata(values.astype(np.float32), axis=0), rowvar=False))
 
 
 def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Array, second: Array) -> float:
@@ -78,8 +78,8 @@ def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Arra
     low, high = -1.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        other = table.value(column, ndtr(middle * first + np.sqrt(1 - middle**2) * second))
-        if np.corrcoef(ranks, rankdata(other))[0, 1] < wanted:
+        other = table.value(column, special.ndtr(middle * first + np.sqrt(1 - middle**2) * second))
+        if np.corrcoef(ranks, stats.rankdata(other))[0, 1] < wanted:
             low = middle
         else:
             high = middle

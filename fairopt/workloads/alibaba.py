@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster
 from . import _csv, _folders

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
+from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster
 from . import _csv, _folders

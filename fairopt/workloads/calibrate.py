@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
+from .._libraries import pd
 from . import _tables, alibaba, bitbrains, google2011
 from ._marginals import measure
 

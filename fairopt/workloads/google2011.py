@@ -15,8 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
+from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster
 from . import _csv, _folders

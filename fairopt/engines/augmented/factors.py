@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
+from ..._libraries import lapack
 from ..linalg import structured
 from .state import AugmentedResiduals, AugmentedState
 from .system import System

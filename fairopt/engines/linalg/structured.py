@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, lapack
+
+from ..._libraries import blas, lapack
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

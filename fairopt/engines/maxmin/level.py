@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from ... import _clock
+from ..._libraries import optimize, sp
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -169,7 +168,7 @@ def by_simplex(problem: Level, budget: Budget) -> BoundedLevel | None:
         have = sp.csr_matrix((1 / unit[problem.user], (problem.user, np.arange(count))), shape=(users, count))
         short = sp.hstack([-have, sp.csr_matrix(problem.rising.astype(float)[:, None])])
         begun = _clock.now()
-        result = linprog(
+        result = optimize.linprog(
             np.append(np.zeros(count), -1.0),
             A_ub=sp.vstack([take, short], format="csr"),
             b_ub=np.concatenate([np.ones(size), np.where(problem.rising, 0.0, -1.0)]),

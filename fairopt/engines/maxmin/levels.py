@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
+from ..._libraries import csgraph, sp
 from ...errors import SolverError
 from ...model._pointers import by_group, row_pointers
 from ...model.criterion import Criterion
@@ -103,8 +102,8 @@ class Levels:
         _, user = _numbered(self.polytope.pair_user[block.pairs], block.users)
         names, server = _numbered(self.polytope.pair_server[block.pairs])
         size = len(block.users)
-        graph = csr_matrix((np.ones(len(user)), (user, size + server)), shape=(size + len(names),) * 2)
-        count, part = connected_components(graph, directed=False)
+        graph = sp.csr_matrix((np.ones(len(user)), (user, size + server)), shape=(size + len(names),) * 2)
+        count, part = csgraph.connected_components(graph, directed=False)
         if count == 1:
             yield block
             return

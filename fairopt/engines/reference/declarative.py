@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import _clock
+from ..._libraries import cp
 from ...errors import SolverError
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope

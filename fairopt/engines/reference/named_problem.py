@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..._libraries import cp, sp
 from ...errors import DataError
 from ...model.cluster import Cluster
 from ...model.criterion import Criterion

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..._libraries import cp, sp
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 

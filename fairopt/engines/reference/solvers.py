@@ -11,9 +11,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import cvxpy as cp
-
 from ... import _clock
+from ..._libraries import cp
 from ...errors import DataError, SolverError
 from ..base import Run
 

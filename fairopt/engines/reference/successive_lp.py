@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._libraries import cp
 from ...errors import SolverError
 from ..base import Run
 from . import solvers

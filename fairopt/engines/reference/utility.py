@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._libraries import cp
 from ...errors import DataError
 
 Array = NDArray[np.float64]
-Utility = Callable[[cp.Expression], cp.Expression]
+Utility = Callable[["cp.Expression"], "cp.Expression"]
 
 #: The number of levels at which the slope of a utility is checked.
 _POINTS = 80
@@ -28,6 +28,11 @@ _BISECTIONS = 40
 _FALL = 1e-6
 #: Slopes below this are taken for zero.
 _UNDERFLOW = 1e-290
+
+
+def log1p(shares: cp.Expression) -> cp.Expression:
+    """`cp.log1p`, without CVXPY until there are shares."""
+    return cp.log1p(shares)
 
 
 @dataclass(frozen=True)

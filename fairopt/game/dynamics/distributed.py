@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ... import _clock
+from ..._libraries import pd
 from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import NotConverged

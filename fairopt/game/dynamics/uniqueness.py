@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from ..._libraries import pd
 from ...errors import DataError
 from ...model.cluster import Cluster
 from .distributed import best_response

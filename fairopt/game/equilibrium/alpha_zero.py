@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from ... import _clock
+from ..._libraries import optimize
 from ...engines.base import Run, Solution
 from ...model._pointers import by_group
 from ...model.polytope import Polytope
@@ -45,7 +45,7 @@ def solutions(problem: Problem) -> Iterator[Solution]:
         mine, gamma = polytope.pair_user[pairs], polytope.gamma[pairs]
         most = room[mine] / gamma  # beside capacities, whose prices prove the answer
         use = polytope.pair_use[pairs].T
-        answer = linprog(
+        answer = optimize.linprog(
             -np.ones(len(pairs)),
             A_ub=use,
             b_ub=np.ones(len(use)),

@@ -9,9 +9,9 @@ most by a symmetry.
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from ..._libraries import pd
 from ...model.cluster import Cluster
 
 Index = NDArray[np.intp]

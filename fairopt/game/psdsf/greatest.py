@@ -14,11 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse.csgraph import connected_components
 
+from ..._libraries import csgraph, optimize, sp
 from ..model.equilibrium_system import EquilibriumSystem
 from .options import OPTIONS, GreatestOptions
 
@@ -110,7 +108,7 @@ def _groups(q: EquilibriumSystem, pairs: Index, servers: int) -> Index:
     """Which servers are connected by ties, (servers,)."""
     user, server = q.polytope.pair_user[pairs], q.server[pairs]
     graph = sp.csr_matrix((np.ones(len(pairs)), (user, server)), shape=(len(q.start) - 1, servers))
-    return np.asarray(connected_components(graph.T @ graph, directed=False)[1])
+    return np.asarray(csgraph.connected_components(graph.T @ graph, directed=False)[1])
 
 
 def _program(
@@ -143,7 +141,7 @@ def _program(
     rise = sp.csr_matrix((-np.ones(len(split)), (np.arange(len(split)), of_group)), shape=(len(split), groups))
     uses = sp.hstack([whole, parts], format="csr")
     rows = np.flatnonzero(np.diff(uses.indptr))
-    answer = linprog(
+    answer = optimize.linprog(
         np.concatenate([-np.ones(groups), np.zeros(count)]),
         A_ub=uses[rows],
         b_ub=np.ones(len(rows)),

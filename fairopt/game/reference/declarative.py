@@ -18,13 +18,13 @@ from ...engines.base import Run, Solution
 from ...engines.reference import declarative
 from ...engines.reference.program import Formulation, Program, alpha_fair
 from ...errors import SolverError
+from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 from ..responses.acceleration import Acceleration
 from . import reweighted
 from .server_problem import ServerProblem
-from .stated import proportional
 
 Array = NDArray[np.float64]
 
@@ -153,3 +153,9 @@ def _best_responses(
         tasks = polytope.allocation(polytope.inside(fractions))
         unit_prices = polytope.unit_prices(prices)
         yield Solution(tasks, unit_prices, "declarative", tuple(runs), start.build, len(runs), runs[-1].status)
+
+
+def proportional(cluster: Cluster, criterion: Criterion) -> Criterion:
+    """The global program that the game is at alpha = 1: proportional fairness, whatever the share."""
+    share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
+    return Criterion(**(criterion.plain | {"share": share, "alpha": 1.0, "scope": "servers"}))

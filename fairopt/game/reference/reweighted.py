@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..._libraries import cp, sp
 from ...engines.base import Run
 from ...engines.reference import solvers
 from ...engines.reference.program import Program, alpha_fair

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._libraries import cp
 from ...engines.base import Run
 from ...engines.reference import solvers
 from ...engines.reference.program import Formulation, Leximin, Program

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..._libraries import cp, sp
 from ...engines.reference.program import Program, welfare_factor
 from ...model.concave_welfare import ConcaveWelfare
 from ...model.criterion import Criterion

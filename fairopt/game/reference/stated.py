@@ -19,12 +19,6 @@ from .server_program import ServerProgram
 Array = NDArray[np.float64]
 
 
-def proportional(cluster: Cluster, criterion: Criterion) -> Criterion:
-    """The global program that the game is at alpha = 1: proportional fairness, whatever the share."""
-    share = np.where(np.isfinite(cluster.dominant_share_per_task), cluster.dominant_share_per_task, 1.0)
-    return Criterion(**(criterion.plain | {"share": share, "alpha": 1.0, "scope": "servers"}))
-
-
 def server_problem(
     cluster: Cluster,
     criterion: Criterion,

@@ -1,0 +1,54 @@
+"""Libraries that take long to import, imported when something of them is first used.
+
+    from .._libraries import pd
+
+is `import pandas as pd` for whoever reads it, type checkers included, and costs nothing until `pd.DataFrame` is asked
+for. All of the package takes these libraries from here, or inside of a function. NumPy is what everything needs.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from . import _clock
+
+__all__ = ["blas", "cp", "csgraph", "lapack", "optimize", "pa", "pd", "pq", "sp", "sparse_linalg", "special", "stats"]
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import scipy.sparse as sp
+    from scipy import optimize, special, stats
+    from scipy.linalg import blas, lapack
+    from scipy.sparse import csgraph
+    from scipy.sparse import linalg as sparse_linalg
+else:
+
+    class _Library(ModuleType):
+        """A module that is imported when it is asked for something."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.imported, name)
+
+        @cached_property
+        def imported(self) -> ModuleType:
+            with _clock.standing():
+                return import_module(self.__name__)
+
+    cp = _Library("cvxpy")
+    pd = _Library("pandas")
+    pa = _Library("pyarrow")
+    pq = _Library("pyarrow.parquet")
+    sp = _Library("scipy.sparse")
+    optimize = _Library("scipy.optimize")
+    special = _Library("scipy.special")
+    stats = _Library("scipy.stats")
+    blas = _Library("scipy.linalg.blas")
+    lapack = _Library("scipy.linalg.lapack")
+    csgraph = _Library("scipy.sparse.csgraph")
+    sparse_linalg = _Library("scipy.sparse.linalg")
