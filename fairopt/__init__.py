@@ -37,10 +37,20 @@ _MODULES = {
 }
 
 
-def _mechanisms() -> dict[str, Any]:
-    """Every mechanism of the package by the name of its class."""
+def _mechanism(name: str) -> Any:
+    """The mechanism of the package whose class has this name, if there is one."""
+    found = importlib.import_module(".mechanisms", __name__).REGISTRY.find(name)
+    return found if found is not None and found.__name__ == name and _ours(found) else None
+
+
+def _mechanisms() -> list[str]:
+    """The names of the classes of all mechanisms of the package."""
     registry = importlib.import_module(".mechanisms", __name__).REGISTRY
-    return {kind.__name__: kind for kind in registry.values() if kind.__module__.startswith(f"{__name__}.mechanisms.")}
+    return [kind.__name__ for kind in registry.values() if _ours(kind)]
+
+
+def _ours(kind: type) -> bool:
+    return kind.__module__.startswith(f"{__name__}.mechanisms.")
 
 
 def __getattr__(name: str) -> Any:
@@ -51,8 +61,8 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return sorted([*_HOME, *_MODULES, *_mechanisms()])
     # Other modules of the package are asked for here too before they are imported: only classes begin with a capital.
-    if name[:1].isupper() and name in (known := _mechanisms()):
-        return known[name]
+    if name[:1].isupper() and (found := _mechanism(name)) is not None:
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

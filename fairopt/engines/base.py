@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+#: What is called the solver of a run that found the last digits of another's answer.
+LAST_DIGITS = "augmented Newton"
+
 
 @dataclass(frozen=True)
 class Run:

@@ -11,8 +11,6 @@ from ..model.criterion import Criterion
 from ..model.fairness_efficiency import FairnessEfficiency
 from ..model.problem import Problem
 from .base import Solution
-from .maxmin import lexicographic
-from .welfare import interior_point, powers
 
 
 def handles(criterion: Criterion) -> bool:
@@ -24,7 +22,13 @@ def handles(criterion: Criterion) -> bool:
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
     if np.isinf(problem.criterion.alpha):
+        from .maxmin import lexicographic
+
         return lexicographic.solutions(problem, tol)
     if isinstance(problem.criterion, ConcaveWelfare):
+        from .welfare import powers
+
         return powers.solutions(problem, tol)
+    from .welfare import interior_point
+
     return interior_point.solutions(problem, tol, warm)

@@ -5,23 +5,28 @@ from __future__ import annotations
 import ast
 import dataclasses
 import difflib
-import importlib
-import pkgutil
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _plugins
 from ..errors import DataError
 from ..model._shown import short
 from ._base import REGISTRY, Mechanism
-from ._game import GameMechanism
+from ._registry import plain
+
+if TYPE_CHECKING:
+    from ._game import GameMechanism
 
 __all__ = ["REGISTRY", "GameMechanism", "Mechanism", "chosen", "described", "get", "kind", "names", "parse"]
 
-for _module in pkgutil.iter_modules(__path__):
-    if not _module.name.startswith("_"):
-        importlib.import_module(f"{__name__}.{_module.name}")
+
+def __getattr__(name: str) -> Any:
+    if name == "GameMechanism":
+        from ._game import GameMechanism  # with the engines of the game
+
+        return GameMechanism
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def names() -> list[str]:
@@ -48,12 +53,11 @@ def get(name: str, **parameters: Any) -> Mechanism:
 def kind(name: str) -> type[Mechanism]:
     """The class of a mechanism by its name, or by its own (`DRF`); case, `-` and `_` do not matter."""
     _plugins.installed()
-    plain = {_plain(one.__name__): one for one in REGISTRY.values()}
-    plain |= {_plain(known): one for known, one in REGISTRY.items()}
-    if _plain(name) in plain:
-        return plain[_plain(name)]
-    close = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.7)
-    meant = f"; did you mean {plain[close[0]].name}?" if close else ""
+    if (found := REGISTRY.find(name)) is not None:
+        return found
+    written = {plain(text): one for one in REGISTRY.values() for text in (one.__name__, one.name)}
+    close = difflib.get_close_matches(plain(name), written, n=1, cutoff=0.7)
+    meant = f"; did you mean {written[close[0]].name}?" if close else ""
     raise DataError(f"there is no mechanism {name!r}; known: {', '.join(names())}{meant}")
 
 
@@ -137,7 +141,3 @@ def _value(node: ast.expr) -> Any:
         return ast.literal_eval(node)
     except (ValueError, TypeError, RecursionError):
         raise DataError(f"{ast.unparse(node)!r} is not a value: write a number, a word or a list") from None
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_\s]", "", name.lower())

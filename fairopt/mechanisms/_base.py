@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from ..certificates import Certificate, advice, certify, certify_problem
 from ..engines import native
 from ..engines.base import Solution
-from ..engines.reference import declarative
-from ..engines.welfare import floors
 from ..errors import CertificateError, DataError, FairoptError, SolverError
-from ..game.equilibrium import equilibria
 from ..model import polytope
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
@@ -24,6 +21,7 @@ from ..model.split import Split
 from ..result.allocation import Allocation
 from ..solving import solve as solving
 from ._label import differs, plain
+from ._registry import Registry
 from ._stated import Stated
 
 Array = NDArray[np.float64]
@@ -35,7 +33,7 @@ _GROSS = 1e4
 _SHOWN = ("alpha", "beta", "utility")
 
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
-REGISTRY: dict[str, type[Mechanism]] = {}
+REGISTRY: Registry[type[Mechanism]] = Registry()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Mechanism(Stated):
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if cls.__dict__.get("name"):
-            old = REGISTRY.get(cls.name)
+            old = REGISTRY.taken(cls.name, cls.__module__)
             places = [f"{one.__module__}.{one.__qualname__}" for one in (old, cls) if one is not None]
             if (
                 old is not None and old.name == cls.name and len({*places}) > 1
@@ -118,6 +116,8 @@ class Mechanism(Stated):
         if engine == "native":
             self.check_statement(problem)
             return self._native(problem, tol, warm)
+        from ..engines.reference import declarative
+
         return declarative.solutions(problem, self.formulation, solver)
 
     def _native(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
@@ -128,6 +128,9 @@ class Mechanism(Stated):
         rule = problem.criterion
         if found is None or not 0 < rule.alpha < np.inf or type(rule) is not Criterion:
             return
+        from ..engines.welfare import floors
+        from ..game.equilibrium import equilibria
+
         more = equilibria.solutions(problem, tol)
         if rule.floor.any():  # which the game does not know
             more = floors.fixed_at_floors(problem, found, lambda limited: equilibria.solutions(limited, tol))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from .. import _clock
 from ..certificates import Certificate
-from ..engines.augmented import refine
 from ..engines.base import Solution
 from ..errors import SolverError
 from ..model.merging import Merging, unmerged
@@ -119,6 +118,8 @@ class Candidates:
         """
         if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
             return None
+        from ..engines.augmented import refine
+
         better = refine.of_solution(self.problem, offer)
         formulated = name == "declarative" and residual > _FORMULATED
         return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better

@@ -8,8 +8,7 @@ import numpy as np
 
 from .. import _clock
 from ..certificates import advice
-from ..engines.augmented import refine
-from ..engines.base import Solution
+from ..engines.base import LAST_DIGITS, Solution
 from ..engines.maxmin.guarantee import check_floors
 from ..engines.reference import solvers
 from ..errors import DataError, SolverError
@@ -148,7 +147,7 @@ def _idle(merging: Merging) -> tuple[str, ...]:
 def _stats(solution: Solution, certify: float, loops: float) -> Stats:
     return Stats(
         engine=solution.engine,
-        solver=next((run.solver for run in reversed(solution.runs) if run.solver != refine.NAME), "none"),
+        solver=next((run.solver for run in reversed(solution.runs) if run.solver != LAST_DIGITS), "none"),
         status=solution.status,
         rounds=solution.rounds,
         build=solution.build,

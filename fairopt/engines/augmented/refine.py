@@ -28,16 +28,13 @@ from ...model.concave_welfare import ConcaveWelfare
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
-from ..base import Run, Solution
+from ..base import LAST_DIGITS, Run, Solution
 from ..welfare.floors import as_limits
 from .newton_step import stepped
 from .state import OPTIONS, AugmentedState, Options
 from .system import System
 
 Array = NDArray[np.float64]
-
-#: What its runs are called beside those of the solver that they go on from.
-NAME = "augmented Newton"
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ def of_solution(problem: Problem, solution: Solution, options: Options = OPTIONS
         return None
     if type(criterion) is ConcaveWelfare:
         found = _retaken(problem, found, options)
-    run = Run(NAME, solution.status, 0.0, _clock.now() - begun, found.error)
+    run = Run(LAST_DIGITS, solution.status, 0.0, _clock.now() - begun, found.error)
     return replace(
         solution,
         tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),

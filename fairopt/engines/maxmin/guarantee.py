@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ...errors import DataError
 from ...model.polytope import Polytope
 from ...model.problem import Problem
-from .level import Level
-from .level_interior import highest
 
 Array = NDArray[np.float64]
 
@@ -73,6 +71,9 @@ def met(polytope: Polytope, floor: Array) -> tuple[float, Array, Array]:
     Prices (users,) are those of all tasks that a user could run. The part is the level of max-min among those who have
     floors, in units of these; infinite where it was not found.
     """
+    from .level import Level
+    from .level_interior import highest
+
     user, cost = polytope.pair_user, np.zeros(len(floor))
     pairs = np.flatnonzero((floor > 0)[user])
     who, start = np.unique(user[pairs], return_index=True)

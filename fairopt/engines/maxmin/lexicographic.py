@@ -11,13 +11,10 @@ import numpy as np
 
 from ... import _clock
 from ...errors import SolverError
-from ...exact import rational
 from ...model import polytope as polytopes
 from ...model.problem import Problem
 from ..base import Run, Solution
 from .filling import filled
-from .level import Budget
-from .levels import Levels
 from .options import LEVELS, LevelsOptions
 
 #: What the reader should know of an answer that is not the interior point's.
@@ -37,6 +34,9 @@ def solutions(problem: Problem, tol: float, options: LevelsOptions = LEVELS) -> 
         run = Run("water filling", "exact", 0.0, _clock.now() - start - build, 0.0)
         yield Solution(tasks, None, "native", (run,), build, 1, "exact")
     else:
+        from .level import Budget
+        from .levels import Levels
+
         budget = Budget(options.simplex_seconds)
         for freeze in options.freeze if len(polytope.gamma) <= polytopes.LARGE else options.freeze[:1]:
             start = _clock.now()
@@ -54,6 +54,8 @@ def solutions(problem: Problem, tol: float, options: LevelsOptions = LEVELS) -> 
 
 def _exact(problem: Problem) -> Iterator[Solution]:
     """Without rounding, where the cluster, or every server on its own, is small enough for that."""
+    from ...exact import rational
+
     start, cluster, criterion, limits = _clock.now(), problem.cluster, problem.criterion, problem.limits
     if criterion.scope == "per_server":
         limits = np.where(limits > 0, np.inf, 0.0)
