@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import errno
+import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from .. import _plugins
 from ..errors import DataError, FairoptError
@@ -26,8 +27,31 @@ stand apart by spaces or commas.
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+#: Commands whose options stand beside what they do, by module: what they print at most is this text, until asked.
+_ELSEWHERE = {
+    "lists": {
+        "mechanisms": "list the mechanisms: name, parameters, properties, source",
+        "instances": "list the instances of the papers, each a FILE as paper:NAME",
+        "sources": "list traces and generators, each a FILE as NAME?option=value",
+    },
+    "sweeps": {
+        "sweep": "compute the cells of experiments that the store does not have",
+        "results": "list, filter and export what is stored",
+    },
+    "figures": {
+        "tables": "write the tables of experiments from stored results, as CSV, Markdown and LaTeX; exit 1 if one lacks "
+        "cells",
+        "figures": "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells",
+    },
+    "new": {
+        "new": "write an experiment or a figure to edit: a copy of one that there is, or a small one of a new name",
+        "notebooks": "copy the notebooks into a folder",
+    },
+}
+
+
+def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """The command line; where its arguments are known, with the options of their command only."""
     from .._version import __version__
 
     root = Parser(
@@ -77,12 +101,12 @@ def parser() -> argparse.ArgumentParser:
     shell = commands.add_parser("completion", help="print a script for completion in a shell")
     shell.add_argument("shell", choices=["bash", "zsh", "tcsh"], help='eval "$(fairopt completion bash)"')
 
-    from . import figures, lists, new, sweeps
-
-    lists.add(commands)
-    sweeps.add(commands)
-    figures.add(commands)
-    new.add(commands)
+    asked = next((word for word in arguments or () if not word.startswith("-")), None)
+    for module, texts in _ELSEWHERE.items():
+        for name, text in texts.items():
+            commands.add_parser(name, help=text, description=text)
+        if arguments is None or asked in ("completion", *texts):
+            importlib.import_module(f".{module}", __package__).add(commands.choices)
     for made in commands.choices.values():
         made.add_argument(
             "--plugin", action="append", default=[], metavar="FILE.py", help="mechanisms, sources, measures or a figure"
@@ -91,18 +115,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """What each command calls."""
-    from . import commands, completion, figures, lists, new, path, sweeps
-
-    every: dict[str, Callable[[argparse.Namespace], int]] = {
-        one.__name__: one
-        for one in (
-            *(commands.solve, commands.check, commands.compare, commands.claims, path.path, completion.completion),
-            *(lists.mechanisms, lists.instances, lists.sources),
-            *(sweeps.sweep, sweeps.results, figures.tables, figures.figures, new.new, new.notebooks),
-        )
+    """Call the function that is called like the command."""
+    homes = {"path": "path", "completion": "completion"} | {
+        name: module for module, texts in _ELSEWHERE.items() for name in texts
     }
-    return every[options.command](options)
+    module = importlib.import_module(f".{homes.get(options.command, 'commands')}", __package__)
+    return int(getattr(module, options.command)(options))
 
 
 def _out(command: argparse.ArgumentParser, what: str) -> None:
@@ -137,8 +155,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error
     try:
-        root = parser()
-        options = parse(root, arguments)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        root = parser(given)
+        options = parse(root, given)
         options.parser = root
         for file in options.plugin:
             _plugins.load(file)

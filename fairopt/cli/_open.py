@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .. import papers
 from ..errors import DataError
 from ..model.cluster import Cluster
-from ..workloads import open_source
 
 
 def existing(store: Path, remedy: str = "fairopt sweep NAME makes one, and --store DIR names another") -> None:
@@ -20,10 +18,14 @@ def open_cluster(text: str, traces: str | None) -> tuple[Cluster, str | None]:
     """The cluster that FILE stands for, and where it is from if that is more than a file."""
     kind, _, name = text.partition(":")
     if kind == "paper":
+        from .. import papers
+
         found = papers.instances().get(name)
         cluster = papers.instance(name)
         return cluster, None if found is None else f"{name}: {found.description} ({found.paper}, {found.where})"
     if text.lower().endswith((".toml", ".json", ".csv")):
         return Cluster.load(text), None
+    from ..workloads import open_source
+
     snapshot = open_source(text, traces=traces)
     return snapshot.cluster, str(snapshot)

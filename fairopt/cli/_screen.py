@@ -6,11 +6,11 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from textwrap import wrap
 
-from .. import report
 from .._libraries import pd
+from ..result._text import cut, joined
 
 #: The longest text of a cell on a terminal.
 _LONGEST = 48
@@ -30,16 +30,17 @@ def shows_progress(options: argparse.Namespace) -> bool:
 
 def table(frame: pd.DataFrame, longest: int | None = None) -> str:
     """A table for people; what is wider than the terminal is broken, with the first column before every part."""
+    from .. import report
+
     shown = report.for_people(frame)
     most = width()
     if most is None:
         return str(shown.to_string(index=False, max_colwidth=longest))
     most_of_cell = min(longest or _LONGEST, most // 2 - 1)
-    cells = [[_cut(str(name), most_of_cell), *(_cut(text, most_of_cell) for text in shown.iloc[:, k])]
+    cells = [[cut(str(name), most_of_cell), *(cut(text, most_of_cell) for text in shown.iloc[:, k])]
              for k, name in enumerate(shown.columns)]  # fmt: skip
     columns = [[text.rjust(max(map(len, column))) for text in column] for column in cells]
-    return "\n\n".join("\n".join(" ".join(row).rstrip() for row in zip(*part, strict=True))
-                       for part in _parts(columns, most))  # fmt: skip
+    return joined(columns, most)
 
 
 def say(texts: Iterable[str]) -> None:
@@ -47,24 +48,3 @@ def say(texts: Iterable[str]) -> None:
     most = width()
     for text in texts:
         print(*([text] if most is None else wrap(text, most, subsequent_indent="  ")), sep="\n")
-
-
-def _cut(text: str, most: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def _parts(columns: Sequence[list[str]], most: int) -> list[list[list[str]]]:
-    """Columns in groups that fit, the first column in all of them."""
-    if not columns:
-        return []
-    first, parts = columns[0], [[columns[0]]]
-    used = len(first[0])
-    for column in columns[1:]:
-        size = len(column[0]) + 1
-        if used + size > most and len(parts[-1]) > 1:
-            parts.append([first])
-            used = len(first[0])
-        parts[-1].append(column)
-        used += size
-    return parts

@@ -6,7 +6,6 @@ import argparse
 import dataclasses
 import difflib
 import re
-import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -28,9 +27,8 @@ class Parser(argparse.ArgumentParser):
         return _meant(found[1], known)
 
 
-def parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
     """The options; what no option is ends the program with a hint."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
     options, unknown = parser.parse_known_args(given)
     if unknown:
         sub = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))

@@ -1,11 +1,11 @@
-"""What each command does."""
+"""What each command does. What only some commands need, they import themselves."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from .. import harness, mechanisms, papers, report
+from .. import mechanisms
 from ..errors import DataError
 from ..model import _validate
 from ..result import _show
@@ -22,6 +22,8 @@ def solve(options: argparse.Namespace) -> int:
     if len(several := listed([options.mechanism]) or []) > 1:
         raise DataError(f"solve takes one mechanism, and these are {len(several)}; compare takes several")
     if options.out:
+        from .. import report
+
         report.exportable(Path(options.out))
     mechanism, *more = mechanisms.parse(options.mechanism)
     if more:
@@ -35,7 +37,7 @@ def solve(options: argparse.Namespace) -> int:
     if not options.json:
         if source is not None:
             _screen.say(source.splitlines())
-        print(_show.text(allocation, _screen.width()))
+        print(_show.text(allocation, allocation._columns(), _screen.width()))
         return 0
     print_json(
         {
@@ -74,6 +76,8 @@ def check(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """`fairopt compare FILE [--mechanisms ...]`; exit 1 if a mechanism that applies failed."""
+    from .. import harness, report
+
     if options.out:
         report.exportable(Path(options.out))
     cluster, source = open_cluster(options.file, options.traces)
@@ -95,6 +99,8 @@ def compare(options: argparse.Namespace) -> int:
 
 def claims(options: argparse.Namespace) -> int:
     """`fairopt claims`; exit 1 if a claim is neither reproduced nor shown to be in error."""
+    from .. import papers, report
+
     frame = papers.check(papers.claims(options.paper, options.item), progress=not options.json)
     columns = ["item", "paper", "instance", "claim", "printed", "ours", "verdict"]
     if options.json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .. import harness, report
@@ -20,17 +20,14 @@ from .sweeps import add_store
 _LEAST_WIDTH, _MOST_WIDTH = 1, 40
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The two commands."""
-    text = "write the tables of experiments from stored results, as CSV, Markdown and LaTeX; "
-    text += "exit 1 if one lacks cells, 2 if there is no store"
-    made = commands.add_parser("tables", help=text, description=text)
+def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """The options of the two commands."""
+    made = commands["tables"]
     made.add_argument("names", nargs="*", metavar="NAME", help="experiments; default: those that are stored")
     made.add_argument("--json", action="store_true", help="print JSON instead of tables")
     _reading(made, "results, and results/smoke with --smoke")
 
-    text = "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells, 2 if there is no store"
-    made = commands.add_parser("figures", help=text, description=text)
+    made = commands["figures"]
     made.add_argument("names", nargs="*", metavar="NAME|FILE", help="figures, or files of figures; default: all stored")
     made.add_argument("--list", action="store_true", help="list the figures and the experiments they need")
     made.add_argument(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from .. import papers, report
@@ -12,14 +13,10 @@ from . import _screen
 from ._json import print_json
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The three commands."""
-    for name, text in (
-        ("mechanisms", "list the mechanisms: name, parameters, properties, source"),
-        ("instances", "list the instances of the papers, each a FILE as paper:NAME"),
-        ("sources", "list traces and generators, each a FILE as NAME?option=value"),
-    ):
-        made = commands.add_parser(name, help=text, description=text)
+def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """The options of the three commands."""
+    for name in ("mechanisms", "instances", "sources"):
+        made = commands[name]
         made.add_argument("--json", action="store_true", help="print JSON instead of a table")
         made.add_argument("--out", metavar="FILE", help="write .csv, .json, .md, .tex or .parquet as well")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from .. import _shipped
@@ -55,16 +56,13 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
 '''
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The two commands."""
-    text = "write an experiment or a figure to edit: a copy of one that there is, or a small one of a new name"
-    made = commands.add_parser("new", help=text, description=text)
+def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """The options of the two commands."""
+    made = commands["new"]
     made.add_argument("what", choices=["experiment", "figure"])
     made.add_argument("name", metavar="NAME")
     made.add_argument("--from", dest="copied", metavar="NAME", help="copy this one; default: NAME, if there is one")
-    text = "copy the notebooks into a folder"
-    made = commands.add_parser("notebooks", help=text, description=text)
-    made.add_argument("folder", metavar="DIR")
+    commands["notebooks"].add_argument("folder", metavar="DIR")
 
 
 def new(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from .. import harness, report
@@ -23,9 +24,9 @@ _SHOWN += ["rounds", "seconds"]
 _STOPPED = 130
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The two commands."""
-    sweep = _command(commands, "sweep", "compute the cells of experiments that the store does not have")
+def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """The options of the two commands."""
+    sweep = _stored_by(commands["sweep"])
     sweep.add_argument("experiments", nargs="*", metavar="NAME|FILE", help="see --list, or experiment files")
     sweep.add_argument(
         "--for",
@@ -48,7 +49,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="threads of linear algebra in each process; default: 1; 0 leaves them alone, at the price of last digits",
     )
 
-    results = _command(commands, "results", "list, filter and export what is stored")
+    results = _stored_by(commands["results"])
     results.add_argument("experiment", nargs="?", metavar="NAME|FILE", help="only its cells; default: all in the store")
     results.add_argument("--failed", action="store_true", help="only failed cells, with their errors")
     results.add_argument(
@@ -62,10 +63,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     results.add_argument("--compact", action="store_true", help="gather all parts of the store into one")
 
 
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
-) -> argparse.ArgumentParser:
-    made = commands.add_parser(name, help=text, description=text)
+def _stored_by(made: argparse.ArgumentParser) -> argparse.ArgumentParser:
     made.add_argument("--smoke", action="store_true", help="the tiny version of the experiment")
     add_store(made)
     return made

@@ -37,6 +37,7 @@ _SHOWING = (
     "result/plot.py",
     "result/_show.py",
     "result/_digits.py",
+    "result/_text.py",
     "result/allocation_file.py",
     "model/_shown.py",
 )

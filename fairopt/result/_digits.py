@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import pd
 from ..certificates import Certificate
 
 Array = NDArray[np.float64]
@@ -18,6 +17,8 @@ _UNCERTAIN = 1e-3
 _ROUNDING = 1e-15
 #: Parts of a user's tasks below this are nothing, whatever the certificate.
 _DUST = 1e-12
+#: Columns before those of servers: tasks, share, weight.
+_ON_SERVERS = 3
 #: Digits that are shown at most.
 _MOST = 6
 
@@ -28,46 +29,38 @@ def off(certificate: Certificate) -> Array | None:
     return None if known is None else np.asarray(max(certificate.residual, _ROUNDING) * known)
 
 
-def uncertain(users: Sequence[str], apart: Array | None) -> pd.Series:
-    """Users with fewer than three certain digits, and by how much their tasks may be off."""
-    far = np.flatnonzero(apart > _UNCERTAIN) if apart is not None else np.zeros(0, dtype=int)
-    index = pd.Index([users[int(n)] for n in far], name="user")
-    return pd.Series([] if apart is None else apart[far], index=index, name="may be off by", dtype=float)
+def uncertain(certificate: Certificate) -> Array:
+    """By how much tasks of users may be off of which fewer than three digits are certain, NaN for others, (users,)."""
+    apart = off(certificate)
+    return np.zeros(0) if apart is None else np.where(apart > _UNCERTAIN, apart, np.nan)
 
 
-def doubts(doubtful: pd.Series) -> tuple[str, ...]:
+def doubts(users: Sequence[str]) -> tuple[str, ...]:
     """The note that names users whose tasks are not certain, if there are any."""
-    if doubtful.empty:
+    if not users:
         return ()
-    named = ", ".join(doubtful.index[:5]) + (f" and {len(doubtful) - 5} more" if len(doubtful) > 5 else "")
+    named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
     return (f"not certain to three digits, as a small change of the data moves their tasks: {named}",)
 
 
-def _without_dust(frame: pd.DataFrame, certificate: Certificate) -> pd.DataFrame:
-    """Tasks per server (the columns behind the weight) with 0 in place of what is less than the certificate knows."""
-    servers = list(frame.columns[3:])
-    if not servers:
-        return frame
-    least = np.full(len(frame), max(certificate.residual, _DUST))
-    if (bound := off(certificate)) is not None:
-        least = np.maximum(least, np.nan_to_num(bound, nan=0.0, posinf=0.0))
-    dust = frame[servers].to_numpy() < np.minimum(least, _UNCERTAIN)[:, None] * frame["tasks"].to_numpy()[:, None]
-    return frame.assign(**{name: frame[name].where(~dust[:, k], 0.0) for k, name in enumerate(servers)})
+def shown(columns: Mapping[str, Array], certificate: Certificate) -> dict[str, list[str]]:
+    """The columns of an allocation (a number per user) as text, with the digits that are certain, at most six.
 
-
-def shown(frame: pd.DataFrame, certificate: Certificate) -> pd.DataFrame:
-    """The frame of an allocation (one row per user) as text, with the digits that are certain, at most six.
-
-    What is smaller than the certificate can tell from nothing is 0: tasks on one server that are a part of the user's
-    below the residual, or below what a user's tasks may be off.
+    What is smaller than the certificate can tell from nothing is 0: tasks on one server (the columns behind the weight)
+    that are a part of the user's below the residual, or below what a user's tasks may be off.
     """
-    frame = _without_dust(frame, certificate)
-    apart = off(certificate)
-    apart = np.zeros(len(frame)) if apart is None else apart
+    bound, tasks = off(certificate), columns["tasks"]
+    least = np.full(len(tasks), max(certificate.residual, _DUST))
+    if bound is not None:
+        least = np.maximum(least, np.nan_to_num(bound, nan=0.0, posinf=0.0))
+    dust = np.minimum(least, _UNCERTAIN) * tasks
     with np.errstate(divide="ignore"):
-        digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int)
-    text = frame.map("{:.6g}".format)
-    for name in frame.columns.difference(["weight"]):
-        column = zip(frame[name], digits, strict=True)
-        text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?" for value, k in column]
+        apart = np.zeros(len(tasks)) if bound is None else bound
+        digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int).tolist()
+    text = {}
+    for place, (name, values) in enumerate(columns.items()):
+        sure = [_MOST] * len(values) if name == "weight" else digits
+        kept = np.where(values < dust, 0.0, values) if place >= _ON_SERVERS else values
+        text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?"
+                      for value, k in zip(kept.tolist(), sure, strict=True)]  # fmt: skip
     return text

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from html import escape
 from textwrap import wrap
 from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..certificates import Certificate
 from . import _digits, metrics
 from ._answer import Answer
+from ._text import cut, joined
+
+#: Numbers by user, by name.
+Columns = Mapping[str, NDArray[np.float64]]
+
+#: Users that are shown at most.
+_ROWS = 20
 
 
 class Shown(Answer, Protocol):
@@ -31,39 +43,46 @@ class Shown(Answer, Protocol):
     def utilization(self) -> pd.DataFrame:
         """Used part of each capacity."""
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per user."""
 
-    def uncertain(self) -> pd.Series:
-        """Users of whom few digits are certain."""
-
-
-def text(allocation: Shown, width: int | None = None) -> str:
+def text(allocation: Shown, columns: Columns, width: int | None = None) -> str:
     """Users, utilization, certificate, notes; tables that are wider than `width` characters are broken."""
-    shown = _digits.shown(allocation.to_frame(), allocation.certificate)
-    table = shown.to_string(max_rows=20, line_width=width, max_colwidth=None if width is None else max(8, width // 3))
-    there = metrics.utilization(allocation).dropna()
-    use = ", ".join(f"{name} {value:.1%}" for name, value in there.items())
+    used = zip(allocation.cluster.resources, metrics.used_parts(allocation).tolist(), strict=True)
+    use = ", ".join(f"{name} {value:.1%}" for name, value in used if not math.isnan(value))
     below = [f"utilization: {use}", f"certificate: {_verdict(allocation)}"]
     below += [f"note: {note}" for note in _notes(allocation)]
     if width is not None:
         below = [line for long in below for line in wrap(long, width, subsequent_indent="  ")]
-    return "\n".join([_headline(allocation), table, *below])
+    return "\n".join([_headline(allocation), _table(allocation, columns, width), *below])
 
 
-def html(allocation: Shown) -> str:
+def _table(allocation: Shown, columns: Columns, width: int | None) -> str:
+    """A line per user; of many, the first and the last."""
+    users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
+    shown = {"user": users} | _digits.shown(columns, allocation.certificate)
+    table = []
+    for name, texts in shown.items():
+        cells = [name, *texts] if len(users) <= _ROWS else [name, *texts[: _ROWS // 2], "...", *texts[-_ROWS // 2 :]]
+        cells = cells if most is None else [cut(text, most) for text in cells]
+        size = max(map(len, cells))
+        table.append([text.rjust(size) if table else text.ljust(size) for text in cells])
+    return joined(table, width)
+
+
+def html(allocation: Shown, columns: Columns) -> str:
     """The same as HTML, with utilization by server."""
     notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(allocation))
-    table = _digits.shown(allocation.to_frame(), allocation.certificate)
+    index = pd.Index(allocation.cluster.users, name="user")
+    table = pd.DataFrame(_digits.shown(columns, allocation.certificate), index=index)
     return (
-        f"<p><b>{escape(_headline(allocation))}</b></p>{table.to_html(max_rows=20)}"
+        f"<p><b>{escape(_headline(allocation))}</b></p>{table.to_html(max_rows=_ROWS)}"
         f"{allocation.utilization.tail(6).to_html(float_format='{:.1%}'.format, na_rep='')}"
         f"<p>{escape(_verdict(allocation))}</p><ul>{notes}</ul>"
     )
 
 
 def _notes(allocation: Shown) -> tuple[str, ...]:
-    return (*allocation.notes, *_digits.doubts(allocation.uncertain()))
+    doubtful = np.flatnonzero(~np.isnan(_digits.uncertain(allocation.certificate)))
+    return (*allocation.notes, *_digits.doubts([allocation.cluster.users[int(n)] for n in doubtful]))
 
 
 def _headline(allocation: Shown) -> str:

@@ -128,7 +128,7 @@ class Allocation(Immutable):
         split, there = self._split, self.cluster.capacity
         used = self.tasks.T @ self.cluster.demand if split is None else split.use
         part = np.divide(used, there, out=np.full(there.shape, np.nan), where=there > 0)
-        rows = np.vstack([part, metrics.utilization(self).to_numpy()])
+        rows = np.vstack([part, metrics.used_parts(self)])
         servers = apart(self.cluster.servers, ["overall"], "server")
         return pd.DataFrame(rows, index=[*servers, "overall"], columns=list(self.cluster.resources))
 
@@ -179,13 +179,14 @@ class Allocation(Immutable):
 
         A server that is called like one of these columns is in `tasks (server)` and so on.
         """
-        frame = pd.DataFrame({"tasks": self.user_tasks}, index=pd.Index(self.cluster.users, name="user"))
-        frame["dominant_share"] = self.dominant_shares
-        frame["weight"] = self.cluster.weight
+        return pd.DataFrame(self._columns(), index=pd.Index(self.cluster.users, name="user"))
+
+    def _columns(self) -> dict[str, Array]:
+        columns = {"tasks": self.user_tasks, "dominant_share": self.dominant_shares, "weight": self.cluster.weight}
         if 1 < len(self.cluster.servers) <= 20:
-            for i, server in enumerate(apart(self.cluster.servers, list(frame.columns), "server")):
-                frame[server] = self.tasks[:, i]
-        return frame
+            for i, server in enumerate(apart(self.cluster.servers, list(columns), "server")):
+                columns[server] = self.tasks[:, i]
+        return columns
 
     def bottlenecks(self) -> pd.DataFrame:
         """What holds each user of a lexicographic max-min allocation: one row per user, as the certificate proves it.
@@ -227,7 +228,8 @@ class Allocation(Immutable):
         row: dict[str, Any] = {}
         for name, measure in metrics.MEASURES.items():
             if name == "utilization":
-                row |= {f"use_{part}": float(value) for part, value in metrics.utilization(self).items()}
+                used = zip(self.cluster.resources, metrics.used_parts(self).tolist(), strict=True)
+                row |= {f"use_{resource}": part for resource, part in used}
             row[name] = float(measure(self))
         return row | {"certificate": self.certificate.residual, "seconds": self.stats.total}
 
@@ -243,10 +245,13 @@ class Allocation(Immutable):
         To first order that is `certificate.residual` times the user's condition, see `certificate.conditions`: so much
         the tasks of these users would move if data changed in their last digits. Empty where conditions are unknown.
         """
-        return _digits.uncertain(self.cluster.users, _digits.off(self.certificate))
+        apart = _digits.uncertain(self.certificate)
+        far = np.flatnonzero(~np.isnan(apart))
+        index = pd.Index([self.cluster.users[int(n)] for n in far], name="user")
+        return pd.Series(apart[far], index=index, name="may be off by", dtype=float)
 
     def __repr__(self) -> str:
-        return _show.text(self)
+        return _show.text(self, self._columns())
 
     def _repr_html_(self) -> str:
-        return _show.html(self)
+        return _show.html(self, self._columns())

@@ -61,14 +61,19 @@ def max_share(allocation: Answer) -> float:
 
 def utilization(allocation: Answer) -> pd.Series:
     """Used part of the whole capacity per resource, `sum use / sum_i c[i,r]`, in [0, 1]; NaN where there is none."""
+    return pd.Series(used_parts(allocation), index=list(allocation.cluster.resources), name="utilization")
+
+
+def used_parts(allocation: Answer) -> Array:
+    """`utilization` as an array, (resources,)."""
     used, there = allocation.user_tasks @ allocation.cluster.demand, allocation.cluster.pooled_capacity
-    part = np.divide(used, there, out=np.full(len(there), np.nan), where=there > 0)
-    return pd.Series(part, index=list(allocation.cluster.resources), name="utilization")
+    return np.divide(used, there, out=np.full(len(there), np.nan), where=there > 0)
 
 
 def mean_utilization(allocation: Answer) -> float:
     """Mean of `utilization` over the resources that there are, in [0, 1]; NaN if there are none."""
-    part = utilization(allocation).dropna()
+    part = used_parts(allocation)
+    part = part[~np.isnan(part)]
     return float(part.mean()) if len(part) else float("nan")
 
 
