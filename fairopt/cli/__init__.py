@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import errno
+import gc
 import importlib
 import io
 import os
@@ -39,8 +41,7 @@ _ELSEWHERE = {
         "results": "list, filter and export what is stored",
     },
     "figures": {
-        "tables": "write the tables of experiments from stored results, as CSV, Markdown and LaTeX; exit 1 if one lacks "
-        "cells",
+        "tables": "write tables of experiments from stored results, as CSV, Markdown and LaTeX; exit 1 if one lacks cells",
         "figures": "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells",
     },
     "new": {
@@ -48,6 +49,10 @@ _ELSEWHERE = {
         "notebooks": "copy the notebooks into a folder",
     },
 }
+
+
+#: New objects before Python looks for garbage.
+_GARBAGE = 100_000
 
 
 def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -150,7 +155,13 @@ def _solving(command: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status. Errors are one line on standard error, without a traceback."""
+    """Run one command; the exit status. Errors are one line on standard error, without a traceback.
+
+    Without arguments it is that of the process, which is then the command's own.
+    """
+    if arguments is None:  # what is imported is no garbage, at the end neither: looking through it takes a third
+        gc.set_threshold(_GARBAGE)
+        atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error
