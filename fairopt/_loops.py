@@ -62,13 +62,14 @@ class Loop:
     @cached_property
     def content(self) -> str:
         """A digest of what is compiled: this function, constants, and the loops that it calls."""
-        found = hashlib.sha256(f"{_code(self.py_func.__code__)} {sorted(self.options.items(), key=str)}".encode())
+        options = {name: _value(value) for name, value in self.options.items()}
+        found = hashlib.sha256(f"{_code(self.py_func.__code__)} {options}".encode())
         for name, value in self.reads.items():
             if isinstance(value, Loop):
                 value = value.content
             elif isinstance(value, ModuleType | FunctionType | type):
                 value = value.__name__
-            found.update(f" {name} {value!r}".encode())
+            found.update(f" {name} {_value(value)}".encode())
         return found.hexdigest()[:16]
 
     @cached_property
@@ -106,5 +107,10 @@ def _names(code: CodeType) -> Iterator[str]:
 def _code(code: CodeType) -> str:
     """Instructions, names and constants but the docstring, on whichever lines they stand."""
     constants = code.co_consts[1:] if code.co_consts and isinstance(code.co_consts[0], str) else code.co_consts
-    inside = [_code(one) if isinstance(one, CodeType) else repr(one) for one in constants]
+    inside = [_code(one) if isinstance(one, CodeType) else _value(one) for one in constants]
     return repr((code.co_code.hex(), code.co_names, code.co_varnames, inside))
+
+
+def _value(value: object) -> str:
+    """The same text in every process: sets have no order."""
+    return repr(sorted(value, key=repr) if isinstance(value, set | frozenset) else value)

@@ -20,6 +20,8 @@ _SILENCE = 1.0
 
 #: The loops that numba knows, by their functions.
 _LOOPS: dict[Any, Any] = {}
+#: Those that were compiled in this process, not loaded.
+COMPILED: list[str] = []
 
 
 def dispatcher(loop: Any) -> Any:
@@ -60,8 +62,9 @@ class _Telling(event.Listener):  # type: ignore[misc]
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        if event.data["dispatcher"].py_func not in _LOOPS:
+        if (loop := _LOOPS.get(event.data["dispatcher"].py_func)) is None:
             return
+        COMPILED.append(f"{loop.__module__}.{loop.__qualname__}")
         self._depth -= 1
         with self._lock:
             self._done += 1
@@ -118,3 +121,8 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
 
 def _digest(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+
+
+def folders() -> set[str]:
+    """Where the loops of this process are kept; none where there is no folder to write to."""
+    return {loop.dispatcher._cache.cache_path for loop in _LOOPS.values() if isinstance(loop.dispatcher._cache, _Kept)}

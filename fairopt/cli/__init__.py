@@ -48,6 +48,7 @@ _ELSEWHERE = {
         "new": "write an experiment or a figure to edit: a copy of one that there is, or a small one of a new name",
         "notebooks": "copy the notebooks into a folder",
     },
+    "warm": {"warmup": "compile the loops that answers would wait for, once; what has changed since is compiled again"},
 }
 
 

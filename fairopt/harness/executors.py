@@ -19,7 +19,7 @@ from typing import Any
 from . import _dask
 from ._ends import Stopped
 from .cells import Cell
-from .run import Row, run
+from .run import Row, run, warm_up
 
 Executor = Callable[[Sequence[Cell], str | None, int | None], Iterator[list[Row]]]
 
@@ -44,6 +44,7 @@ def processes(jobs: int) -> Executor:
         from joblib.externals.loky import get_reusable_executor
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+        warm_up(cells)
         left = {cell.key: cell for cell in cells}
         queue, deaths = deque(_batches(cells, jobs)), 0
         begun: set[str] = set()

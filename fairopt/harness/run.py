@@ -6,6 +6,7 @@ import json
 import math
 import os
 import platform
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -29,6 +30,7 @@ from .clusters import Origin, build
 from .measures import allocated, curve, measured, reached, use
 from .pooled import pooled
 from .provenance import provenance
+from .warm import TINY
 
 Row = dict[str, Any]
 
@@ -77,13 +79,20 @@ def _check_code(cell: Cell) -> None:
         raise Elsewhere(f"a worker on {platform.node()} has other code for {cell.mechanism}; install the same")
 
 
+def warm_up(cells: Iterable[Cell]) -> None:
+    """Compile here what processes that begin together would all compile: of the package's own, which is known to end."""
+    for cell in cells:
+        if cell.engine != "declarative" and type(cell.solver).__module__.startswith("fairopt."):
+            _warm_up(cell)
+
+
 def _warm_up(cell: Cell) -> None:
     """Import and compile what the first answer of a process waits for: seconds of cells do not contain that."""
     kind = (cell.solver.name, cell.engine, cell.order)
     if kind not in _WARM:
         _WARM.add(kind)
         with suppress(FairoptError):
-            _solve(cell, Cluster([[9, 18], [12, 6]], [[1, 4], [3, 1], [2, 2]]))
+            _solve(cell, TINY)
 
 
 def failed(cell: Cell, error: BaseException) -> Row:
