@@ -106,7 +106,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 def _code(code: CodeType) -> str:
     """Instructions, names and constants but the docstring, on whichever lines they stand."""
-    constants = code.co_consts[1:] if code.co_consts and isinstance(code.co_consts[0], str) else code.co_consts
+    constants = [None if k == 0 and isinstance(one, str) else one for k, one in enumerate(code.co_consts)]
     inside = [_code(one) if isinstance(one, CodeType) else _value(one) for one in constants]
     return repr((code.co_code.hex(), code.co_names, code.co_varnames, inside))
 

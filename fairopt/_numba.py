@@ -54,12 +54,12 @@ class _Telling(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         if (loop := _LOOPS.get(event.data["dispatcher"].py_func)) is None:
             return
-        if self._depth == 0:
+        self._depth += 1
+        if self._depth == 1:
             self._done = 0
             self._later = threading.Timer(max(_SILENCE - _clock.compiled(), 0.0), self._show, [loop])
             self._later.daemon = True
             self._later.start()
-        self._depth += 1
 
     def on_end(self, event: Any) -> None:
         if (loop := _LOOPS.get(event.data["dispatcher"].py_func)) is None:

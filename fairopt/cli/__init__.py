@@ -41,7 +41,7 @@ _ELSEWHERE = {
         "results": "list, filter and export what is stored",
     },
     "figures": {
-        "tables": "write tables of experiments from stored results, as CSV, Markdown and LaTeX; exit 1 if one lacks cells",
+        "tables": "write tables of experiments from stored results, as CSV, Markdown and LaTeX; exit 1 if cells lack",
         "figures": "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells",
     },
     "new": {

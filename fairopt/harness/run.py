@@ -80,7 +80,7 @@ def _check_code(cell: Cell) -> None:
 
 
 def warm_up(cells: Iterable[Cell]) -> None:
-    """Compile here what processes that begin together would all compile: of the package's own, which is known to end."""
+    """Compile what processes that begin together would all compile: of the package's own, which is known to end."""
     for cell in cells:
         if cell.engine != "declarative" and type(cell.solver).__module__.startswith("fairopt."):
             _warm_up(cell)

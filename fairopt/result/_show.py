@@ -59,7 +59,7 @@ def _table(allocation: Shown, columns: Columns, width: int | None) -> str:
     """A line per user; of many, the first and the last."""
     users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
     shown = {"user": users} | _digits.shown(columns, allocation.certificate)
-    table = []
+    table: list[list[str]] = []
     for name, texts in shown.items():
         cells = [name, *texts] if len(users) <= _ROWS else [name, *texts[: _ROWS // 2], "...", *texts[-_ROWS // 2 :]]
         cells = cells if most is None else [cut(text, most) for text in cells]

@@ -67,7 +67,8 @@ def utilization(allocation: Answer) -> pd.Series:
 def used_parts(allocation: Answer) -> Array:
     """`utilization` as an array, (resources,)."""
     used, there = allocation.user_tasks @ allocation.cluster.demand, allocation.cluster.pooled_capacity
-    return np.divide(used, there, out=np.full(len(there), np.nan), where=there > 0)
+    part: Array = np.divide(used, there, out=np.full(len(there), np.nan), where=there > 0)
+    return part
 
 
 def mean_utilization(allocation: Answer) -> float:

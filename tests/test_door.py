@@ -1,0 +1,114 @@
+"""What is not imported: nobody waits for a library that the question does not need. Modules are asserted, no times."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fairopt as fo
+
+ROOT = Path(fo.__file__).resolve().parents[1]
+#: Others may bring parts of SciPy with them, pandas PyArrow, and CVXPY more.
+LIBRARIES = {
+    "cvxpy",
+    "pandas",
+    "matplotlib",
+    "numba",
+    "scipy.sparse",
+    "scipy.optimize",
+    "scipy.stats",
+    "joblib",
+    "dask",
+}
+
+CLUSTER = "import fairopt as fo; c = fo.Cluster([[9, 18]], [[1, 4], [3, 1]]); "
+
+
+def imported(code: str) -> set[str]:
+    """The modules of a new process after some code, a command perhaps."""
+    code = f"import sys\ntry:\n    {code}\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def command(*words: str) -> str:
+    return f"from fairopt.cli import main; main({list(words)})"
+
+
+@pytest.mark.parametrize(
+    ("code", "needed"),
+    [
+        ("import fairopt", set()),
+        (command("--help"), set()),
+        (command("solve", "--help"), set()),
+        (CLUSTER + "print(len(c.users))", set()),
+        (CLUSTER + "fo.mechanisms.names()", set()),
+        (CLUSTER + "print(fo.DRF().solve(c))", {"numba"}),
+        (CLUSTER + "print(fo.PerServerDRF().solve(c).summary())", {"numba"}),
+        (command("solve", "paper:drf-4.1", "--mechanism", "drf"), {"numba"}),
+        (CLUSTER + "fo.AlphaFair(2).solve(c).summary()", {"numba", "scipy.sparse"}),
+        (CLUSTER + "fo.DRF().solve(c).to_frame()", {"numba", "pandas"}),
+        (CLUSTER + "fo.DRF().problem(c)", {"cvxpy", "scipy.sparse"}),
+    ],
+)
+def test_only_what_is_needed_is_imported(code: str, needed: set[str]) -> None:
+    found = imported(code) & LIBRARIES
+    assert needed <= found
+    assert "cvxpy" in needed or found == needed
+
+
+@pytest.mark.parametrize("code", ["import fairopt", command("--help"), command("--version")])
+def test_not_even_numpy(code: str) -> None:
+    assert not {"numpy", "fairopt.mechanisms", "fairopt.model.cluster"} & imported(code)
+
+
+def test_one_mechanism_is_one_file() -> None:
+    found = imported(CLUSTER + "fo.DRF().solve(c)")
+    assert "fairopt.mechanisms.drf" in found
+    assert not {"fairopt.mechanisms.drfh", "fairopt.game", "fairopt.engines.welfare.interior_point"} & found
+    assert "fairopt.mechanisms.drfh" in imported(CLUSTER + "fo.GFJ")  # another file than its name says
+
+
+def test_a_mechanism_is_found_whatever_was_imported_before() -> None:
+    """A class that is a plug-in's must not take the name of one that nobody has asked for yet."""
+    code = (
+        "import fairopt as fo, dataclasses\n"
+        "from fairopt.mechanisms._base import Mechanism\n"
+        "try:\n"
+        "    type('Taken', (Mechanism,), {'name': 'tsf', '__module__': 'elsewhere'})\n"
+        "except fo.errors.DataError as error:\n"
+        "    print(error)\n"
+        "print(fo.mechanisms.kind('T_S-F').__module__, fo.TSF.__name__, len(fo.mechanisms.names()))\n"
+    )
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    error, found = done.stdout.splitlines()
+    assert "two mechanisms are called 'tsf', fairopt.mechanisms.tsf.TSF and elsewhere.Taken" in error
+    assert found.split() == ["fairopt.mechanisms.tsf", "TSF", str(len(fo.mechanisms.names()))]
+
+
+def test_the_module_is_the_command() -> None:
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    shown = [
+        subprocess.run([sys.executable, "-m", name, "--help"], env=env, capture_output=True, text=True, check=True)
+        for name in ("fairopt", "fairopt.cli")
+    ]
+    assert shown[0].stdout == shown[1].stdout
+    assert shown[0].stdout.startswith("usage: fairopt ")
+
+
+def test_help_names_every_command() -> None:
+    """Options are declared by the module of the command that is asked for; names and texts are there in any case."""
+    from fairopt.cli import parser
+
+    every = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
+    for name, made in every.items():
+        alone = parser([name])._subparsers._group_actions[0].choices  # type: ignore[union-attr]
+        assert list(alone) == list(every)
+        assert alone[name].format_help() == made.format_help()

@@ -1,0 +1,199 @@
+"""Compiled loops: made at their first call, kept by content, compiled again when what they call has changed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt._loops import Loop, compiled
+
+ROOT = Path(fo.__file__).resolve().parents[1]
+
+CALLER = """
+from fairopt._loops import compiled
+from callee import twice
+STEP = 1.0
+
+@compiled
+def total(values):
+    found = 0.0
+    for value in values:
+        found += twice(value) + STEP
+    return found
+"""
+CALLEE = """
+from fairopt._loops import compiled
+
+@compiled
+def twice(value):
+    return 2.0 * value
+"""
+ASK = """
+import json, sys
+import numpy as np
+from caller import total
+value = total(np.ones(3))
+from fairopt import _numba
+print(json.dumps([value, _numba.COMPILED]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "caller.py").write_text(CALLER)
+    (tmp_path / "callee.py").write_text(CALLEE)
+    return tmp_path
+
+
+def ask(folder: Path, code: str = ASK, **more: str) -> tuple[float, list[str], str]:
+    """In a new process: the value, the loops that were compiled for it, and what was said meanwhile."""
+    env = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "NUMBA_CACHE_DIR": str(folder / "kept")} | more
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    value, names = json.loads(done.stdout)
+    return value, names, done.stderr
+
+
+def change(path: Path, old: str, new: str) -> None:
+    """As many characters, and no time has passed: what a cache by dates would not see."""
+    text, then = path.read_text(), path.stat()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
+
+
+def test_what_is_compiled_is_kept_until_something_changes(folder: Path) -> None:
+    assert ask(folder)[:2] == (9.0, ["callee.twice", "caller.total"])
+    assert ask(folder)[:2] == (9.0, [])
+    # The same code in other lines, with another docstring.
+    (folder / "callee.py").write_text(CALLEE.replace("    return", '    """Of a number."""\n\n    return'))
+    assert ask(folder)[:2] == (9.0, [])
+    change(folder / "callee.py", "2.0", "3.0")
+    assert ask(folder)[:2] == (12.0, ["callee.twice", "caller.total"])
+    change(folder / "caller.py", "STEP = 1.0", "STEP = 2.0")
+    assert ask(folder)[:2] == (15.0, ["caller.total"])
+    kept = [path.name for path in (folder / "kept").rglob("*.nbc")]
+    assert len(kept) == 2, kept  # files of other content are gone
+
+
+def test_types_have_files_of_their_own(folder: Path) -> None:
+    single = ASK.replace("np.ones(3)", "np.ones(3, np.float32)")
+    for code in (ASK, single):
+        assert "caller.total" in ask(folder, code)[1]
+    for code in (ASK, single):
+        assert ask(folder, code)[:2] == (9.0, [])
+
+
+def test_a_damaged_file_is_compiled_again(folder: Path) -> None:
+    ask(folder)
+    for path in (folder / "kept").rglob("*.nbc"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert ask(folder)[:2] == (9.0, ["callee.twice", "caller.total"])
+    assert ask(folder)[1] == []
+
+
+def test_no_folder_to_write_to(folder: Path) -> None:
+    """Then every process compiles for itself."""
+    (folder / "kept").write_text("a file")
+    nowhere = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator", "NUMBA_CACHE_DIR": str(folder / "kept")}
+    for _ in range(2):
+        assert ask(folder, **nowhere)[:2] == (9.0, ["callee.twice", "caller.total"])
+
+
+def test_processes_that_begin_together(folder: Path) -> None:
+    """Each writes what the others write, or files of its own."""
+    env = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "NUMBA_CACHE_DIR": str(folder / "kept")}
+    codes = [ASK, ASK, ASK.replace("np.ones(3)", "np.ones(6)[::2]")]
+    started = [subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE) for code in codes]
+    assert [json.loads(one.communicate()[0])[0] for one in started] == [9.0, 9.0, 9.0]
+    for code in codes:
+        assert ask(folder, code)[:2] == (9.0, [])
+
+
+def test_compiling_is_said_and_loading_is_not(folder: Path) -> None:
+    at_once = "from fairopt import _numba\n_numba._SILENCE = 0.0\n" + ASK
+    _, names, said = ask(folder, at_once)
+    assert names
+    assert "compiling, once" in said
+    assert ask(folder, at_once)[1:] == ([], "")
+
+
+def every_loop() -> dict[str, Loop]:
+    found: dict[str, Loop] = {}
+    for module in pkgutil.walk_packages(fo.__path__, "fairopt."):
+        if not module.name.endswith("__main__"):
+            for value in vars(importlib.import_module(module.name)).values():
+                if isinstance(value, Loop):
+                    found[f"{value.__module__}.{value.__qualname__}"] = value
+    return found
+
+
+def test_contents_are_the_same_in_every_process() -> None:
+    code = (
+        "import sys, json; sys.path.insert(0, 'tests')\n"
+        "from test_loops import every_loop\n"
+        "print(json.dumps({name: loop.content for name, loop in every_loop().items()}))"
+    )
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert found[0] == found[1]
+    assert len({*json.loads(found[0]).values()}) == len(every_loop()) > 50
+
+
+def test_all_loops_are_made_here() -> None:
+    """One way to compile: nobody else imports numba."""
+    for path in (ROOT / "fairopt").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
+        assert not any(name.split(".")[0] == "numba" for name in names) or path.name == "_numba.py", path
+
+
+def test_options_and_constants_are_content() -> None:
+    def loop(source: str, **known: Any) -> str:
+        space: dict[str, Any] = {"compiled": compiled, "np": np, **known}
+        exec(source, space)
+        found: Loop = space["f"]
+        return found.content
+
+    plain = loop("@compiled\ndef f(x):\n    return x / 3.0 + A", A=1.0)
+    assert plain == loop("\n\n@compiled\ndef f(x):\n    '''Third.'''\n    return x / 3.0 + A", A=1.0)
+    for other in (
+        loop("@compiled\ndef f(x):\n    return x / 3.0 + A", A=2.0),
+        loop("@compiled\ndef f(x):\n    return x / 4.0 + A", A=1.0),
+        loop("@compiled\ndef f(x):\n    return x / 3.0 - A", A=1.0),
+        loop("@compiled(fastmath={'nnan', 'nsz'})\ndef f(x):\n    return x / 3.0 + A", A=1.0),
+    ):
+        assert other != plain
+
+
+def test_without_a_compiler(folder: Path) -> None:
+    code = "import caller, json, numpy as np; print(json.dumps([caller.total(np.ones(3)), []]))"
+    assert ask(folder, code, NUMBA_DISABLE_JIT="1")[0] == 9.0
+
+
+@pytest.mark.slow
+def test_a_warm_up_leaves_nothing_to_compile() -> None:
+    """Every loop, or one that it is a part of, is compiled."""
+    from fairopt.harness import warm
+
+    loops = every_loop()
+    warm.everything()
+    done = {name for loop in loops.values() if loop.signatures for name in loop.calls}
+    # A part of `_coupling`, which makes loops by the number of resources.
+    assert {*loops} - done <= {"fairopt.engines.linalg._eliminate._subtract_four"}
