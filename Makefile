@@ -6,7 +6,8 @@ TRACES ?= $(FAIROPT_TRACES)
 WITH := $(if $(TRACES),--traces $(TRACES)) $(if $(STORE),--store $(STORE))
 JOBS ?= 1
 
-.PHONY: tables figures claims readme test test-long lint types unit bench clean
+# The environment is made once, with its loops compiled: a minute or two.
+.PHONY: tables figures claims readme test test-long lint types unit bench warmup clean
 
 # Seconds: what is not yet stored of the single clusters is computed; means come of what sweeps have stored.
 tables: $(VENV)/run-ready
@@ -19,6 +20,10 @@ figures: $(VENV)/run-ready
 	$(BIN)/fairopt sweep --for figures --dry-run $(WITH)
 	$(BIN)/fairopt sweep --for figures --jobs $(JOBS) $(WITH)
 	$(BIN)/fairopt figures $(WITH)
+
+# What has changed in compiled loops is compiled again.
+warmup: $(VENV)/run-ready
+	$(BIN)/fairopt warmup
 
 claims: $(VENV)/run-ready
 	$(BIN)/fairopt claims
@@ -60,14 +65,15 @@ $(VENV)/bin/python:
 
 $(VENV)/run-ready: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/fairopt warmup
 	touch $@
 
 $(VENV)/dev-ready: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/fairopt warmup
 	touch $@ $(VENV)/run-ready
 
-# What was computed (results) stays: it may have taken days. Compiled loops go: numba does not see that what another
-# file gives them has changed.
+# What was computed (results) stays: it may have taken days. Compiled loops go.
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find fairopt -name '*.nb[ic]' -delete

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 class Stats:
     """How an answer was found: engine, solver and its status (reported, not believed), seconds, versions.
 
-    `compile` is what CVXPY took. Seconds do not contain the compilation of loops, once in a process: `loops` is that.
+    `compile` is what CVXPY took. Seconds do not contain what a process does once, compiling or loading loops and importing
+    libraries: `loops` is that.
     """
 
     engine: str
@@ -25,5 +26,5 @@ class Stats:
 
     @property
     def total(self) -> float:
-        """Seconds in all, without the compilation of loops."""
+        """Seconds in all, without `loops`."""
         return self.build + self.compile + self.solve + self.certify
