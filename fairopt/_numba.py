@@ -16,7 +16,7 @@ from numba.extending import typeof_impl
 from . import _clock, _progress
 
 #: Seconds of silence at most.
-_SILENCE = 1.0
+SILENCE = 1.0
 
 #: The loops that numba knows, by their functions.
 _LOOPS: dict[Any, Any] = {}
@@ -57,7 +57,7 @@ class _Telling(event.Listener):  # type: ignore[misc]
         self._depth += 1
         if self._depth == 1:
             self._done = 0
-            self._later = threading.Timer(max(_SILENCE - _clock.compiled(), 0.0), self._show, [loop])
+            self._later = threading.Timer(max(SILENCE - _clock.compiled(), 0.0), self._show, [loop])
             self._later.daemon = True
             self._later.start()
 

@@ -11,6 +11,11 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 
+from fairopt import _numba
+
+# What commands print is compared, whether loops had been compiled before or not.
+_numba.SILENCE = 1e6  # seconds
+
 # No explain phase: it traces every line of the solvers.
 _SEARCH = (Phase.explicit, Phase.reuse, Phase.generate)
 _COMMON: dict[str, Any] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, replace
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import given, settings
 from matplotlib.figure import Figure
 from strategies import clusters
 
-from fairopt.engines import native
 from fairopt.engines.augmented import refine
 from fairopt.engines.welfare import interior_point
 from fairopt.engines.welfare.options import OPTIONS
@@ -207,9 +205,7 @@ def test_large_clusters_are_not_given_to_an_engine_that_would_take_hours(monkeyp
     monkeypatch.setattr(polytope, "LARGE", 5)
     assert fair.solve(cluster, 1e-6).notes == ()
     solutions = interior_point.solutions
-    monkeypatch.setattr(
-        native, "interior_point", SimpleNamespace(solutions=partial(solutions, options=replace(OPTIONS, steps=1)))
-    )
+    monkeypatch.setattr(interior_point, "solutions", partial(solutions, options=replace(OPTIONS, steps=1)))
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
     monkeypatch.setattr(refine, "of_solution", lambda *_: None)
     found = fair.solve(cluster, throw=False)

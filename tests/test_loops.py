@@ -121,7 +121,7 @@ def test_processes_that_begin_together(folder: Path) -> None:
 
 
 def test_compiling_is_said_and_loading_is_not(folder: Path) -> None:
-    at_once = "from fairopt import _numba\n_numba._SILENCE = 0.0\n" + ASK
+    at_once = "from fairopt import _numba\n_numba.SILENCE = 0.0\n" + ASK
     _, names, said = ask(folder, at_once)
     assert names
     assert "compiling, once" in said

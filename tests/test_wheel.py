@@ -59,15 +59,11 @@ def fairopt(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def _lend_loops(ours: Path, installed: Path) -> None:
-    """Compiled loops of the checkout, as far as there are any; numba takes them for files of the same time and size."""
-    for compiled in ours.rglob("__pycache__/*.nb[ic]"):
+    """Compiled loops of the checkout, as far as there are any: what they hold is what counts."""
+    for compiled in ours.rglob("__pycache__/*.nbc"):
         target = installed / compiled.relative_to(ours)
         target.parent.mkdir(exist_ok=True)
         shutil.copy(compiled, target)
-    for path in installed.rglob("*.py"):
-        of = ours / path.relative_to(installed)
-        if of.exists():
-            os.utime(path, ns=(of.stat().st_atime_ns, of.stat().st_mtime_ns))
 
 
 @pytest.mark.slow

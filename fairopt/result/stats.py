@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 class Stats:
     """How an answer was found: engine, solver and its status (reported, not believed), seconds, versions.
 
-    `compile` is what CVXPY took. Seconds do not contain what a process does once, compiling or loading loops and importing
-    libraries: `loops` is that.
+    `compile` is what CVXPY took. Seconds do not contain what a process does once, compiling or loading loops and
+    importing libraries: `loops` is that.
     """
 
     engine: str

@@ -185,9 +185,10 @@ def test_dust_is_nothing_where_the_certificate_says_so() -> None:
     least = max(found.certificate.residual, 1e-12)
     frame.iloc[0, 3:] = [5.0, 0.5 * least * frame["tasks"].iloc[0]]
     frame.iloc[1, 3:] = [1e-5, 5.0]
-    shown = _digits.shown(frame, found.certificate)
-    assert shown.iloc[0, 4] == "0"
-    assert float(shown.iloc[1, 3]) == pytest.approx(1e-5)
+    first, second = frame.columns[3:]
+    shown = _digits.shown({name: frame[name].to_numpy() for name in frame}, found.certificate)
+    assert shown[second][0] == "0"
+    assert float(shown[first][1]) == pytest.approx(1e-5)
     assert not np.isclose(frame.iloc[0, 4], 0, atol=0)
 
 
