@@ -16,6 +16,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import product
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, overload
 
@@ -55,9 +56,13 @@ class Loop:
 
     @cached_property
     def reads(self) -> dict[str, Any]:
-        """The global names that the function reads, with their values."""
-        known = self.py_func.__globals__
-        return {name: known[name] for name in sorted(set(_names(self.py_func.__code__))) if name in known}
+        """The global names that the function reads, with their values; itself apart."""
+        known, names = self.py_func.__globals__, sorted({*_names(self.py_func.__code__)})
+        found = {name: known[name] for name in names if name in known and known[name] is not self}
+        for module, name in product([one for one in found.values() if isinstance(one, ModuleType)], names):
+            if isinstance(one := getattr(module, name, None), Loop):
+                found[f"{module.__name__}.{name}"] = one
+        return found
 
     @cached_property
     def content(self) -> str:
@@ -112,5 +117,7 @@ def _code(code: CodeType) -> str:
 
 
 def _value(value: object) -> str:
-    """The same text in every process: sets have no order."""
+    """The same text in every process: sets have no order, and long arrays are not printed in full."""
+    if hasattr(value, "tobytes"):
+        return f"{value!r} {value.tobytes().hex()}"
     return repr(sorted(value, key=repr) if isinstance(value, set | frozenset) else value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -47,7 +48,7 @@ class _Telling(event.Listener):  # type: ignore[misc]
     """A bar over the loops that are compiled together, as soon as the process has lost a second to that."""
 
     def __init__(self) -> None:
-        self._depth, self._done = 0, 0
+        self._depth, self._done, self._said = 0, 0, False
         self._bar: Any = None
         self._lock = threading.Lock()
 
@@ -78,9 +79,9 @@ class _Telling(event.Listener):  # type: ignore[misc]
 
     def _show(self, loop: Any) -> None:
         with self._lock:
-            if self._depth:
-                together = sum(not one.signatures for one in loop.calls.values()) + self._done
-                self._bar = _progress.tqdm(total=together, desc="compiling, once", unit="loop", leave=False,
+            if self._depth and (sys.stderr.isatty() or not self._said):  # a file need not hear it again
+                self._said, together = True, sum(not one.signatures for one in loop.calls.values()) + self._done
+                self._bar = _progress.tqdm(total=max(together, 1), desc="compiling, once", unit="loop", leave=False,
                                            initial=self._done)  # fmt: skip
 
 

@@ -182,6 +182,17 @@ def test_options_and_constants_are_content() -> None:
         assert other != plain
 
 
+def test_a_loop_of_a_module_and_one_that_calls_itself(folder: Path) -> None:
+    """`callee.twice` is noticed like `twice`."""
+    source = CALLER.replace("from callee import twice", "import callee").replace("twice(", "callee.twice(")
+    (folder / "caller.py").write_text(source)
+    assert ask(folder)[:2] == (9.0, ["callee.twice", "caller.total"])
+    own = "    return 2.0 * value if value < 100 else twice(value / 2)\n"
+    (folder / "callee.py").write_text(CALLEE.replace("    return 2.0 * value\n", own))
+    assert ask(folder)[:2] == (9.0, ["callee.twice", "caller.total"])
+    assert ask(folder)[:2] == (9.0, [])
+
+
 def test_without_a_compiler(folder: Path) -> None:
     code = "import caller, json, numpy as np; print(json.dumps([caller.total(np.ones(3)), []]))"
     assert ask(folder, code, NUMBA_DISABLE_JIT="1")[0] == 9.0

@@ -60,6 +60,7 @@ def computing() -> list[Path]:
     """The files that count."""
     files = [path for room in COMPUTING for path in (PACKAGE / room).rglob("*.py")]
     files += [PACKAGE / "harness" / name for name in _HERE]
+    files.append(PACKAGE / "_loops.py")  # how loops are compiled
     files += [path for pattern in _SHARED for path in (PACKAGE / "mechanisms").glob(pattern)]
     return sorted(path for path in files if path.relative_to(PACKAGE).as_posix() not in _SHOWING)
 
