@@ -40,13 +40,13 @@ _MODULES = {
 def _mechanism(name: str) -> Any:
     """The mechanism of the package whose class has this name, if there is one."""
     found = importlib.import_module(".mechanisms", __name__).REGISTRY.find(name)
-    return found if found is not None and found.__name__ == name and _ours(found) else None
+    return found if found is not None and found.__name__ == name and _ours(found) else _mechanisms().get(name)
 
 
-def _mechanisms() -> list[str]:
-    """The names of the classes of all mechanisms of the package."""
+def _mechanisms() -> dict[str, Any]:
+    """Every mechanism of the package by the name of its class."""
     registry = importlib.import_module(".mechanisms", __name__).REGISTRY
-    return [kind.__name__ for kind in registry.values() if _ours(kind)]
+    return {kind.__name__: kind for kind in registry.values() if _ours(kind)}
 
 
 def _ours(kind: type) -> bool:
