@@ -9,8 +9,9 @@ from fairopt.engines.reference.program import Formulation, Program
 from fairopt.errors import FairoptError
 from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
+from fairopt.model.problem import Problem
 
-from .registry import UNIQUE, VARIANTS, identify, refuses
+from .registry import OTHERS, UNIQUE, VARIANTS, identify, refuses
 
 #: Nothing ties, and everything matters: weights, placement, a limit that binds.
 FREE = Cluster([[9, 18], [7, 5]], [[1, 4], [3, 1], [2, 2.5]], weight=[1, 2, 1.5])
@@ -51,6 +52,16 @@ def test_engines_agree(mechanism: Mechanism) -> None:
         assert engines(mechanism, cluster)[0] == mechanism.solve(cluster).stats.engine
         solved += 1
     assert solved >= 1
+
+
+@pytest.mark.parametrize("mechanism", [*VARIANTS, *OTHERS], ids=identify)
+def test_the_criterion_expresses_the_formulation(mechanism: Mechanism) -> None:
+    """Of the package's own mechanisms nobody looks before an engine answers that reads the criterion alone."""
+    seen = [mechanism.prepare(cluster)[0] for cluster in CLUSTERS.values() if not refuses(mechanism, cluster)]
+    assert seen
+    for cluster in seen:
+        problem = Problem(cluster, mechanism.criterion(cluster))
+        assert mechanism.formulation(mechanism.program(problem.polytope, problem.criterion)).constraints
 
 
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
