@@ -82,7 +82,7 @@ def door(checkouts: Checkouts, repeat: int) -> pd.DataFrame:
                 row[f"{name}: cold"] = _started(checkout, words, kept)[0]
                 row[f"{name}: compiled"] = min(_started(checkout, words, kept)[0] for _ in range(repeat))
         rows.append(row)
-        print(f"{question}: done", file=sys.stderr, flush=True)
+        print(*(f"{value:.3f}" if isinstance(value, float) else value for value in row.values()), file=sys.stderr)
     return pd.DataFrame(rows)
 
 

@@ -43,7 +43,7 @@ def lexicographic_rise(
     if not len(polytope.users):
         return 0.0, None, "no user can run anything"
     own = criterion.restrict(polytope.users)
-    x = polytope.tasks @ polytope.fractions(tasks)
+    x = polytope.user_tasks(polytope.fractions(tasks))
     if not (x > 0).all():
         return np.inf, None, f"user {users[polytope.users[int(np.argmin(x))]]!r} runs nothing, although it could"
     level = own.levels(x)
@@ -104,7 +104,7 @@ def proved(
     numbers. Each user gets the best of all sets of prices, each of which holds for every level.
     """
     fractions = polytope.fractions(tasks)
-    x = polytope.tasks @ fractions
+    x = polytope.user_tasks(fractions)
     start = polytope.start[:-1]
     capacity = polytope.cluster.capacity
     idle = np.zeros_like(capacity)

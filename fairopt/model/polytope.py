@@ -93,6 +93,10 @@ class Polytope:
         """Fractions z of an allocation (all users, servers)."""
         return np.asarray(tasks[self.users[self.pair_user], self.pair_server] / self.gamma)
 
+    def user_tasks(self, fractions: Array) -> Array:
+        """Tasks of each user, (users,)."""
+        return np.asarray(np.bincount(self.pair_user, self.gamma * fractions, len(self.users)), dtype=float)
+
     def allocation(self, fractions: Array) -> Array:
         """The allocation x, (all users, servers), in tasks."""
         result = np.zeros(self.cluster.shape[:2])
