@@ -62,6 +62,7 @@ def standing() -> Iterator[None]:
         yield
     finally:
         _COMPILING.end()
+        _listen()  # numba may have been imported meanwhile, and load a loop next
 
 
 def now() -> float:

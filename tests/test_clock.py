@@ -65,6 +65,17 @@ def test_the_first_answer_of_a_process_reports_no_compilation(tmp_path: Path) ->
         assert total + loops <= wall
 
 
+def test_the_first_loop_of_a_process_is_heard() -> None:
+    """numba is imported for it, between two looks at the clock."""
+    code = (
+        "from fairopt import _clock; from fairopt.engines.maxmin._filling import fill; "
+        "before = bool(_clock._heard); fill.dispatcher; print(before, bool(_clock._heard))"
+    )
+    env = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, text=True, capture_output=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
 def test_every_time_is_read_from_this_clock() -> None:
     read = re.compile(r"time\.(perf_counter|time|process_time)\(")
     found = {
