@@ -41,8 +41,10 @@ _ELSEWHERE = {
         "results": "list, filter and export what is stored",
     },
     "figures": {
-        "tables": "write tables of experiments from stored results, as CSV, Markdown and LaTeX; exit 1 if cells lack",
-        "figures": "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells",
+        "tables": "write the tables of experiments from stored results, as CSV, Markdown and LaTeX; exit 1 if one "
+        "lacks cells, 2 if there is no store",
+        "figures": "draw the figures from stored results, as PDF and PNG; exit 1 if one lacks cells, 2 if there is no "
+        "store",
     },
     "new": {
         "new": "write an experiment or a figure to edit: a copy of one that there is, or a small one of a new name",
