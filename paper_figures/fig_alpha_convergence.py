@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results, interval, median_interval, reached
 
-from .style import DOUBLE, NARROW, alpha_axis, at_alpha, line, new, styled
+from .style import DOUBLE, NARROW, alpha_axis, at_alpha, legend, line, new, styled
 
 NEEDS = ("alpha_convergence",)
 _NAMES = {
@@ -17,50 +19,77 @@ _NAMES = {
     "google": "Google", "thousands": "2,000 x 60",
 }  # fmt: skip
 _LEVELS = (1e-1, 1e-2, 1e-4, 1e-6)
+#: Ways to play on `small`: order and damping.
+_WAYS = (
+    ("cyclic", math.nan), ("random", math.nan), ("cyclic", 0.5), ("cyclic", 0.2), ("jacobi", 0.2), ("jacobi", 0.5),
+)  # fmt: skip
 
 
 @styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Medians of rounds over draws, where half of the games get there; means of the rest; PS-DSF at infinity."""
+    """Rounds and seconds: medians over draws, where half of the games get there; else means; 95% bands; PS-DSF at ∞.
+
+    A band that ends at the top is open: its upper end is a game that does not get there in the rounds it has.
+    """
     found = results.of("alpha_convergence")
-    cells, reached = found.cells, found.long("reached")
+    cells, games = found.cells, reached(found)
+    games = games.assign(damping=games.get("damping", math.nan))
     narrow = width < NARROW
     drawn, table = new(width, 1.5 * width, 3, 2) if narrow else new(width, 0.66 * width, 2, 3)
     panels = table.ravel()
-    usual = reached[reached["damping"].isna() & (reached["order"] == "cyclic")]
-    _rounds(panels[0], usual[usual["cluster"] == "small"], "level", {level: f"{level:.0e}" for level in _LEVELS})
+    usual = games[games["damping"].isna() & (games["order"] == "cyclic")]
+    small = usual[usual["cluster"] == "small"]
+    _medians(
+        panels[0], {f"{level:.0e}": small[np.isclose(small["level"], level)] for level in _LEVELS}, "rounds", room=40
+    )
     panels[0].set_title("20 x 10, by residual")
-    _rounds(panels[1], usual[np.isclose(usual["level"], 1e-3)], "cluster", _NAMES)
+    close = usual[np.isclose(usual["level"], 1e-3)]
+    _medians(panels[1], {label: close[close["cluster"] == name] for name, label in _NAMES.items()}, "rounds")
     panels[1].set_title("To 1e-3, cyclic")
-    small = reached[(reached["cluster"] == "small") & np.isclose(reached["level"], 1e-3)]
-    ways = small.assign(way=small["order"] + small["damping"].map(lambda part: "" if part != part else f" {part:g}"))
-    _rounds(panels[2], ways, "way", {way: way for way in sorted(ways["way"].unique())[:7]})
+    small = games[(games["cluster"] == "small") & np.isclose(games["level"], 1e-3)]
+    ways = {f"{order} {part:g}".removesuffix(" nan"): _of_way(small, order, part) for order, part in _WAYS}
+    _medians(panels[2], ways, "rounds", bands=False, room=10)
     panels[2].set_title("20 x 10, to 1e-3")
     solved = cells[cells["engine"] == "equilibrium"]
-    for axes, measure, title in zip(
-        panels[3:], ("seconds", "utilization", "jain"), ("Seconds, equilibrium", "Utilization", "Jain's index"),
-        strict=True,
-    ):  # fmt: skip
+    taken = median_interval(solved, ["cluster", "alpha"], "seconds").rename(
+        columns={"median": "seconds", "low": "seconds low", "high": "seconds high"}
+    )
+    _medians(panels[3], {label: taken[taken["cluster"] == name] for name, label in _NAMES.items()}, "seconds")
+    panels[3].set_title("Seconds to solve")
+    for axes, measure, title in zip(panels[4:], ("utilization", "jain"), ("Utilization", "Jain's index"), strict=True):
         _means(axes, solved, measure)
         axes.set_title(title)
-    panels[3].set_yscale("log")
     for axes in panels:
         alpha_axis(axes, label=axes in (*table[-1],))
-    for axes in (*panels[:3], panels[3]):
-        axes.legend(fontsize=5.5, handlelength=2.4, borderpad=0.2, labelspacing=0.25)
+    for axes in (panels[0], panels[2]):
+        axes.legend(loc="upper left", fontsize=5.5, handlelength=2.4, borderpad=0.2, labelspacing=0.2, ncols=2)
+    for axes in panels[4:]:
+        axes.set_ylim(0, 1.03)
     panels[0].set_ylabel("rounds")
+    legend(drawn, panels[3])
     return drawn
 
 
-def _rounds(axes: Axes, reached: pd.DataFrame, by: str, names: dict[str, str] | dict[float, str]) -> None:
-    """A line for each value: medians over draws, never counted as infinitely many."""
-    for k, (value, label) in enumerate(names.items()):
-        of = reached[np.isclose(reached[by], value) if isinstance(value, float) else reached[by] == value]
-        rounds = of.assign(rounds=of["rounds"].astype(float).fillna(np.inf)).groupby("alpha")["rounds"].median()
-        rounds = rounds[np.isfinite(rounds)]
-        if len(rounds):
-            axes.plot(at_alpha(rounds.index), rounds, label=label, **line(k))
+def _of_way(games: pd.DataFrame, order: str, damping: float) -> pd.DataFrame:
+    like = games["damping"].isna() if math.isnan(damping) else np.isclose(games["damping"], damping)
+    return games[(games["order"] == order) & like]
+
+
+def _medians(axes: Axes, lines: dict[str, pd.DataFrame], what: str, bands: bool = True, room: float = 3) -> None:
+    """A line for each, and its band, with gaps where the median is never. `room` times the largest is the top."""
     axes.set_yscale("log")
+    largest = [of[what][np.isfinite(of[what])].max() for of in lines.values()]
+    top = room * np.nanmax([1e-3, *largest])
+    for k, (label, of) in enumerate(lines.items()):
+        shown = of.sort_values("alpha")
+        if not np.isfinite(shown[what]).any():
+            continue
+        x, middle = at_alpha(shown["alpha"]), shown[what].replace(np.inf, np.nan)
+        axes.plot(x, middle, label=label, **line(k))
+        if bands:
+            low, high = shown[f"{what} low"].replace(np.inf, np.nan), shown[f"{what} high"].clip(upper=2 * top)
+            axes.fill_between(x, low, high, where=middle.notna(), color=line(k)["color"], alpha=0.12, lw=0)
+    axes.set_ylim(top=top)
 
 
 def _means(axes: Axes, cells: pd.DataFrame, measure: str) -> None:

@@ -105,3 +105,15 @@ def test_a_room_is_not_named_like_a_public_function() -> None:
 
     rooms = {path.parent.name for path in (ROOT / "fairopt" / "game").glob("*/__init__.py")}
     assert not rooms & set(fairopt.game.__all__)
+
+
+def test_tests_that_pages_name_exist() -> None:
+    """`tests/x.py::test_y`, and behind it `::test_z` of the same file."""
+    named = 0
+    for path in DOCS:
+        file = ""
+        for where, test in re.findall(r"`(tests/[\w/]+\.py)?::(test_\w+)`", path.read_text(encoding="utf-8")):
+            file = where or file
+            assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), f"{path.name}: {file}::{test}"
+            named += 1
+    assert named > 50

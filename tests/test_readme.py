@@ -80,9 +80,11 @@ def test_generators_do_not_pass_for_real_clusters(
         tool.render_alpha(tool.README.read_text(encoding="utf-8"), Results(Path("store")))
 
 
-def test_examples_of_utilities_print_what_they_say(tool: ModuleType) -> None:
-    text = (ROOT / "docs" / "utilities.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["utilities.md", "alpha.md"])
+def test_pages_say_what_is_printed_and_measured(tool: ModuleType, page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert tool.render(text) == text, "run: make readme"
+    assert ROOT / "docs" / page in tool.PAGES
 
 
 def test_first_task_is_what_its_page_says(tool: ModuleType, tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ A block of `python` followed by one of `text` is run, and what it prints replace
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
 the real traces, and cells that take minutes: `fairopt sweep frontier`.
 
-docs/utilities.md and docs/first-task.md, with its picture, are made anew in the same way. `fairopt/__init__.pyi` tells
-type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms.
+docs/utilities.md, docs/alpha.md and docs/first-task.md, with its picture, are made anew in the same way; what is said
+of convergence comes from the measurements that come with fairopt (`tools/measurements.py`). `fairopt/__init__.pyi`
+tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ from textwrap import wrap
 
 import pandas as pd
 
+sys.path.append(str(Path(__file__).resolve().parent))
+
+import measured_words
+
 import fairopt as fo
 from fairopt.cli import main as fairopt_command
 from fairopt.errors import DataError
@@ -34,7 +39,7 @@ from fairopt.report import Results, figures, mechanism_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-UTILITIES = ROOT / "docs" / "utilities.md"
+PAGES = (ROOT / "docs" / "utilities.md", ROOT / "docs" / "alpha.md")
 FIRST_TASK = ROOT / "docs" / "first-task.md"
 STUB = ROOT / "fairopt" / "__init__.pyi"
 
@@ -49,7 +54,8 @@ def render(text: str) -> str:
         flags=re.DOTALL,
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
-    for name, table in {"mechanisms": _mechanisms, "claims": _claims, "errors": _errors}.items():
+    tables = {"mechanisms": _mechanisms, "claims": _claims, "errors": _errors} | measured_words.sections()
+    for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         if section.search(text):
             body = table()
@@ -128,6 +134,7 @@ def _claims() -> str:
                 "instances": ", ".join(dict.fromkeys(group["instance"])),
                 "reproduced": int((group["verdict"] == fo.papers.REPRODUCED).sum()),
                 "paper in error": int(wrong),
+                "measured otherwise": int((group["verdict"] == fo.papers.MEASURED_OTHERWISE).sum()),
             }
         )
     return str(pd.DataFrame(rows).to_markdown(index=False))
@@ -156,7 +163,8 @@ if __name__ == "__main__":
         stale = new != old or not STUB.exists() or STUB.read_text(encoding="utf-8") != stub()
         sys.exit("README.md or fairopt/__init__.pyi is not what the code says: run make readme" if stale else 0)
     README.write_text(new, encoding="utf-8")
-    UTILITIES.write_text(render(UTILITIES.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(render(page.read_text(encoding="utf-8")), encoding="utf-8")
     with tempfile.TemporaryDirectory() as place:
         FIRST_TASK.write_text(first_task(FIRST_TASK.read_text(encoding="utf-8"), Path(place)), encoding="utf-8")
         shutil.copy(Path(place) / "first-task.png", ROOT / "docs")

@@ -107,10 +107,13 @@ def claims(options: argparse.Namespace) -> int:
         print_json(frame.to_dict(orient="records"))
     else:
         print(_screen.table(frame[columns], 48))
+        measured = frame[~frame["instance"].isin(papers.instances())]
+        _screen.say([f"- {row['claim']}: {row['verdict']}; {row['note']}" for row in measured.to_dict("records")])
         kinds = frame["verdict"].str.split(",").str[0].value_counts()
         print("\n" + ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
     if options.out:
-        written = report.write(frame[columns], Path(options.out), "claims", "Claims of the papers, checked")
+        every = [*columns, "note"]
+        written = report.write(frame[every], Path(options.out), "claims", "Claims of the papers, checked")
         if not options.json:
             print(f"-> {', '.join(str(path) for path in written)}")
     return int((frame["verdict"] == papers.NOT_REPRODUCED).any())

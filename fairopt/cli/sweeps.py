@@ -15,6 +15,7 @@ from ..harness.pooled import NOTE, marked
 from ..harness.schema import LONG
 from ..report import figures as drawing
 from ._open import existing
+from ._slips import listed
 
 #: The columns of cells that `fairopt results` prints where no others are asked for.
 _SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", "min_share", "jain", "certificate"]
@@ -53,7 +54,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     results.add_argument("experiment", nargs="?", metavar="NAME|FILE", help="only its cells; default: all in the store")
     results.add_argument("--failed", action="store_true", help="only failed cells, with their errors")
     results.add_argument(
-        "--where", nargs="+", default=[], metavar="COLUMN=VALUE", help="only these, such as name=drfh alpha=3"
+        "--where", nargs="+", default=[], metavar="COLUMN=VALUE", help="only these, such as name=drfh,alpha=3"
     )
     results.add_argument("--columns", nargs="+", metavar="COLUMN", help="these columns; 'all' for every one")
     results.add_argument("--table", choices=["cells", *LONG], default="cells", help="default: cells, one row each")
@@ -156,7 +157,7 @@ def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
     frame = _stored(contents, options)
     if options.failed:
         frame = frame[frame["status"] == "failed"]
-    for condition in options.where:
+    for condition in listed(options.where) or []:
         frame = _filtered(frame, condition)
     return frame.sort_values("pooled", kind="stable").assign(
         mechanism=lambda rows: marked(rows["mechanism"], rows["pooled"])
@@ -174,8 +175,8 @@ def _columns(
         frame, shown = cells[["key", *labels]].merge(long, on="key"), [*labels, *LONG[options.table]]
     elif options.failed and options.export is None:
         shown = ["key", "cluster", "mechanism", "engine", "error"]
-    if options.columns:
-        shown = list(frame.columns) if options.columns == ["all"] else options.columns
+    if columns := listed(options.columns):
+        shown = list(frame.columns) if columns == ["all"] else columns
         if strange := [name for name in shown if name not in frame]:
             raise DataError(f"there is no column {strange[0]!r}; there are {', '.join(frame.columns)}")
     return frame, shown

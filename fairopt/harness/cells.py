@@ -18,8 +18,9 @@ from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..result import metrics
 from . import code
+from ._values import MEASURES
 from .clusters import Origin, origin
-from .experiment import MEASURES, ClusterSource, Experiment, Grid
+from .experiment import ClusterSource, Experiment, Grid
 
 #: The engine of games that is played, round by round, and leaves a trace.
 PLAYED = "best-response"
@@ -88,9 +89,10 @@ def cells(experiment: Experiment, traces: str | None = None) -> list[Cell]:
     plugins = tuple(sorted((str(plugin.path), plugin.digest) for plugin in _plugins.loaded()))
     ways = {grid.where: list(_ways(experiment, grid)) for grid in experiment.grids}
     found: dict[str, Cell] = {}
-    for (source, where), repetition in product(sources, range(experiment.repetitions)):
+    draws = {grid.where: grid.repetitions or experiment.repetitions for grid in experiment.grids}
+    for (source, where), repetition in product(sources, range(max(draws.values()))):
         for grid in experiment.grids:
-            if source.name not in grid.clusters:
+            if source.name not in grid.clusters or repetition >= draws[grid.where]:
                 continue
             for mechanism, engine, order, damping, tol in ways[grid.where]:
                 played = engine == PLAYED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
@@ -11,16 +10,14 @@ from typing import Any
 
 from .. import _plugins, mechanisms
 from ..errors import DataError
-from ..game.dynamics.orders import ORDERS
-from ..result import metrics
 from ..workloads import known as known_sources
 from ..workloads._registry import ALIASES
 from ..workloads.sources import check_source
 from ._folders import known as known
 from ._toml import Document, Where, read
+from ._values import GRID, MEASURES, is_flag, is_text, whole
 
-#: What a cell may measure besides its row; the first three unless the file says otherwise.
-MEASURES = ("utilization", "convergence", "classes", "price_of_fairness", "tasks", "times")
+#: What is measured unless the file says otherwise.
 _USUAL = MEASURES[:3]
 #: What `fairopt tables` makes of an experiment: means over repetitions, or a table for each cluster.
 TABLES = ("means", "clusters")
@@ -50,6 +47,7 @@ class Grid:
     dampings: tuple[float | None, ...]
     tols: tuple[float | None, ...]
     max_rounds: int
+    repetitions: int | None
     residuals: tuple[float, ...]
     measures: tuple[str, ...]
 
@@ -100,7 +98,7 @@ def parse(document: Document, smoke: bool = False) -> Experiment:
     _unknown(document, (), data, _TOP)
     plugins = _plugged(document, data.pop("experiment", {}))
     tiny = _table(document, ("smoke",), data.pop("smoke", {}))
-    _unknown(document, ("smoke",), tiny, {"seed", "repetitions", *_GRID})
+    _unknown(document, ("smoke",), tiny, {"seed", "repetitions", *GRID})
     full = _experiment(document, data, {}, ())
     small = _experiment(document, data, tiny, ("smoke",)) if tiny else full
     return replace(small if smoke else full, smoke=smoke, plugins=plugins)
@@ -111,7 +109,7 @@ def _plugged(document: Document, value: Any) -> tuple[Path, ...]:
     _unknown(document, ("experiment",), _table(document, ("experiment",), value), {"plugins"})
     _plugins.installed()
     files, where = value.get("plugins", []), ("experiment", "plugins")
-    if not isinstance(files, list) or not all(map(_string, files)):
+    if not isinstance(files, list) or not all(map(is_text, files)):
         raise document.error(where, "must be a list of Python files, such as ['mine.py']")
     try:
         return tuple(_plugins.load(document.path.parent / file).path for file in files)
@@ -132,23 +130,26 @@ def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], 
     grids = []
     tables = data["grid"] if isinstance(data["grid"], list) else [data["grid"]]
     for k, table in enumerate(tables):
-        _unknown(document, ("grid", k), _table(document, ("grid", k), table), set(_GRID))
+        _unknown(document, ("grid", k), _table(document, ("grid", k), table), set(GRID))
         places = {key: ("grid", k, key) for key in table}
-        over = {key: value for key, value in tiny.items() if key in _GRID and key in table and key != "clusters"}
+        over = {key: value for key, value in tiny.items() if key in GRID and key in table and key != "clusters"}
         grids.append(
             _grid(document, ("grid", k), table | over, places | {key: (*inside, key) for key in over}, set(clusters))
         )
-    if data.get("table") == "clusters" and merged.get("repetitions", 1) != 1:
-        raise document.error(at("repetitions"), "a table of each cluster shows one draw; leave repetitions out")
+    if data.get("table") == "clusters":
+        several = [at("repetitions")] if merged.get("repetitions", 1) != 1 else []
+        several += [(*grid.where, "repetitions") for grid in grids if grid.repetitions not in (None, 1)]
+        if several:
+            raise document.error(several[0], "a table of each cluster shows one draw; leave repetitions out")
     return Experiment(
         document.path.stem,
         document,
-        _checked(document, ("title",), data.get("title"), _string, "a line of text"),
-        _checked(document, ("source",), data.get("source", ""), _string, "a line of text"),
-        _checked(document, ("about",), data.get("about", ""), _string, "text"),
+        _checked(document, ("title",), data.get("title"), is_text, "a line of text"),
+        _checked(document, ("source",), data.get("source", ""), is_text, "a line of text"),
+        _checked(document, ("about",), data.get("about", ""), is_text, "text"),
         _checked(document, ("table",), data.get("table", "means"), lambda value: value in TABLES, " or ".join(TABLES)),
-        _checked(document, at("seed"), merged.get("seed", 1), _whole(0), "a whole number >= 0"),
-        _checked(document, at("repetitions"), merged.get("repetitions", 1), _whole(1), "a whole number >= 1"),
+        _checked(document, at("seed"), merged.get("seed", 1), whole(0), "a whole number >= 0"),
+        _checked(document, at("repetitions"), merged.get("repetitions", 1), whole(1), "a whole number >= 1"),
         tuple(source for group in clusters.values() for source in group),
         tuple(grids),
     )
@@ -167,7 +168,7 @@ def _clusters(
         text = options.pop("source", None)
         if not isinstance(text, str) or not text:
             raise document.error((*here, "source"), "name a source, such as 'paper:pf-fig1' or 'bitbrains?vms=100'")
-        merge = _checked(document, (*here, "merge"), options.pop("merge", False), _flag, "true or false")
+        merge = _checked(document, (*here, "merge"), options.pop("merge", False), is_flag, "true or false")
         choices = [
             [(key, one) for one in (item if isinstance(item, list) else [item])] for key, item in options.items()
         ]
@@ -204,7 +205,7 @@ def _grid(document: Document, where: Where, table: dict[str, Any], places: dict[
     def many(key: str, default: tuple[Any, ...]) -> tuple[Any, ...]:
         if key not in table:
             return default
-        check, what = _GRID[key]
+        check, what = GRID[key]
         value = table[key] if isinstance(table[key], list) else [table[key]]
         if not value:
             raise document.error(places[key], f"is empty; give {what}, or leave it out")
@@ -225,6 +226,7 @@ def _grid(document: Document, where: Where, table: dict[str, Any], places: dict[
         dampings=tuple(None if value == "default" else float(value) for value in many("dampings", ("default",))),
         tols=tuple(None if value == "default" else float(value) for value in many("tols", ("default",))),
         max_rounds=many("max_rounds", (1000,))[0],
+        repetitions=many("repetitions", (None,))[0],
         residuals=tuple(float(value) for value in many("residuals", _RESIDUALS)),
         measures=many("measures", _USUAL),
     )
@@ -257,43 +259,3 @@ def _unknown(document: Document, where: Where, table: dict[str, Any], keys: set[
     for key in table:
         if key not in keys:
             raise document.error((*where, key), f"unknown key; known: {', '.join(sorted(keys))}")
-
-
-def _string(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63
-
-
-def _number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) < 10**308 if isinstance(value, int) else not math.isnan(value)
-
-
-def _positive(value: Any) -> bool:
-    return _number(value) and 0 < value < math.inf
-
-
-#: Keys of a grid: how one value is checked, and what it must be.
-_GRID: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "clusters": (_string, "a name from [clusters]"),
-    "mechanisms": (_string, "a mechanism, such as 'drfh'"),
-    "alphas": (lambda value: _number(value) and value >= 0, "a number >= 0, or inf"),
-    "engines": (_string, "the name of an engine, or 'default'"),
-    "orders": (lambda value: _string(value) and value in ORDERS, f"one of {', '.join(ORDERS)}"),
-    "dampings": (lambda value: value == "default" or (_number(value) and 0 < value < 2), "in (0, 2), or 'default'"),
-    "tols": (lambda value: value == "default" or _positive(value), "a number > 0, or 'default'"),
-    "max_rounds": (_whole(1), "a whole number >= 1"),
-    "residuals": (_positive, "a number > 0"),
-    "measures": (
-        lambda value: value in MEASURES or (_string(value) and value in metrics.MEASURES),
-        f"one of {', '.join(MEASURES)}, or a measure of a plug-in",
-    ),
-}

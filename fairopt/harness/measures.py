@@ -10,7 +10,7 @@ import numpy as np
 from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.trace import Trace
-from .experiment import MEASURES
+from ._values import MEASURES
 
 Rows = list[dict[str, Any]]
 

@@ -5,27 +5,32 @@
     papers.instance("pf-fig1")     # a Cluster
     papers.check()                 # a table: every claim, what is printed, ours, what is right, the verdict
 
-One file per paper: `drf`, `drfh`, `lec`, `mqdrf`, `pf`, and `counterexamples` for small instances of our own. Numbers
-of items are those of the project's catalogue of everything that the papers state.
+One file per paper: `drf`, `drfh`, `lec`, `mqdrf`, `pf`, and `counterexamples` for small instances of our own.
+`pf_measured` is what PF says of time and convergence, judged by measurements that come with the package (`data`).
+Numbers of items are those of the project's catalogue of everything that the papers state.
 """
 
 from __future__ import annotations
 
 from ._check import check
-from ._claim import NOT_REPRODUCED, PAPER_IN_ERROR, REPRODUCED, Claim, Printed, show
+from ._claim import MEASURED_OTHERWISE, NOT_REPRODUCED, PAPER_IN_ERROR, REPRODUCED, Claim, Printed, show
 from ._instance import Instance
+from ._measured import Measurements, measurements
 from ._registry import claims, instance, instances
 
 __all__ = [
+    "MEASURED_OTHERWISE",
     "NOT_REPRODUCED",
     "PAPER_IN_ERROR",
     "REPRODUCED",
     "Claim",
     "Instance",
+    "Measurements",
     "Printed",
     "check",
     "claims",
     "instance",
     "instances",
+    "measurements",
     "show",
 ]

@@ -9,6 +9,7 @@ from .. import _clock
 from .._libraries import pd
 from ..errors import FairoptError
 from ._claim import NOT_REPRODUCED, Claim, show
+from ._measured import measurements
 from ._registry import claims as every_claim
 from ._registry import instance
 
@@ -29,7 +30,8 @@ def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.D
     -------
     DataFrame
         A row per claim: item, paper, where, instance, claim, printed, ours, correct, verdict, seconds, note. The
-        verdict is `reproduced`, `paper in error, correct value ...`, or `NOT REPRODUCED`, with the error if any.
+        verdict is `reproduced`, `paper in error, correct value ...`, `measured otherwise`, or `NOT REPRODUCED`, with
+        the error if any.
     """
     chosen: Iterable[Claim] = every_claim() if claims is None else tuple(claims)
     if progress:
@@ -42,7 +44,8 @@ def check(claims: Iterable[Claim] | None = None, progress: bool = False) -> pd.D
 def _row(claim: Claim) -> dict[str, Any]:
     start = _clock.now()
     try:
-        value = claim.ours(instance(claim.instance))
+        subject = instance(claim.instance) if claim.numbers is None else measurements()
+        value = claim.ours(subject)
         ours, verdict = show(value), claim.verdict(value)
     except FairoptError as error:
         ours, verdict = "", f"{NOT_REPRODUCED}: {type(error).__name__}: {error}"
@@ -57,5 +60,5 @@ def _row(claim: Claim) -> dict[str, Any]:
         "correct": show(claim.correct),
         "verdict": verdict,
         "seconds": _clock.now() - start,
-        "note": claim.note,
+        "note": claim.note if claim.numbers is None else claim.numbers(measurements()),
     }

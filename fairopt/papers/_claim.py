@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..model.cluster import Cluster
-
 Scalar: TypeAlias = bool | str | int | float | Fraction
 Value: TypeAlias = "Scalar | Sequence[Value]"
-Compute: TypeAlias = Callable[[Cluster], object]
+#: From the cluster, or from `Measurements` where a claim is about what was measured.
+Compute: TypeAlias = Callable[[Any], object]
 
 REPRODUCED = "reproduced"
 PAPER_IN_ERROR = "paper in error, correct value"
+#: Of a time or an observation, which no proof decides: the paper saw one thing on its machines, and we another.
+MEASURED_OTHERWISE = "measured otherwise"
 NOT_REPRODUCED = "NOT REPRODUCED"
 
 
@@ -51,7 +52,7 @@ class Claim:
     paper, where : str
         Key of the paper, and the section, theorem or figure.
     instance : str
-        Name of the cluster, for `fairopt.papers.instance`.
+        Name of the cluster, for `fairopt.papers.instance`; of the experiment, where `numbers` is given.
     statement : str
     ours : callable
         Our value, from the cluster through the mechanisms.
@@ -62,6 +63,9 @@ class Claim:
     note : str
     rtol : float
         Relative tolerance between `ours` and `correct`, absolute where the latter is 0; 1e-5 for finite alpha.
+    numbers : callable or None
+        Given, the claim is about what was measured: `ours` says whether it holds of the `Measurements`, and this says
+        by which numbers, for the note.
     """
 
     item: int
@@ -74,13 +78,19 @@ class Claim:
     printed: Printed | None = None
     note: str = ""
     rtol: float = 1e-6
+    numbers: Callable[[Any], str] | None = None
 
     def verdict(self, ours: object) -> str:
-        """`reproduced`, `paper in error, correct value ...` or `NOT REPRODUCED`, given our value."""
+        """`reproduced`, `paper in error, correct value ...` or `NOT REPRODUCED`, given our value.
+
+        `measured otherwise` if the claim is about measurements, and they speak against what is printed.
+        """
         if not _same(ours, self.correct, lambda right: self.rtol * (abs(right) or 1.0)):
             return NOT_REPRODUCED
         if self.printed is None or self.printed.agrees(self.correct):
             return REPRODUCED
+        if self.numbers is not None:
+            return MEASURED_OTHERWISE
         return f"{PAPER_IN_ERROR} {show(self.correct)}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .export import export, exportable, write
 from .means import means
 from .published import Table, mechanism_table, tables_of
+from .reached import median_interval, reached
 from .stored import MissingCells, Results, StoredCells, interval
 from .tables import comparison, for_people, latex
 
@@ -21,6 +22,8 @@ __all__ = [
     "latex",
     "means",
     "mechanism_table",
+    "median_interval",
+    "reached",
     "tables_of",
     "write",
 ]

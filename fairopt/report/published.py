@@ -10,6 +10,7 @@ from ..harness.experiment import load
 from ..harness.pooled import NOTE, marked
 from ..model._names import apart
 from .means import means
+from .reached import reached
 from .stored import Results, StoredCells
 
 _SUMMARY = ("tasks", "min_share", "max_share")
@@ -33,6 +34,8 @@ class Table:
 def tables_of(experiment: str, results: Results) -> list[Table]:
     """What `table` in the experiment's file asks for: `clusters`, one table of each, or `means` over repetitions.
 
+    Beside means stands `NAME-reached`, when games come to each residual, if there are games and several draws.
+
     Raises
     ------
     MissingCells
@@ -43,6 +46,9 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
         title = f"{chosen.title}: means with 95% confidence intervals"
         footnote = (NOTE,) if found.cells["pooled"].eq(True).any() else ()
         made = [Table(chosen.name, title, means(found), (*footnote, *found.notes))]
+        if chosen.repetitions > 1 and not (games := reached(found)).empty:
+            title = f"{chosen.title}: medians of rounds, messages and seconds to each residual, with 95% intervals"
+            made.append(Table(f"{chosen.name}-reached", title, games, found.notes))
     else:
         names = found.cells["cluster"].unique()  # one whose every cell failed has no table
         made = [_of_cluster(chosen.name, name, found) for name in names]

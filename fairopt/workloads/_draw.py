@@ -1,6 +1,12 @@
-"""Draw some of many, with an explicit generator."""
+"""Draw some of many, with an explicit generator; and what the numbers that sources take must be.
+
+A check stands in the type of an option, `users: Annotated[int, positive]`, so that a name is checked before anything is
+read or drawn, and the function that takes it calls the same check.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +42,42 @@ def positive(number: int, what: str) -> int:
     return int(number)
 
 
+def amount(wanted: int | float, what: str) -> None:
+    """A number of them, or a fraction in (0, 1]."""
+    if not isinstance(wanted, float):
+        positive(wanted, what)
+    elif not 0 < wanted <= 1:
+        raise DataError(f"a fraction of the {what} must be above 0 and at most 1; got {wanted!r}")
+
+
+def probability(value: float, what: str) -> None:
+    """In (0, 1]."""
+    if not 0 < value <= 1:
+        raise DataError(f"{what} must be in (0, 1]; got {value!r}")
+
+
+def not_negative(value: float, what: str) -> None:
+    """A finite number >= 0."""
+    if not (math.isfinite(value) and value >= 0):
+        raise DataError(f"{what} must be a number >= 0; got {value!r}")
+
+
+def above_zero(value: float, what: str) -> None:
+    """A finite number > 0."""
+    if not (math.isfinite(value) and value > 0):
+        raise DataError(f"{what} must be a number > 0; got {value!r}")
+
+
+def finite(value: float, what: str) -> None:
+    """A finite number."""
+    if not math.isfinite(value):
+        raise DataError(f"{what} must be a number; got {value!r}")
+
+
 def _number(count: int, wanted: int | float, what: str) -> int:
+    amount(wanted, what)
     if isinstance(wanted, float):
-        if not 0 < wanted <= 1:
-            raise DataError(f"a fraction of the {what} must be above 0 and at most 1; got {wanted!r}")
         return max(1, round(wanted * count))
-    positive(wanted, what)
     if wanted > count:
         raise DataError(f"{wanted} {what} are wanted, but there are only {count}; ask for fewer")
     return wanted

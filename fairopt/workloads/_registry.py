@@ -3,7 +3,8 @@
     @generator("uniform", "uniformly random users and servers")
     def uniform(rng: np.random.Generator, users: int = 10, servers: int = 5) -> Snapshot: ...
 
-The options of a source are the parameters of its function but `rng` and `directory`; their types say how text is read.
+The options of a source are the parameters of its function but `rng` and `directory`; their types say how text is read,
+and `Annotated[int, check]` what a value must be: `check(value, name)` raises `DataError`, before anything is drawn.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from ..errors import DataError
 from ._snapshot import Snapshot
@@ -37,7 +38,7 @@ class Entry:
     @cached_property
     def options(self) -> Mapping[str, Parser]:
         """How the text of each option is read, from the signature."""
-        return {name: parser(kind) for name, kind in _parameters(self.function).items() if name not in _GIVEN}
+        return {name: _checked(name, kind) for name, kind in _parameters(self.function).items() if name not in _GIVEN}
 
     def run(self, options: Mapping[str, Any], **arguments: Any) -> Snapshot:
         return self.function(**arguments, **options)
@@ -99,8 +100,24 @@ def _place(function: Callable[..., Snapshot]) -> str:
 
 def _parameters(function: Callable[..., Snapshot]) -> dict[str, Any]:
     """The types of a function's parameters."""
-    hints = typing.get_type_hints(function)
+    hints = typing.get_type_hints(function, include_extras=True)
     return {name: hints.get(name, str) for name in inspect.signature(function).parameters}
+
+
+def _checked(name: str, kind: Any) -> Parser:
+    """How the text of an option becomes a value that its checks let pass."""
+    read = parser(kind)
+    checks = getattr(kind, "__metadata__", ())
+    if not checks:
+        return read
+
+    def value(text: str) -> Any:
+        found = read(text)
+        for check in checks if found is not None else ():
+            check(found, name)
+        return found
+
+    return value
 
 
 def parser(kind: Any) -> Parser:
@@ -112,6 +129,8 @@ def parser(kind: Any) -> Parser:
         Nobody can write such a value.
     """
     origin, parts = typing.get_origin(kind), set(typing.get_args(kind))
+    if origin is Annotated:
+        return parser(kind.__origin__)
     if origin in (typing.Union, types.UnionType):
         several = parts - {type(None)}
         if several == {int, float}:
@@ -125,7 +144,7 @@ def parser(kind: Any) -> Parser:
     if kind in (int, float, str):
         return typing.cast(Parser, kind)
     if origin is Literal:
-        return str
+        return {value: value for value in parts}.__getitem__
     if origin in (list, Sequence) and parts == {str}:
         return _list
     raise DataError(

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from ..errors import DataError
 from ..model.cluster import Cluster
 from . import _csv, _folders
 from ._csv import Column
-from ._draw import choose
+from ._draw import amount, choose, finite
 from ._registry import reader
 from ._snapshot import Snapshot
 
@@ -74,6 +75,13 @@ def pods(
     return _pods(_find(directory), at, variant, skip_malformed, Counter())
 
 
+def _columns(by: str | Sequence[str], what: str = "by") -> list[str]:
+    columns = [by] if isinstance(by, str) else list(by)
+    if unknown := [name for name in columns if name not in GROUPS]:
+        raise DataError(f"pods cannot be grouped {what} {unknown[0]!r}; choose among {', '.join(GROUPS)}")
+    return columns
+
+
 @reader(
     "alibaba",
     "Alibaba's GPU trace of 2023: groups of pods and nodes (alibaba[:DIR])",
@@ -82,10 +90,10 @@ def pods(
 )
 def cluster(
     directory: str | Path,
-    at: float | None = None,
-    by: str | Sequence[str] = SHAPE,
+    at: Annotated[float | None, finite] = None,
+    by: Annotated[str | Sequence[str], _columns] = SHAPE,
     variant: str = "gpuspec33",
-    users: int | float | None = None,
+    users: Annotated[int | float | None, amount] = None,
     max_tasks: bool = False,
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
@@ -116,9 +124,7 @@ def cluster(
     DataError
         No such trace; a malformed row (unless `skip_malformed`); no pod alive; `rng` missing.
     """
-    columns = [by] if isinstance(by, str) else list(by)
-    if unknown := [name for name in columns if name not in GROUPS]:
-        raise DataError(f"pods cannot be grouped by {unknown[0]!r}; choose among {', '.join(GROUPS)}")
+    columns = _columns(by)
     folder = _find(directory)
     report: Counter[str] = Counter()
     hosts = _nodes(folder, skip_malformed, report)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..errors import DataError
 from ..model.cluster import Cluster
 from . import _csv, _folders
 from ._csv import Column
-from ._draw import choose, needed, positive
+from ._draw import above_zero, amount, choose, finite, needed, positive
 from ._pf_servers import pf_servers
 from ._registry import reader
 from ._snapshot import Snapshot
@@ -109,10 +109,10 @@ def demands(table: pd.DataFrame, at: float, window: float, statistic: Statistic 
 )
 def cluster(
     directory: str | Path,
-    at: float | None = None,
-    window: float = 3600.0,
-    vms: int | float | None = 100,
-    servers: int = 20,
+    at: Annotated[float | None, finite] = None,
+    window: Annotated[float, above_zero] = 3600.0,
+    vms: Annotated[int | float | None, amount] = 100,
+    servers: Annotated[int, positive] = 20,
     statistic: Statistic = "mean",
     split_disk: bool = False,
     part: str | None = None,
@@ -146,8 +146,7 @@ def cluster(
     DataError
         No such trace; a malformed row (unless `skip_malformed`); too few VMs; `rng` missing.
     """
-    if not (math.isfinite(window) and window > 0):
-        raise DataError(f"window must be a number of seconds > 0; got {window!r}")
+    above_zero(window, "window")
     hosts = pf_servers(servers, split_disk=split_disk)
     folder = _find(directory, part)
     report: Counter[str] = Counter()

@@ -6,20 +6,25 @@ its users, and both from the `rng` it is given: the same state gives the same cl
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
 from ..model.cluster import Cluster
 from . import _tables, alibaba, google2011
-from ._draw import positive
+from ._draw import not_negative, positive, probability
 from ._pf_servers import pf_servers
 from ._registry import generator
 from ._snapshot import Snapshot
 
+Count = Annotated[int, positive]
+
 
 @generator("google-like", "random users and servers like Google's")
-def google_like(rng: np.random.Generator, users: int = 100, servers: int = 1000, max_tasks: bool = False) -> Snapshot:
+def google_like(
+    rng: np.random.Generator, users: Count = 100, servers: Count = 1000, max_tasks: bool = False
+) -> Snapshot:
     """Users like Google's of 2011 on servers drawn from the ten classes of the published table.
 
     Resources `cpu` and `memory`, in parts of the largest machine. A server is of a class with the class's share
@@ -47,7 +52,9 @@ def google_like(rng: np.random.Generator, users: int = 100, servers: int = 1000,
 
 
 @generator("bitbrains-like", "random virtual machines like those of Bitbrains")
-def bitbrains_like(rng: np.random.Generator, vms: int = 100, servers: int = 20, split_disk: bool = False) -> Snapshot:
+def bitbrains_like(
+    rng: np.random.Generator, vms: Count = 100, servers: Count = 20, split_disk: bool = False
+) -> Snapshot:
     """Virtual machines like those of Bitbrains, by their mean use over an hour, on the servers of `pf_servers`.
 
     Resources `cpu` [GHz], `memory` [GB], `disk` [MB/s] (or `disk_read` and `disk_write`, with `split_disk`),
@@ -70,7 +77,9 @@ def bitbrains_like(rng: np.random.Generator, vms: int = 100, servers: int = 20, 
 
 
 @generator("alibaba-like", "random groups of pods and nodes like Alibaba's")
-def alibaba_like(rng: np.random.Generator, users: int = 100, servers: int = 100, max_tasks: bool = False) -> Snapshot:
+def alibaba_like(
+    rng: np.random.Generator, users: Count = 100, servers: Count = 100, max_tasks: bool = False
+) -> Snapshot:
     """Groups of pods like those of Alibaba's GPU cluster, on servers drawn from its 27 kinds of nodes.
 
     Resources `cpu` [cores], `memory` [GiB], `gpu` [GPUs]. A user that needs GPUs may be bound to some models, as
@@ -106,11 +115,11 @@ def alibaba_like(rng: np.random.Generator, users: int = 100, servers: int = 100,
 @generator("lognormal", "random users and servers, no two alike, with any density of placement")
 def lognormal(
     rng: np.random.Generator,
-    users: int = 100,
-    servers: int = 20,
-    resources: int = 4,
-    density: float = 1.0,
-    sigma: float = 0.5,
+    users: Count = 100,
+    servers: Count = 20,
+    resources: Count = 4,
+    density: Annotated[float, probability] = 1.0,
+    sigma: Annotated[float, not_negative] = 0.5,
 ) -> Snapshot:
     """No two servers or users alike: capacities `100 e^(sigma z)` and demands `e^(sigma z)`, z standard normal.
 
@@ -121,8 +130,8 @@ def lognormal(
     """
     for number, what in ((users, "users"), (servers, "servers"), (resources, "resources")):
         positive(number, what)
-    if not (0 < density <= 1 and 0 <= sigma < np.inf):
-        raise DataError(f"density {density} must be in (0, 1], and sigma {sigma} a number >= 0")
+    probability(density, "density")
+    not_negative(sigma, "sigma")
     capacity = 100 * np.exp(sigma * rng.standard_normal((servers, resources)))
     demand = np.exp(sigma * rng.standard_normal((users, resources)))
     eligible = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ..errors import DataError
 from ..model.cluster import Cluster
 from . import _csv, _folders
 from ._csv import Column
-from ._draw import choose
+from ._draw import amount, choose, finite, not_negative
 from ._registry import reader
 from ._snapshot import Snapshot
 
@@ -98,10 +99,10 @@ def tasks(directory: str | Path, at: float = 0.0, window: float = 0.0, skip_malf
 )
 def cluster(
     directory: str | Path,
-    at: float = 0.0,
-    window: float = 0.0,
-    users: int | float | None = None,
-    servers: int | float | None = None,
+    at: Annotated[float, finite] = 0.0,
+    window: Annotated[float, not_negative] = 0.0,
+    users: Annotated[int | float | None, amount] = None,
+    servers: Annotated[int | float | None, amount] = None,
     every_machine: bool = False,
     max_tasks: bool = False,
     rng: np.random.Generator | None = None,
@@ -206,8 +207,8 @@ def _machines(folder: Path, at: float | None, skip: bool, report: Counter[str]) 
 
 
 def _tasks(folder: Path, at: float, window: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
-    if not (window >= 0 and math.isfinite(at + window)):
-        raise DataError(f"at and window must be numbers of seconds, window >= 0; got {at!r} and {window!r}")
+    finite(at, "at")
+    not_negative(window, "window")
     events = _events(folder / "task_events", _TASKS, at + window, skip, report)
     there = ~events["event"].isin(_ENDED)
     before = events["time"] <= at * 1e6

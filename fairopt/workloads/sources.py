@@ -157,6 +157,8 @@ def _options(name: str, given: Mapping[str, str]) -> dict[str, Any]:
             raise DataError(f"{name} has no option {option!r}; known are {', '.join([*parsers, 'seed'])}", (option,))
         try:
             result[option] = parsers[option](text)
+        except DataError as error:
+            raise DataError(f"option {option} of {name} cannot be {text!r}: {error}", (option,)) from None
         except (ValueError, KeyError):
             raise DataError(f"option {option} of {name} cannot be {text!r}", (option,)) from None
     return result

@@ -111,6 +111,16 @@ def test_bad_line_in_a_file_is_named(file: Path, capsys: pytest.CaptureFixture[s
     assert f"cluster.toml:{line}: user 'B'" in capsys.readouterr().err
 
 
+def test_claims_about_measurements_show_the_numbers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["claims", "--item", "35", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    for row in papers.check(papers.claims(item=35)).to_dict("records"):
+        assert f"- {row['claim']}: {row['verdict']}; {row['note']}\n" in out
+        assert row["note"] in (tmp_path / "claims.csv").read_text()
+    assert main(["claims", "--item", "2"]) == 0
+    assert "- DRF" not in capsys.readouterr().out
+
+
 def test_claims_exit_code_tells_a_failure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["claims", "--item", "2"]) == 0
     assert "6 reproduced" in capsys.readouterr().out

@@ -55,10 +55,18 @@ def test_from_nothing_to_an_exported_table(
     assert f"1 cells in {store}: 1 ok, 0 missed their tolerance, 0 failed" in out
     assert "4 cells, 1 stored (0 failed), 3 to compute; no past rows tell how long 3 of them take" in out
     assert main(["sweep", file, "--store", store]) == 0
-    assert main(["results", file, "--store", store, "--where", "name=alphapf-vds", "alpha=3"]) == 0
-    out = capsys.readouterr().out
-    assert "alphapf-vds(alpha=3.0)" in out
-    assert "drfh" not in out.splitlines()[-1]
+    for where in (["name=alphapf-vds", "alpha=3"], ["name=alphapf-vds,alpha=3"], ["name=alphapf-vds,", "alpha=3"]):
+        assert main(["results", file, "--store", store, "--where", *where]) == 0
+        out = capsys.readouterr().out
+        assert "alphapf-vds(alpha=3.0)" in out
+        assert "drfh" not in out.splitlines()[-1]
+    found = []
+    for columns in (["cluster", "mechanism", "jain"], ["cluster,mechanism,jain"], ["cluster,", "mechanism,jain"]):
+        where = ["--where", "mechanism=alphapf-vds(alpha=3.0),cluster=paper", "--columns", *columns]
+        assert main(["results", file, "--store", store, *where]) == 0
+        found.append(capsys.readouterr().out)
+    assert len({*found}) == 1
+    assert found[0].split()[:3] == ["cluster", "mechanism", "jain"]
     for suffix in (".csv", ".parquet", ".json", ".md", ".tex"):
         target = tmp_path / "out" / f"x{suffix}"
         assert main(["results", file, "--store", store, "--export", str(target), "--table", "allocated"]) == 0

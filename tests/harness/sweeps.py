@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -83,3 +85,33 @@ def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
+
+
+@contextmanager
+def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A real scheduler and workers, each a process of its own, on loopback: the address, and they in this order."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    root = str(Path(__file__).parents[2])
+    env = os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1", "DASK_TEMPORARY_DIRECTORY": str(folder)}
+    common = ["--no-dashboard", "--host", "127.0.0.1"]
+    commands = [["dask_scheduler", *common, "--port", address.rpartition(":")[2]]]
+    commands += [["dask_worker", address, *common, "--nthreads", "1", "--no-nanny"]] * workers
+    with ExitStack() as stack:
+        running = []
+        for k, (module, *arguments) in enumerate(commands):
+            log = stack.enter_context(open(folder / f"{k}.log", "wb"))
+            words = [sys.executable, "-m", f"distributed.cli.{module}", *arguments]
+            running.append(subprocess.Popen(words, stdout=log, stderr=log, env=env, cwd=folder))
+        try:
+            yield address, running
+        finally:
+            for process in reversed(running):
+                process.terminate()
+            for process in running:
+                try:
+                    process.wait(timeout=20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait(timeout=20)

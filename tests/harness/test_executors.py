@@ -5,12 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
-import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,7 +18,7 @@ from fairopt.harness import _dask, executors
 from fairopt.harness._ends import Stopped
 from fairopt.harness.run import run
 
-from .sweeps import CELLS, command, keys_stored, parts, until
+from .sweeps import CELLS, command, dask_cluster, keys_stored, parts, until
 
 
 def test_the_order_of_cells_does_not_matter(file: Path, serial: harness.Store, tmp_path: Path) -> None:
@@ -70,36 +67,6 @@ def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: harne
     assert frame["process"].nunique() >= 3
     assert sorted(keys_stored(store)) == sorted(frame["key"])
     assert harness.Store(store).read().same_as(serial.read()) == []
-
-
-@contextmanager
-def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A real scheduler and workers, each a process of its own, on loopback: the address, and they in this order."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    root = str(Path(__file__).parents[2])
-    env = os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1", "DASK_TEMPORARY_DIRECTORY": str(folder)}
-    common = ["--no-dashboard", "--host", "127.0.0.1"]
-    commands = [["dask_scheduler", *common, "--port", address.rpartition(":")[2]]]
-    commands += [["dask_worker", address, *common, "--nthreads", "1", "--no-nanny"]] * workers
-    with ExitStack() as stack:
-        running = []
-        for k, (module, *arguments) in enumerate(commands):
-            log = stack.enter_context(open(folder / f"{k}.log", "wb"))
-            words = [sys.executable, "-m", f"distributed.cli.{module}", *arguments]
-            running.append(subprocess.Popen(words, stdout=log, stderr=log, env=env, cwd=folder))
-        try:
-            yield address, running
-        finally:
-            for process in reversed(running):
-                process.terminate()
-            for process in running:
-                try:
-                    process.wait(timeout=20)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait(timeout=20)
 
 
 @pytest.mark.slow

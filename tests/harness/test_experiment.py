@@ -53,6 +53,18 @@ def test_a_grid_is_a_product(path: Path) -> None:
     assert math.isinf(others[-1].solver.alpha)  # type: ignore[attr-defined]
 
 
+def test_a_grid_may_have_draws_of_its_own(path: Path) -> None:
+    for number in (1, 3):
+        text = GOOD.replace('engines = "best-response"', f'engines = "best-response"\nrepetitions = {number}')
+        cells = harness.cells(load(path, text))
+        games = [cell for cell in cells if cell.engine == "best-response"]
+        assert sorted(cell.repetition for cell in games) == sorted([*range(number)] * 2)
+        assert {cell.repetition for cell in cells if cell.engine != "best-response"} == {0, 1}
+    assert {cell.repetition for cell in harness.cells(load(path, text, smoke=True))} == {0}
+    with pytest.raises(DataError, match=r":16: grid.2.repetitions: a table of each cluster shows one draw"):
+        load(path, text.replace("repetitions = 2\n", "table = 'clusters'\n"))
+
+
 def test_smoke_is_the_same_but_smaller(path: Path) -> None:
     experiment = load(path, GOOD, smoke=True)
     assert experiment.repetitions == 1
@@ -78,6 +90,20 @@ BAD = [
     ('one = "paper:drf-4.1"', 'one = "nowhere"', 5, "clusters.one: there is no source 'nowhere'"),
     ("users = [3, 4]", "usres = [3, 4]", 6, "clusters.two.usres: lognormal has no option 'usres'; known are users"),
     ("users = [3, 4]", "users = [3, 'x']", 6, "clusters.two.users: option users of lognormal cannot be 'x'"),
+    (
+        "users = [3, 4]",
+        "users = [3, -3]",
+        6,
+        "clusters.two.users: option users of lognormal cannot be '-3': the",
+    ),
+    (
+        "users = [3, 4]",
+        "density = 7",
+        6,
+        "clusters.two.density: option density of lognormal cannot be '7': density",
+    ),
+    ("users = [3, 4]", "sigma = -1", 6, "clusters.two.sigma: option sigma of lognormal cannot be '-1': sigma must be"),
+    ("users=2&", "users=0&", 21, "smoke.clusters.two: option users of lognormal cannot be '0'"),
     ("users = [3, 4]", "seed = -1", 6, "clusters.two.seed: seed must be a whole number >= 0"),
     ('one = "paper:drf-4.1"', 'one = "lognormal?usres=3"', 5, "clusters.one: lognormal has no option 'usres'"),
     (
@@ -87,6 +113,7 @@ BAD = [
         "clusters.one.users: only traces and generators take options",
     ),
     ("users=2&", "usres=2&", 21, "smoke.clusters.two: lognormal has no option 'usres'"),
+    ("alphas = [1, inf]", "repetitions = 0", 10, "grid.1.repetitions: is 0; it must be a whole number >= 1"),
     ("alphas = [1, inf]", "alphas = [1, -1]", 10, "grid.1.alphas: is -1; it must be a number >= 0"),
     ("alphas = [1, inf]", "alphas = []", 10, "grid.1.alphas: is empty"),
     ("alphas = [1, inf]", "alphas = [\n  1,\n  'x',\n]", 10, "grid.1.alphas: is 'x'"),
@@ -159,7 +186,7 @@ def test_options_are_checked_when_a_file_is_loaded(path: Path) -> None:
 
 def test_an_option_that_only_the_trace_has(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
-    text = 'title = "T"\n[clusters.b]\nsource = "bitbrains"\nstatistic = "max"\n[[grid]]\nmechanisms = "drfh"\n'
+    text = 'title = "T"\n[clusters.b]\nsource = "bitbrains"\nstatistic = "provisioned"\n[[grid]]\nmechanisms = "drfh"\n'
     experiment = load(path, text)  # there may be a trace where it is run
     with pytest.raises(DataError, match=r":4: clusters.b.statistic: option statistic of bitbrains needs the trace"):
         harness.cells(experiment)

@@ -183,7 +183,7 @@ def test_folders(google, tmp_path):
 def test_an_instant_with_nobody(google):
     with pytest.raises(DataError, match="0 users"):
         google2011.cluster(google(), at=-1)
-    with pytest.raises(DataError, match="window >= 0"):
+    with pytest.raises(DataError, match="window must be a number >= 0"):
         google2011.cluster(google(), at=0, window=-1)
 
 

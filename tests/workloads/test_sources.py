@@ -10,6 +10,7 @@ import pytest
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google2011, google_like, known, open_source, traces_root
 from fairopt.workloads._registry import GENERATORS, READERS
+from fairopt.workloads.sources import check_source
 
 from .test_bitbrains import START, every
 
@@ -89,6 +90,14 @@ def test_an_option_is_never_dropped_by_the_stand_in():
         ("google-like?at=3", "google-like has no option 'at'; known are users, servers, max_tasks, seed"),
         ("bitbrains-like?vms=many", "option vms of bitbrains-like cannot be 'many'"),
         ("bitbrains-like?split_disk=maybe", "option split_disk of bitbrains-like cannot be 'maybe'"),
+        ("bitbrains-like?vms=0", "option vms of bitbrains-like cannot be '0': the number of vms must be a whole"),
+        ("bitbrains?vms=1.5", "option vms of bitbrains cannot be '1.5': a fraction of the vms must be above 0 and at"),
+        ("bitbrains?window=0", "option window of bitbrains cannot be '0': window must be a number > 0"),
+        ("bitbrains?statistic=mode", "option statistic of bitbrains cannot be 'mode'"),
+        ("google?window=-1", "option window of google2011 cannot be '-1': window must be a number >= 0"),
+        ("google?at=inf", "option at of google2011 cannot be 'inf': at must be a number"),
+        ("alibaba?by=colour", "option by of alibaba cannot be 'colour': pods cannot be grouped by 'colour'"),
+        ("lognormal?density=0", r"option density of lognormal cannot be '0': density must be in \(0, 1\]"),
         ("google-like?users", "option=value"),
         ("google-like?users=3&users=4", "twice"),
         ("google-like?seed=-1", "seed must be a whole number"),
@@ -100,6 +109,15 @@ def test_an_option_is_never_dropped_by_the_stand_in():
 def test_names_that_do_not_work(name, what):
     with pytest.raises(DataError, match=what):
         open_source(name)
+
+
+def test_values_are_checked_before_anything_is_there():
+    """No trace is looked for, and nothing drawn."""
+    for name in ("bitbrains?vms=0", "google?users=1.5", "alibaba?at=nan", "lognormal?resources=-1&users=100000000"):
+        with pytest.raises(DataError, match="cannot be") as error:
+            check_source(name)
+        assert error.value.where[0] in ("vms", "users", "at", "resources")
+    check_source("bitbrains?vms=all&servers=3&at=0")
 
 
 def test_the_traces_root(tmp_path, monkeypatch):

@@ -1,0 +1,180 @@
+"""PF on time and convergence (abstract, sections 5.2 and 6), judged by what was measured here (`Measurements`).
+
+Rounds are the same on every machine; seconds are those of the machine that measured, and PF's were of another. Its
+tolerance is not stated: 1e-3 is taken, the largest part of anybody's tasks that a response would still change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+import pandas as pd
+
+from ._claim import Claim, Printed
+from ._measured import EXPERIMENT, Measurements
+
+Judge: TypeAlias = Callable[[Measurements], bool]
+Words: TypeAlias = Callable[[Measurements], str]
+
+INSTANCES = ()
+
+#: The cluster with PF's locations and virtual machines of Bitbrains, and that of thousands of users.
+_PF, _MANY = "bitbrains", "thousands"
+#: A residual at which tasks are known to a part in a thousand, and those between which convergence is judged.
+_CLOSE, _ROUGH, _LAST = 1e-3, 1e-2, 1e-6
+#: "Around" a time: within a factor of three.
+_AROUND = math.sqrt(10)
+
+
+def claims() -> tuple[Claim, ...]:
+    """What PF says of time and convergence."""
+    longer = Printed("increases as alpha gets larger", True)
+    second = Printed("less than 1 second in a cluster with thousands of users", True)
+    around = Printed("around 0.03 second", True)
+    converges = Printed("globally convergent", True)
+
+    def of(where: str, printed: Printed, statement: str, holds: Judge, numbers: Words, right: bool) -> Claim:
+        return Claim(35, "PF", where, EXPERIMENT, statement, holds, right, printed, numbers=numbers)
+
+    return (
+        of("6", longer, "best responses on PF's cluster take more rounds at alpha = 3 than at 1",
+           _longer_at_3, _at_1_and_3, True),
+        of("6", longer, "the larger alpha, the more rounds: on no cluster do they fall",
+           _never_falls, _peaks, False),
+        of("6", second, "best responses of all servers take less than a second with 2,000 users, alpha = 1 and 3",
+           _games_in_a_second, _seconds_of_games, False),
+        of("6", second, "the equilibrium engine takes less than a second with 2,000 users at alpha = 1",
+           _solved_in_a_second, _seconds_of_equilibria, True),
+        of("6", around, "PS-DSF takes around 0.03 s on PF's cluster (within a factor of three)",
+           _psdsf_around, _seconds_of_psdsf, True),
+        of("5", converges, "every game in cyclic or random order comes to 1e-2",
+           partial(_all_come, level=_ROUGH), partial(_part, level=_ROUGH), True),
+        of("5", converges, "every game in cyclic or random order comes to 1e-6 in one or two thousand rounds",
+           partial(_all_come, level=_LAST), partial(_part, level=_LAST), False),
+        of("5", converges, "every game comes to 1e-1 if all servers go 0.8 of the way to their responses at once",
+           _jacobi_comes, _jacobi, False),
+    )  # fmt: skip
+
+
+def _longer_at_3(data: Measurements) -> bool:
+    games = data.games(_PF, _CLOSE)
+    return bool(games["rounds low"][3.0] > games["rounds high"][1.0])
+
+
+def _never_falls(data: Measurements) -> bool:
+    """Is there no cluster, and no two alphas, with fewer rounds at the larger one, their intervals apart?"""
+    return not any(_falls(data.games(cluster, _CLOSE)) for cluster in data.clusters())
+
+
+def _falls(games: pd.DataFrame) -> bool:
+    before = games["rounds low"].cummax().shift()
+    return bool((games["rounds high"] < before).any())
+
+
+def _games_in_a_second(data: Measurements) -> bool:
+    return bool((data.games(_MANY, _CLOSE)["seconds"].loc[[1.0, 3.0]] < 1).all())
+
+
+def _solved_in_a_second(data: Measurements) -> bool:
+    return bool(data.equilibria(_MANY)["seconds"][1.0] < 1)
+
+
+def _psdsf_around(data: Measurements) -> bool:
+    return bool(0.03 / _AROUND < data.equilibria(_PF)["seconds"][math.inf] < 0.03 * _AROUND)
+
+
+def _inside(data: Measurements) -> pd.DataFrame:
+    """Games that are played one server after the other, without damping, to the end."""
+    games = data.reached
+    chosen = games["order"].isin(["cyclic", "random"]) & games["damping"].isna() & (games["cluster"] != _MANY)
+    return games[chosen]
+
+
+def come(data: Measurements, level: float) -> tuple[int, int]:
+    """Of games in cyclic or random order, undamped: how many come to the residual, and how many there are."""
+    games = _inside(data)
+    at = games[(games["level"] / level - 1).abs() < 1e-9]
+    return int(at["there"].sum()), int(at["n"].sum())
+
+
+def _all_come(data: Measurements, level: float) -> bool:
+    there, every = come(data, level)
+    return there == every
+
+
+def _jacobi_games(data: Measurements) -> pd.DataFrame:
+    return data.games("small", 1e-1, "jacobi", 0.8)
+
+
+def _jacobi_comes(data: Measurements) -> bool:
+    games = _jacobi_games(data)
+    return bool((games["there"] == games["n"]).all())
+
+
+def _at_1_and_3(data: Measurements) -> str:
+    games = data.games(_PF, _CLOSE)
+    return f"rounds to 1e-3: {_rounds(games, 1.0)} at alpha = 1, {_rounds(games, 3.0)} at 3"
+
+
+def _peaks(data: Measurements) -> str:
+    """The alpha with most rounds on every cluster, and what is left of them at 64."""
+    said = []
+    for cluster in data.clusters():
+        games = data.games(cluster, _CLOSE)
+        if 64.0 in games.index:
+            most = float(games["rounds"].idxmax())
+            said.append(f"{cluster} {_rounds(games, most)} at {most:g} and {_rounds(games, 64.0)} at 64")
+    return f"rounds to 1e-3: {'; '.join(said)}"
+
+
+def _seconds_of_games(data: Measurements) -> str:
+    games = data.games(_MANY, _CLOSE)
+    shown = ", ".join(f"{_seconds(games, alpha)} to 1e-3 at alpha = {alpha:g}" for alpha in (1.0, 3.0))
+    draws = int(games["n"].max())
+    return f"{shown} ({draws} draw{'s' * (draws > 1)}, the time of all servers together)"
+
+
+def _seconds_of_equilibria(data: Measurements) -> str:
+    solved = data.equilibria(_MANY)
+    slowest = float(solved["seconds"].idxmax())
+    shown = ", ".join(f"{_seconds(solved, alpha)} at {alpha:g}" for alpha in (1.0, 3.0))
+    return f"alpha: {shown}; slowest {_seconds(solved, slowest)} at {slowest:g}"
+
+
+def _seconds_of_psdsf(data: Measurements) -> str:
+    few, many = (data.equilibria(cluster) for cluster in (_PF, _MANY))
+    return f"{_seconds(few, math.inf)}; with 2,000 users on 60 servers {_seconds(many, math.inf)}"
+
+
+def _part(data: Measurements, level: float) -> str:
+    there, every = come(data, level)
+    return f"{there:,} of {every:,} games"
+
+
+def _jacobi(data: Measurements) -> str:
+    most, half, fifth = (
+        f"{games['there'].sum()} of {games['n'].sum()}"
+        for games in (_jacobi_games(data), *(data.games("small", _CLOSE, "jacobi", part) for part in (0.5, 0.2)))
+    )
+    return f"{most} games on 20 x 10; half of the way: {half} come to 1e-3, a fifth: {fifth}"
+
+
+def _rounds(games: pd.DataFrame, alpha: float) -> str:
+    return interval_text(games.loc[alpha], "rounds")
+
+
+def _seconds(frame: pd.DataFrame, alpha: float) -> str:
+    return f"{interval_text(frame.loc[alpha], 'seconds')} s"
+
+
+def interval_text(row: pd.Series[float], name: str) -> str:
+    """A median with its interval: `123 [95, 160]`."""
+    middle, low, high = (_text(float(row[key])) for key in (name, f"{name} low", f"{name} high"))
+    return middle if math.isnan(row[f"{name} low"]) else f"{middle} [{low}, {high}]"
+
+
+def _text(value: float) -> str:
+    return "never" if math.isinf(value) else f"{value:.0f}" if value >= 10 else f"{value:.2g}"

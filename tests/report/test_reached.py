@@ -1,0 +1,83 @@
+"""Medians of games of which some never end, and their intervals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from fairopt import harness
+from fairopt.report import Results, median_interval, reached, tables_of
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 8, 9, 20, 25, 100])
+def test_the_interval_is_the_narrowest_that_covers(n: int) -> None:
+    """Coverage of [x_k, x_(n+1-k)] is `1 - 2 P(B < k)`, B binomial: at least 95%, and less for the next k."""
+    frame = pd.DataFrame({"of": "a", "x": np.random.default_rng(n).permutation(n) + 1.0})
+    row = median_interval(frame, ["of"], "x").iloc[0]
+    assert row["median"] == (n + 1) / 2
+    assert row["n"] == n
+    if n < 6:
+        assert np.isnan(row["low"])
+        assert np.isnan(row["high"])
+        return
+    k = int(row["low"])  # values are their ranks
+    assert row["high"] == n + 1 - k
+    assert 1 - 2 * stats.binom.cdf(k - 1, n, 0.5) >= 0.95
+    assert 1 - 2 * stats.binom.cdf(k, n, 0.5) < 0.95
+
+
+def test_twenty_draws_and_those_that_never_come() -> None:
+    x = [*range(1, 14), *[math.inf] * 7]
+    row = median_interval(pd.DataFrame({"of": 1, "x": x}), ["of"], "x").iloc[0]
+    assert row[["low", "median", "high"]].tolist() == [6, 10.5, math.inf]
+    half = pd.DataFrame({"of": 1, "x": [1.0, 2.0, math.inf, math.inf]})
+    assert median_interval(half, ["of"], "x")["median"].tolist() == [math.inf]
+
+
+EXPERIMENT = """
+title = "Games"
+repetitions = 6
+clusters.a = "lognormal?users=5&servers=3"
+[[grid]]
+mechanisms = "alphapf-vds"
+alphas = [0.5, 2]
+engines = "best-response"
+orders = ["cyclic", "jacobi"]
+dampings = 0.9
+tols = 1e-3
+max_rounds = 12
+residuals = [0.1, 1e-3, 1e-5]
+"""
+
+
+def test_games_of_a_sweep(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """Against the curves themselves: when each residual is at or below the level for good."""
+    path = tmp_path / "games.toml"
+    path.write_text(EXPERIMENT)
+    harness.sweep(path, store=tmp_path / "store", progress=False)
+    results = Results(tmp_path / "store")
+    found = results.of(path)
+    table = reached(found)
+    assert len(table) == 2 * 2 * 2  # a game that stops at 1e-3 says nothing of 1e-5
+    assert set(table["n"]) == {6}
+    assert table["there"].min() < 6  # some are late
+    curves = found.long("curve")
+    for row in table.to_dict("records"):
+        like = curves[(curves["alpha"] == row["alpha"]) & (curves["order"] == row["order"])]
+        rounds = []
+        for _, of in like.groupby("key"):
+            above = np.flatnonzero((of["residual"] > row["level"]).to_numpy())
+            last = above[-1] + 1 if len(above) else 0
+            rounds.append(of["round"].iloc[last] if last < len(of) else math.inf)
+        rounds.sort()
+        assert row["there"] == np.isfinite(rounds).sum()
+        expected = rounds[2] if rounds[2] == rounds[3] else (rounds[2] + rounds[3]) / 2
+        assert row["rounds"] == expected
+        assert (row["rounds low"], row["rounds high"]) == (rounds[0], rounds[-1])
+    means, games = tables_of(str(path), results)
+    assert (means.name, games.name) == ("games", "games-reached")
+    pd.testing.assert_frame_equal(games.frame, table)

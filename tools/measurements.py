@@ -1,0 +1,106 @@
+"""Write the aggregates that come with fairopt (`fairopt/papers/data`) from a store that holds `alpha_convergence`.
+
+    fairopt sweep alpha_convergence --traces DIR                  # about an hour
+    python tools/measurements.py [--store DIR] [--traces DIR]     # then: make readme
+
+Claims about time and convergence are judged by them, README.md and docs/alpha.md quote them, and the page shows the
+figure. `--accept-older` takes cells of other code, as everywhere; `about.json` says whose code it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fairopt.errors import DataError
+from fairopt.papers import _measured
+from fairopt.report import Results, figures, interval
+from fairopt.report.reached import median_interval, reached
+from fairopt.report.stored import StoredCells
+
+FOLDER = Path(_measured.__file__).parent / "data"
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "alpha_convergence.png"
+MEASURES = ("utilization", "min_share", "jain", "price_of_fairness")
+#: Of every number in the files.
+DIGITS = 6
+#: Where a trace was is nobody's business, and every draw of Bitbrains is of another hour.
+_OF_ONE = re.compile(r" \([^()]*/[^()]*\)(?=[: ])| from \d{9,}")
+
+
+def solved(found: StoredCells) -> pd.DataFrame:
+    """A row for every cluster and alpha: what the engine for the equilibrium took, and what the equilibria are like."""
+    by = ["cluster", "alpha"]
+    cells = found.cells[found.cells["engine"] == "equilibrium"]
+    made = median_interval(cells, by, "seconds")
+    made = made.rename(columns={"median": "seconds", "low": "seconds low", "high": "seconds high"})
+    for measure in MEASURES:
+        one = interval(cells, by, measure).drop(columns="n")
+        made = made.merge(one.rename(columns={"mean": measure, "half": f"+- {measure}"}), on=by)
+    return made
+
+
+def games(found: StoredCells) -> pd.DataFrame:
+    """`reached` without what `alpha` says already."""
+    return reached(found).drop(columns=["mechanism", "tol"], errors="ignore")
+
+
+def about(found: StoredCells) -> dict[str, Any]:
+    """Whose numbers these are: no name of a machine."""
+    cells = found.cells
+    drawn = cells.drop_duplicates("cluster").set_index("cluster")
+    return {
+        "experiment": _measured.EXPERIMENT,
+        "cells": len(cells),
+        "missed": int((cells["status"] == "missed").sum()),
+        "draws": int(cells["repetition"].nunique()),
+        "code": sorted(cells["code"].unique()),
+        "commits": sorted(cells["commit"].dropna().unique()),
+        "fairopt": sorted(cells["fairopt"].unique()),
+        "python": sorted(cells["python"].unique()),
+        "from": f"{cells['finished'].min():%Y-%m-%d}",
+        "to": f"{cells['finished'].max():%Y-%m-%d}",
+        "cores": int(cells["cores"].max()),
+        "threads": int(cells["threads"].max()),
+        "clusters": {name: _OF_ONE.sub("", str(row["about"])) for name, row in drawn.iterrows()},
+    }
+
+
+def write(found: StoredCells, folder: Path) -> None:
+    """The three files.
+
+    Raises
+    ------
+    DataError
+        Generators stand in for traces, or draws are missing.
+    """
+    if any("stand in" in note for note in found.notes):
+        raise DataError(f"measurements are of real clusters; {found.notes[0]}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, frame in {"reached": games(found), "solved": solved(found)}.items():
+        frame.to_csv(folder / f"{name}.csv", index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")
+    (folder / "about.json").write_text(json.dumps(about(found), indent=1) + "\n", encoding="utf-8")
+
+
+def picture(results: Results) -> None:
+    """The figure, for docs/alpha.md."""
+    figures.draw(_measured.EXPERIMENT, results).savefig(PICTURE, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--store", type=Path, help="default: results/store")
+    parser.add_argument("--traces", help="folder of the real traces; default: FAIROPT_TRACES")
+    parser.add_argument("--accept-older", action="store_true", help="take what other code of fairopt computed")
+    asked = parser.parse_args()
+    results = Results(asked.store, traces=asked.traces, accept_older=asked.accept_older)
+    write(results.of(_measured.EXPERIMENT), FOLDER)
+    picture(results)
+
+
+if __name__ == "__main__":
+    main()
