@@ -14,7 +14,8 @@ from io import StringIO
 from typing import Any
 
 import numpy as np
-import pandas as pd
+
+from .._libraries import pd
 
 EXPERIMENT = "alpha_convergence"
 

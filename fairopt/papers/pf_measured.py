@@ -11,8 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-import pandas as pd
-
+from .._libraries import pd
 from ._claim import Claim, Printed
 from ._measured import EXPERIMENT, Measurements
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
+from .._libraries import pd, stats
 from .stored import StoredCells
 
 #: What tells games apart.
