@@ -7,6 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..certificates import certify_problem
+from ..certificates.ill_scaled import SEEN
+from ..model._immutable import frozen
 from .statements import Batch
 
 Array = NDArray[np.float64]
@@ -27,11 +30,26 @@ def answer(batch: Batch, tol: float) -> Answer:
     from . import _batches
 
     capacity, demand, eligible, share, weight, limit, alpha = batch.stacked()
-    aim = _AIM * tol
-    if batch.kind in ("global", "game"):
-        by_pair = share if share.ndim == 3 else np.repeat(share[:, :, None], capacity.shape[1], axis=2)
-        data = (capacity, demand, eligible, by_pair, weight, limit, alpha)
-        return Answer(*_batches.equilibria(batch.kind == "game", *data, aim))
-    users, servers, _ = batch.statements[0].cluster.shape
-    count = len(batch.statements)
-    return Answer(np.zeros((count, users, servers)), np.full(count, np.inf))
+    if share.ndim == 2:  # the same on every server
+        share = np.repeat(share[:, :, None], capacity.shape[1], axis=2)
+    data = (capacity, demand, eligible, share, weight, limit)
+    if batch.kind == "leximin":
+        return _judged(batch, tol, *_batches.leximins(*data))
+    if batch.kind == "each":
+        return Answer(*_batches.alone(*data))
+    return Answer(*_batches.equilibria(batch.kind == "game", *data, alpha, _AIM * tol))
+
+
+def _judged(batch: Batch, tol: float, tasks: Array, certificate: Array, prices: Array, scaling: Array) -> Answer:
+    """Max-min: where rounding may hide a user, or prices do not prove enough, the judge of one problem decides.
+
+    He has exact arithmetic and linear programs.
+    """
+    for k in np.flatnonzero((scaling < SEEN) | ~(certificate <= tol)):
+        problem = batch.statements[k].problem
+        whole = problem.cluster.capacity
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit = np.log(np.where(whole > 0, prices[k] / whole, 0.0))
+        known = unit if prices[k].any() else None
+        certificate[k] = certify_problem(problem, frozen(tasks[k].copy()), known)[0].residual
+    return Answer(tasks, certificate)
