@@ -7,6 +7,7 @@ import numpy as np
 from ._interior import equilibrium
 from ._leximin import leximin
 from ._lexicographic import ill_scaling, lexicographic_rise
+from ._psdsf import psdsf
 from ._scaled import cell, compiled, infeasibility
 from ._servers import exploitability, filled
 
@@ -56,4 +57,15 @@ def alone(capacity, demand, eligible, share, weight, limit):  # type: ignore[no-
         for i in range(servers):
             filled(q, i, nothing, q.limit, tasks[k, :, i])
         certificate[k] = max(exploitability(q, tasks[k], False, q.limit), infeasibility(q, tasks[k]))
+    return tasks, certificate
+
+
+@compiled
+def limits(capacity, demand, eligible, share, weight, limit, tol):  # type: ignore[no-untyped-def]
+    """PS-DSF: tasks and certificates."""
+    problems, users, servers = share.shape
+    tasks, certificate = np.zeros((problems, users, servers)), np.empty(problems)
+    for k in range(problems):
+        q = cell(np.inf, True, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
+        certificate[k] = max(psdsf(q, tol, tasks[k]), infeasibility(q, tasks[k]))
     return tasks, certificate

@@ -14,7 +14,7 @@ import numpy as np
 from ._scaled import compiled
 
 #: Entries of the tableau below this are rounding, as are parts of the price of a level below the second.
-_SMALL, _PRICED = 1e-11, 1e-10
+_SMALL, _PRICED = 1e-9, 1e-10
 #: Steps that do not raise the level before Bland's rule, and most steps of a round, in parts of rows + columns.
 _STILL, _STEPS = 1, 50
 

@@ -49,6 +49,8 @@ def _moved(c, place, matrix, slack, z, v):  # type: ignore[no-untyped-def]
         for r in range(c.at.shape[1]):
             if c.use[p, r] > 0 and place[pairs + c.at[p, r]] >= 0:
                 rhs[place[pairs + c.at[p, r]]] -= c.use[p, r] * z[p]
+    if not np.isfinite(rhs).all() or not np.isfinite(matrix).all():
+        return False
     step = np.linalg.lstsq(matrix, rhs, _TIE)[0]
     for a in range(len(step)):
         if not step[a] > -_FALL or not np.isfinite(step[a]):
