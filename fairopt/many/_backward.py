@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ._marginals import log_marginals, log_prices_per_task
 from ._scaled import compiled
 
 #: Levels tau as in `certificates.backward`: fine ones, and coarse ones for bad answers.
@@ -23,37 +24,6 @@ class Point(NamedTuple):
     room: np.ndarray  # (users,), 1 - x_n/q_n
     idle: np.ndarray  # (servers, resources), infinite where nobody needs the row
     log_rows: np.ndarray  # (servers, resources)
-
-
-@compiled
-def _log_marginals(q, totals, result):  # type: ignore[no-untyped-def]
-    """Fill `result` (users, servers) with `alpha log phi + (1 - alpha) log u - alpha log x_n`; u (users, servers)."""
-    for n in range(len(totals)):
-        for i in range(q.share.shape[1]):
-            own = q.alpha * np.log(q.weight[n]) - q.alpha * np.log(totals[n])
-            result[n, i] = own + (0.0 if q.alpha == 1 else (1 - q.alpha) * np.log(q.share[n, i]))
-
-
-@compiled
-def _log_prices(q, log_rows, live, result):  # type: ignore[no-untyped-def]
-    """Fill `result` (users, servers) with `log sum_r lambda_ir d_nr`; -inf where nothing has a price."""
-    resources = q.use.shape[2]
-    for n in range(len(q.gamma)):
-        for i in range(q.gamma.shape[1]):
-            result[n, i] = -np.inf
-            if q.gamma[n, i] <= 0:
-                continue
-            top = -np.inf
-            for r in range(resources):
-                if live[i, r] and q.use[n, i, r] > 0:
-                    top = max(top, np.log(q.use[n, i, r]) + log_rows[i, r])
-            if top == -np.inf:
-                continue
-            total = 0.0
-            for r in range(resources):
-                if live[i, r] and q.use[n, i, r] > 0:
-                    total += np.exp(np.log(q.use[n, i, r]) + log_rows[i, r] - top)
-            result[n, i] = top + np.log(total) - np.log(q.gamma[n, i])
 
 
 @compiled
@@ -79,7 +49,7 @@ def _at(q, point, tau, fitted):  # type: ignore[no-untyped-def]
                 continue
             live[i, r] = point.idle[i, r] <= tau and point.log_rows[i, r] > -np.inf
             worst = max(worst, abs(point.idle[i, r]) if live[i, r] else -point.idle[i, r])
-    _log_prices(q, point.log_rows, live, price)
+    log_prices_per_task(q, point.log_rows, live, price)
     dropped = np.zeros(q.gamma.shape, np.bool_)
     if q.game:
         for i in range(servers):
@@ -173,23 +143,18 @@ def _of_server(q, point, i, price, tau, fitted, dropped):  # type: ignore[no-unt
 
 
 @compiled
-def backward_error(q, tasks, log_rows):  # type: ignore[no-untyped-def]
-    """The error of tasks at the best of a few levels; log prices (servers, resources) of whole capacities, -inf: none.
-
-    Users who can run nothing take no part.
-    """
+def _point(q, tasks, log_rows):  # type: ignore[no-untyped-def]
+    """What follows from tasks, and whether they are such that they can be judged at all."""
     users, servers = q.gamma.shape
     totals, room = np.zeros(users), np.full(users, np.inf)
-    idle, marginal = np.full(q.row.shape, np.inf), np.empty(q.gamma.shape)
+    idle, marginal, possible = np.full(q.row.shape, np.inf), np.empty(q.gamma.shape), True
     for n in range(users):
-        usable = False
+        usable = q.gamma[n].max() > 0
         for i in range(servers):
-            usable |= q.gamma[n, i] > 0
             totals[n] += tasks[n, i] if q.gamma[n, i] > 0 else 0.0
-        if usable and not totals[n] > 0:
-            return np.inf
         if usable and np.isfinite(q.limit[n]):
             room[n] = max(1 - totals[n] / q.limit[n], 0.0)
+        possible &= not usable or totals[n] > 0
     for i in range(servers):
         for r in range(q.row.shape[1]):
             if q.row[i, r]:
@@ -197,12 +162,23 @@ def backward_error(q, tasks, log_rows):  # type: ignore[no-untyped-def]
                 for n in range(users):
                     used += tasks[n, i] * q.demand[n, r]
                 idle[i, r] = 1 - used / q.capacity[i, r]
-    _log_marginals(q, totals, marginal)
+    log_marginals(q, totals, marginal)
     for n in range(users):
         for i in range(servers):
-            if q.gamma[n, i] > 0 and not np.isfinite(marginal[n, i]):
-                return np.inf
-    point, best = Point(marginal, tasks, totals, room, idle, log_rows), np.inf
+            possible &= q.gamma[n, i] <= 0 or np.isfinite(marginal[n, i])
+    return Point(marginal, tasks, totals, room, idle, log_rows), possible
+
+
+@compiled
+def backward_error(q, tasks, log_rows):  # type: ignore[no-untyped-def]
+    """The error of tasks at the best of a few levels; log prices (servers, resources) of whole capacities, -inf: none.
+
+    Users who can run nothing take no part.
+    """
+    point, possible = _point(q, tasks, log_rows)
+    if not possible:
+        return np.inf
+    best = np.inf
     for tau in _FINE:
         if best <= tau or (tau < _FINE[0] and best > _NEAR):
             break

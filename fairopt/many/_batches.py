@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ._interior import equilibrium
-from ._leximin import leximin
 from ._lexicographic import ill_scaling, lexicographic_rise
+from ._leximin import leximin
 from ._psdsf import psdsf
 from ._scaled import cell, compiled, infeasibility
 from ._servers import exploitability, filled

@@ -1,39 +1,25 @@
 """Compiled: the conditions of `_conditions` solved by a primal-dual interior point.
 
 Products `z s` and `v w` (v in units of where it began) go to mu, and mu to 0, by Newton steps with Mehrotra's predictor
-and corrector (SIAM J. Optim. 1992). Steps are relative and the system is not squared, so that its entries are about 1
-and ties, pairs with more tasks than prices determine, cost no digits. What is left of them `polished` takes away.
-The game is not monotone and its products may grow: a search keeps the residuals from it, and there are several attempts
-with other `Tuning`. Nothing is believed: the compiled certificate ends a run.
+and corrector (SIAM J. Optim. 1992). The game is not monotone and its products may grow: a search keeps the residuals
+from it, and there are several attempts with other `Tuning`. Ends are `polished`. Nothing is believed: the compiled
+certificate ends a run.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ._backward import backward_error
-from ._conditions import allocation, conditions, jacobian, log_prices, slacks, totals
-from ._dense import solved
+from ._conditions import allocation, conditions, log_prices, totals
 from ._polish import polished
 from ._scaled import compiled, infeasibility
+from ._steps import Tuning, begin, mean, stepped
 
-#: mu below which certificates are computed, below which ends are polished, and again after so much less; the least.
-_LOOK, _POLISH, _AGAIN, _LEAST = 1e-6, 1e-8, 1e-2, 1e-22
+#: mu below which certificates are computed, below which ends are polished, and again after so much less.
+_LOOK, _POLISH, _AGAIN = 1e-6, 1e-8, 1e-2
 #: Looks that do not make the error smaller end a run, as do so many steps.
 _PATIENCE, _STEPS = 5, 150
-
-
-class Tuning(NamedTuple):
-    """How an attempt goes."""
-
-    inside: float  # the part of the way to the boundary that a step goes
-    bound: float  # the most that the log of a price of a task may change
-    powers: float  # the search along steps is for larger A
-    worse: float  # residuals may grow by this part in a search
-    residual: float  # mu stays above .005 times the residuals while it is above this
-
 
 #: Attempts in turn: nearly all problems are solved by the first.
 _ATTEMPTS = (
@@ -41,145 +27,6 @@ _ATTEMPTS = (
     Tuning(0.9, 0.5, 0.0, 1.0, 0.0),
     Tuning(0.7, 0.2, 0.0, 0.1, 0.0),
 )
-
-
-class State(NamedTuple):
-    """Where a run is: fractions, slacks, prices, what idles, the units of prices."""
-
-    z: np.ndarray
-    s: np.ndarray
-    v: np.ndarray
-    w: np.ndarray
-    unit: np.ndarray
-
-
-@compiled
-def begin(q, c):  # type: ignore[no-untyped-def]
-    """Servers shared evenly, nobody above .7 of a limit; prices at which nobody would buy more."""
-    pairs, limits = len(c.user), c.at.shape[1] - 1
-    crowd, x = np.zeros(len(q.capacity)), np.zeros(len(q.demand))
-    for p in range(pairs):
-        crowd[c.server[p]] += 1
-    z = 0.7 / crowd[c.server]
-    totals(c, z, x)
-    full = np.zeros(c.rows)
-    for p in range(pairs):
-        if c.at[p, limits] >= 0:
-            full[c.at[p, limits]] += c.use[p, limits] * z[p]
-    for p in range(pairs):
-        if c.at[p, limits] >= 0 and full[c.at[p, limits]] > 0.7:
-            z[p] *= 0.7 / full[c.at[p, limits]]
-    totals(c, z, x)
-    unit, w = np.zeros(c.rows), np.ones(c.rows)
-    for p in range(pairs):
-        for r in range(limits + 1):
-            if c.use[p, r] > 0:
-                k = c.at[p, r]
-                unit[k] = max(unit[k], np.exp(c.gain[p] - c.ratio * np.log(x[c.user[p]])))
-                w[k] -= c.use[p, r] * z[p]
-    share, s = np.empty(c.at.shape), np.empty(pairs)
-    slacks(c, z, 1.3 * unit, x, share, s)
-    return State(z, np.maximum(s, 0.1), 1.3 * unit, w, unit)
-
-
-@compiled
-def _residual(c, at, target, x, share, slack):  # type: ignore[no-untyped-def]
-    """Norm of what is wrong with slacks and of how far products are from the target, and the worst slack."""
-    slacks(c, at.z, at.v, x, share, slack)
-    total, worst = 0.0, 0.0
-    for p in range(len(at.z)):
-        off = abs(slack[p] - at.s[p]) * c.size[p] * at.z[p] / x[c.user[p]]
-        total += off**2 + (at.z[p] * at.s[p] - target) ** 2
-        worst = max(worst, off)
-    for k in range(c.rows):
-        total += (at.v[k] * at.w[k] / at.unit[k] - target) ** 2
-    return np.sqrt(total), worst
-
-
-@compiled
-def _newton(c, at, target, slack, matrix, second, step):  # type: ignore[no-untyped-def]
-    """Fill `step` (relative in z and v, absolute in s and w) to products `target` less `second`; its longest length.
-
-    `step` and `second` are (pairs + rows, 2) and (pairs + rows,).
-    """
-    pairs = len(at.z)
-    system, rhs = matrix.copy(), np.empty(len(matrix))
-    for p in range(pairs):
-        rhs[p] = -slack[p] + (target - second[p]) / at.z[p]
-    for k in range(c.rows):
-        rhs[pairs + k] = 1 - (target * at.unit[k] - second[pairs + k]) / at.v[k]
-    for p in range(pairs):
-        for r in range(c.at.shape[1]):
-            if c.use[p, r] > 0:
-                rhs[pairs + c.at[p, r]] -= c.use[p, r] * at.z[p]
-    if not solved(system, rhs):
-        return 0.0
-    low = 1e-300
-    for p in range(pairs):
-        step[p, 0] = rhs[p]
-        step[p, 1] = (target - second[p]) / at.z[p] - at.s[p] * (1 + rhs[p])
-        low = max(low, -rhs[p], -step[p, 1] / at.s[p])
-    for k in range(c.rows):
-        j = pairs + k
-        step[j, 0] = rhs[j]
-        step[j, 1] = (target * at.unit[k] - second[j]) / at.v[k] - at.w[k] * (1 + rhs[j])
-        low = max(low, -rhs[j], -step[j, 1] / at.w[k])
-    return 1 / low
-
-
-@compiled
-def _moved(c, at, step, t):  # type: ignore[no-untyped-def]
-    """The state after a step of length t."""
-    pairs = len(at.z)
-    z, s = at.z * (1 + t * step[:pairs, 0]), at.s + t * step[:pairs, 1]
-    v, w = at.v * (1 + t * step[pairs:, 0]), at.w + t * step[pairs:, 1]
-    return State(z, s, v, w, at.unit)
-
-
-@compiled
-def _mean(at):  # type: ignore[no-untyped-def]
-    """The average product."""
-    return ((at.z * at.s).sum() + (at.v * at.w / at.unit).sum()) / (len(at.z) + len(at.v))
-
-
-@compiled
-def _stepped(c, at, mu, tuning, x, share, slack):  # type: ignore[no-untyped-def]
-    """The state after one predictor, corrector and search, and the length of the step."""
-    pairs, size = len(at.z), len(at.z) + c.rows
-    worst = _residual(c, at, 0.0, x, share, slack)[1]
-    matrix, step, second = np.empty((size, size)), np.empty((size, 2)), np.zeros(size)
-    jacobian(c, at.z, x, share, np.arange(size), matrix)
-    for p in range(pairs):
-        matrix[p, p] += at.s[p]
-    for k in range(c.rows):
-        matrix[pairs + k, pairs + k] = -at.w[k]
-    t = min(1.0, _newton(c, at, 0.0, slack, matrix, second, step))
-    if t == 0:
-        return at, 0.0
-    after = _mean(_moved(c, at, step, t))
-    target = max(min(max((after / mu) ** 3, 0.5 * (1 - t) ** 3, 1e-6), 0.5) * mu, _LEAST)
-    if mu > tuning.residual:
-        target = max(target, min(0.005 * worst, mu))
-    for p in range(pairs):
-        second[p] = at.z[p] * step[p, 0] * step[p, 1]
-    for k in range(c.rows):
-        second[pairs + k] = at.v[k] * step[pairs + k, 0] * step[pairs + k, 1]
-    t = min(1.0, tuning.inside * _newton(c, at, target, slack, matrix, second, step))
-    for p in range(pairs):
-        change = 0.0
-        for r in range(c.at.shape[1]):
-            if c.use[p, r] > 0:
-                change += share[p, r] * step[pairs + c.at[p, r], 0]
-        t = min(t, tuning.bound / max(abs(change), 1e-300))
-    moved = _moved(c, at, step, t)
-    if c.power > tuning.powers:
-        most = (1 + tuning.worse) * _residual(c, at, target, x, share, slack)[0] + 1e-9
-        for _ in range(8):
-            if _residual(c, moved, target, x, share, slack)[0] <= most:
-                break
-            t *= 0.5
-            moved = _moved(c, at, step, t)
-    return moved, t
 
 
 @compiled
@@ -190,7 +37,7 @@ def _run(q, c, tuning, tol, best, tasks, log_rows):  # type: ignore[no-untyped-d
     found, prices = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
     last, polish, waited = np.inf, _POLISH, 0
     for _ in range(_STEPS):
-        mu = _mean(at)
+        mu = mean(at)
         if mu < _LOOK:
             totals(c, at.z, x)
             kept = at.z.copy()
@@ -212,7 +59,7 @@ def _run(q, c, tuning, tol, best, tasks, log_rows):  # type: ignore[no-untyped-d
             last = error
             if best <= tol or waited > _PATIENCE:
                 break
-        at, t = _stepped(c, at, mu, tuning, x, share, slack)
+        at, t = stepped(c, at, mu, tuning, x, share, slack)
         if t < 1e-10 or not np.isfinite(t):
             break
     return best

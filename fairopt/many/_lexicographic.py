@@ -58,7 +58,7 @@ def _bounds(q, tasks, totals, idle, rank, groups, prices, best):  # type: ignore
 
 @compiled
 def lexicographic_rise(q, tasks, prices):  # type: ignore[no-untyped-def]
-    """The largest relative rise in tasks that sets of prices (sets, servers, resources) leave open, or width of a level.
+    """The largest relative rise that sets of prices (sets, servers, resources) leave open, or width of a level.
 
     An upper bound of `certificates.lexicographic_rise`, whose linear programs may prove more.
     """

@@ -45,7 +45,7 @@ def _pivot(t, i, j):  # type: ignore[no-untyped-def]
 
 @compiled
 def _leaving(t, j, bland):  # type: ignore[no-untyped-def]
-    """The row that stops a column first; of several the one of the largest entry, by Bland's rule the first variable."""
+    """The row that stops a column first; of several the largest entry, by Bland's rule the first variable."""
     best, ratio = -1, np.inf
     for i in range(len(t.table)):
         if t.table[i, j] > _SMALL:
@@ -106,7 +106,7 @@ def _begun(q):  # type: ignore[no-untyped-def]
     for n in range(users):
         reach[n] = q.gamma[n].sum()
         able += reach[n] > 0
-        limited += 0 < reach[n] and q.limit[n] < reach[n]
+        limited += reach[n] > 0 and q.limit[n] < reach[n]
     rows = capacities + limited + able
     table = np.zeros((rows, pairs + 2))
     capacity, level = np.full((servers, resources), -1), np.full(users, -1)

@@ -2,9 +2,9 @@
 
 At alpha = infinity pairs with tasks and rows with a price are, as a rule, those of a large alpha. With them the limit
 is a system of equations: `x_n v_ir = phi_n gamma_ni` for every pair with tasks, r the dearest resource that n needs on
-i, and `sum_n D_nir z_ni = 1` of the rows, which Newton's method solves to the last digit. Where there is less than that,
-as with the ties of zero demands, servers respond in turn, each with its max-min allocation, until none owes anybody
-anything. The limit's certificate, `exploitability`, decides.
+i, and `sum_n D_nir z_ni = 1` of the rows, which Newton's method solves to the last digit. Where that fails, as with the
+ties of zero demands, servers respond in turn, each with its max-min allocation, until none owes anybody anything. The
+limit's certificate, `exploitability`, decides.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from ._servers import exploitability, filled
 
 #: alpha to begin with, in turn, and what the equilibrium there is to reach.
 _LARGE, _NEAR = (4096.0, 512.0, 64.0, 8.0), 1e-7
-#: A row idles less than this, and a user is at its limit that has this part of it; Newton steps, singular values.
-_FULL, _STEPS, _TIE = 1e-6, 8, 1e-11
+#: What a full row may idle, and a user at its limit lack, as a part; Newton steps, the largest relative fall of one,
+#: and the part of the largest singular value below which others are ties.
+_FULL, _STEPS, _FALL, _TIE = 1e-6, 8, 0.9, 1e-11
 #: Rounds of best responses, and after how many the certificate is computed.
 _ROUNDS, _LOOK = 1000, 10
 
@@ -45,53 +46,57 @@ def _numbered(q, tasks, log_rows):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _limit(q, tasks, level, pair, row, count):  # type: ignore[no-untyped-def]
-    """Newton's method for the limit on these pairs and rows, in place; False where it leads out of them.
+def _equations(q, tasks, level, pair, row, matrix, rhs):  # type: ignore[no-untyped-def]
+    """Fill the limit's equations, linear in relative changes of tasks and of prices `level` (servers, resources).
 
-    `level` (servers, resources) are prices v.
+    Of users at their limit only all tasks are asked about, in the last rows.
     """
     users, servers, resources = q.use.shape
-    matrix, rhs = np.zeros((count + users, count)), np.zeros(count + users)
-    for _ in range(_STEPS):
-        matrix[:], rhs[:] = 0.0, 0.0
+    matrix[:], rhs[:] = 0.0, 0.0
+    for i in range(servers):
+        for r in range(resources):
+            if row[i, r] >= 0:
+                rhs[row[i, r]] = 1.0
+    for n in range(users):
+        total, last = tasks[n].sum(), len(rhs) - users + n
+        bound = total >= q.limit[n] * (1 - _FULL)
+        rhs[last] = 1 - total / q.limit[n] if bound else 0.0
         for i in range(servers):
+            a = pair[n, i]
+            if a < 0:
+                continue
+            top, dearest = 0.0, -1
             for r in range(resources):
-                rhs[row[i, r]] = 1.0 if row[i, r] >= 0 else rhs[row[i, r]]
-        worst = 0.0
-        for n in range(users):
-            total = tasks[n].sum()
-            bound = total >= q.limit[n] * (1 - _FULL)
-            for i in range(servers):
-                a = pair[n, i]
-                if a < 0:
-                    continue
-                top, dearest = 0.0, -1
-                for r in range(resources):
-                    b = row[i, r]
-                    if b >= 0 and q.use[n, i, r] > 0:
-                        matrix[b, a] = q.use[n, i, r] * tasks[n, i] / q.gamma[n, i]
-                        rhs[b] -= matrix[b, a]
-                        if level[i, r] > top:
-                            top, dearest = level[i, r], b
-                if bound:
-                    matrix[count + n, a] = tasks[n, i] / q.limit[n]
-                elif dearest >= 0:
-                    for j in range(servers):
-                        if pair[n, j] >= 0:
-                            matrix[a, pair[n, j]] = tasks[n, j] / total
-                    matrix[a, dearest] = 1.0
-                    rhs[a] = np.log(q.weight[n] * q.gamma[n, i]) - np.log(total * top)
-            rhs[count + n] = 1 - total / q.limit[n] if bound else 0.0
-        for a in range(len(rhs)):
-            worst = max(worst, abs(rhs[a]) if np.isfinite(rhs[a]) else np.inf)
-        if worst < 1e-15:
-            break
-        if not np.isfinite(worst) or not np.isfinite(matrix).all():
+                b = row[i, r]
+                if b >= 0 and q.use[n, i, r] > 0:
+                    matrix[b, a] = q.use[n, i, r] * tasks[n, i] / q.gamma[n, i]
+                    rhs[b] -= matrix[b, a]
+                    if level[i, r] > top:
+                        top, dearest = level[i, r], b
+            if bound:
+                matrix[last, a] = tasks[n, i] / q.limit[n]
+            elif dearest >= 0:
+                for j in range(servers):
+                    if pair[n, j] >= 0:
+                        matrix[a, pair[n, j]] = tasks[n, j] / total
+                matrix[a, dearest] = 1.0
+                rhs[a] = np.log(q.weight[n] * q.gamma[n, i]) - np.log(total * top)
+
+
+@compiled
+def _limit(q, tasks, level, pair, row, count):  # type: ignore[no-untyped-def]
+    """Newton's method for the limit on these pairs and rows, in place; False where it leads out of them."""
+    users, servers, resources = q.use.shape
+    matrix, rhs = np.empty((count + users, count)), np.empty(count + users)
+    for _ in range(_STEPS):
+        _equations(q, tasks, level, pair, row, matrix, rhs)
+        if not np.isfinite(rhs).all() or not np.isfinite(matrix).all():
             return False
+        if np.abs(rhs).max() < 1e-15:
+            break
         step = np.linalg.lstsq(matrix, rhs, _TIE)[0]
-        for a in range(count):
-            if not step[a] > -0.9 or not np.isfinite(step[a]):
-                return False
+        if not np.isfinite(step).all() or step.min() <= -_FALL:
+            return False
         for n in range(users):
             for i in range(servers):
                 tasks[n, i] *= 1 + step[pair[n, i]] if pair[n, i] >= 0 else 1.0

@@ -12,7 +12,7 @@ from ._scaled import compiled
 @compiled
 def filled(q, i, elsewhere, limit, tasks):  # type: ignore[no-untyped-def]
     """Fill `tasks` (users,): max-min of `u_n x_n / phi_n` on server i, of users with tasks `elsewhere`."""
-    users, resources = q.demand.shape
+    resources = q.demand.shape[1]
     mine = np.flatnonzero(q.gamma[:, i] > 0)
     gain, other, room = np.empty(len(mine)), np.empty(len(mine)), np.empty(len(mine))
     per_task, levels, parts = np.empty((len(mine), resources)), np.empty(resources), np.empty(len(mine))
