@@ -25,6 +25,7 @@ class Conditions(NamedTuple):
     """The pairs and rows of a cell; the last entry of the axis of resources is the user's limit."""
 
     power: float  # A
+    norm: float  # what stands for A in the sum over rows, A at last
     ratio: float  # alpha/A
     user: np.ndarray  # (pairs,)
     server: np.ndarray  # (pairs,)
@@ -72,7 +73,13 @@ def conditions(q):  # type: ignore[no-untyped-def]
                 at[j, resources], use[j, resources] = rows, q.gamma[n, server[j]] / q.limit[n]
                 cost[j, resources] = np.exp(power * (gain[j] - top))
             rows += 1
-    return Conditions(power, q.alpha / power, user, server, size, gain, at, cost, use, row, rows)
+    return Conditions(power, power, q.alpha / power, user, server, size, gain, at, cost, use, row, rows)
+
+
+@compiled
+def softened(c, norm):  # type: ignore[no-untyped-def]
+    """The same with another exponent in the sum over rows: a smaller one sees rows that are dominated by others."""
+    return Conditions(c.power, norm, c.ratio, c.user, c.server, c.size, c.gain, c.at, c.cost, c.use, c.row, c.rows)
 
 
 @compiled
@@ -93,10 +100,10 @@ def slacks(c, z, v, x, share, slack):  # type: ignore[no-untyped-def]
             if c.cost[p, r] > 0:
                 top = max(top, v[c.at[p, r]])
         for r in range(c.at.shape[1]):
-            share[p, r] = c.cost[p, r] * (v[c.at[p, r]] / top) ** c.power if c.cost[p, r] > 0 else 0.0
+            share[p, r] = c.cost[p, r] * (v[c.at[p, r]] / top) ** c.norm if c.cost[p, r] > 0 else 0.0
             whole += share[p, r]
         share[p] /= whole
-        slack[p] = c.ratio * np.log(x[c.user[p]]) + np.log(top) + np.log(whole) / c.power - c.gain[p]
+        slack[p] = c.ratio * np.log(x[c.user[p]]) + np.log(top) + np.log(whole) / c.norm - c.gain[p]
 
 
 @compiled

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from ._backward import backward_error
-from ._conditions import allocation, conditions, log_prices, totals
+from ._conditions import allocation, conditions, log_prices, softened, totals
 from ._polish import polished
 from ._scaled import compiled, infeasibility
-from ._steps import Tuning, begin, mean, stepped
+from ._steps import Tuning, begin, mean, prices, stepped
 
 #: mu below which certificates are computed, below which ends are polished, and again after so much less.
 _LOOK, _POLISH, _AGAIN = 1e-6, 1e-8, 1e-2
@@ -23,22 +23,25 @@ _PATIENCE, _STEPS = 5, 150
 
 #: Attempts in turn: nearly all problems are solved by the first.
 _ATTEMPTS = (
-    Tuning(0.99, 1e9, 4.0, 1.0, 1e-4),
-    Tuning(0.9, 0.5, 0.0, 1.0, 0.0),
-    Tuning(0.7, 0.2, 0.0, 0.1, 0.0),
+    Tuning(0.99, 1e9, 4.0, 1.0, 1e-4, 1.0, np.inf),
+    Tuning(0.9, 0.5, 0.0, 1.0, 0.0, np.inf, np.inf),
+    Tuning(0.9, 1e9, 0.0, 1.0, 1e-4, 4.0, 1.0),
+    Tuning(0.7, 0.2, 0.0, 0.1, 0.0, 1.0, np.inf),
+    Tuning(0.9, 0.3, 0.0, 1.0, 1e-4, 1.0, 0.1),
 )
 
 
 @compiled
 def _run(q, c, tuning, tol, best, tasks, log_rows):  # type: ignore[no-untyped-def]
     """One attempt: fills tasks and prices where it finds a certificate below `best`, and returns the least."""
-    at = begin(q, c)
+    at = begin(q, c, tuning.power)
     x, share, slack = np.zeros(len(q.demand)), np.empty(c.at.shape), np.empty(len(at.z))
-    found, prices = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
+    found, hint = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
     last, polish, waited = np.inf, _POLISH, 0
     for _ in range(_STEPS):
         mu = mean(at)
-        if mu < _LOOK:
+        now = softened(c, min(c.power, max(tuning.soft / mu, 1.0)))
+        if mu < _LOOK and now.norm == c.power:
             totals(c, at.z, x)
             kept = at.z.copy()
             for p in range(len(kept)):
@@ -46,20 +49,21 @@ def _run(q, c, tuning, tol, best, tasks, log_rows):  # type: ignore[no-untyped-d
                 if part < at.s[p] and part < 1e-6:
                     kept[p] = 0.0
             allocation(q, c, kept, found)
-            log_prices(c, at.v, prices)
-            error = max(backward_error(q, found, prices), infeasibility(q, found))
+            level = prices(at)
+            log_prices(c, level, hint)
+            error = max(backward_error(q, found, hint), infeasibility(q, found))
             if error < best:
-                best, tasks[:], log_rows[:] = error, found, prices
+                best, tasks[:], log_rows[:] = error, found, hint
             if best > tol and error > 0.1 * last and mu < polish:
                 polish = _AGAIN * mu
-                better = polished(q, c, at.z, at.s, at.v, at.w, at.unit, tol, found, prices)
+                better = polished(q, c, at.z, at.s, level, at.w, at.unit, tol, found, hint)
                 if better < best:
-                    best, tasks[:], log_rows[:] = better, found, prices
+                    best, tasks[:], log_rows[:] = better, found, hint
             waited = 0 if error < 0.9 * last else waited + 1
             last = error
             if best <= tol or waited > _PATIENCE:
                 break
-        at, t = stepped(c, at, mu, tuning, x, share, slack)
+        at, t = stepped(now, at, mu, tuning, x, share, slack)
         if t < 1e-10 or not np.isfinite(t):
             break
     return best

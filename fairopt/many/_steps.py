@@ -26,21 +26,30 @@ class Tuning(NamedTuple):
     powers: float  # the search along steps is for larger A
     worse: float  # residuals may grow by this part in a search
     residual: float  # mu stays above .005 times the residuals while it is above this
+    power: float  # products are those of prices in this power of v, at most A
+    soft: float  # sums over rows are of powers soft/mu, at most A
 
 
 class State(NamedTuple):
-    """Where a run is: fractions, slacks, prices, what idles, the units of prices."""
+    """Where a run is: fractions, slacks, prices `(v/unit)^power`, what idles."""
 
     z: np.ndarray
     s: np.ndarray
-    v: np.ndarray
+    m: np.ndarray
     w: np.ndarray
     unit: np.ndarray
+    power: float
 
 
 @compiled
-def begin(q, c):  # type: ignore[no-untyped-def]
-    """Servers shared evenly, nobody above .7 of a limit; prices at which nobody would buy more."""
+def prices(at):  # type: ignore[no-untyped-def]
+    """Level prices v, (rows,)."""
+    return at.unit * at.m ** (1 / at.power)
+
+
+@compiled
+def begin(q, c, most):  # type: ignore[no-untyped-def]
+    """Servers shared evenly, nobody above .7 of a limit; prices at which nobody would buy more, in a power <= `most`."""
     pairs, limits = len(c.user), c.at.shape[1] - 1
     crowd, x = np.zeros(len(q.capacity)), np.zeros(len(q.demand))
     for p in range(pairs):
@@ -64,26 +73,27 @@ def begin(q, c):  # type: ignore[no-untyped-def]
                 w[k] -= c.use[p, r] * z[p]
     share, s = np.empty(c.at.shape), np.empty(pairs)
     slacks(c, z, 1.3 * unit, x, share, s)
-    return State(z, np.maximum(s, 0.1), 1.3 * unit, w, unit)
+    power = min(c.power, most)
+    return State(z, np.maximum(s, 0.1), np.full(c.rows, 1.3**power), w, unit, power)
 
 
 @compiled
 def _residual(c, at, target, x, share, slack):  # type: ignore[no-untyped-def]
     """Norm of what is wrong with slacks and of how far products are from the target, and the worst slack."""
-    slacks(c, at.z, at.v, x, share, slack)
+    slacks(c, at.z, prices(at), x, share, slack)
     total, worst = 0.0, 0.0
     for p in range(len(at.z)):
         off = abs(slack[p] - at.s[p]) * c.size[p] * at.z[p] / x[c.user[p]]
         total += off**2 + (at.z[p] * at.s[p] - target) ** 2
         worst = max(worst, off)
     for k in range(c.rows):
-        total += (at.v[k] * at.w[k] / at.unit[k] - target) ** 2
+        total += (at.m[k] * at.w[k] - target) ** 2
     return np.sqrt(total), worst
 
 
 @compiled
 def _newton(c, at, target, slack, matrix, second, step):  # type: ignore[no-untyped-def]
-    """Fill `step` (relative in z and v, absolute in s and w) to products `target` less `second`; its longest length.
+    """Fill `step` (relative in z and m, absolute in s and w) to products `target` less `second`; its longest length.
 
     `step` and `second` are (pairs + rows, 2) and (pairs + rows,).
     """
@@ -92,7 +102,7 @@ def _newton(c, at, target, slack, matrix, second, step):  # type: ignore[no-unty
     for p in range(pairs):
         rhs[p] = -slack[p] + (target - second[p]) / at.z[p]
     for k in range(c.rows):
-        rhs[pairs + k] = 1 - (target * at.unit[k] - second[pairs + k]) / at.v[k]
+        rhs[pairs + k] = 1 - (target - second[pairs + k]) / at.m[k]
     for p in range(pairs):
         for r in range(c.at.shape[1]):
             if c.use[p, r] > 0:
@@ -107,7 +117,7 @@ def _newton(c, at, target, slack, matrix, second, step):  # type: ignore[no-unty
     for k in range(c.rows):
         j = pairs + k
         step[j, 0] = rhs[j]
-        step[j, 1] = (target * at.unit[k] - second[j]) / at.v[k] - at.w[k] * (1 + rhs[j])
+        step[j, 1] = (target - second[j]) / at.m[k] - at.w[k] * (1 + rhs[j])
         low = max(low, -rhs[j], -step[j, 1] / at.w[k])
     return 1 / low
 
@@ -117,14 +127,14 @@ def _moved(c, at, step, t):  # type: ignore[no-untyped-def]
     """The state after a step of length t."""
     pairs = len(at.z)
     z, s = at.z * (1 + t * step[:pairs, 0]), at.s + t * step[:pairs, 1]
-    v, w = at.v * (1 + t * step[pairs:, 0]), at.w + t * step[pairs:, 1]
-    return State(z, s, v, w, at.unit)
+    m, w = at.m * (1 + t * step[pairs:, 0]), at.w + t * step[pairs:, 1]
+    return State(z, s, m, w, at.unit, at.power)
 
 
 @compiled
 def mean(at):  # type: ignore[no-untyped-def]
     """The average product."""
-    return ((at.z * at.s).sum() + (at.v * at.w / at.unit).sum()) / (len(at.z) + len(at.v))
+    return ((at.z * at.s).sum() + (at.m * at.w).sum()) / (len(at.z) + len(at.m))
 
 
 @compiled
@@ -133,6 +143,7 @@ def stepped(c, at, mu, tuning, x, share, slack):  # type: ignore[no-untyped-def]
     pairs, size = len(at.z), len(at.z) + c.rows
     worst = _residual(c, at, 0.0, x, share, slack)[1]
     matrix, step, second = np.empty((size, size)), np.empty((size, 2)), np.zeros(size)
+    share /= at.power  # what logs of prices of tasks change by with relative changes of m
     jacobian(c, at.z, x, share, np.arange(size), matrix)
     for p in range(pairs):
         matrix[p, p] += at.s[p]
@@ -148,7 +159,7 @@ def stepped(c, at, mu, tuning, x, share, slack):  # type: ignore[no-untyped-def]
     for p in range(pairs):
         second[p] = at.z[p] * step[p, 0] * step[p, 1]
     for k in range(c.rows):
-        second[pairs + k] = at.v[k] * step[pairs + k, 0] * step[pairs + k, 1]
+        second[pairs + k] = at.m[k] * step[pairs + k, 0] * step[pairs + k, 1]
     t = min(1.0, tuning.inside * _newton(c, at, target, slack, matrix, second, step))
     for p in range(pairs):
         change = 0.0
