@@ -89,7 +89,7 @@ def _of_users(q, point, price, tau, fitted, dropped):  # type: ignore[no-untyped
         off[n] = point.marginal[n, first] - least[n]
         if np.isfinite(off[n]):
             high = max(high, off[n]) if point.room[n] > tau else high
-            low = min(low, off[n])
+            low = min(low, off[n]) if tau < 1 else low
     shift = _shift(high, low) if fitted else 0.0
     worst = 0.0
     for n in range(users):

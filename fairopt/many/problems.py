@@ -92,15 +92,27 @@ class Stacked:
         return self.count
 
     def __getitem__(self, number: int) -> Cluster:
-        rows = {name: array[number if len(array) > 1 else 0] for name, array in self.arrays.items()}
         if not self.sound[number]:
-            return Cluster(**rows)
+            return Cluster(**self._rows(self.arrays, number))
+        rows = self._rows(self._checked, number)
         if self._first is None:
             self._first = Cluster(**rows)
             return self._first
         return self._first.derived(**rows)
 
     _first: Cluster | None = None
+
+    @staticmethod
+    def _rows(arrays: dict[str, NDArray[Any]], number: int) -> dict[str, Any]:
+        """The data of one problem."""
+        return {name: array[number if len(array) > 1 else 0] for name, array in arrays.items()}
+
+    @cached_property
+    def _checked(self) -> dict[str, NDArray[Any]]:
+        """The arrays as those of a cluster are, where they are sound."""
+        if "eligible" not in self.arrays:
+            return self.arrays
+        return self.arrays | {"eligible": frozen(self.arrays["eligible"] == 1)}
 
     @cached_property
     def sound(self) -> NDArray[np.bool_]:
@@ -119,7 +131,6 @@ class Stacked:
         if "eligible" in self.arrays:
             known = self.arrays["eligible"]
             good["eligible"] = (known == 0) | (known == 1)
-            self.arrays["eligible"] = frozen(known == 1)
         result = np.ones(self.count, dtype=bool)
         for each in good.values():
             result &= each.reshape(len(each), -1).all(axis=1)
