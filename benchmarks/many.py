@@ -1,9 +1,9 @@
-"""Many small problems: solves a second of `solve_many`, `Mechanism.solve` and CVXPY: `python -m benchmarks.many --help`.
+"""Solves a second of `solve_many`, `Mechanism.solve` and CVXPY: `python -m benchmarks.many --help`.
 
-One thread, seconds of the processor, after everything was compiled. Clusters are drawn uniformly, a tenth of the demands
-zero. CVXPY has one problem with capacities and scaled demands as parameters, compiled once and solved by Clarabel; its
-answers are no max-min beyond the first level, and nobody certifies them. `missed` are problems of `solve_many` whose
-certificate misses `tol`; `worst` is the largest certificate of the others.
+One thread, seconds of the processor, after everything was compiled. Clusters are drawn uniformly, a tenth of the
+demands zero. CVXPY has one problem with capacities, demands and shares as parameters, compiled once and solved by
+Clarabel; its answers are no max-min beyond the first level, and nobody certifies them. `missed` are problems of
+`solve_many` whose certificate misses `tol`; `worst` is the largest certificate of the others.
 """
 
 from __future__ import annotations

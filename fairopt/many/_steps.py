@@ -49,7 +49,7 @@ def prices(at):  # type: ignore[no-untyped-def]
 
 @compiled
 def begin(q, c, most):  # type: ignore[no-untyped-def]
-    """Servers shared evenly, nobody above .7 of a limit; prices at which nobody would buy more, in a power <= `most`."""
+    """Servers shared evenly, nobody above .7 of a limit; prices at which nobody buys more, in a power <= `most`."""
     pairs, limits = len(c.user), c.at.shape[1] - 1
     crowd, x = np.zeros(len(q.capacity)), np.zeros(len(q.demand))
     for p in range(pairs):
