@@ -18,16 +18,17 @@ from ._steps import Tuning, begin, mean, prices, stepped
 
 #: mu below which certificates are computed, below which ends are polished, and again after so much less.
 _LOOK, _POLISH, _AGAIN = 1e-6, 1e-8, 1e-2
-#: Looks that do not make the error smaller end a run, as do so many steps.
-_PATIENCE, _STEPS = 5, 150
+#: Looks that do not make the error smaller end a run.
+_PATIENCE = 5
 
 #: Attempts in turn: nearly all problems are solved by the first.
 _ATTEMPTS = (
-    Tuning(0.99, 1e9, 4.0, 1.0, 1e-4, 1.0, np.inf),
-    Tuning(0.9, 0.5, 0.0, 1.0, 0.0, np.inf, np.inf),
-    Tuning(0.9, 1e9, 0.0, 1.0, 1e-4, 4.0, 1.0),
-    Tuning(0.7, 0.2, 0.0, 0.1, 0.0, 1.0, np.inf),
-    Tuning(0.9, 0.3, 0.0, 1.0, 1e-4, 1.0, 0.1),
+    Tuning(0.95, 1e9, 0.0, 1.0, 1e-4, 4.0, 60, np.inf),
+    Tuning(0.99, 1e9, 4.0, 1.0, 1e-4, 1.0, 60, np.inf),
+    Tuning(0.9, 0.5, 0.0, 1.0, 0.0, np.inf, 80, np.inf),
+    Tuning(0.9, 1e9, 0.0, 1.0, 1e-4, 4.0, 80, 1.0),
+    Tuning(0.95, 1e9, 0.0, 1.0, 0.0, 4.0, 80, np.inf),
+    Tuning(0.7, 0.2, 0.0, 0.1, 0.0, 1.0, 150, np.inf),
 )
 
 
@@ -38,7 +39,7 @@ def _run(q, c, tuning, tol, best, tasks, log_rows):  # type: ignore[no-untyped-d
     x, share, slack = np.zeros(len(q.demand)), np.empty(c.at.shape), np.empty(len(at.z))
     found, hint = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
     last, polish, waited = np.inf, _POLISH, 0
-    for _ in range(_STEPS):
+    for _ in range(tuning.most):
         mu = mean(at)
         now = softened(c, min(c.power, max(tuning.soft / mu, 1.0)))
         if mu < _LOOK and now.norm == c.power:

@@ -27,6 +27,7 @@ class Tuning(NamedTuple):
     worse: float  # residuals may grow by this part in a search
     residual: float  # mu stays above .005 times the residuals while it is above this
     power: float  # products are those of prices in this power of v, at most A
+    most: int  # steps
     soft: float  # sums over rows are of powers soft/mu, at most A
 
 
