@@ -23,6 +23,10 @@ Array = NDArray[np.float64]
 Kind = Literal["leximin", "each", "global", "game", "psdsf"]
 
 
+#: Pairs (user, server) up to which kernels are faster than `Mechanism.solve` (docs/many.md): theirs is dense algebra.
+LARGEST: dict[Kind, int] = {"leximin": 1000, "each": 10_000, "global": 200, "game": 120, "psdsf": 90}
+
+
 @dataclass(frozen=True)
 class Statement:
     """One cluster as the mechanism sees it, and what fair means there."""
@@ -84,7 +88,7 @@ def stated(mechanism: Mechanism, problems: Problems, numbers: Iterable[int]) -> 
             found.refused.append((p, str(error)))
             continue
         kind = kind_of(rule) if by_criterion else None
-        if kind is None:
+        if kind is None or len(seen.users) * len(seen.servers) > LARGEST[kind]:
             found.single.append(p)
         else:
             groups[kind, seen.shape].append(Statement(p, seen, rule))

@@ -69,6 +69,14 @@ def test_who_misses_the_tolerance_fails_or_is_handed_on(monkeypatch: pytest.Monk
     assert handed.certificate[1] == wanted.certificate.residual
 
 
+def test_large_problems_go_one_by_one() -> None:
+    large = draw("plain", 5, 30, 20, 2)
+    assert large.shape[0] * large.shape[1] > 200
+    found = fo.solve_many(fo.AlphaFair(2), [*CLUSTERS, large])
+    assert found.fallback.tolist() == [False, False, True]
+    assert not found.failed
+
+
 def test_a_mechanism_that_is_not_defined_somewhere_says_so_there() -> None:
     limited = CLUSTERS[0].replace(max_tasks=[0.1, np.inf, np.inf])
     found = fo.solve_many(fo.PerServerDRF(), [CLUSTERS[0], limited, CLUSTERS[1]])
