@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._loops import compiled
 from ._marginals import log_marginals, log_prices_per_task
-from ._scaled import compiled
 
 #: Levels tau as in `certificates.backward`: fine ones, and coarse ones for bad answers.
 _FINE = np.array([1e-6, 1e-9, 1e-12])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._loops import compiled
 from ._interior import equilibrium
 from ._lexicographic import ill_scaling, lexicographic_rise
 from ._leximin import leximin
 from ._psdsf import psdsf
-from ._scaled import cell, compiled, infeasibility
+from ._scaled import cell, infeasibility
 from ._servers import exploitability, filled
 
 

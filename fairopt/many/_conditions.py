@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._scaled import compiled
+from .._loops import compiled
 
 
 class Conditions(NamedTuple):

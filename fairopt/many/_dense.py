@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._scaled import compiled
+from .._loops import compiled
 
 
 @compiled

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._loops import compiled
 from ._backward import backward_error
 from ._conditions import allocation, conditions, log_prices, softened, totals
 from ._polish import polished
-from ._scaled import compiled, infeasibility
+from ._scaled import infeasibility
 from ._steps import Tuning, begin, mean, prices, stepped
 
 #: mu below which certificates are computed, below which ends are polished, and again after so much less.

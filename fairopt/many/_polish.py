@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._loops import compiled
 from ._backward import backward_error
 from ._conditions import allocation, jacobian, log_prices, slacks
-from ._scaled import compiled, infeasibility
+from ._scaled import infeasibility
 
 #: Singular values below this part of the largest are ties; most steps; the largest relative fall of a step.
 _TIE, _STEPS, _FALL = 1e-11, 5, 0.9

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._loops import compiled
 from ._interior import equilibrium
-from ._scaled import Cell, compiled
+from ._scaled import Cell
 from ._servers import exploitability, filled
 
 #: alpha to begin with, in turn, and what the equilibrium there is to reach.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-compiled = njit(cache=True, error_model="numpy", nogil=True)
+from .._loops import compiled
 
 _TINY = float(np.finfo(float).tiny)
 

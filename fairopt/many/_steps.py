@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._loops import compiled
 from ._conditions import jacobian, slacks, totals
 from ._dense import solved
-from ._scaled import compiled
 
 #: The least mu.
 _LEAST = 1e-22
