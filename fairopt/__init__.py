@@ -27,6 +27,7 @@ _HOME = {
     "find_alpha": "harness.find_alpha",
     "merge": "model.merging",
     "open_source": "workloads.sources",
+    "solve_many": "many.solve_many",
     "sweep": "harness.sweep",
 }
 _MODULES = {

@@ -15,6 +15,7 @@ from .harness.alpha_path import alpha_path as alpha_path
 from .harness.compare import compare as compare
 from .harness.find_alpha import find_alpha as find_alpha
 from .harness.sweep import sweep as sweep
+from .many.solve_many import solve_many as solve_many
 from .mechanisms.alpha_fair import AlphaFair as AlphaFair
 from .mechanisms.alphapf_vds import AlphaPFVDS as AlphaPFVDS
 from .mechanisms.asset_fairness import AssetFairness as AssetFairness

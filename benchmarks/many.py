@@ -1,0 +1,145 @@
+"""Solves a second of `solve_many`, `Mechanism.solve` and CVXPY: `python -m benchmarks.many --help`.
+
+One thread, seconds of the processor, after everything was compiled. Clusters are drawn uniformly, a tenth of the
+demands zero. CVXPY has one problem with capacities, demands and shares as parameters, compiled once and solved by
+Clarabel; its answers are no max-min beyond the first level, and nobody certifies them. `missed` are problems of
+`solve_many` whose certificate misses `tol`; `worst` is the largest certificate of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np  # noqa: E402 - threads are chosen first
+import pandas as pd  # noqa: E402
+
+import fairopt as fo  # noqa: E402
+from fairopt.errors import FairoptError  # noqa: E402
+from fairopt.mechanisms import Mechanism  # noqa: E402
+
+Shape = tuple[int, int, int]
+
+#: Users, servers, resources: small ones, and those at which one problem is work enough.
+SHAPES: tuple[Shape, ...] = ((3, 2, 2), (4, 3, 3), (8, 4, 3), (12, 6, 3), (20, 10, 3))
+MECHANISMS = (
+    *("drf", "drfh", "tsf", "asset-fairness", "per-server-drf", "ceei", "alpha-fair(alpha=0.5)", "alpha-fair(alpha=2)"),
+    *("alpha-fair(alpha=8)", "alphapf-vds(alpha=0.5)", "alphapf-vds(alpha=3)", "alphapf-vds(alpha=16)", "ps-dsf"),
+)
+
+
+def drawn(count: int, shape: Shape, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Capacities (problems, servers, resources) and demands (problems, users, resources)."""
+    users, servers, resources = shape
+    rng = np.random.default_rng(seed)
+    capacity = rng.uniform(1, 5, (count, servers, resources)) * users
+    demand = rng.uniform(0.25, 5, (count, users, resources)) * (rng.random((count, users, resources)) < 0.9)
+    demand[..., 0] += demand.sum(axis=2) == 0
+    return capacity, demand
+
+
+def rate(work: Callable[[], object], count: int) -> float:
+    """So many a second of the processor."""
+    begun = time.process_time()
+    work()
+    return count / (time.process_time() - begun)
+
+
+def one_by_one(mechanism: Mechanism, capacity: np.ndarray, demand: np.ndarray, tol: float) -> None:
+    """`Mechanism.solve` of each."""
+    for c, d in zip(capacity, demand, strict=True):
+        try:
+            mechanism.solve(fo.Cluster(c, d), tol, throw=False)
+        except FairoptError as error:
+            print(f"{mechanism}: {error}")
+
+
+def parametrised(mechanism: Mechanism, capacity: np.ndarray, demand: np.ndarray) -> Callable[[int], object] | None:
+    """CVXPY's problem, its data as parameters, for the mechanisms that are one program over a pool or servers."""
+    import cvxpy as cp
+
+    first = fo.Cluster(capacity[0], demand[0])
+    rule = mechanism.criterion(mechanism.prepare(first)[0])
+    if rule.scope not in ("pool", "servers"):
+        return None
+    clusters = [mechanism.prepare(fo.Cluster(c, d))[0] for c, d in zip(capacity, demand, strict=True)]
+    users, servers, resources = clusters[0].shape
+    tasks, need = cp.Variable((users, servers), nonneg=True), cp.Parameter((users, resources), nonneg=True)
+    most, share = cp.Parameter((servers, resources), nonneg=True), cp.Parameter(users, nonneg=True)
+    level = cp.multiply(share, cp.sum(tasks, axis=1))
+    fits = [tasks.T @ need <= most]
+    if np.isinf(rule.alpha):
+        goal = cp.min(level)
+    elif rule.alpha == 1:
+        goal = cp.sum(cp.log(level))
+    else:
+        goal = cp.sum(cp.power(level, 1 - rule.alpha, approx=False)) / (1 - rule.alpha)
+    problem = cp.Problem(cp.Maximize(goal), fits)
+
+    def solve(k: int) -> object:
+        need.value, most.value = clusters[k].demand, clusters[k].capacity
+        share.value = mechanism.criterion(clusters[k]).share
+        return problem.solve(solver="CLARABEL")
+
+    return solve
+
+
+def row(name: str, shape: Shape, count: int, few: int, tol: float) -> dict[str, object]:
+    """One mechanism at one shape: `few` problems are solved one by one and by CVXPY."""
+    (mechanism,) = fo.mechanisms.parse(name)
+    capacity, demand = drawn(count, shape)
+    fo.solve_many(mechanism, capacity[:2], demand[:2], tol=tol)
+    begun = time.process_time()
+    found = fo.solve_many(mechanism, capacity, demand, tol=tol)
+    many = count / (time.process_time() - begun)
+    one_by_one(mechanism, capacity[:2], demand[:2], tol)
+    alone = rate(lambda: one_by_one(mechanism, capacity[:few], demand[:few], tol), few)
+    program = parametrised(mechanism, capacity[:few], demand[:few])
+    by_cvxpy = np.nan
+    if program is not None:
+        program(0)
+        by_cvxpy = rate(lambda: [program(k) for k in range(few)], few)
+    worst = np.nanmax(np.where(np.isnan(found.user_tasks[:, 0]), np.nan, found.certificate))
+    users, servers, resources = shape
+    return {
+        "mechanism": str(mechanism),
+        "shape": f"{users} x {servers} x {resources}",
+        "solve_many": many,
+        "solve": alone,
+        "CVXPY": by_cvxpy,
+        "times": many / alone,
+        "missed": len(found.failed),
+        "worst": worst,
+    }
+
+
+def main() -> None:
+    """Print a table, and write it where asked."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--mechanisms", nargs="+", default=MECHANISMS)
+    parser.add_argument(
+        "--shapes", nargs="+", default=["x".join(map(str, shape)) for shape in SHAPES], help="3x2x2 ..."
+    )
+    parser.add_argument("--problems", type=int, default=2000, help="of solve_many; fewer of large shapes")
+    parser.add_argument("--few", type=int, default=50, help="problems solved one by one")
+    parser.add_argument("--tol", type=float, default=1e-8)
+    parser.add_argument("--csv", help="write the table there too")
+    options = parser.parse_args()
+    rows = []
+    for text in options.shapes:
+        users, servers, resources = map(int, text.split("x"))
+        count = max(options.few, int(options.problems * min(1.0, (12 / (users * servers)) ** 2)))
+        for name in options.mechanisms:
+            rows.append(row(name, (users, servers, resources), count, min(options.few, count), options.tol))
+            print(pd.DataFrame(rows[-1:]).to_string(index=False, header=len(rows) == 1, float_format="{:.4g}".format))
+    if options.csv:
+        pd.DataFrame(rows).to_csv(options.csv, index=False)
+
+
+if __name__ == "__main__":
+    main()

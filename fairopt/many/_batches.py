@@ -1,0 +1,72 @@
+"""Compiled: a batch of problems one after the other. Arrays as in `statements.Batch.stacked`, problems first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._loops import compiled
+from ._interior import equilibrium
+from ._lexicographic import ill_scaling, lexicographic_rise
+from ._leximin import leximin
+from ._psdsf import psdsf
+from ._scaled import cell, infeasibility
+from ._servers import exploitability, filled
+
+
+@compiled
+def equilibria(game, capacity, demand, eligible, share, weight, limit, alpha, tol):  # type: ignore[no-untyped-def]
+    """Finite alpha, global or game: tasks (problems, users, servers) and certificates (problems,)."""
+    problems, users, servers = share.shape
+    tasks, certificate = np.zeros((problems, users, servers)), np.empty(problems)
+    log_rows = np.empty(capacity.shape[1:])
+    for k in range(problems):
+        q = cell(alpha[k], game, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
+        certificate[k] = equilibrium(q, tol, tasks[k], log_rows)
+    return tasks, certificate
+
+
+@compiled
+def leximins(capacity, demand, eligible, share, weight, limit):  # type: ignore[no-untyped-def]
+    """Max-min over a pool or servers: tasks, certificates, sets of prices of whole capacities, and ill-scalings.
+
+    Sets are (problems, sets, servers, resources), as many as users.
+    """
+    problems, users, servers = share.shape
+    tasks, certificate, scaling = np.zeros((problems, users, servers)), np.empty(problems), np.empty(problems)
+    prices, nothing = np.zeros((problems, users, servers, capacity.shape[2])), np.zeros(users)
+    for k in range(problems):
+        q = cell(np.inf, False, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
+        scaling[k] = ill_scaling(q)
+        if servers == 1:
+            filled(q, 0, nothing, q.limit, tasks[k, :, 0])
+            rise = exploitability(q, tasks[k], False, q.limit)
+        else:
+            rounds = leximin(q, tasks[k], prices[k])
+            rise = lexicographic_rise(q, tasks[k], prices[k, :rounds]) if rounds >= 0 else np.inf
+        certificate[k] = max(rise, infeasibility(q, tasks[k]))
+    return tasks, certificate, prices, scaling
+
+
+@compiled
+def alone(capacity, demand, eligible, share, weight, limit):  # type: ignore[no-untyped-def]
+    """Max-min inside every server, which knows no limit but zero: tasks and certificates."""
+    problems, users, servers = share.shape
+    tasks, certificate, nothing = np.zeros((problems, users, servers)), np.empty(problems), np.zeros(users)
+    for k in range(problems):
+        free = np.where(limit[k] > 0, np.inf, 0.0)
+        q = cell(np.inf, False, capacity[k], demand[k], eligible[k], free, weight[k], share[k])
+        for i in range(servers):
+            filled(q, i, nothing, q.limit, tasks[k, :, i])
+        certificate[k] = max(exploitability(q, tasks[k], False, q.limit), infeasibility(q, tasks[k]))
+    return tasks, certificate
+
+
+@compiled
+def limits(capacity, demand, eligible, share, weight, limit, tol):  # type: ignore[no-untyped-def]
+    """PS-DSF: tasks and certificates."""
+    problems, users, servers = share.shape
+    tasks, certificate = np.zeros((problems, users, servers)), np.empty(problems)
+    for k in range(problems):
+        q = cell(np.inf, True, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
+        certificate[k] = max(psdsf(q, tol, tasks[k]), infeasibility(q, tasks[k]))
+    return tasks, certificate

@@ -1,0 +1,167 @@
+"""Compiled: PS-DSF of one small cluster: an equilibrium at large alpha, what that tends to, and best responses.
+
+At alpha = infinity pairs with tasks and rows with a price are, as a rule, those of a large alpha. With them the limit
+is a system of equations: `x_n v_ir = phi_n gamma_ni` for every pair with tasks, r the dearest resource that n needs on
+i, and `sum_n D_nir z_ni = 1` of the rows, which Newton's method solves to the last digit. Where that fails, as with the
+ties of zero demands, servers respond in turn, each with its max-min allocation, until none owes anybody anything. The
+limit's certificate, `exploitability`, decides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._loops import compiled
+from ._interior import equilibrium
+from ._scaled import Cell
+from ._servers import exploitability, filled
+
+#: alpha to begin with, in turn, and what the equilibrium there is to reach.
+_LARGE, _NEAR = (4096.0, 512.0, 64.0, 8.0), 1e-7
+#: What a full row may idle, and a user at its limit lack, as a part; Newton steps, the largest relative fall of one,
+#: and the part of the largest singular value below which others are ties.
+_FULL, _STEPS, _FALL, _TIE = 1e-6, 8, 0.9, 1e-11
+#: Rounds of best responses, and after how many the certificate is computed.
+_ROUNDS, _LOOK = 1000, 10
+
+
+@compiled
+def _numbered(q, tasks, log_rows):  # type: ignore[no-untyped-def]
+    """The unknowns: numbers of pairs with tasks (users, servers) and of full rows with a price, -1 for others."""
+    users, servers, resources = q.use.shape
+    pair, row, count = np.full((users, servers), -1), np.full((servers, resources), -1), 0
+    for n in range(users):
+        for i in range(servers):
+            if tasks[n, i] > 0:
+                pair[n, i] = count
+                count += 1
+    for i in range(servers):
+        for r in range(resources):
+            used = 0.0
+            for n in range(users):
+                used += q.use[n, i, r] * tasks[n, i] / q.gamma[n, i] if tasks[n, i] > 0 else 0.0
+            if used > 1 - _FULL and log_rows[i, r] > -np.inf:
+                row[i, r] = count
+                count += 1
+    return pair, row, count
+
+
+@compiled
+def _equations(q, tasks, level, pair, row, matrix, rhs):  # type: ignore[no-untyped-def]
+    """Fill the limit's equations, linear in relative changes of tasks and of prices `level` (servers, resources).
+
+    Of users at their limit only all tasks are asked about, in the last rows.
+    """
+    users, servers, resources = q.use.shape
+    matrix[:], rhs[:] = 0.0, 0.0
+    for i in range(servers):
+        for r in range(resources):
+            if row[i, r] >= 0:
+                rhs[row[i, r]] = 1.0
+    for n in range(users):
+        total, last = tasks[n].sum(), len(rhs) - users + n
+        bound = total >= q.limit[n] * (1 - _FULL)
+        rhs[last] = 1 - total / q.limit[n] if bound else 0.0
+        for i in range(servers):
+            a = pair[n, i]
+            if a < 0:
+                continue
+            top, dearest = 0.0, -1
+            for r in range(resources):
+                b = row[i, r]
+                if b >= 0 and q.use[n, i, r] > 0:
+                    matrix[b, a] = q.use[n, i, r] * tasks[n, i] / q.gamma[n, i]
+                    rhs[b] -= matrix[b, a]
+                    if level[i, r] > top:
+                        top, dearest = level[i, r], b
+            if bound:
+                matrix[last, a] = tasks[n, i] / q.limit[n]
+            elif dearest >= 0:
+                for j in range(servers):
+                    if pair[n, j] >= 0:
+                        matrix[a, pair[n, j]] = tasks[n, j] / total
+                matrix[a, dearest] = 1.0
+                rhs[a] = np.log(q.weight[n] * q.gamma[n, i]) - np.log(total * top)
+
+
+@compiled
+def _limit(q, tasks, level, pair, row, count):  # type: ignore[no-untyped-def]
+    """Newton's method for the limit on these pairs and rows, in place; False where it leads out of them."""
+    users, servers, resources = q.use.shape
+    matrix, rhs = np.empty((count + users, count)), np.empty(count + users)
+    for _ in range(_STEPS):
+        _equations(q, tasks, level, pair, row, matrix, rhs)
+        if not np.isfinite(rhs).all() or not np.isfinite(matrix).all():
+            return False
+        if np.abs(rhs).max() < 1e-15:
+            break
+        step = np.linalg.lstsq(matrix, rhs, _TIE)[0]
+        if not np.isfinite(step).all() or step.min() <= -_FALL:
+            return False
+        for n in range(users):
+            for i in range(servers):
+                tasks[n, i] *= 1 + step[pair[n, i]] if pair[n, i] >= 0 else 1.0
+        for i in range(servers):
+            for r in range(resources):
+                level[i, r] *= 1 + step[row[i, r]] if row[i, r] >= 0 else 1.0
+    return True
+
+
+@compiled
+def _inside(q, tasks):  # type: ignore[no-untyped-def]
+    """Take away by what rounding a capacity or a limit is overused."""
+    for i in range(tasks.shape[1]):
+        most = 1.0
+        for r in range(q.capacity.shape[1]):
+            if q.capacity[i, r] > 0:
+                most = max(most, (tasks[:, i] * q.demand[:, r]).sum() / q.capacity[i, r])
+        tasks[:, i] /= most
+    for n in range(len(tasks)):
+        tasks[n] /= max(1.0, tasks[n].sum() / q.limit[n]) if q.limit[n] > 0 else 1.0
+
+
+@compiled
+def _responses(q, tol, tasks):  # type: ignore[no-untyped-def]
+    """Servers respond in turn, in place, until what they owe is below `tol` or falls no more; what is owed then."""
+    owed, own = exploitability(q, tasks, True, q.limit), np.empty(len(tasks))
+    for k in range(_ROUNDS):
+        if owed <= tol:
+            break
+        for i in range(tasks.shape[1]):
+            elsewhere = np.zeros(len(tasks))
+            for n in range(len(tasks)):
+                elsewhere[n] = max(tasks[n].sum() - tasks[n, i], 0.0)
+            filled(q, i, elsewhere, q.limit, own)
+            tasks[:, i] = own
+        if k % _LOOK == _LOOK - 1:
+            owed = exploitability(q, tasks, True, q.limit)
+    return exploitability(q, tasks, True, q.limit)
+
+
+@compiled
+def psdsf(q, tol, tasks):  # type: ignore[no-untyped-def]
+    """Fill tasks (users, servers); returns the exploitability."""
+    best, log_rows = np.inf, np.empty(q.capacity.shape)
+    found = np.zeros(tasks.shape)
+    tasks[:] = 0.0
+    if not (q.gamma > 0).any():
+        return 0.0
+    for alpha in _LARGE:
+        finite = Cell(alpha, True, q.capacity, q.demand, q.gamma, q.use, q.row, q.limit, q.weight, q.share)
+        if not equilibrium(finite, _NEAR, found, log_rows) <= 1e-3:
+            continue
+        followed = found.copy()
+        pair, row, count = _numbered(q, followed, log_rows)
+        if _limit(q, followed, np.exp(log_rows / alpha), pair, row, count):
+            _inside(q, followed)
+            owed = exploitability(q, followed, True, q.limit)
+            if owed < best:
+                best, tasks[:] = owed, followed
+        if best <= tol:
+            break
+        owed = _responses(q, tol, found)
+        if owed < best:
+            best, tasks[:] = owed, found
+        if best <= tol:
+            break
+    return best

@@ -1,0 +1,179 @@
+"""Compiled: one step of the interior point: Mehrotra's predictor and corrector, and a search along it.
+
+Steps are relative and the system is not squared, so that its entries are about 1 and ties, pairs with more tasks than
+prices determine, cost no digits.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._loops import compiled
+from ._conditions import jacobian, slacks, totals
+from ._dense import solved
+
+#: The least mu.
+_LEAST = 1e-22
+
+
+class Tuning(NamedTuple):
+    """How an attempt goes."""
+
+    inside: float  # the part of the way to the boundary that a step goes
+    bound: float  # the most that the log of a price of a task may change
+    powers: float  # the search along steps is for larger A
+    worse: float  # residuals may grow by this part in a search
+    residual: float  # mu stays above .005 times the residuals while it is above this
+    power: float  # products are those of prices in this power of v, at most A
+    most: int  # steps
+    soft: float  # sums over rows are of powers soft/mu, at most A
+
+
+class State(NamedTuple):
+    """Where a run is: fractions, slacks, prices `(v/unit)^power`, what idles."""
+
+    z: np.ndarray
+    s: np.ndarray
+    m: np.ndarray
+    w: np.ndarray
+    unit: np.ndarray
+    power: float
+
+
+@compiled
+def prices(at):  # type: ignore[no-untyped-def]
+    """Level prices v, (rows,)."""
+    return at.unit * at.m ** (1 / at.power)
+
+
+@compiled
+def begin(q, c, most):  # type: ignore[no-untyped-def]
+    """Servers shared evenly, nobody above .7 of a limit; prices at which nobody buys more, in a power <= `most`."""
+    pairs, limits = len(c.user), c.at.shape[1] - 1
+    crowd, x = np.zeros(len(q.capacity)), np.zeros(len(q.demand))
+    for p in range(pairs):
+        crowd[c.server[p]] += 1
+    z = 0.7 / crowd[c.server]
+    totals(c, z, x)
+    full = np.zeros(c.rows)
+    for p in range(pairs):
+        if c.at[p, limits] >= 0:
+            full[c.at[p, limits]] += c.use[p, limits] * z[p]
+    for p in range(pairs):
+        if c.at[p, limits] >= 0 and full[c.at[p, limits]] > 0.7:
+            z[p] *= 0.7 / full[c.at[p, limits]]
+    totals(c, z, x)
+    unit, w = np.zeros(c.rows), np.ones(c.rows)
+    for p in range(pairs):
+        for r in range(limits + 1):
+            if c.use[p, r] > 0:
+                k = c.at[p, r]
+                unit[k] = max(unit[k], np.exp(c.gain[p] - c.ratio * np.log(x[c.user[p]])))
+                w[k] -= c.use[p, r] * z[p]
+    share, s = np.empty(c.at.shape), np.empty(pairs)
+    slacks(c, z, 1.3 * unit, x, share, s)
+    power = min(c.power, most)
+    return State(z, np.maximum(s, 0.1), np.full(c.rows, 1.3**power), w, unit, power)
+
+
+@compiled
+def _residual(c, at, target, x, share, slack):  # type: ignore[no-untyped-def]
+    """Norm of what is wrong with slacks and of how far products are from the target, and the worst slack."""
+    slacks(c, at.z, prices(at), x, share, slack)
+    total, worst = 0.0, 0.0
+    for p in range(len(at.z)):
+        off = abs(slack[p] - at.s[p]) * c.size[p] * at.z[p] / x[c.user[p]]
+        total += off**2 + (at.z[p] * at.s[p] - target) ** 2
+        worst = max(worst, off)
+    for k in range(c.rows):
+        total += (at.m[k] * at.w[k] - target) ** 2
+    return np.sqrt(total), worst
+
+
+@compiled
+def _newton(c, at, target, slack, matrix, second, step):  # type: ignore[no-untyped-def]
+    """Fill `step` (relative in z and m, absolute in s and w) to products `target` less `second`; its longest length.
+
+    `step` and `second` are (pairs + rows, 2) and (pairs + rows,).
+    """
+    pairs = len(at.z)
+    system, rhs = matrix.copy(), np.empty(len(matrix))
+    for p in range(pairs):
+        rhs[p] = -slack[p] + (target - second[p]) / at.z[p]
+    for k in range(c.rows):
+        rhs[pairs + k] = 1 - (target - second[pairs + k]) / at.m[k]
+    for p in range(pairs):
+        for r in range(c.at.shape[1]):
+            if c.use[p, r] > 0:
+                rhs[pairs + c.at[p, r]] -= c.use[p, r] * at.z[p]
+    if not solved(system, rhs):
+        return 0.0
+    low = 1e-300
+    for p in range(pairs):
+        step[p, 0] = rhs[p]
+        step[p, 1] = (target - second[p]) / at.z[p] - at.s[p] * (1 + rhs[p])
+        low = max(low, -rhs[p], -step[p, 1] / at.s[p])
+    for k in range(c.rows):
+        j = pairs + k
+        step[j, 0] = rhs[j]
+        step[j, 1] = (target - second[j]) / at.m[k] - at.w[k] * (1 + rhs[j])
+        low = max(low, -rhs[j], -step[j, 1] / at.w[k])
+    return 1 / low
+
+
+@compiled
+def _moved(c, at, step, t):  # type: ignore[no-untyped-def]
+    """The state after a step of length t."""
+    pairs = len(at.z)
+    z, s = at.z * (1 + t * step[:pairs, 0]), at.s + t * step[:pairs, 1]
+    m, w = at.m * (1 + t * step[pairs:, 0]), at.w + t * step[pairs:, 1]
+    return State(z, s, m, w, at.unit, at.power)
+
+
+@compiled
+def mean(at):  # type: ignore[no-untyped-def]
+    """The average product."""
+    return ((at.z * at.s).sum() + (at.m * at.w).sum()) / (len(at.z) + len(at.m))
+
+
+@compiled
+def stepped(c, at, mu, tuning, x, share, slack):  # type: ignore[no-untyped-def]
+    """The state after one predictor, corrector and search, and the length of the step."""
+    pairs, size = len(at.z), len(at.z) + c.rows
+    worst = _residual(c, at, 0.0, x, share, slack)[1]
+    matrix, step, second = np.empty((size, size)), np.empty((size, 2)), np.zeros(size)
+    share /= at.power  # what logs of prices of tasks change by with relative changes of m
+    jacobian(c, at.z, x, share, np.arange(size), matrix)
+    for p in range(pairs):
+        matrix[p, p] += at.s[p]
+    for k in range(c.rows):
+        matrix[pairs + k, pairs + k] = -at.w[k]
+    t = min(1.0, _newton(c, at, 0.0, slack, matrix, second, step))
+    if t == 0:
+        return at, 0.0
+    after = mean(_moved(c, at, step, t))
+    target = max(min(max((after / mu) ** 3, 0.5 * (1 - t) ** 3, 1e-6), 0.5) * mu, _LEAST)
+    if mu > tuning.residual:
+        target = max(target, min(0.005 * worst, mu))
+    for p in range(pairs):
+        second[p] = at.z[p] * step[p, 0] * step[p, 1]
+    for k in range(c.rows):
+        second[pairs + k] = at.m[k] * step[pairs + k, 0] * step[pairs + k, 1]
+    t = min(1.0, tuning.inside * _newton(c, at, target, slack, matrix, second, step))
+    for p in range(pairs):
+        change = 0.0
+        for r in range(c.at.shape[1]):
+            if c.use[p, r] > 0:
+                change += share[p, r] * step[pairs + c.at[p, r], 0]
+        t = min(t, tuning.bound / max(abs(change), 1e-300))
+    moved = _moved(c, at, step, t)
+    if c.power > tuning.powers:
+        most = (1 + tuning.worse) * _residual(c, at, target, x, share, slack)[0] + 1e-9
+        for _ in range(8):
+            if _residual(c, moved, target, x, share, slack)[0] <= most:
+                break
+            t *= 0.5
+            moved = _moved(c, at, step, t)
+    return moved, t

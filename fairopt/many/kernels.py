@@ -1,0 +1,63 @@
+"""Which kernel answers to which kind of problem."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificates import certify_problem
+from ..certificates.ill_scaled import SEEN
+from ..exact import rational
+from ..model._immutable import frozen
+from .statements import Batch
+
+Array = NDArray[np.float64]
+
+#: Kernels go on to this part of the tolerance, where a step more makes the rest of it small.
+_AIM = 0.1
+
+
+class Answer(NamedTuple):
+    """Tasks (problems, users, servers) and certificates (problems,), infinite where there is no answer."""
+
+    tasks: Array
+    certificate: Array
+
+
+def answer(batch: Batch, tol: float) -> Answer:
+    """The answers to one batch."""
+    from . import _batches
+
+    capacity, demand, eligible, share, weight, limit, alpha = batch.stacked()
+    if share.ndim == 2:  # the same on every server
+        share = np.repeat(share[:, :, None], capacity.shape[1], axis=2)
+    data = (capacity, demand, eligible, share, weight, limit)
+    if batch.kind == "leximin":
+        return _judged(batch, tol, *_batches.leximins(*data))
+    if batch.kind == "each":
+        return Answer(*_batches.alone(*data))
+    if batch.kind == "psdsf":
+        return Answer(*_batches.limits(*data, _AIM * tol))
+    return Answer(*_batches.equilibria(batch.kind == "game", *data, alpha, _AIM * tol))
+
+
+def _judged(batch: Batch, tol: float, tasks: Array, certificate: Array, prices: Array, scaling: Array) -> Answer:
+    """Max-min: where rounding may hide a user, or prices do not prove enough, the judge of one problem decides.
+
+    He has exact arithmetic and linear programs. Who misses the tolerance even so is solved in exact arithmetic.
+    """
+    for k in np.flatnonzero((scaling < SEEN) | ~(certificate <= tol)):
+        problem = batch.statements[k].problem
+        whole = problem.cluster.capacity
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit = np.log(np.where(whole > 0, prices[k] / whole, 0.0))
+        known = unit if prices[k].any() else None
+        certificate[k] = certify_problem(problem, frozen(tasks[k].copy()), known)[0].residual
+        if not certificate[k] <= tol:
+            found = rational.leximin(problem.cluster, problem.criterion, problem.limits)
+            if found is not None:
+                tasks[k] = found.tasks.astype(float)
+                certificate[k] = certify_problem(problem, frozen(tasks[k].copy()))[0].residual
+    return Answer(tasks, certificate)

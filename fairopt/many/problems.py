@@ -1,0 +1,172 @@
+"""What `solve_many` is given, as clusters by number: a list of them, or stacked arrays that are checked as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from ..model import _intake
+from ..model._immutable import frozen
+from ..model._shown import short
+from ..model.cluster import Cluster
+
+Array = NDArray[np.float64]
+
+#: The arguments of a cluster that come stacked, and their axes behind that of the problems.
+_AXES = {
+    "capacity": ("servers", "resources"),
+    "demand": ("users", "resources"),
+    "weight": ("users",),
+    "eligible": ("users", "servers"),
+    "max_tasks": ("users",),
+}
+
+
+class Problems(Protocol):
+    """Clusters by number."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def __getitem__(self, number: int) -> Cluster:
+        """A cluster; `DataError` if its data are none."""
+
+
+class Listed:
+    """Clusters as they are; what is no cluster is found when it is asked for."""
+
+    def __init__(self, clusters: Iterable[object]) -> None:
+        self.clusters = list(clusters)
+        if not self.clusters:
+            raise DataError("the list of clusters is empty; give at least one")
+
+    def __len__(self) -> int:
+        return len(self.clusters)
+
+    def __getitem__(self, number: int) -> Cluster:
+        found = self.clusters[number]
+        if not isinstance(found, Cluster):
+            raise DataError(f"it is {short(found)}, of type {type(found).__name__}; make a fairopt.Cluster of it")
+        return found
+
+
+class Stacked:
+    """Arrays with the problems first; what has no such axis, or one of length 1, counts for all problems.
+
+    Shapes and types are checked at once, numbers as a whole: only a cluster with a wrong one is made in the ordinary
+    way, whose error says what is wrong.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        arrays = {name: _stacked(name, given[name]) for name in _AXES if given[name] is not None}
+        for name in ("capacity", "demand"):
+            if name not in arrays:
+                raise DataError(f"{name} is missing; give stacked arrays (problems, ...), or a list of clusters")
+        counts = {name: len(array) for name, array in arrays.items() if len(array) != 1}
+        self.count = next(iter(counts.values()), 1)
+        if len({*counts.values()}) > 1 or not self.count:
+            raise DataError(f"problems differ in number: {_listed(counts)}; give one for each, or one for all")
+        users, servers, resources = arrays["demand"].shape[1], *arrays["capacity"].shape[1:]
+        sizes = {"users": users, "servers": servers, "resources": resources}
+        if not all(sizes.values()):
+            raise DataError(f"there must be at least one of {_listed(sizes)}")
+        self.arrays: dict[str, NDArray[Any]] = {}
+        for name, array in arrays.items():
+            wanted = tuple(sizes[axis] for axis in _AXES[name])
+            if name in ("weight", "max_tasks") and array.shape[1:] == (1,):
+                array = np.broadcast_to(array, (len(array), users)).copy()
+            if array.shape[1:] != wanted:
+                axes = ", ".join(("problems", *_AXES[name]))
+                raise DataError(
+                    f"{name} must have shape ({axes}) = ({self.count}, {_listed_sizes(wanted)}) here, or "
+                    f"without problems; got {array.shape}"
+                )
+            self.arrays[name] = frozen(array)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, number: int) -> Cluster:
+        if not self.sound[number]:
+            return Cluster(**self._rows(self.arrays, number))
+        rows = self._rows(self._checked, number)
+        if self._first is None:
+            self._first = Cluster(**rows)
+            return self._first
+        return self._first.derived(**rows)
+
+    _first: Cluster | None = None
+
+    @staticmethod
+    def _rows(arrays: dict[str, NDArray[Any]], number: int) -> dict[str, Any]:
+        """The data of one problem."""
+        return {name: array[number if len(array) > 1 else 0] for name, array in arrays.items()}
+
+    @cached_property
+    def _checked(self) -> dict[str, NDArray[Any]]:
+        """The arrays as those of a cluster are, where they are sound."""
+        if "eligible" not in self.arrays:
+            return self.arrays
+        return self.arrays | {"eligible": frozen(self.arrays["eligible"] == 1)}
+
+    @cached_property
+    def sound(self) -> NDArray[np.bool_]:
+        """(problems,): whose numbers are all such as a cluster has."""
+        with np.errstate(invalid="ignore"):
+            good = {
+                name: np.isfinite(array) & (array >= 0)
+                for name, array in self.arrays.items()
+                if name in ("capacity", "demand")
+            }
+            good["nothing"] = self.arrays["demand"].any(axis=2)
+            if "weight" in self.arrays:
+                good["weight"] = np.isfinite(self.arrays["weight"]) & (self.arrays["weight"] > 0)
+            if "max_tasks" in self.arrays:
+                good["max_tasks"] = self.arrays["max_tasks"] >= 0
+        if "eligible" in self.arrays:
+            known = self.arrays["eligible"]
+            good["eligible"] = (known == 0) | (known == 1)
+        result = np.ones(self.count, dtype=bool)
+        for each in good.values():
+            result &= each.reshape(len(each), -1).all(axis=1)
+        return result
+
+
+def of(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: Any) -> Problems:
+    """From the arguments of `solve_many`."""
+    if demand is not None or isinstance(capacity, np.ndarray):
+        return Stacked(capacity=capacity, demand=demand, weight=weight, eligible=eligible, max_tasks=max_tasks)
+    if any(value is not None for value in (weight, eligible, max_tasks)):
+        raise DataError("a list of clusters comes alone: weight, eligible and max_tasks are theirs")
+    if isinstance(capacity, Cluster | str) or not isinstance(capacity, Iterable):
+        raise DataError(f"problems are {short(capacity)}; give a list of clusters, or stacked capacity and demand")
+    clusters = list(capacity)
+    if clusters and not any(isinstance(item, Cluster) for item in clusters):
+        raise DataError("demand is missing; give stacked arrays (problems, ...), or a list of clusters")
+    return Listed(clusters)
+
+
+def _stacked(name: str, values: Any) -> NDArray[Any]:
+    """An array with the problems first."""
+    axes = len(_AXES[name])
+    array = _intake.plain(values, name)
+    if array.ndim == 0 and name in ("weight", "max_tasks"):
+        array = array[None]
+    if array.ndim == axes:
+        array = array[None]
+    if array.ndim != axes + 1:
+        raise DataError(f"{name} must have axes ({', '.join(('problems', *_AXES[name]))}); got shape {array.shape}")
+    return array
+
+
+def _listed(sizes: dict[str, int]) -> str:
+    return ", ".join(f"{name} {size}" for name, size in sizes.items())
+
+
+def _listed_sizes(sizes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, sizes))

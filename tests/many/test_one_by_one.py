@@ -1,0 +1,85 @@
+"""What kernels do not cover, and what they do not solve: `Mechanism.solve`, the certificate and the reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.many import kernels
+from fairopt.many.kernels import Answer
+from fairopt.mechanisms import REGISTRY, Mechanism
+from tests.families import draw
+
+SINGLE = [fo.Utilitarian(), fo.FDS(2.0, -1.0), fo.BottleneckFairness(), fo.GuaranteedAlphaFair(2.0), fo.AlphaPFVDS(0.0)]
+OURS = sorted(name for name, kind in REGISTRY.items() if kind.__module__.startswith("fairopt."))
+CLUSTERS = [fo.Cluster([[6, 9], [3, 4]], [[1, 3], [2, 1], [1, 1]]), fo.Cluster([[5, 5]], [[1, 3], [2, 1]])]
+
+
+@pytest.mark.parametrize("mechanism", SINGLE, ids=str)
+def test_what_no_kernel_covers_goes_one_by_one(mechanism: Mechanism) -> None:
+    found = fo.solve_many(mechanism, CLUSTERS)
+    assert found.fallback.all()
+    for p, cluster in enumerate(CLUSTERS):
+        wanted = mechanism.solve(cluster).tasks
+        assert found.tasks[p, : wanted.shape[0], : wanted.shape[1]] == pytest.approx(wanted)
+    assert "one by one: 2" in repr(found)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_mechanism_answers_or_says_why_not(name: str) -> None:
+    clusters = [draw("plain", seed, 3, 2, 2) for seed in range(3)]
+    for mechanism in REGISTRY[name].variants():
+        found = fo.solve_many(mechanism, clusters)
+        reasons = dict(found.failed)
+        for p, cluster in enumerate(clusters):
+            if p in reasons:
+                with pytest.raises(fo.errors.FairoptError) as raised:
+                    mechanism.solve(cluster)
+                assert str(raised.value) in reasons[p]
+            else:
+                wanted = mechanism.solve(cluster).user_tasks
+                assert found.user_tasks[p, : len(cluster.users)] == pytest.approx(wanted, rel=1e-4)
+
+
+def test_who_misses_the_tolerance_fails_or_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = kernels.answer
+
+    def short(*arguments: object) -> Answer:
+        """The second problem is missed by a part of 1e-3."""
+        tasks, certificate = whole(*arguments)
+        tasks[1] *= 0.999
+        certificate[1] = 1e-3
+        return Answer(tasks, certificate)
+
+    monkeypatch.setattr(kernels, "answer", short)
+    rng = np.random.default_rng(3)
+    capacity, demand = rng.uniform(2, 9, (3, 2, 2)), rng.uniform(0.5, 4, (3, 3, 2))
+    found = fo.solve_many(fo.CEEI(), capacity, demand)
+    ((p, reason),) = found.failed
+    assert p == 1
+    assert "its certificate 1.0e-03 misses tol=1e-06" in reason
+    assert found.certificate[1] == 1e-3
+    assert np.isnan(found.user_tasks[1]).all()
+    handed = fo.solve_many(fo.CEEI(), capacity, demand, fallback=True)
+    assert not handed.failed
+    assert handed.fallback.tolist() == [False, True, False]
+    wanted = fo.CEEI().solve(fo.Cluster(capacity[1], demand[1]))
+    assert handed.user_tasks[1] == pytest.approx(wanted.user_tasks)
+    assert handed.certificate[1] == wanted.certificate.residual
+
+
+def test_large_problems_go_one_by_one() -> None:
+    large = draw("plain", 5, 30, 20, 2)
+    assert large.shape[0] * large.shape[1] > 200
+    found = fo.solve_many(fo.AlphaFair(2), [*CLUSTERS, large])
+    assert found.fallback.tolist() == [False, False, True]
+    assert not found.failed
+
+
+def test_a_mechanism_that_is_not_defined_somewhere_says_so_there() -> None:
+    limited = CLUSTERS[0].replace(max_tasks=[0.1, np.inf, np.inf])
+    found = fo.solve_many(fo.PerServerDRF(), [CLUSTERS[0], limited, CLUSTERS[1]])
+    ((p, reason),) = found.failed
+    assert p == 1
+    assert "cannot keep the task limit of user 'user1'" in reason
