@@ -69,7 +69,7 @@ def test_the_first_loop_of_a_process_is_heard() -> None:
     """numba is imported for it, between two looks at the clock."""
     code = (
         "from fairopt import _clock; from fairopt.engines.maxmin._filling import fill; "
-        "before = bool(_clock._heard); fill.dispatcher; print(before, bool(_clock._heard))"
+        "before = bool(_clock._registered); fill.dispatcher; print(before, bool(_clock._registered))"
     )
     env = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
     done = subprocess.run([sys.executable, "-c", code], env=env, text=True, capture_output=True, check=True)
