@@ -53,7 +53,7 @@ COUNT ?= 300
 test-long: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/errors_table.py --count $(COUNT) $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python tools/mutate.py
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 FAIROPT_LAW_CLUSTERS=500 $(BIN)/pytest tests/laws -n auto --dist worksteal
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 FAIROPT_LAW_CLUSTERS=500 FAIROPT_MANY_CLUSTERS=10000 $(BIN)/pytest tests/laws tests/many -n auto --dist worksteal
 
 # One thread; results under .benchmarks, by machine.
 bench: $(VENV)/dev-ready

@@ -41,7 +41,7 @@ def _sentences(data: Measurements) -> str:
     """Convergence, time and utilization: three sentences."""
     small, vms, many = data.games("small"), data.games("bitbrains"), data.equilibria("thousands")
     (rough, last), every = (come(data, level)[0] for level in (1e-2, 1e-6)), come(data, 1e-2)[1]
-    worst, slowest = float(small["rounds"].idxmax()), float(many["seconds"].idxmax())
+    worst, slowest = float(small["rounds"].idxmax()), float(many["seconds"].drop(math.inf).idxmax())
     usual = data.solved[data.solved["cluster"] != "thousands"]["seconds"]
     real = {name: data.equilibria(name) for name in ("bitbrains", "google")}
     use, jain = ({a: [f"{one[what][a]:{form}}" for one in real.values()] for a in (0.1, 1.0, math.inf)}
@@ -56,7 +56,7 @@ def _sentences(data: Measurements) -> str:
         f"The engine that solves for the equilibrium takes {usual.min():.2g} to {usual.max():.2g} s on up to 100 users "
         f"and 20 servers whatever alpha is, and with 2,000 users on 60 servers {_at(many, 1.0, 'seconds')} s at "
         f"alpha = 1, {_at(many, slowest, 'seconds')} s at {slowest:g} and {_at(many, math.inf, 'seconds')} s for "
-        f"PS-DSF (medians, by the clock of a machine that was busy with other jobs).",
+        f"PS-DSF (medians).",
         f"From alpha = 0.1 over 1 to infinity utilization goes from {_over(use)} (Bitbrains and Google), and Jain's "
         f"index from {_over(jain)}.",
     ]
@@ -85,8 +85,8 @@ def _about(data: Measurements) -> str:
     who = f"fairopt at {', '.join(about['commits'])}, Python {', '.join(about['python'])}"
     said = (
         f"`{EXPERIMENT}`, {about['cells']:,} of its {planned:,} cells, {days}, {who}, one thread of a machine of "
-        f"{about['cores']} cores that others used as well: seconds, by the clock, are two to six times those of the "
-        "processor; rounds and messages are what they are."
+        f"{about['cores']} cores. Seconds are by the clock: others used the machine while games were played, whose "
+        "seconds are two to six times those of the processor; the engine had a core to itself."
     )
     return "\n".join(wrap(said, 120, break_on_hyphens=False)) + f"\n\n{_table(rows)}"
 

@@ -45,7 +45,7 @@ def claims() -> tuple[Claim, ...]:
            _never_falls, _peaks, False),
         of("6", second, "best responses of all servers take less than a second with 2,000 users, alpha = 1 and 3",
            _games_in_a_second, _seconds_of_games, False),
-        of("6", second, "the equilibrium engine takes less than a second with 2,000 users at alpha = 1",
+        of("6", second, "the equilibrium engine takes less than a second with 2,000 users, at every alpha and infinity",
            _solved_in_a_second, _seconds_of_equilibria, True),
         of("6", around, "PS-DSF takes around 0.03 s on PF's cluster (within a factor of three)",
            _psdsf_around, _seconds_of_psdsf, True),
@@ -78,7 +78,7 @@ def _games_in_a_second(data: Measurements) -> bool:
 
 
 def _solved_in_a_second(data: Measurements) -> bool:
-    return bool(data.equilibria(_MANY)["seconds"][1.0] < 1)
+    return bool((data.equilibria(_MANY)["seconds"] < 1).all())
 
 
 def _psdsf_around(data: Measurements) -> bool:
