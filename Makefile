@@ -6,7 +6,8 @@ TRACES ?= $(FAIROPT_TRACES)
 WITH := $(if $(TRACES),--traces $(TRACES)) $(if $(STORE),--store $(STORE))
 JOBS ?= 1
 
-# The environment is made once, with its loops compiled: a minute or two.
+# The environment is made once. That of tables and figures has its loops compiled, a minute or two; tests compile theirs
+# as they come to them, on all cores.
 .PHONY: tables figures claims readme test test-long lint types unit bench warmup clean
 
 # Seconds: what is not yet stored of the single clusters is computed; means come of what sweeps have stored.
@@ -70,8 +71,7 @@ $(VENV)/run-ready: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/dev-ready: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	$(BIN)/fairopt warmup
-	touch $@ $(VENV)/run-ready
+	touch $@
 
 # What was computed (results) stays: it may have taken days. Compiled loops go.
 clean:

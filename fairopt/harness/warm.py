@@ -46,8 +46,8 @@ def _questions() -> Iterator[Callable[[], object]]:
     for order in ORDERS:
         for alpha in (2.0, np.inf):
             yield partial(best_response, TINY, alpha, order=order, rng=0, throw=False)
-    for mechanism in (get("drf"), get("drfh"), get("alpha-fair", alpha=2), get("alphapf-vds", alpha=3), get("ps-dsf")):
-        yield partial(solve_many, mechanism, [TINY, limited])
+    for name in ("drf", "drfh", "per-server-drf", "alpha-fair(alpha=2)", "alphapf-vds(alpha=3)", "ps-dsf"):
+        yield partial(solve_many, name, [TINY, limited])
     rng = np.random.default_rng(0)
     for resources in _RESOURCES:
         yield from _several(Cluster(rng.uniform(5, 9, (8, resources)), rng.uniform(1, 2, (12, resources))))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from families import FAMILIES, STYLES, draw
 
 import fairopt as fo
 from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
-from tests.families import FAMILIES, STYLES, draw
 
 TOL = 1e-8
 #: Differences in tasks that need no reason, and by how much more than the certificate explains they may be.

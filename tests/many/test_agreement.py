@@ -8,7 +8,8 @@ import pytest
 
 import fairopt as fo
 from fairopt.mechanisms import Mechanism
-from tests.many.agreement import ALL, compared, random_clusters
+
+from .agreement import ALL, compared, random_clusters
 
 MECHANISMS = [
     *(fo.DRF(), fo.DRFH(), fo.TSF(), fo.PerServerDRF(), fo.CEEI(), fo.AlphaFair(0.5), fo.AlphaFair(2.0)),

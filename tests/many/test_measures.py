@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import draw
 
 import fairopt as fo
 from fairopt.certificates import backward_error, exploitability, feasibility
@@ -14,8 +15,8 @@ from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
-from tests.families import draw
-from tests.many.agreement import ALL, MOST
+
+from .agreement import ALL, MOST
 
 FINITE = [fo.AlphaFair(0.5), fo.AlphaFair(3.0), fo.CEEI(), fo.AlphaPFVDS(0.5), fo.AlphaPFVDS(1.0), fo.AlphaPFVDS(20.0)]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import draw
 
 import fairopt as fo
 from fairopt.many import kernels
 from fairopt.many.kernels import Answer
 from fairopt.mechanisms import REGISTRY, Mechanism
-from tests.families import draw
 
 SINGLE = [fo.Utilitarian(), fo.FDS(2.0, -1.0), fo.BottleneckFairness(), fo.GuaranteedAlphaFair(2.0), fo.AlphaPFVDS(0.0)]
 OURS = sorted(name for name, kind in REGISTRY.items() if kind.__module__.startswith("fairopt."))
