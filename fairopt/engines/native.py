@@ -11,6 +11,7 @@ from ..model.criterion import Criterion
 from ..model.fairness_efficiency import FairnessEfficiency
 from ..model.problem import Problem
 from .base import Solution
+from .small import solutions as small
 
 
 def handles(criterion: Criterion) -> bool:
@@ -21,6 +22,12 @@ def handles(criterion: Criterion) -> bool:
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
+    yield from small.solutions(problem, tol, "native")
+    yield from _large(problem, tol, warm)
+
+
+def _large(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
+    """As for problems of any size."""
     if np.isinf(problem.criterion.alpha):
         from .maxmin import lexicographic
 

@@ -6,40 +6,64 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _clock
 from ..engines.base import Solution
-from ..model.polytope import Polytope
+from ..engines.small import solutions as small
 from ..model.problem import Problem
 from .equilibrium import alpha_zero, equilibria
 from .model.candidate import solution
 from .model.canonical import canonical
 from .psdsf.limit import limit
 
+Index = NDArray[np.intp]
+
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one, for alpha in [0, infinity]."""
     if problem.criterion.alpha == 0:
-        return alpha_zero.solutions(problem)
-    if np.isinf(problem.criterion.alpha):
-        return _psdsf(problem, tol)
-    return equilibria.solutions(problem, tol, warm)
+        yield from alpha_zero.solutions(problem)
+    elif np.isinf(problem.criterion.alpha):
+        yield from _psdsf(problem, tol)
+    else:
+        yield from small.solutions(problem, tol, "equilibrium")
+        yield from equilibria.solutions(problem, tol, warm)
 
 
 def _psdsf(problem: Problem, tol: float) -> Iterator[Solution]:
     """alpha = infinity, in an order that does not depend on the given one: the answer may be one of many."""
     begun = _clock.now()
-    cluster, criterion = problem.cluster, problem.criterion
-    users, servers = canonical(cluster)
-    ordered = cluster.select([cluster.users[n] for n in users], [cluster.servers[i] for i in servers])
-    polytope = Polytope(ordered, problem.limits[users])
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
-        return
-    build = _clock.now() - begun
-    for method, answer in limit(polytope, criterion.weight[users][polytope.users], tol):
-        seconds = _clock.now() - begun - build
-        found = solution(polytope, method, answer, build, seconds, criterion.alpha, tol)
+    users, servers = canonical(problem.cluster)
+    ordered = _reordered(problem, users, servers)
+    for found in _limits(ordered, tol, _clock.now() - begun):
         tasks = np.empty_like(found.tasks)
         tasks[np.ix_(users, servers)] = found.tasks
         yield replace(found, tasks=tasks)
+
+
+def _limits(problem: Problem, tol: float, build: float) -> Iterator[Solution]:
+    yield from small.solutions(problem, tol, "equilibrium")
+    begun, cluster, polytope = _clock.now(), problem.cluster, problem.polytope
+    if not len(polytope.users):
+        yield Solution(np.zeros(cluster.shape[:2]), None, "equilibrium", status="nobody can run anything")
+        return
+    build += _clock.now() - begun
+    begun = _clock.now()
+    for method, answer in limit(polytope, problem.criterion.weight[polytope.users], tol):
+        yield solution(polytope, method, answer, build, _clock.now() - begun, problem.criterion.alpha, tol)
+
+
+def _reordered(problem: Problem, users: Index, servers: Index) -> Problem:
+    """The same problem with users and servers in another order."""
+    cluster, rule = problem.cluster, problem.criterion.restrict(users)
+    ordered = cluster.derived(
+        capacity=cluster.capacity[servers],
+        demand=cluster.demand[users],
+        weight=cluster.weight[users],
+        eligible=cluster.eligible[np.ix_(users, servers)] if cluster.constrained else None,
+        max_tasks=cluster.max_tasks[users],
+        users=[cluster.users[n] for n in users],
+        servers=[cluster.servers[i] for i in servers],
+    )
+    return Problem(ordered, replace(rule, share=rule.share[:, servers]))

@@ -28,19 +28,17 @@ class Answer(NamedTuple):
 
 def answer(batch: Batch, tol: float) -> Answer:
     """The answers to one batch."""
-    from . import _batches
+    from ..engines.small import batches
 
-    capacity, demand, eligible, share, weight, limit, alpha = batch.stacked()
-    if share.ndim == 2:  # the same on every server
-        share = np.repeat(share[:, :, None], capacity.shape[1], axis=2)
-    data = (capacity, demand, eligible, share, weight, limit)
+    data = batches.stacked([one.problem for one in batch.statements])
     if batch.kind == "leximin":
-        return _judged(batch, tol, *_batches.leximins(*data))
+        return _judged(batch, tol, *batches.leximins(*data)[:4])
     if batch.kind == "each":
-        return Answer(*_batches.alone(*data))
+        return Answer(*batches.alone(*data))
     if batch.kind == "psdsf":
-        return Answer(*_batches.limits(*data, _AIM * tol))
-    return Answer(*_batches.equilibria(batch.kind == "game", *data, alpha, _AIM * tol))
+        return Answer(*batches.limits(*data, _AIM * tol, *batches.ALL)[:2])
+    alpha, aim = np.array([one.criterion.alpha for one in batch.statements]), _AIM * tol
+    return Answer(*batches.equilibria(batch.kind == "game", *data, alpha, aim, aim, batches.ALL.runs)[:2])
 
 
 def _judged(batch: Batch, tol: float, tasks: Array, certificate: Array, prices: Array, scaling: Array) -> Answer:

@@ -10,7 +10,7 @@ import fairopt as fo
 from fairopt.certificates import backward_error, exploitability, feasibility
 from fairopt.certificates.ill_scaled import ill_scaling
 from fairopt.certificates.leximin import by_level, proved
-from fairopt.many import _backward, _interior, _lexicographic, _leximin, _scaled, _servers
+from fairopt.engines.small import _backward, _interior, _lexicographic, _leximin, _scaled, _servers
 from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
@@ -47,7 +47,7 @@ def test_backward_errors_agree(mechanism: Mechanism, family: str) -> None:
         rng, problem = np.random.default_rng(seed), stated(mechanism, draw(family, seed, *MOST))
         q, polytope = numbers(problem), problem.polytope
         tasks, log_rows = np.zeros(q.gamma.shape), np.empty(q.row.shape)
-        claimed = _interior.equilibrium(q, 1e-10, tasks, log_rows)
+        claimed = _interior.equilibrium(q, 1e-10, 1e-10, 6, tasks, log_rows)[0]
         for size in (0.0, 1e-11, 1e-8, 1e-5, 1e-2, 1.0):
             wrong = disturbed(rng, tasks, size)
             prices = log_rows + size * rng.standard_normal(log_rows.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._loops import compiled
+from ..._loops import compiled
 
 #: As in `certificates.leximin`: levels closer than this are one, and its width counts.
 _SAME_LEVEL = 1e-7

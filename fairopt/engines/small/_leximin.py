@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._loops import compiled
+from ..._loops import compiled
 
 #: Entries of the tableau below this are rounding, as are parts of the price of a level below the second.
 _SMALL, _PRICED = 1e-9, 1e-10

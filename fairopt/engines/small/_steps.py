@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._loops import compiled
-from ._conditions import jacobian, slacks, totals
-from ._dense import solved
+from ..._loops import compiled
+from ._conditions import slacks, totals
+from ._newton import direction, factors
 
-#: The least mu.
-_LEAST = 1e-22
+#: The least mu; as it falls steps go nearer to the boundary, all the way but the root of so many times mu.
+_LEAST, _NEAR = 1e-22, 10.0
 
 
 class Tuning(NamedTuple):
@@ -93,13 +93,13 @@ def _residual(c, at, target, x, share, slack):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _newton(c, at, target, slack, matrix, second, step):  # type: ignore[no-untyped-def]
+def _newton(c, at, target, slack, known, second, step):  # type: ignore[no-untyped-def]
     """Fill `step` (relative in z and m, absolute in s and w) to products `target` less `second`; its longest length.
 
     `step` and `second` are (pairs + rows, 2) and (pairs + rows,).
     """
     pairs = len(at.z)
-    system, rhs = matrix.copy(), np.empty(len(matrix))
+    rhs = np.empty(pairs + c.rows)
     for p in range(pairs):
         rhs[p] = -slack[p] + (target - second[p]) / at.z[p]
     for k in range(c.rows):
@@ -108,18 +108,15 @@ def _newton(c, at, target, slack, matrix, second, step):  # type: ignore[no-unty
         for r in range(c.at.shape[1]):
             if c.use[p, r] > 0:
                 rhs[pairs + c.at[p, r]] -= c.use[p, r] * at.z[p]
-    if not solved(system, rhs):
-        return 0.0
+    direction(c, known, rhs[:pairs], rhs[pairs:], step[:pairs, 0], step[pairs:, 0])
     low = 1e-300
     for p in range(pairs):
-        step[p, 0] = rhs[p]
-        step[p, 1] = (target - second[p]) / at.z[p] - at.s[p] * (1 + rhs[p])
-        low = max(low, -rhs[p], -step[p, 1] / at.s[p])
+        step[p, 1] = (target - second[p]) / at.z[p] - at.s[p] * (1 + step[p, 0])
+        low = max(low, -step[p, 0], -step[p, 1] / at.s[p])
     for k in range(c.rows):
         j = pairs + k
-        step[j, 0] = rhs[j]
-        step[j, 1] = (target - second[j]) / at.m[k] - at.w[k] * (1 + rhs[j])
-        low = max(low, -rhs[j], -step[j, 1] / at.w[k])
+        step[j, 1] = (target - second[j]) / at.m[k] - at.w[k] * (1 + step[j, 0])
+        low = max(low, -step[j, 0], -step[j, 1] / at.w[k])
     return 1 / low
 
 
@@ -143,16 +140,12 @@ def stepped(c, at, mu, tuning, x, share, slack):  # type: ignore[no-untyped-def]
     """The state after one predictor, corrector and search, and the length of the step."""
     pairs, size = len(at.z), len(at.z) + c.rows
     worst = _residual(c, at, 0.0, x, share, slack)[1]
-    matrix, step, second = np.empty((size, size)), np.empty((size, 2)), np.zeros(size)
+    step, second = np.empty((size, 2)), np.zeros(size)
     share /= at.power  # what logs of prices of tasks change by with relative changes of m
-    jacobian(c, at.z, x, share, np.arange(size), matrix)
-    for p in range(pairs):
-        matrix[p, p] += at.s[p]
-    for k in range(c.rows):
-        matrix[pairs + k, pairs + k] = -at.w[k]
-    t = min(1.0, _newton(c, at, 0.0, slack, matrix, second, step))
-    if t == 0:
+    known = factors(c, at.z, at.s, at.w, x, share)
+    if not known.sound:
         return at, 0.0
+    t = min(1.0, _newton(c, at, 0.0, slack, known, second, step))
     after = mean(_moved(c, at, step, t))
     target = max(min(max((after / mu) ** 3, 0.5 * (1 - t) ** 3, 1e-6), 0.5) * mu, _LEAST)
     if mu > tuning.residual:
@@ -161,7 +154,8 @@ def stepped(c, at, mu, tuning, x, share, slack):  # type: ignore[no-untyped-def]
         second[p] = at.z[p] * step[p, 0] * step[p, 1]
     for k in range(c.rows):
         second[pairs + k] = at.m[k] * step[pairs + k, 0] * step[pairs + k, 1]
-    t = min(1.0, tuning.inside * _newton(c, at, target, slack, matrix, second, step))
+    inside = max(tuning.inside, 1 - np.sqrt(_NEAR * mu))
+    t = min(1.0, inside * _newton(c, at, target, slack, known, second, step))
     for p in range(pairs):
         change = 0.0
         for r in range(c.at.shape[1]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._loops import compiled
+from ..._loops import compiled
 from ._backward import backward_error
 from ._conditions import allocation, conditions, log_prices, softened, totals
 from ._polish import polished
@@ -34,13 +34,15 @@ _ATTEMPTS = (
 
 
 @compiled
-def _run(q, c, tuning, tol, best, tasks, log_rows):  # type: ignore[no-untyped-def]
-    """One attempt: fills tasks and prices where it finds a certificate below `best`, and returns the least."""
+def _run(q, c, tuning, aim, best, tasks, log_rows):  # type: ignore[no-untyped-def]
+    """One attempt: fills tasks and prices where it finds a certificate below `best`; the least, and how many steps."""
     at = begin(q, c, tuning.power)
     x, share, slack = np.zeros(len(q.demand)), np.empty(c.at.shape), np.empty(len(at.z))
     found, hint = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
     last, polish, waited = np.inf, _POLISH, 0
+    steps = 0
     for _ in range(tuning.most):
+        steps += 1
         mu = mean(at)
         now = softened(c, min(c.power, max(tuning.soft / mu, 1.0)))
         if mu < _LOOK and now.norm == c.power:
@@ -56,31 +58,36 @@ def _run(q, c, tuning, tol, best, tasks, log_rows):  # type: ignore[no-untyped-d
             error = max(backward_error(q, found, hint), infeasibility(q, found))
             if error < best:
                 best, tasks[:], log_rows[:] = error, found, hint
-            if best > tol and error > 0.1 * last and mu < polish:
+            if best > aim and error > 0.1 * last and mu < polish:
                 polish = _AGAIN * mu
-                better = polished(q, c, at.z, at.s, level, at.w, at.unit, tol, found, hint)
+                better = polished(q, c, at.z, at.s, level, at.w, at.unit, aim, found, hint)
                 if better < best:
                     best, tasks[:], log_rows[:] = better, found, hint
             waited = 0 if error < 0.9 * last else waited + 1
             last = error
-            if best <= tol or waited > _PATIENCE:
+            if best <= aim or waited > _PATIENCE:
                 break
         at, t = stepped(now, at, mu, tuning, x, share, slack)
         if t < 1e-10 or not np.isfinite(t):
             break
-    return best
+    return best, steps
 
 
 @compiled
-def equilibrium(q, tol, tasks, log_rows):  # type: ignore[no-untyped-def]
-    """Fill tasks (users, servers) and log prices of whole capacities; returns the certificate, infinite for none."""
+def equilibrium(q, tol, aim, most, tasks, log_rows):  # type: ignore[no-untyped-def]
+    """Fill tasks (users, servers) and log prices of whole capacities; returns the certificate, infinite for none.
+
+    And the number of steps. A run goes on to `aim`; above `tol` there is another, `most` in all.
+    """
     tasks[:], log_rows[:] = 0.0, -np.inf
     c = conditions(q)
     if not len(c.user):
-        return 0.0
-    best = np.inf
+        return 0.0, 0
+    best, steps, runs = np.inf, 0, 0
     for tuning in _ATTEMPTS:
-        best = _run(q, c, tuning, tol, best, tasks, log_rows)
-        if best <= tol:
+        best, more = _run(q, c, tuning, aim, best, tasks, log_rows)
+        steps += more
+        runs += 1
+        if best <= tol or runs == most:
             break
-    return best
+    return best, steps

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._loops import compiled
+from ..._loops import compiled
 
 
 class Conditions(NamedTuple):

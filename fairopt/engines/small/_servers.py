@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._loops import compiled
-from ..certificates._kernels import rises
-from ..engines.maxmin._filling import fill
+from ..._loops import compiled
+from ...certificates._kernels import rises
+from ..maxmin._filling import fill
 
 
 @compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._loops import compiled
+from ..._loops import compiled
 
 
 @compiled

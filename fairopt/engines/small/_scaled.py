@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._loops import compiled
+from ..._loops import compiled
 
 _TINY = float(np.finfo(float).tiny)
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._loops import compiled
+from ..._loops import compiled
 from ._backward import backward_error
 from ._conditions import allocation, jacobian, log_prices, slacks
+from ._dense import factored, solved
 from ._scaled import infeasibility
 
 #: Singular values below this part of the largest are ties; most steps; the largest relative fall of a step.
 _TIE, _STEPS, _FALL = 1e-11, 5, 0.9
+#: Where all pivots are above this part of the largest there are none.
+_TIES = 1e-7
 
 
 @compiled
@@ -52,7 +55,11 @@ def _moved(c, place, matrix, slack, z, v):  # type: ignore[no-untyped-def]
                 rhs[place[pairs + c.at[p, r]]] -= c.use[p, r] * z[p]
     if not np.isfinite(rhs).all() or not np.isfinite(matrix).all():
         return False
-    step = np.linalg.lstsq(matrix, rhs, _TIE)[0]
+    step, order, whole = np.empty(len(rhs)), np.empty(len(rhs), np.int64), matrix.copy()
+    if factored(matrix, order) > _TIES:
+        solved(matrix, order, rhs, step)
+    else:
+        step[:] = np.linalg.lstsq(whole, rhs, _TIE)[0]
     for a in range(len(step)):
         if not step[a] > -_FALL or not np.isfinite(step[a]):
             return False

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._loops import compiled
+from ..._loops import compiled
 from ._interior import equilibrium
 from ._scaled import Cell
 from ._servers import exploitability, filled
 
 #: alpha to begin with, in turn, and what the equilibrium there is to reach.
-_LARGE, _NEAR = (4096.0, 512.0, 64.0, 8.0), 1e-7
+_LARGE, _NEAR = np.array([4096.0, 512.0, 64.0, 8.0]), 1e-7
 #: What a full row may idle, and a user at its limit lack, as a part; Newton steps, the largest relative fall of one,
 #: and the part of the largest singular value below which others are ties.
 _FULL, _STEPS, _FALL, _TIE = 1e-6, 8, 0.9, 1e-11
-#: Rounds of best responses, and after how many the certificate is computed.
-_ROUNDS, _LOOK = 1000, 10
+#: Above this part of the largest the least singular value says that everything is determined.
+_DETERMINED = 1e-6
+#: Rounds of best responses after which the certificate is computed.
+_LOOK = 10
 
 
 @compiled
@@ -86,25 +88,29 @@ def _equations(q, tasks, level, pair, row, matrix, rhs):  # type: ignore[no-unty
 
 @compiled
 def _limit(q, tasks, level, pair, row, count):  # type: ignore[no-untyped-def]
-    """Newton's method for the limit on these pairs and rows, in place; False where it leads out of them."""
+    """Newton's method for the limit on these pairs and rows, in place; -1 where it leads out of them.
+
+    1 where the equations determine all tasks and prices, else 0.
+    """
     users, servers, resources = q.use.shape
-    matrix, rhs = np.empty((count + users, count)), np.empty(count + users)
-    for _ in range(_STEPS):
+    matrix, rhs, determined = np.empty((count + users, count)), np.empty(count + users), 0
+    for k in range(_STEPS):
         _equations(q, tasks, level, pair, row, matrix, rhs)
         if not np.isfinite(rhs).all() or not np.isfinite(matrix).all():
-            return False
-        if np.abs(rhs).max() < 1e-15:
+            return -1
+        if np.abs(rhs).max() < 1e-15 and k > 0:
             break
-        step = np.linalg.lstsq(matrix, rhs, _TIE)[0]
+        step, _, rank, values = np.linalg.lstsq(matrix, rhs, _TIE)
+        determined = int(rank == count and values[-1] > _DETERMINED * values[0])
         if not np.isfinite(step).all() or step.min() <= -_FALL:
-            return False
+            return -1
         for n in range(users):
             for i in range(servers):
                 tasks[n, i] *= 1 + step[pair[n, i]] if pair[n, i] >= 0 else 1.0
         for i in range(servers):
             for r in range(resources):
                 level[i, r] *= 1 + step[row[i, r]] if row[i, r] >= 0 else 1.0
-    return True
+    return determined
 
 
 @compiled
@@ -121,10 +127,10 @@ def _inside(q, tasks):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _responses(q, tol, tasks):  # type: ignore[no-untyped-def]
+def _responses(q, tol, rounds, tasks):  # type: ignore[no-untyped-def]
     """Servers respond in turn, in place, until what they owe is below `tol` or falls no more; what is owed then."""
     owed, own = exploitability(q, tasks, True, q.limit), np.empty(len(tasks))
-    for k in range(_ROUNDS):
+    for k in range(rounds):
         if owed <= tol:
             break
         for i in range(tasks.shape[1]):
@@ -139,29 +145,49 @@ def _responses(q, tol, tasks):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def psdsf(q, tol, tasks):  # type: ignore[no-untyped-def]
-    """Fill tasks (users, servers); returns the exploitability."""
-    best, log_rows = np.inf, np.empty(q.capacity.shape)
+def _greatest(q, tasks):  # type: ignore[no-untyped-def]
+    """Are demands positive, and no limit met? Then the limit is the greatest PS-DSF allocation (docs/game.md).
+
+    Otherwise what decides it at large alpha may be lost in rounding.
+    """
+    for n in range(len(tasks)):
+        if tasks[n].sum() >= q.limit[n] * (1 - _FULL):
+            return False
+        for i in range(tasks.shape[1]):
+            for r in range(q.row.shape[1]):
+                if q.gamma[n, i] > 0 and q.row[i, r] and q.use[n, i, r] <= 0:
+                    return False
+    return True
+
+
+@compiled
+def psdsf(q, tol, runs, alphas, rounds, tasks):  # type: ignore[no-untyped-def]
+    """Fill tasks (users, servers); the exploitability, and whether it is the limit for certain.
+
+    The first so many of `_LARGE`, with so many runs and rounds of responses for each.
+    """
+    best, log_rows, certain = np.inf, np.empty(q.capacity.shape), False
     found = np.zeros(tasks.shape)
     tasks[:] = 0.0
     if not (q.gamma > 0).any():
-        return 0.0
-    for alpha in _LARGE:
+        return 0.0, True
+    for alpha in _LARGE[:alphas]:
         finite = Cell(alpha, True, q.capacity, q.demand, q.gamma, q.use, q.row, q.limit, q.weight, q.share)
-        if not equilibrium(finite, _NEAR, found, log_rows) <= 1e-3:
+        if not equilibrium(finite, _NEAR, _NEAR, runs, found, log_rows)[0] <= 1e-3:
             continue
         followed = found.copy()
         pair, row, count = _numbered(q, followed, log_rows)
-        if _limit(q, followed, np.exp(log_rows / alpha), pair, row, count):
+        determined = _limit(q, followed, np.exp(log_rows / alpha), pair, row, count)
+        if determined >= 0:
             _inside(q, followed)
             owed = exploitability(q, followed, True, q.limit)
             if owed < best:
-                best, tasks[:] = owed, followed
+                best, tasks[:], certain = owed, followed, determined == 1 and _greatest(q, followed)
         if best <= tol:
             break
-        owed = _responses(q, tol, found)
+        owed = _responses(q, tol, rounds, found)
         if owed < best:
-            best, tasks[:] = owed, found
+            best, tasks[:], certain = owed, found, False
         if best <= tol:
             break
-    return best
+    return best, certain

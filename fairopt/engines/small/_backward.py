@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._loops import compiled
+from ..._loops import compiled
 from ._marginals import log_marginals, log_prices_per_task
 
 #: Levels tau as in `certificates.backward`: fine ones, and coarse ones for bad answers.

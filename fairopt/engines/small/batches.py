@@ -1,0 +1,124 @@
+"""Compiled: a batch of problems one after the other. Arrays as in `Stacked`, problems first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._loops import compiled
+from ...model.problem import Problem
+from ._interior import equilibrium
+from ._lexicographic import ill_scaling, lexicographic_rise
+from ._leximin import leximin
+from ._psdsf import psdsf
+from ._scaled import cell, infeasibility
+from ._servers import exploitability, filled
+
+Array = NDArray[np.float64]
+
+
+class Effort(NamedTuple):
+    """How much is tried: runs of the interior point, and for PS-DSF large alphas and rounds of best responses."""
+
+    runs: int
+    alphas: int
+    rounds: int
+
+
+#: All that there is; and what is worth while where an engine for large problems comes next.
+ALL, SHORT = Effort(6, 4, 1000), Effort(1, 1, 40)
+
+
+class Stacked(NamedTuple):
+    """The numbers of problems of one shape."""
+
+    capacity: Array  # (problems, servers, resources)
+    demand: Array  # (problems, users, resources)
+    eligible: NDArray[np.bool_]  # (problems, users, servers)
+    share: Array  # (problems, users, servers)
+    weight: Array  # (problems, users)
+    limit: Array  # (problems, users)
+
+
+def stacked(problems: list[Problem]) -> Stacked:
+    """Of problems of one shape."""
+    clusters, rules = [one.cluster for one in problems], [one.criterion for one in problems]
+    share = np.array([rule.share for rule in rules])
+    if share.ndim == 2:  # the same on every server
+        share = np.repeat(share[:, :, None], len(clusters[0].capacity), axis=2)
+    return Stacked(
+        np.array([cluster.capacity for cluster in clusters]),
+        np.array([cluster.demand for cluster in clusters]),
+        np.array([cluster.eligible for cluster in clusters]),
+        share,
+        np.array([rule.weight for rule in rules]),
+        np.array([one.limits for one in problems]),
+    )
+
+
+@compiled
+def equilibria(game, capacity, demand, eligible, share, weight, limit, alpha, tol, aim, most):  # type: ignore[no-untyped-def]
+    """Finite alpha, global or game: tasks (problems, users, servers), certificates (problems,), prices and steps.
+
+    Prices (problems, servers, resources) are logarithms, of whole capacities. Below `tol` a run goes on to `aim`, but
+    there is no further one, and never are there more than `most`.
+    """
+    problems, users, servers = share.shape
+    tasks, certificate = np.zeros((problems, users, servers)), np.empty(problems)
+    log_rows, steps = np.empty(capacity.shape), np.zeros(problems, np.int64)
+    for k in range(problems):
+        q = cell(alpha[k], game, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
+        certificate[k], steps[k] = equilibrium(q, tol, aim, most, tasks[k], log_rows[k])
+    return tasks, certificate, log_rows, steps
+
+
+@compiled
+def leximins(capacity, demand, eligible, share, weight, limit):  # type: ignore[no-untyped-def]
+    """Max-min over a pool or servers: tasks, certificates, sets of prices of whole capacities, ill-scalings, rounds.
+
+    Sets are (problems, sets, servers, resources), as many as users, of which rounds count.
+    """
+    problems, users, servers = share.shape
+    tasks, certificate, scaling = np.zeros((problems, users, servers)), np.empty(problems), np.empty(problems)
+    prices, nothing = np.zeros((problems, users, servers, capacity.shape[2])), np.zeros(users)
+    rounds = np.zeros(problems, np.int64)
+    for k in range(problems):
+        q = cell(np.inf, False, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
+        scaling[k] = ill_scaling(q)
+        if servers == 1:
+            filled(q, 0, nothing, q.limit, tasks[k, :, 0])
+            rise = exploitability(q, tasks[k], False, q.limit)
+        else:
+            rounds[k] = leximin(q, tasks[k], prices[k])
+            rise = lexicographic_rise(q, tasks[k], prices[k, : rounds[k]]) if rounds[k] >= 0 else np.inf
+        certificate[k] = max(rise, infeasibility(q, tasks[k]))
+    return tasks, certificate, prices, scaling, rounds
+
+
+@compiled
+def alone(capacity, demand, eligible, share, weight, limit):  # type: ignore[no-untyped-def]
+    """Max-min inside every server, which knows no limit but zero: tasks and certificates."""
+    problems, users, servers = share.shape
+    tasks, certificate, nothing = np.zeros((problems, users, servers)), np.empty(problems), np.zeros(users)
+    for k in range(problems):
+        free = np.where(limit[k] > 0, np.inf, 0.0)
+        q = cell(np.inf, False, capacity[k], demand[k], eligible[k], free, weight[k], share[k])
+        for i in range(servers):
+            filled(q, i, nothing, q.limit, tasks[k, :, i])
+        certificate[k] = max(exploitability(q, tasks[k], False, q.limit), infeasibility(q, tasks[k]))
+    return tasks, certificate
+
+
+@compiled
+def limits(capacity, demand, eligible, share, weight, limit, tol, runs, alphas, rounds):  # type: ignore[no-untyped-def]
+    """PS-DSF: tasks, certificates, and whether they are limits for certain. See `_psdsf.psdsf` for the rest."""
+    problems, users, servers = share.shape
+    tasks, certificate = np.zeros((problems, users, servers)), np.empty(problems)
+    certain = np.zeros(problems, np.bool_)
+    for k in range(problems):
+        q = cell(np.inf, True, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
+        owed, certain[k] = psdsf(q, tol, runs, alphas, rounds, tasks[k])
+        certificate[k] = max(owed, infeasibility(q, tasks[k]))
+    return tasks, certificate, certain
