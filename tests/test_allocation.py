@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from strategies import clusters
 
 from fairopt.engines.augmented import refine
+from fairopt.engines.small import kinds
 from fairopt.engines.welfare import interior_point
 from fairopt.engines.welfare.options import OPTIONS
 from fairopt.errors import CertificateError, SolverError
@@ -204,6 +205,7 @@ def test_large_clusters_are_not_given_to_an_engine_that_would_take_hours(monkeyp
     fair = get("alpha-fair", alpha=2, scope="servers")
     monkeypatch.setattr(polytope, "LARGE", 5)
     assert fair.solve(cluster, 1e-6).notes == ()
+    monkeypatch.setitem(kinds.LARGEST, "global", 0)
     solutions = interior_point.solutions
     monkeypatch.setattr(interior_point, "solutions", partial(solutions, options=replace(OPTIONS, steps=1)))
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..certificates import certify_problem
 from ..certificates.ill_scaled import SEEN
+from ..engines.small.stack import ALL, stacked
 from ..exact import rational
 from ..model._immutable import frozen
 from .statements import Batch
@@ -30,15 +31,15 @@ def answer(batch: Batch, tol: float) -> Answer:
     """The answers to one batch."""
     from ..engines.small import batches
 
-    data = batches.stacked([one.problem for one in batch.statements])
+    data = stacked([one.problem for one in batch.statements])
     if batch.kind == "leximin":
         return _judged(batch, tol, *batches.leximins(*data)[:4])
     if batch.kind == "each":
         return Answer(*batches.alone(*data))
     if batch.kind == "psdsf":
-        return Answer(*batches.limits(*data, _AIM * tol, *batches.ALL)[:2])
+        return Answer(*batches.limits(*data, _AIM * tol, *ALL)[:2])
     alpha, aim = np.array([one.criterion.alpha for one in batch.statements]), _AIM * tol
-    return Answer(*batches.equilibria(batch.kind == "game", *data, alpha, aim, aim, batches.ALL.runs)[:2])
+    return Answer(*batches.equilibria(batch.kind == "game", *data, alpha, aim, aim, ALL.runs)[:2])
 
 
 def _judged(batch: Batch, tol: float, tasks: Array, certificate: Array, prices: Array, scaling: Array) -> Answer:

@@ -76,12 +76,17 @@ class Polytope:
     @cached_property
     def reach(self) -> Array:
         """`sum_i gamma[n,i]` cut at the limit, (users,): n can never run more tasks."""
-        return np.asarray(np.minimum(np.asarray(self.tasks.sum(axis=1)).ravel(), self.limit))
+        return np.asarray(np.minimum(self._monopoly, self.limit))
+
+    @cached_property
+    def _monopoly(self) -> Array:
+        """`sum_i gamma[n,i]`, (users,)."""
+        return np.asarray(np.bincount(self.pair_user, self.gamma, len(self.users)), dtype=float)
 
     @property
     def limited(self) -> Index:
         """Users with a finite limit that could bind."""
-        return np.flatnonzero(np.asarray(self.tasks.sum(axis=1)).ravel() > self.limit)
+        return np.flatnonzero(self._monopoly > self.limit)
 
     @cached_property
     def use_of_limit(self) -> sp.csr_matrix:

@@ -97,8 +97,8 @@ class Candidates:
         """Does an offer, or the same with its last digits found, reach the tolerance?
 
         Last digits are found first where they are known to be missing, and on small clusters, where that takes a
-        millisecond; elsewhere, and where the engine has found them, where the offer does not do. The criterion must not answer for a formulation that
-        states another: of that one the offer itself is judged first.
+        millisecond; elsewhere, and where the engine has found them, where the offer does not do. The criterion must
+        not answer for a formulation that states another: of that one the offer itself is judged first.
         """
         first = name != "declarative" and not offer.fine and (offer.rough or self.eligible <= _SMALL)
         if first and (better := self._refined(offer, name, np.inf)) is not None:

@@ -135,7 +135,7 @@ def _expanded(
         notes + found.notes + best.notes,
         found.tol,
         mechanism.certify,
-        warm=None if best.warm is None else Earlier(merging, mechanism.merges_users, best.warm),
+        warm=Earlier(merging, mechanism.merges_users, best.warm),
     )
 
 

@@ -54,7 +54,7 @@ def test_agreement_with_the_declarative_engine(block: int) -> None:
         fallbacks += found.stats.engine != "native"
         try:
             other = fo.AlphaFair(alpha).solve(shared, engine="declarative")
-        except SolverError:
+        except (SolverError, CertificateError):  # what CVXPY's solvers call optimal differs by machine
             assert found.stats.engine == "native"  # one of the two at least
             assert seed % 5 == 0 or alpha == 500  # over eight decades, of numbers or of welfare
             refused.append(f"{seed} at alpha {alpha}")

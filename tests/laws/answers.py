@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
+from kernels import without_kernels
 
 from fairopt.certificates import feasibility
 from fairopt.errors import DataError, FairoptError, NotConverged, SolverError
@@ -40,7 +43,8 @@ def check_answer(mechanism: Mechanism, cluster: Cluster, tally: Tally, name: str
         check_refusal(mechanism, cluster)
         return
     try:
-        allocation = mechanism.solve(cluster)
+        with without_kernels() if tally.answered % 2 else nullcontext():  # small problems go both ways
+            allocation = mechanism.solve(cluster)
     except (SolverError, NotConverged) as error:
         if not name:
             raise

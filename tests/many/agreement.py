@@ -1,4 +1,4 @@
-"""Where `solve_many` and `Mechanism.solve` differ, for the tests of their agreement."""
+"""Where `solve_many` and engines for problems of any size differ, for the tests of their agreement."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from families import FAMILIES, STYLES, draw
+from kernels import without_kernels
 
 import fairopt as fo
 from fairopt.mechanisms import Mechanism
@@ -53,7 +54,8 @@ def difference(mechanism: Mechanism, cluster: Cluster, seen: Cluster, tasks: np.
     Equilibria and PS-DSF need not be unique: other ones are right if the judge of one problem says so, who looks for
     prices himself.
     """
-    alone = mechanism.solve(cluster, TOL, throw=False)
+    with without_kernels():
+        alone = mechanism.solve(cluster, TOL, throw=False)
     apart = np.abs(tasks.sum(axis=1) - alone.user_tasks)
     off = float(np.max(np.divide(apart, alone.user_tasks, out=apart, where=alone.user_tasks > 0)))
     if off <= SAME or alone.flagged:

@@ -7,6 +7,7 @@ import pytest
 from families import draw
 
 import fairopt as fo
+from fairopt.engines.small.kinds import LARGEST
 from fairopt.many import kernels
 from fairopt.many.kernels import Answer
 from fairopt.mechanisms import REGISTRY, Mechanism
@@ -70,8 +71,8 @@ def test_who_misses_the_tolerance_fails_or_is_handed_on(monkeypatch: pytest.Monk
 
 
 def test_large_problems_go_one_by_one() -> None:
-    large = draw("plain", 5, 30, 20, 2)
-    assert large.shape[0] * large.shape[1] > 200
+    large = draw("plain", 5, 40, 25, 2)
+    assert large.shape[0] * large.shape[1] > LARGEST["global"]
     found = fo.solve_many(fo.AlphaFair(2), [*CLUSTERS, large])
     assert found.fallback.tolist() == [False, False, True]
     assert not found.failed

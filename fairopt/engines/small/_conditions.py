@@ -94,16 +94,25 @@ def totals(c, z, x):  # type: ignore[no-untyped-def]
 def slacks(c, z, v, x, share, slack):  # type: ignore[no-untyped-def]
     """Fill x, the slacks (pairs,) and the part of each row in what a pair pays, (pairs, resources + 1)."""
     totals(c, z, x)
+    log_price, level = np.empty(c.rows), np.empty(len(x))
+    for k in range(c.rows):
+        log_price[k] = np.log(v[k]) if v[k] > 0 else -np.inf
+    for n in range(len(x)):
+        level[n] = c.ratio * np.log(x[n]) if x[n] > 0 else -np.inf
     for p in range(len(z)):
-        top, whole = 0.0, 0.0
+        top, whole = -np.inf, 0.0
         for r in range(c.at.shape[1]):
             if c.cost[p, r] > 0:
-                top = max(top, v[c.at[p, r]])
+                top = max(top, log_price[c.at[p, r]])
         for r in range(c.at.shape[1]):
-            share[p, r] = c.cost[p, r] * (v[c.at[p, r]] / top) ** c.norm if c.cost[p, r] > 0 else 0.0
+            share[p, r] = 0.0
+            if c.cost[p, r] > 0:
+                below = log_price[c.at[p, r]] - top
+                share[p, r] = c.cost[p, r] * (np.exp(c.norm * below) if below < 0 else 1.0)
             whole += share[p, r]
-        share[p] /= whole
-        slack[p] = c.ratio * np.log(x[c.user[p]]) + np.log(top) + np.log(whole) / c.norm - c.gain[p]
+        for r in range(c.at.shape[1]):
+            share[p, r] /= whole
+        slack[p] = level[c.user[p]] + top + np.log(whole) / c.norm - c.gain[p]
 
 
 @compiled
@@ -118,9 +127,13 @@ def jacobian(c, z, x, share, place, matrix):  # type: ignore[no-untyped-def]
         a = place[p]
         if a < 0:
             continue
-        for j in range(pairs):
-            if c.user[j] == c.user[p] and place[j] >= 0:
+        j = p  # the pairs of a user stand together
+        while j > 0 and c.user[j - 1] == c.user[p]:
+            j -= 1
+        while j < pairs and c.user[j] == c.user[p]:
+            if place[j] >= 0:
                 matrix[a, place[j]] = c.ratio * c.size[j] * z[j] / x[c.user[p]]
+            j += 1
         for r in range(c.at.shape[1]):
             if c.use[p, r] > 0:
                 b = place[pairs + c.at[p, r]]

@@ -18,7 +18,7 @@ from ._scaled import infeasibility
 from ._steps import Tuning, begin, mean, prices, stepped
 
 #: mu below which certificates are computed, below which ends are polished, and again after so much less.
-_LOOK, _POLISH, _AGAIN = 1e-6, 1e-8, 1e-2
+_LOOK, _POLISH, _AGAIN = 1e-8, 1e-8, 1e-2
 #: Looks that do not make the error smaller end a run.
 _PATIENCE = 5
 
@@ -83,11 +83,10 @@ def equilibrium(q, tol, aim, most, tasks, log_rows):  # type: ignore[no-untyped-
     c = conditions(q)
     if not len(c.user):
         return 0.0, 0
-    best, steps, runs = np.inf, 0, 0
-    for tuning in _ATTEMPTS:
+    best, steps = np.inf, 0
+    for run, tuning in enumerate(_ATTEMPTS):
         best, more = _run(q, c, tuning, aim, best, tasks, log_rows)
         steps += more
-        runs += 1
-        if best <= tol or runs == most:
+        if best <= tol or run + 1 == most:
             break
     return best, steps

@@ -13,6 +13,7 @@ from ...certificates.ill_scaled import SEEN
 from ...model.problem import Problem
 from ..base import Run, Solution
 from . import kinds
+from .stack import ALL, SHORT, Stacked, stacked
 
 Array = NDArray[np.float64]
 
@@ -40,8 +41,8 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     begun = _clock.now()
     from . import batches
 
-    data = batches.stacked([problem])
-    effort = batches.ALL if users * servers <= _TINY else batches.SHORT
+    data = stacked([problem])
+    effort = ALL if users * servers <= _TINY else SHORT
     build, begun = _clock.now() - begun, _clock.now()
     with np.errstate(divide="ignore"):
         log_capacity = np.log(problem.cluster.capacity)

@@ -1,0 +1,158 @@
+"""Small problems: kernels answer `Mechanism.solve` where they are fastest, and other engines where they fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from families import FAMILIES, STYLES, draw
+from kernels import without_kernels
+
+import fairopt as fo
+from fairopt.engines.small import _conditions, _newton, _scaled, _steps, batches, kinds
+from fairopt.engines.small import solutions as small
+from fairopt.engines.small.stack import stacked
+from fairopt.mechanisms import Mechanism
+from fairopt.model.problem import Problem
+
+pytestmark = pytest.mark.kernels
+
+CLUSTER = fo.Cluster(
+    [[9, 18], [7, 5]], [[1, 4], [3, 1], [2, 2.5]], weight=[1, 2, 1.5], eligible=[[1, 0], [1, 1], [1, 1]]
+)
+BY = {
+    fo.DRFH(): "dense simplex",
+    fo.TSF(): "dense simplex",
+    fo.CEEI(): "dense interior point",
+    fo.AlphaFair(3.0): "dense interior point",
+    fo.AlphaPFVDS(3.0): "dense interior point",
+    fo.PSDSF(): "dense limit",
+}
+
+
+@pytest.mark.parametrize("mechanism", BY, ids=str)
+def test_a_kernel_answers_and_the_engines_for_any_size_agree(mechanism: Mechanism) -> None:
+    found = mechanism.solve(CLUSTER)
+    assert found.stats.solver == BY[mechanism]
+    assert found.stats.engine == mechanism.engines(found.criterion)[0]
+    assert found.certificate.residual < 1e-11
+    with without_kernels():
+        other = mechanism.solve(CLUSTER, 1e-9)
+    assert other.stats.solver not in BY.values()
+    np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-7)
+
+
+@pytest.mark.parametrize("mechanism", BY, ids=str)
+def test_where_a_kernel_fails_the_next_engine_answers(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missed(loop: object) -> object:
+        def call(*given: object) -> tuple[object, ...]:
+            tasks, certificate, *more = loop(*given)  # type: ignore[operator]
+            return tasks * 0.99, certificate + 1e-3, *more
+
+        return call
+
+    for name in ("leximins", "equilibria", "limits"):
+        monkeypatch.setattr(batches, name, missed(getattr(batches, name)))
+    found = mechanism.solve(CLUSTER)
+    assert found.stats.solver not in BY.values()
+    assert found.certify().passes(1e-6)
+
+
+@pytest.mark.parametrize("mechanism", BY, ids=str)
+def test_a_kernel_that_lies_is_not_believed(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lying(loop: object) -> object:
+        def call(*given: object) -> tuple[object, ...]:
+            tasks, certificate, *more = loop(*given)  # type: ignore[operator]
+            return tasks * 0.99, certificate * 0, *more
+
+        return call
+
+    for name in ("leximins", "equilibria", "limits"):
+        monkeypatch.setattr(batches, name, lying(getattr(batches, name)))
+    found = mechanism.solve(CLUSTER)
+    assert found.certify().passes(1e-6)
+    with without_kernels():
+        right = mechanism.solve(CLUSTER, 1e-9).user_tasks
+    np.testing.assert_allclose(found.user_tasks, right, rtol=1e-5)
+
+
+def test_large_problems_and_other_criteria_have_none() -> None:
+    rng = np.random.default_rng(0)
+    large = fo.Cluster(rng.uniform(1, 2, (30, 2)), rng.uniform(1, 2, (40, 2)))
+    for mechanism, cluster in (
+        *((one, large) for one in BY),
+        *(
+            (one, CLUSTER)
+            for one in (fo.Utilitarian(), fo.FDS(2.0, -1.0), fo.GuaranteedAlphaFair(2.0), fo.PerServerDRF())
+        ),
+    ):
+        seen, _ = mechanism.prepare(cluster)
+        problem = Problem(seen, mechanism.criterion(seen))
+        if mechanism.criterion(seen).scope != "pool":
+            assert not [*small.solutions(problem, 1e-6, "native")], str(mechanism)
+    assert max(kinds.LARGEST[kind] for kind in ("leximin", "global", "game", "psdsf")) < 1200
+
+
+def test_zero_demands_and_limits_leave_ps_dsf_to_the_engine_that_knows_the_limit() -> None:
+    """What decides it at large alpha may be lost in a kernel's rounding."""
+    zeros = CLUSTER.replace(demand=[[1, 4], [3, 0], [2, 2.5]])
+    limited = CLUSTER.replace(max_tasks=[np.inf, 0.5, np.inf])
+    for cluster in (zeros, limited):
+        assert fo.PSDSF().solve(cluster).stats.solver != "dense limit"
+
+
+@pytest.mark.parametrize("integers", [False, True])
+def test_ps_dsf_is_the_same_limit(integers: bool) -> None:
+    used = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        users, servers, resources = rng.integers(2, 6), rng.integers(2, 5), rng.integers(1, 4)
+        capacity, demand = rng.lognormal(1, 1, (servers, resources)), rng.lognormal(0, 1, (users, resources))
+        if integers:
+            capacity, demand = np.ceil(capacity), np.ceil(demand)
+        cluster = fo.Cluster(capacity, demand, eligible=rng.random((users, servers)) < 0.7)
+        found = fo.PSDSF().solve(cluster)
+        used += found.stats.solver == "dense limit"
+        with without_kernels():
+            np.testing.assert_allclose(found.user_tasks, fo.PSDSF().solve(cluster).user_tasks, rtol=1e-6, atol=1e-12)
+    assert used > 15
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, *STYLES])
+def test_the_system_of_a_step_is_solved_whatever_is_eliminated(family: str) -> None:
+    """The same changes as those of the whole system, written down densely."""
+    rng = np.random.default_rng(3)
+    for seed in range(3):
+        cluster = draw(family, seed, 5, 4, 3)
+        rule = fo.AlphaPFVDS(2.0).criterion(cluster)
+        data = stacked([Problem(cluster, rule)])
+        q = _scaled.cell(2.0, True, *(data[k][0] for k in (0, 1, 2, 5, 4, 3)))
+        c = _conditions.conditions(q)
+        pairs, size = len(c.user), len(c.user) + c.rows
+        if not pairs:
+            continue
+        z, s, w = (10 ** rng.uniform(-6, 0, length) for length in (pairs, pairs, c.rows))
+        x, share, slack = np.zeros(len(cluster.users)), np.empty(c.at.shape), np.empty(pairs)
+        _conditions.slacks(c, z, rng.uniform(1, 2, c.rows), x, share, slack)
+        whole = np.empty((size, size))
+        _conditions.jacobian(c, z, x, share, np.arange(size), whole)
+        whole += np.diag(np.concatenate([s, -w]))
+        rhs, found = rng.standard_normal(size), np.empty(size)
+        known = _newton.factors(c, z, s, w, x, share)
+        assert known.sound
+        _newton.direction(c, known, rhs[:pairs], rhs[pairs:], found[:pairs], found[pairs:])
+        left = whole @ found - rhs
+        assert np.abs(left).max() < 1e-9 * max(1.0, float(np.abs(whole * found).max()))
+
+
+def test_a_state_without_prices_is_left() -> None:
+    """Steps of length zero, not numbers that are none, where a system is singular."""
+    data = stacked([Problem(CLUSTER, fo.AlphaPFVDS(2.0).criterion(CLUSTER))])
+    q = _scaled.cell(2.0, True, *(data[k][0] for k in (0, 1, 2, 5, 4, 3)))
+    c = _conditions.conditions(q)
+    at = _steps.begin(q, c, np.inf)
+    at.z[:] = np.nan
+    tasks, rows = np.zeros(len(CLUSTER.users)), np.empty(c.at.shape)
+    from fairopt.engines.small._interior import _ATTEMPTS
+
+    _, length = _steps.stepped(c, at, 0.1, _ATTEMPTS[0], tasks, rows, np.empty(len(at.z)))
+    assert not length > 0
