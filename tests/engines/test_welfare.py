@@ -13,7 +13,7 @@ import fairopt as fo
 from fairopt.certificates import Certificate, certify
 from fairopt.engines import native
 from fairopt.engines.reference import declarative
-from fairopt.errors import DataError, SolverError
+from fairopt.errors import CertificateError, DataError, SolverError
 from fairopt.model.criterion import Criterion
 from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
