@@ -5,6 +5,10 @@ compiled that the question needs. `--before` names another checkout, whose figur
 
 door    importing, the help, the first answer of a process, `fairopt warmup`
 stats   what an answer's `stats` say of the first and the second solve of a process: compilation is in `loops` alone
+times, warm, path, profile
+        one small solve, see `benchmarks.small`
+many    solves a second of `solve_many`, `solve` and CVXPY by mechanism and shape, and where `solve_many` stops paying:
+        `benchmarks.many`, of this checkout alone
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -97,7 +102,30 @@ def stats(checkouts: Checkouts, repeat: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-SECTIONS: dict[str, Callable[[Checkouts, int], pd.DataFrame]] = {"door": door, "stats": stats}
+def small(section: str, checkouts: Checkouts, repeat: int) -> pd.DataFrame:
+    """A row per checkout and question of `benchmarks.small`, all compiled."""
+    rows = []
+    script = str(HERE / "benchmarks" / "small.py")
+    for name, checkout in checkouts.items():
+        with _kept() as kept:
+            for line in _started(checkout, (script, section), kept)[1].splitlines():
+                rows.append({"checkout": name} | json.loads(line))
+    return pd.DataFrame(rows)
+
+
+def many(checkouts: Checkouts, repeat: int) -> pd.DataFrame:
+    """As `benchmarks.many` has it."""
+    from .many import table
+
+    return table()
+
+
+SECTIONS: dict[str, Callable[[Checkouts, int], pd.DataFrame]] = {
+    "door": door,
+    "stats": stats,
+    **{name: partial(small, name) for name in ("times", "warm", "path", "profile")},
+    "many": many,
+}
 
 
 def main() -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -118,6 +119,24 @@ def row(name: str, shape: Shape, count: int, few: int, tol: float) -> dict[str, 
     }
 
 
+def table(
+    mechanisms: Sequence[str] = MECHANISMS,
+    shapes: Sequence[Shape] = SHAPES,
+    problems: int = 2000,
+    few: int = 50,
+    tol: float = 1e-8,
+) -> pd.DataFrame:
+    """A row per mechanism and shape, shown as they come; fewer problems of large shapes."""
+    rows: list[dict[str, object]] = []
+    for shape in shapes:
+        count = max(few, int(problems * min(1.0, (12 / (shape[0] * shape[1])) ** 2)))
+        for name in mechanisms:
+            rows.append(row(name, shape, count, min(few, count), tol))
+            shown = pd.DataFrame(rows[-1:]).to_string(index=False, header=len(rows) == 1, float_format="{:.4g}".format)
+            print(shown, file=sys.stderr, flush=True)
+    return pd.DataFrame(rows)
+
+
 def main() -> None:
     """Print a table, and write it where asked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], formatter_class=argparse.RawTextHelpFormatter)
@@ -130,15 +149,12 @@ def main() -> None:
     parser.add_argument("--tol", type=float, default=1e-8)
     parser.add_argument("--csv", help="write the table there too")
     options = parser.parse_args()
-    rows = []
-    for text in options.shapes:
-        users, servers, resources = map(int, text.split("x"))
-        count = max(options.few, int(options.problems * min(1.0, (12 / (users * servers)) ** 2)))
-        for name in options.mechanisms:
-            rows.append(row(name, (users, servers, resources), count, min(options.few, count), options.tol))
-            print(pd.DataFrame(rows[-1:]).to_string(index=False, header=len(rows) == 1, float_format="{:.4g}".format))
+    wanted = [tuple(map(int, text.split("x"))) for text in options.shapes]
+    shapes = [(users, servers, resources) for users, servers, resources in wanted]
+    found = table(options.mechanisms, shapes, options.problems, options.few, options.tol)
+    print(found.to_string(index=False, float_format="{:.4g}".format))
     if options.csv:
-        pd.DataFrame(rows).to_csv(options.csv, index=False)
+        found.to_csv(options.csv, index=False)
 
 
 if __name__ == "__main__":

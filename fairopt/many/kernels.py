@@ -39,7 +39,7 @@ def answer(batch: Batch, tol: float) -> Answer:
     if batch.kind == "psdsf":
         return Answer(*batches.limits(*data, _AIM * tol, *ALL)[:2])
     alpha, aim = np.array([one.criterion.alpha for one in batch.statements]), _AIM * tol
-    return Answer(*batches.equilibria(batch.kind == "game", *data, alpha, aim, aim, ALL.runs)[:2])
+    return Answer(*batches.equilibria(batch.kind == "game", *data, alpha, aim, aim, ALL.steps)[:2])
 
 
 def _judged(batch: Batch, tol: float, tasks: Array, certificate: Array, prices: Array, scaling: Array) -> Answer:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..engines.small.kinds import LARGEST, Kind, kind_of
+from ..engines.small.kinds import Kind, kind_of, small_enough
 from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
@@ -61,7 +61,7 @@ def stated(mechanism: Mechanism, problems: Problems, numbers: Iterable[int]) -> 
             found.refused.append((p, str(error)))
             continue
         kind = kind_of(rule) if by_criterion else None
-        if kind is None or len(seen.users) * len(seen.servers) > LARGEST[kind]:
+        if kind is None or not small_enough(kind, len(seen.users) * len(seen.servers), rule.alpha):
             found.single.append(p)
         else:
             groups[kind, seen.shape].append(Statement(p, seen, rule))

@@ -47,7 +47,7 @@ def test_backward_errors_agree(mechanism: Mechanism, family: str) -> None:
         rng, problem = np.random.default_rng(seed), stated(mechanism, draw(family, seed, *MOST))
         q, polytope = numbers(problem), problem.polytope
         tasks, log_rows = np.zeros(q.gamma.shape), np.empty(q.row.shape)
-        claimed = _interior.equilibrium(q, 1e-10, 1e-10, 6, tasks, log_rows)[0]
+        claimed = _interior.equilibrium(q, 1e-10, 1e-10, 1000, tasks, log_rows)[0]
         for size in (0.0, 1e-11, 1e-8, 1e-5, 1e-2, 1.0):
             wrong = disturbed(rng, tasks, size)
             prices = log_rows + size * rng.standard_normal(log_rows.shape)

@@ -34,14 +34,14 @@ _ATTEMPTS = (
 
 
 @compiled
-def _run(q, c, tuning, aim, best, tasks, log_rows):  # type: ignore[no-untyped-def]
+def _run(q, c, tuning, most, aim, best, tasks, log_rows):  # type: ignore[no-untyped-def]
     """One attempt: fills tasks and prices where it finds a certificate below `best`; the least, and how many steps."""
     at = begin(q, c, tuning.power)
     x, share, slack = np.zeros(len(q.demand)), np.empty(c.at.shape), np.empty(len(at.z))
     found, hint = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
     last, polish, waited = np.inf, _POLISH, 0
     steps = 0
-    for _ in range(tuning.most):
+    for _ in range(min(tuning.most, most)):
         steps += 1
         mu = mean(at)
         now = softened(c, min(c.power, max(tuning.soft / mu, 1.0)))
@@ -77,16 +77,16 @@ def _run(q, c, tuning, aim, best, tasks, log_rows):  # type: ignore[no-untyped-d
 def equilibrium(q, tol, aim, most, tasks, log_rows):  # type: ignore[no-untyped-def]
     """Fill tasks (users, servers) and log prices of whole capacities; returns the certificate, infinite for none.
 
-    And the number of steps. A run goes on to `aim`; above `tol` there is another, `most` in all.
+    And the number of steps. A run goes on to `aim`; above `tol` there is another, of `most` steps in all.
     """
     tasks[:], log_rows[:] = 0.0, -np.inf
     c = conditions(q)
     if not len(c.user):
         return 0.0, 0
     best, steps = np.inf, 0
-    for run, tuning in enumerate(_ATTEMPTS):
-        best, more = _run(q, c, tuning, aim, best, tasks, log_rows)
+    for tuning in _ATTEMPTS:
+        best, more = _run(q, c, tuning, most - steps, aim, best, tasks, log_rows)
         steps += more
-        if best <= tol or run + 1 == most:
+        if best <= tol or steps >= most:
             break
     return best, steps

@@ -16,8 +16,8 @@ from ._scaled import infeasibility
 
 #: Singular values below this part of the largest are ties; most steps; the largest relative fall of a step.
 _TIE, _STEPS, _FALL = 1e-11, 5, 0.9
-#: Where all pivots are above this part of the largest there are none.
-_TIES = 1e-7
+#: Where all pivots are above this part of the largest there are none; with more unknowns than this they are left.
+_TIES, _DENSE = 1e-7, 40
 
 
 @compiled
@@ -41,7 +41,7 @@ def _left(c, z, s, v, w, unit, x, place):  # type: ignore[no-untyped-def]
 
 @compiled
 def _moved(c, place, matrix, slack, z, v):  # type: ignore[no-untyped-def]
-    """One step of z and v in place; False where it leads out of the positive numbers."""
+    """One step of z and v in place; False where it leads out of the positive numbers, or would take too long."""
     pairs, rhs = len(z), np.zeros(len(matrix))
     for k in range(c.rows):
         if place[pairs + k] >= 0:
@@ -58,8 +58,10 @@ def _moved(c, place, matrix, slack, z, v):  # type: ignore[no-untyped-def]
     step, order, whole = np.empty(len(rhs)), np.empty(len(rhs), np.int64), matrix.copy()
     if factored(matrix, order) > _TIES:
         solved(matrix, order, rhs, step)
-    else:
+    elif len(rhs) <= _DENSE:
         step[:] = np.linalg.lstsq(whole, rhs, _TIE)[0]
+    else:
+        return False
     for a in range(len(step)):
         if not step[a] > -_FALL or not np.isfinite(step[a]):
             return False

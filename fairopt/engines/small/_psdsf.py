@@ -161,10 +161,10 @@ def _greatest(q, tasks):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def psdsf(q, tol, runs, alphas, rounds, tasks):  # type: ignore[no-untyped-def]
+def psdsf(q, tol, steps, alphas, rounds, tasks):  # type: ignore[no-untyped-def]
     """Fill tasks (users, servers); the exploitability, and whether it is the limit for certain.
 
-    The first so many of `_LARGE`, with so many runs and rounds of responses for each.
+    The first so many of `_LARGE`, with so many steps and rounds of responses for each.
     """
     best, log_rows, certain = np.inf, np.empty(q.capacity.shape), False
     found = np.zeros(tasks.shape)
@@ -173,7 +173,7 @@ def psdsf(q, tol, runs, alphas, rounds, tasks):  # type: ignore[no-untyped-def]
         return 0.0, True
     for alpha in _LARGE[:alphas]:
         finite = Cell(alpha, True, q.capacity, q.demand, q.gamma, q.use, q.row, q.limit, q.weight, q.share)
-        if not equilibrium(finite, _NEAR, _NEAR, runs, found, log_rows)[0] <= 1e-3:
+        if not equilibrium(finite, _NEAR, _NEAR, steps, found, log_rows)[0] <= 1e-3:
             continue
         followed = found.copy()
         pair, row, count = _numbered(q, followed, log_rows)

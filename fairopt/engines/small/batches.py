@@ -18,7 +18,7 @@ def equilibria(game, capacity, demand, eligible, share, weight, limit, alpha, to
     """Finite alpha, global or game: tasks (problems, users, servers), certificates (problems,), prices and steps.
 
     Prices (problems, servers, resources) are logarithms, of whole capacities. Below `tol` a run goes on to `aim`, but
-    there is no further one, and never are there more than `most`.
+    there is no further one; there are never more than `most` steps.
     """
     problems, users, servers = share.shape
     tasks, certificate = np.zeros((problems, users, servers)), np.empty(problems)
@@ -67,13 +67,13 @@ def alone(capacity, demand, eligible, share, weight, limit):  # type: ignore[no-
 
 
 @compiled
-def limits(capacity, demand, eligible, share, weight, limit, tol, runs, alphas, rounds):  # type: ignore[no-untyped-def]
+def limits(capacity, demand, eligible, share, weight, limit, tol, steps, alphas, rounds):  # type: ignore[no-untyped-def]
     """PS-DSF: tasks, certificates, and whether they are limits for certain. See `_psdsf.psdsf` for the rest."""
     problems, users, servers = share.shape
     tasks, certificate = np.zeros((problems, users, servers)), np.empty(problems)
     certain = np.zeros(problems, np.bool_)
     for k in range(problems):
         q = cell(np.inf, True, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
-        owed, certain[k] = psdsf(q, tol, runs, alphas, rounds, tasks[k])
+        owed, certain[k] = psdsf(q, tol, steps, alphas, rounds, tasks[k])
         certificate[k] = max(owed, infeasibility(q, tasks[k]))
     return tasks, certificate, certain

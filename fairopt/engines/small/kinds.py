@@ -12,7 +12,15 @@ from ...model.criterion import Criterion
 Kind = Literal["leximin", "each", "global", "game", "psdsf"]
 
 #: Pairs (user, server) up to which kernels are faster than the engines for large problems: theirs is dense algebra.
-LARGEST: dict[Kind, int] = {"leximin": 800, "each": 10_000, "global": 400, "game": 500, "psdsf": 400}
+LARGEST: dict[Kind, int] = {"leximin": 800, "each": 10_000, "global": 300, "game": 500, "psdsf": 400}
+#: The same above this alpha, where ties of many pairs cost steps.
+_STEEP, _LARGEST_STEEP = 5.0, {"global": 80, "game": 250}
+
+
+def small_enough(kind: Kind, pairs: int, alpha: float) -> bool:
+    """Is the kernel the fastest way, as a rule?"""
+    steep = alpha > _STEEP and kind in _LARGEST_STEEP
+    return pairs <= (min(LARGEST[kind], _LARGEST_STEEP[kind]) if steep else LARGEST[kind])
 
 
 def kind_of(rule: Criterion) -> Kind | None:

@@ -13,15 +13,15 @@ Array = NDArray[np.float64]
 
 
 class Effort(NamedTuple):
-    """How much is tried: runs of the interior point, and for PS-DSF large alphas and rounds of best responses."""
+    """How much is tried: steps of the interior point, and for PS-DSF large alphas and rounds of best responses."""
 
-    runs: int
+    steps: int
     alphas: int
     rounds: int
 
 
 #: All that there is; and what is worth while where an engine for large problems comes next.
-ALL, SHORT = Effort(6, 4, 1000), Effort(1, 1, 40)
+ALL, SHORT = Effort(1000, 4, 1000), Effort(30, 1, 40)
 
 
 class Stacked(NamedTuple):
