@@ -40,12 +40,8 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     Of all but the smallest problems with the last digits only, which other engines find as fast.
     """
     kind = kinds.kind_of(problem.criterion)
-    users, servers, _ = problem.cluster.shape
-    if (
-        kind is None
-        or not kinds.small_enough(kind, users * servers, problem.criterion.alpha)
-        or _trivial(problem, kind)
-    ):
+    pairs, alpha = problem.cluster.shape[0] * problem.cluster.shape[1], problem.criterion.alpha
+    if kind is None or not kinds.small_enough(kind, pairs, alpha) or _trivial(problem, kind):
         return
     begun = _clock.now()
     from . import batches
