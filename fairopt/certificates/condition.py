@@ -41,6 +41,8 @@ _FREE = 1e-2
 _DENSE = 600
 #: What the error found times a sensitivity may be before a row or pair counts as one that may leave or come in.
 _LEAVES = 0.1
+#: No error is below rounding, though it may be found to be nothing: at an exact tie pairs come in all the same.
+_ROUNDING = 1e-15
 #: Most rows and pairs that are left out, and that come in, in turn.
 _MOST = 60
 #: Random signs at scale.
@@ -64,9 +66,10 @@ def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, found: Ba
         if active.matrix.shape[0] > _DENSE:
             sizes = _estimated(active)
         else:
-            sizes = _exact(active, found.error, _REGULAR)
+            error = max(found.error, _ROUNDING)
+            sizes = _exact(active, error, _REGULAR)
             if (sizes > _HIDDEN).any():
-                sizes = np.where(sizes > _HIDDEN, np.maximum(sizes, _exact(active, found.error, _FINE)), sizes)
+                sizes = np.where(sizes > _HIDDEN, np.maximum(sizes, _exact(active, error, _FINE)), sizes)
     result[polytope.users] = np.where(np.isfinite(sizes), np.maximum(sizes, 1.0), np.inf)
     return result
 

@@ -49,7 +49,7 @@ def test_frame() -> None:
 
 def test_warm_starts_save_steps() -> None:
     path = [float(alpha) for alpha in np.geomspace(0.5, 8, 10)]
-    shared = cluster(1, 30, 10)
+    shared = cluster(1, 40, 20)
     warm = int(fo.alpha_path(shared, path)["steps"].sum())
     cold = sum(fo.AlphaPFVDS(alpha).solve(shared).stats.rounds for alpha in path)
     assert 0 < warm < cold
@@ -125,10 +125,10 @@ def test_another_mechanism() -> None:
 
 
 def test_what_does_not_depend_on_alpha_is_made_once() -> None:
-    shared = cluster(0, 8, 4)
+    shared = cluster(0, 40, 20)
     doubled = fo.Cluster(np.vstack([shared.capacity] * 2), shared.demand)  # it merges
     first, second = fo.alpha_path(doubled, [2.0, 3.0]).allocations
-    assert len(second.warm.merging.cluster.servers) == 4
+    assert len(second.warm.merging.cluster.servers) == 20
     assert second.warm.merging is first.warm.merging
     assert second.warm.engine.equations.per_task is first.warm.engine.equations.per_task
     assert (first.warm.engine.equations.alpha, second.warm.engine.equations.alpha) == (2.0, 3.0)
