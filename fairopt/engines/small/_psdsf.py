@@ -23,6 +23,8 @@ _LARGE, _NEAR = np.array([4096.0, 512.0, 64.0, 8.0]), 1e-7
 _FULL, _STEPS, _FALL, _TIE = 1e-6, 8, 0.9, 1e-11
 #: Above this part of the largest the least singular value says that everything is determined.
 _DETERMINED = 1e-6
+#: What is decided by more than this part is not decided by rounding.
+_CLEAR = 1e-6
 #: Rounds of best responses after which the certificate is computed.
 _LOOK = 10
 
@@ -145,18 +147,35 @@ def _responses(q, tol, rounds, tasks):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _greatest(q, tasks):  # type: ignore[no-untyped-def]
-    """Are demands positive, and no limit met? Then the limit is the greatest PS-DSF allocation (docs/game.md).
+def _strict(q, tasks, level, pair, row):  # type: ignore[no-untyped-def]
+    """Is everything decided at the limit itself, by more than rounding, and no task count met?
 
-    Otherwise what decides it at large alpha may be lost in rounding.
+    Pairs without tasks are dearer than a task is worth there, rows without a price idle, the others have a part. Then
+    equilibria at large alpha tend to it. Where that fails what decides them may be lost in rounding.
     """
-    for n in range(len(tasks)):
-        if tasks[n].sum() >= q.limit[n] * (1 - _FULL):
+    users, servers, resources = q.use.shape
+    for i in range(servers):
+        for r in range(resources):
+            used = 0.0
+            for n in range(users):
+                used += q.use[n, i, r] * tasks[n, i] / q.gamma[n, i] if tasks[n, i] > 0 else 0.0
+            if q.row[i, r] and row[i, r] < 0 and used > 1 - _CLEAR:
+                return False
+    for n in range(users):
+        total = tasks[n].sum()
+        if total >= q.limit[n] * (1 - _CLEAR):
             return False
-        for i in range(tasks.shape[1]):
-            for r in range(q.row.shape[1]):
-                if q.gamma[n, i] > 0 and q.row[i, r] and q.use[n, i, r] <= 0:
-                    return False
+        for i in range(servers):
+            if q.gamma[n, i] <= 0:
+                continue
+            top = 0.0
+            for r in range(resources):
+                if row[i, r] >= 0 and q.use[n, i, r] > 0:
+                    top = max(top, level[i, r])
+            if pair[n, i] >= 0 and tasks[n, i] < _CLEAR * total:
+                return False
+            if pair[n, i] < 0 and total * top < q.weight[n] * q.gamma[n, i] * (1 + _CLEAR):
+                return False
     return True
 
 
@@ -175,14 +194,15 @@ def psdsf(q, tol, steps, alphas, rounds, tasks):  # type: ignore[no-untyped-def]
         finite = Cell(alpha, True, q.capacity, q.demand, q.gamma, q.use, q.row, q.limit, q.weight, q.share)
         if not equilibrium(finite, _NEAR, _NEAR, steps, found, log_rows)[0] <= 1e-3:
             continue
-        followed = found.copy()
+        followed, level = found.copy(), np.exp(log_rows / alpha)
         pair, row, count = _numbered(q, followed, log_rows)
-        determined = _limit(q, followed, np.exp(log_rows / alpha), pair, row, count)
+        determined = _limit(q, followed, level, pair, row, count)
         if determined >= 0:
             _inside(q, followed)
             owed = exploitability(q, followed, True, q.limit)
             if owed < best:
-                best, tasks[:], certain = owed, followed, determined == 1 and _greatest(q, followed)
+                best, tasks[:], certain = owed, followed, determined == 1 and alpha == _LARGE[0]
+                certain = certain and _strict(q, followed, level, pair, row)
         if best <= tol:
             break
         owed = _responses(q, tol, rounds, found)

@@ -54,7 +54,7 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     if kind == "leximin":
         found, name = _leximin(data, log_capacity), "dense simplex"
     elif kind == "psdsf":
-        tasks, certificate, certain = batches.limits(*data, min(_AIM * tol, 1e-9), *effort)
+        tasks, certificate, certain = batches.limits(*data, min(_AIM * tol, 1e-9), effort.steps, 1, 0)
         found, name = _Answer(tasks[0], certificate[0] if certain[0] else np.inf, None, 1), "dense limit"
     else:
         aims = _AIM * tol, min(_AIM * tol, _FINE)
