@@ -24,7 +24,6 @@ def fairopt(tmp_path_factory: pytest.TempPathFactory) -> Run:
     place = tmp_path_factory.mktemp("wheel")
     environment = {name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "FAIROPT_TRACES")}
     environment |= {
-        "PYTHONPYCACHEPREFIX": str(place / "pyc"),
         "MPLBACKEND": "Agg",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
