@@ -14,7 +14,7 @@ import numba
 from numba.core import caching, event, types
 from numba.extending import typeof_impl
 
-from . import _clock, _progress
+from . import _claims, _clock, _progress
 
 #: Seconds of silence at most.
 SILENCE = 1.0
@@ -88,7 +88,8 @@ class _Telling(event.Listener):  # type: ignore[misc]
 class _Kept(caching.FunctionCache):  # type: ignore[misc]
     """Compiled code in files whose names tell what is in them, so that whoever writes at the same time writes the same.
 
-    A name has the function, the types of its arguments with the processor, and the content with numba's version.
+    A name has the function, the types of its arguments with the processor, and the content with numba's version. Of
+    processes that want the same one compiles, and the others wait for it (`_claims`).
     """
 
     def __init__(self, function: Any, content: str) -> None:
@@ -102,7 +103,7 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         name = self._path(sig, target_context.codegen())
-        if not Path(self.cache_path, name).is_file():
+        if not _claims.kept_or_claimed(Path(self.cache_path, name)):
             return None
         try:
             return self._impl.rebuild(target_context, self._cache_file._load_data(name))
@@ -110,9 +111,14 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
             return None
 
     def _save_overload(self, sig: Any, data: Any) -> None:
-        if not self._impl.check_cachable(data):
-            return
         name = self._path(sig, data.codegen)
+        try:
+            if self._impl.check_cachable(data):
+                self._keep(name, data)
+        finally:
+            _claims.given_up(Path(self.cache_path, name))
+
+    def _keep(self, name: str, data: Any) -> None:
         with suppress(OSError):  # a full disk: the next process compiles as well
             self._cache_file._save_data(name, self._impl.reduce(data))
             for old in Path(self.cache_path).glob(f"{name.rpartition('-')[0]}-*.nbc"):
