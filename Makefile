@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 TRACES ?= $(FAIROPT_TRACES)
 WITH := $(if $(TRACES),--traces $(TRACES)) $(if $(STORE),--store $(STORE))
 JOBS ?= 1
+# Tests wait for processes that they kill, and for loops that others compile: one worker more than cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 # The environment is made once. That of tables and figures has its loops compiled, a minute or two; tests compile theirs
 # as they come to them, on all cores.
@@ -45,7 +47,7 @@ types: $(VENV)/dev-ready
 
 # One thread per process: the tests run in parallel themselves.
 unit: $(VENV)/dev-ready
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # Hours: errors of all mechanisms on all families against exact answers; it may be interrupted, and goes on. With traces
 # (TRACES=DIR) also on snapshots of Bitbrains and Google. Then minutes: the package is broken in several ways, and every
