@@ -78,4 +78,4 @@ $(VENV)/dev-ready: $(VENV)/bin/python pyproject.toml
 # What was computed (results) stays: it may have taken days. Compiled loops go.
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
-	find fairopt -name '*.nb[ic]' -delete
+	find fairopt \( -name '*.nb[ic]' -o -name '*.claim' \) -delete

@@ -6,10 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
+import pytest
+
 from fairopt.engines.small import kinds
 
 
 @contextmanager
 def without_kernels() -> Iterator[None]:
     with patch.dict(kinds.LARGEST, dict.fromkeys(kinds.LARGEST, 0)):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def large_engines(request: pytest.FixtureRequest) -> Iterator[None]:
+    """For the folders whose conftest imports it; tests with the marker `kernels` are left alone."""
+    if request.node.get_closest_marker("kernels"):
+        yield
+        return
+    with without_kernels():
         yield
