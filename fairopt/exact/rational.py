@@ -66,7 +66,7 @@ def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
     """Is it worth trying with a part of `WORK`? No more than a first guess."""
     usable = cluster.usable & (limits > 0)[:, None]
     rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
-    guess = len(usable) ** 3 if cluster.shape[1] == 1 else rows**3 * np.count_nonzero(usable)
+    guess = float(len(usable)) ** 3 if cluster.shape[1] == 1 else float(rows) ** 3 * np.count_nonzero(usable)
     return bool(guess <= _AHEAD * part * WORK)
 
 

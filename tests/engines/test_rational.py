@@ -163,3 +163,10 @@ def test_work_is_bounded() -> None:
     criterion = get("drfh").criterion(small)
     assert rational.leximin(small, criterion, criterion.limits(small), 3e-4) is None
     assert rational.leximin(small, criterion, criterion.limits(small)) is not None
+
+
+def test_work_on_huge_clusters_is_guessed_without_overflow() -> None:
+    """100,000 users on ten types: integers of 64 bits would not hold the guess."""
+    users = 100_000
+    shared = Cluster(np.ones((10, 2)), np.ones((users, 2)))
+    assert not rational.tried(shared, np.full(users, np.inf), 0.05)

@@ -43,6 +43,8 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     pairs, alpha = problem.cluster.shape[0] * problem.cluster.shape[1], problem.criterion.alpha
     if kind is None or not kinds.small_enough(kind, pairs, alpha) or _trivial(problem, kind):
         return
+    if kind == "psdsf" and pairs > _TINY and not (problem.cluster.demand > 0).all():
+        return  # as a rule something is decided by rounding there
     begun = _clock.now()
     from . import batches
 
