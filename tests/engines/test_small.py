@@ -92,6 +92,16 @@ def test_large_problems_and_other_criteria_have_none() -> None:
     assert max(kinds.LARGEST[kind] for kind in ("leximin", "global", "game", "psdsf")) < 1200
 
 
+@pytest.mark.parametrize("seed", [1, 6])
+def test_where_a_task_count_binds_the_equilibrium_is_that_of_any_size(seed: int) -> None:
+    """There are many, and a kernel's was 6% from it: answers must not depend on the size of a cluster."""
+    cluster, mechanism = draw("limits", seed, 8, 8), fo.AlphaPFVDS(20.0)
+    found = mechanism.solve(cluster, 1e-9)
+    assert (found.user_tasks >= cluster.max_tasks * (1 - 1e-6)).any()
+    with without_kernels():
+        np.testing.assert_allclose(found.user_tasks, mechanism.solve(cluster, 1e-9).user_tasks, rtol=1e-7)
+
+
 def test_what_rounding_decides_is_left_to_the_engine_that_follows_the_limit() -> None:
     """Users short of CPU on two servers, told apart by memory, which costs next to nothing beside it at large alpha."""
     demand, weight = [[1, 1], [1, 3], [0, 1], [0, 1]], [8, 8, 1, 3]

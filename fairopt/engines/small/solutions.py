@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 _FINE, _AIM = 1e-12, 0.1
 #: An error that says that the last digits are found.
 _DIGITS = 1e-10
+#: Users who lack less than this part of their task count are held by it.
+_BINDS = 1e-6
 #: Up to this number of pairs all attempts of a kernel are made.
 _TINY = 30
 
@@ -65,6 +67,8 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
         )
         found = _Answer(tasks[0], certificate[0], _per_unit(log_rows[0], log_capacity), int(steps[0]))
         name = "dense interior point"
+        if kind == "game" and _limited(found.tasks, problem.limits):
+            return
     fine = bool(found.certificate <= min(_DIGITS, tol))
     if fine or (found.certificate <= tol and effort is ALL):
         run = Run(name, "converged", 0.0, _clock.now() - begun, float(found.certificate))
@@ -88,6 +92,11 @@ def _trivial(problem: Problem, kind: kinds.Kind) -> bool:
         return kind == "each"
     whole = kind == "global" and bool(np.isfinite(limits).all())
     return kind == "leximin" or (whole and bool((limits @ cluster.demand <= cluster.capacity[0]).all()))
+
+
+def _limited(tasks: Array, limits: Array) -> bool:
+    """Does a task count bind? Then equilibria of the game are many, and that of the engine for any size is taken."""
+    return bool(((tasks.sum(axis=1) >= limits * (1 - _BINDS)) & (limits > 0)).any())
 
 
 def _leximin(data: Stacked, log_capacity: Array) -> _Answer:
