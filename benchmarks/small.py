@@ -1,8 +1,8 @@
 """One small solve with its certificate, in milliseconds of the processor: `python -m benchmarks.small SECTION`.
 
 Run by `benchmarks.door`, in other checkouts too, so that it asks for nothing but what the package has always had.
-Clusters are drawn uniformly, a tenth of the demands zero and a tenth of the pairs not eligible; every solve is of a
-cluster that was never solved before, after loops were compiled. Prints a JSON line per row.
+Clusters are drawn uniformly, a tenth of the demands zero and a tenth of the pairs not eligible. Loops are compiled
+before; in `times` and `profile` no cluster was solved before. Prints a JSON line per row.
 
 times    by mechanism and shape: the median and the slowest of the clusters, the least of three times each
 warm     along ten alphas by `start=`, and the same from nothing
@@ -30,7 +30,7 @@ from fairopt.errors import FairoptError
 PACKAGE = Path(fo.__file__).resolve().parent
 #: Users and servers, and how many clusters.
 SHAPES = {(3, 2): 30, (20, 10): 20, (200, 50): 3}
-#: At most so many milliseconds at 3 x 2; twice that at 20 x 10.
+#: The goals in milliseconds at 3 x 2; at 20 x 10 they are twice as much.
 MOST = {
     **dict.fromkeys(("drf", "drfh", "tsf", "asset-fairness(scope=servers)"), 2.0),
     **dict.fromkeys(("ceei", "ceei(scope=servers)", "alpha-fair(alpha=3)", "alphapf-vds(alpha=3)"), 3.0),

@@ -1,7 +1,7 @@
 """Which process compiles a loop: of several that want the same at once one does, and the others wait for its file.
 
-A claim is an empty file beside that of the loop, with the process's number. It counts as long as its process runs on
-this machine, and for `PATIENCE` seconds: a network drive, where nobody knows, costs a wait and no more.
+A claim is a file beside that of the loop that holds the number of a process. It counts while that process runs on this
+machine, for `PATIENCE` seconds at most: a process of another machine cannot be asked, and is waited for that long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def kept_or_claimed(file: Path) -> bool:
         except FileExistsError:
             if not _counts(claim) or time.monotonic() > end:
                 claim.unlink(missing_ok=True)
-                return False
+                return file.is_file()  # whoever claimed it may have ended just now
             time.sleep(_LOOK)
         except OSError:  # nobody may write here: each process compiles for itself
             return False
@@ -45,7 +45,7 @@ def _claim(file: Path) -> Path:
 
 
 def _counts(claim: Path) -> bool:
-    """Does the process that claims it still run, as far as can be told, and not for too long?"""
+    """Does the process that made the claim still run, and has it not held it for longer than `PATIENCE`?"""
     try:
         owner = int(claim.read_text(encoding="ascii") or 0)
         late = time.time() - claim.stat().st_mtime > PATIENCE

@@ -42,7 +42,7 @@ class Solution:
     warm: object = None  # where to start for a similar problem; only the engine that made it knows what it is
     log: Array | None = None  # prices as logarithms
     rough: bool = False  # its engine knows that last digits are missing
-    fine: bool = False  # its engine knows that they are not
+    fine: bool = False  # its engine has found the last digits
 
     @property
     def log_prices(self) -> Array | None:

@@ -102,7 +102,7 @@ class Follower:
 
     def __call__(self, alpha: float) -> tuple[float, Allocation]:
         last = self._last
-        start = last if last is not None and last.warm is not None and not last.flagged else None
+        start = last if last is not None and not last.flagged else None
         found = self._make(alpha).solve(self._cluster, self._tol, throw=self._throw, start=start)
         self._last = found
         return alpha, found

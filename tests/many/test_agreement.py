@@ -1,4 +1,4 @@
-"""`solve_many` agrees with `Mechanism.solve` on the families of all tests; on 10,000 clusters in `make test-long`."""
+"""`solve_many` agrees with engines for any size on all families; on 10,000 clusters each in `make test-long`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ...certificates.ill_scaled import SEEN
 from ...model.problem import Problem
 from ..base import Run, Solution
 from . import kinds
-from .stack import ALL, SHORT, Stacked, stacked
+from .stack import ALL, SHORT, Effort, Stacked, stacked
 
 Array = NDArray[np.float64]
 
@@ -28,8 +28,9 @@ _TINY = 30
 
 
 class _Answer(NamedTuple):
-    """Tasks (users, servers), the kernel's own certificate, log prices per resource unit, and steps."""
+    """Who found it, tasks (users, servers), the kernel's own certificate, log prices per resource unit, and steps."""
 
+    by: str
     tasks: Array
     certificate: float
     log_prices: Array | None
@@ -48,41 +49,19 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     if kind == "psdsf" and pairs > _TINY and not (problem.cluster.demand > 0).all():
         return  # as a rule something is decided by rounding there
     begun = _clock.now()
-    from . import batches
-
-    data = stacked([problem])
-    effort = ALL if pairs <= _TINY else SHORT
+    data, effort = stacked([problem]), ALL if pairs <= _TINY else SHORT
     build, begun = _clock.now() - begun, _clock.now()
-    with np.errstate(divide="ignore"):
-        log_capacity = np.log(problem.cluster.capacity)
     if kind == "leximin":
-        found, name = _leximin(data, log_capacity), "dense simplex"
+        found = _leximin(problem, data)
     elif kind == "psdsf":
-        tasks, certificate, certain = batches.limits(*data, min(_AIM * tol, 1e-9), effort.steps, 1, 0)
-        found, name = _Answer(tasks[0], certificate[0] if certain[0] else np.inf, None, 1), "dense limit"
+        found = _limit(data, tol, effort)
     else:
-        aims = _AIM * tol, min(_AIM * tol, _FINE)
-        tasks, certificate, log_rows, steps = batches.equilibria(
-            kind == "game", *data, np.array([problem.criterion.alpha]), *aims, effort.steps
-        )
-        found = _Answer(tasks[0], certificate[0], _per_unit(log_rows[0], log_capacity), int(steps[0]))
-        name = "dense interior point"
-        if kind == "game" and _limited(found.tasks, problem.limits):
-            return
+        found = _equilibrium(problem, kind, data, tol, effort)
     fine = bool(found.certificate <= min(_DIGITS, tol))
     if fine or (found.certificate <= tol and effort is ALL):
-        run = Run(name, "converged", 0.0, _clock.now() - begun, float(found.certificate))
-        yield Solution(
-            found.tasks,
-            None,
-            engine,
-            (run,),
-            build,
-            found.steps,
-            "converged",
-            log=found.log_prices,
-            fine=fine,
-        )
+        run = Run(found.by, "converged", 0.0, _clock.now() - begun, float(found.certificate))
+        log = found.log_prices
+        yield Solution(found.tasks, None, engine, (run,), build, found.steps, "converged", log=log, fine=fine)
 
 
 def _trivial(problem: Problem, kind: kinds.Kind) -> bool:
@@ -94,24 +73,40 @@ def _trivial(problem: Problem, kind: kinds.Kind) -> bool:
     return kind == "leximin" or (whole and bool((limits @ cluster.demand <= cluster.capacity[0]).all()))
 
 
-def _limited(tasks: Array, limits: Array) -> bool:
-    """Does a task count bind? Then equilibria of the game are many, and that of the engine for any size is taken."""
-    return bool(((tasks.sum(axis=1) >= limits * (1 - _BINDS)) & (limits > 0)).any())
-
-
-def _leximin(data: Stacked, log_capacity: Array) -> _Answer:
+def _leximin(problem: Problem, data: Stacked) -> _Answer:
+    """Max-min over servers; none where rounding may hide a user."""
     from . import batches
 
     tasks, certificate, prices, scaling, rounds = batches.leximins(*data)
-    if scaling[0] < SEEN:
-        return _Answer(tasks[0], np.inf, None, 0)
     with np.errstate(divide="ignore"):
         log = np.log(prices[0, : max(rounds[0], 0)])
-    return _Answer(tasks[0], certificate[0], _per_unit(log, log_capacity), int(rounds[0]))
+    known = np.inf if scaling[0] < SEEN else certificate[0]
+    return _Answer("dense simplex", tasks[0], known, _per_unit(problem, log), int(rounds[0]))
 
 
-def _per_unit(log_rows: Array, log_capacity: Array) -> Array:
+def _limit(data: Stacked, tol: float, effort: Effort) -> _Answer:
+    """PS-DSF, where it is the limit for certain."""
+    from . import batches
+
+    tasks, certificate, certain = batches.limits(*data, min(_AIM * tol, 1e-9), effort.steps, 1, 0)
+    return _Answer("dense limit", tasks[0], certificate[0] if certain[0] else np.inf, None, 1)
+
+
+def _equilibrium(problem: Problem, kind: kinds.Kind, data: Stacked, tol: float, effort: Effort) -> _Answer:
+    """Finite alpha. Where a task count binds equilibria of the game are many: none, so that size does not choose."""
+    from . import batches
+
+    aims, alpha = (_AIM * tol, min(_AIM * tol, _FINE)), np.array([problem.criterion.alpha])
+    tasks, certificate, log_rows, steps = batches.equilibria(kind == "game", *data, alpha, *aims, effort.steps)
+    bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - _BINDS)) & (problem.limits > 0)
+    known = np.inf if kind == "game" and bound.any() else certificate[0]
+    return _Answer("dense interior point", tasks[0], known, _per_unit(problem, log_rows[0]), int(steps[0]))
+
+
+def _per_unit(problem: Problem, log_rows: Array) -> Array:
     """Log prices of whole capacities (..., servers, resources) to those per resource unit, -inf for none."""
-    return np.asarray(
-        np.subtract(log_rows, log_capacity, out=np.full(log_rows.shape, -np.inf), where=log_rows > -np.inf)
-    )
+    nothing = np.full(log_rows.shape, -np.inf)
+    with np.errstate(divide="ignore"):
+        return np.asarray(
+            np.subtract(log_rows, np.log(problem.cluster.capacity), out=nothing, where=log_rows > -np.inf)
+        )
