@@ -193,10 +193,13 @@ class Levels:
     def tasks(self) -> Array:
         """The allocation, (all users, servers): levels exactly those found, capacities kept."""
         polytope = self.polytope
-        have = np.bincount(polytope.pair_user, self.amount, len(self.level))
-        amount = self.amount * np.minimum(self.level / have, 1.0)[polytope.pair_user]
-        fractions = amount * self.tasks_per_level[polytope.pair_user] / polytope.gamma
+        fractions = self.amounts() * self.tasks_per_level[polytope.pair_user] / polytope.gamma
         return polytope.allocation(polytope.inside(fractions))
+
+    def amounts(self) -> Array:
+        """y (pairs,), nobody above its level."""
+        have = np.bincount(self.polytope.pair_user, self.amount, len(self.level))
+        return self.amount * np.minimum(self.level / have, 1.0)[self.polytope.pair_user]
 
     def prices(self) -> Array:
         """One array (servers, resources) of prices per unit for every stage, (stages, servers, resources)."""

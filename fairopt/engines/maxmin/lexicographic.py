@@ -6,8 +6,10 @@ Where neither is good enough and the cluster is small, it is solved without roun
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import _clock
 from ...errors import SolverError
@@ -16,6 +18,11 @@ from ...model.problem import Problem
 from ..base import Run, Solution
 from .filling import filled
 from .options import LEVELS, LevelsOptions
+
+if TYPE_CHECKING:
+    from .levels import Levels
+
+Array = NDArray[np.float64]
 
 #: What the reader should know of an answer that is not the interior point's.
 _NOTE = "solved in rational arithmetic: numbers differ by too many decades for the usual one"
@@ -43,13 +50,30 @@ def solutions(problem: Problem, tol: float, options: LevelsOptions = LEVELS) -> 
             try:
                 with np.errstate(all="ignore"):
                     levels = Levels(polytope, criterion, freeze * min(tol, 1e-6), options, budget)
-                    tasks, prices = levels.tasks(), levels.prices()
+                    prices = levels.prices()
             except SolverError:
                 continue
             status = "frozen with weak proofs" if levels.loose else "converged"
-            run = Run("interior point", status, 0.0, _clock.now() - start, levels.gap)
-            yield Solution(tasks, prices, "native", (run,), build, levels.steps, status)
+            for tasks in _tasks(levels):
+                run = Run("interior point", status, 0.0, _clock.now() - start, levels.gap)
+                yield Solution(tasks, prices, "native", (run,), build, levels.steps, status)
+                start, build = _clock.now(), 0.0
     yield from _exact(problem)
+
+
+def _tasks(levels: Levels) -> Iterator[Array]:
+    """The tasks of levels, with last digits and without: first with them where later levels may have lost some."""
+    from .settled import settled
+
+    several = len(levels.stages) > 1
+    if not several:
+        yield levels.tasks()
+    with np.errstate(all="ignore"):
+        found = settled(levels)
+    if found is not None:
+        yield found
+    if several:
+        yield levels.tasks()
 
 
 def _exact(problem: Problem) -> Iterator[Solution]:

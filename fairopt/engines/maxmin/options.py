@@ -97,6 +97,23 @@ class LevelsOptions:
     level: LevelOptions = LevelOptions()
 
 
+@dataclass(frozen=True)
+class SettledOptions:
+    """Last digits once all levels are known (`settled`)."""
+
+    #: Pairs with less than the part `nothing` of a user's level have none.
+    nothing: float = 1e-14
+    #: Rows are full that are used up to within `full` and have the part `priced` of the prices of some level.
+    full: float = 1e-6
+    priced: float = 1e-12
+    #: Added to the diagonal, relatively: equations may depend on each other. Refined this many times.
+    regular: float = 1e-12
+    rounds: int = 4
+    #: Nobody's part on a server may move by more than this, relatively.
+    far: float = 0.5
+
+
 #: What is used unless a caller says otherwise.
 OPTIONS = LevelOptions()
 LEVELS = LevelsOptions()
+SETTLED = SettledOptions()

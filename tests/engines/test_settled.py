@@ -1,0 +1,92 @@
+"""Last digits of max-min over several levels: exact levels, exactly full rows, and certificates that show it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt.certificates.leximin import SAME_LEVEL, by_level, proved
+from fairopt.engines.maxmin.levels import Levels
+from fairopt.engines.maxmin.options import SETTLED
+from fairopt.engines.maxmin.settled import settled
+from fairopt.mechanisms import get
+from fairopt.model.merging import merge
+from fairopt.model.problem import Problem
+from fairopt.workloads import alibaba_like
+
+Array = NDArray[np.float64]
+
+MECHANISMS = [fo.DRFH(), fo.TSF(), get("asset-fairness", scope="servers")]
+
+
+def found(mechanism: fo.mechanisms.Mechanism, seed: int) -> tuple[Problem, Levels]:
+    """Users of whom most need no GPU and all have finite tasks: many levels, with held users in all of them."""
+    cluster = merge(alibaba_like(np.random.default_rng(seed), 150, 120, max_tasks=True).cluster).cluster
+    problem = Problem(cluster, mechanism.criterion(cluster))
+    with np.errstate(all="ignore"):
+        return problem, Levels(problem.polytope, problem.criterion, 1e-8)
+
+
+def proof(problem: Problem, levels: Levels, tasks: Array) -> float:
+    """The largest rise that prices leave open, by arithmetic alone."""
+    polytope, own = problem.polytope, problem.criterion.restrict(problem.polytope.users)
+    total = polytope.user_tasks(polytope.fractions(tasks))
+    with np.errstate(all="ignore"):
+        rise = proved(polytope, tasks, by_level(own.levels(total)), levels.prices(), own.floor).rise
+    return float(np.where(polytope.limit > total * (1 + SAME_LEVEL), rise, 0.0).max())
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+@pytest.mark.parametrize("seed", [0, 6, 11])
+def test_proofs_are_far_better(mechanism: fo.mechanisms.Mechanism, seed: int) -> None:
+    problem, levels = found(mechanism, seed)
+    with np.errstate(all="ignore"):
+        tasks = settled(levels)
+    assert tasks is not None
+    before, after = proof(problem, levels, levels.tasks()), proof(problem, levels, tasks)
+    assert after < 1e-6
+    assert after < 0.5 * before
+    if mechanism.name == "drfh":
+        assert after < 1e-3 * before
+        assert before > 1e-6  # or this says nothing
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_equations(seed: int) -> None:
+    """Everybody has its level, what has a price is used up, and nobody was moved far."""
+    problem, levels = found(fo.DRFH(), seed)
+    with np.errstate(all="ignore"):
+        tasks = settled(levels)
+    assert tasks is not None
+    cluster, users = problem.cluster, problem.polytope.users
+    have = tasks.sum(axis=1)[users] / levels.tasks_per_level
+    np.testing.assert_allclose(have, levels.level, rtol=1e-12)
+    used = np.einsum("ni,nr->ir", tasks, cluster.demand) / np.where(cluster.capacity > 0, cluster.capacity, 1.0)
+    priced = np.zeros(used.shape, dtype=bool)
+    for stage in levels.stages:
+        priced[stage.servers] |= stage.prices > 1e-6 * stage.prices.sum()
+    assert priced.sum() > 5
+    np.testing.assert_allclose(used[priced], 1, rtol=0, atol=1e-12)
+    assert (used <= 1 + 1e-15).all()
+    plain = levels.tasks()
+    assert (np.abs(tasks - plain) <= 1e-5 * tasks.max(axis=1, keepdims=True)).all()
+
+
+def test_far_moves_are_refused() -> None:
+    _, levels = found(fo.DRFH(), 0)
+    with np.errstate(all="ignore"):
+        assert settled(levels, replace(SETTLED, far=1e-15)) is None
+        levels.level = levels.level * np.linspace(1, 3, len(levels.level))  # more than there is
+        assert settled(levels) is None
+
+
+def test_thousands_with_finite_tasks_need_no_other_engine() -> None:
+    cluster = alibaba_like(np.random.default_rng(0), 1000, 750, max_tasks=True).cluster
+    for mechanism in (fo.DRFH(), fo.TSF()):
+        answer = mechanism.solve(cluster)
+        assert answer.stats.engine == "native"
+        assert answer.certificate.residual <= 1e-6
