@@ -5,7 +5,7 @@ Where neither is good enough and the cluster is small, it is solved without roun
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,15 +65,12 @@ def _tasks(levels: Levels) -> Iterator[Array]:
     """The tasks of levels, with last digits and without: first with them where later levels may have lost some."""
     from .settled import settled
 
-    several = len(levels.stages) > 1
-    if not several:
-        yield levels.tasks()
-    with np.errstate(all="ignore"):
-        found = settled(levels)
-    if found is not None:
-        yield found
-    if several:
-        yield levels.tasks()
+    made: list[Callable[[], Array | None]] = [levels.tasks, lambda: settled(levels)]
+    for make in made if len(levels.stages) == 1 else reversed(made):
+        with np.errstate(all="ignore"):
+            tasks = make()
+        if tasks is not None:
+            yield tasks
 
 
 def _exact(problem: Problem) -> Iterator[Solution]:
