@@ -1,0 +1,335 @@
+"""The weights with which a mechanism gives stated tasks, or why there are none."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import mechanisms
+from .._libraries import pd
+from ..errors import DataError, NotConverged
+from ..mechanisms import Mechanism
+from ..model import _names, _validate
+from ..model.cluster import Cluster, expected
+from ..model.criterion import Criterion
+from ..model.merging import merge
+from ..model.polytope import Polytope
+from ..result.allocation import Allocation
+from ._frontier import Frontier, frontier
+from ._matched import Matched, MatchingOptions, matched
+from ._stated import per_user, runnable
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: Ratios of weights that differ by less than this part are the same.
+_SAME = 1e-6
+#: Logarithms of budgets that a choice is to be near are cut at this distance from their median.
+_SPREAD = 9.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightsFound:
+    """What `find_weights` found.
+
+    Attributes
+    ----------
+    weights : Series by user
+        Their mean over the users who can run tasks is 1; users who can run nothing have 1.
+    tasks : Series by user
+        The tasks that were to be reached: those stated, or with `nearest=True` the nearest that can be.
+    allocation : Allocation
+        The certified answer with these weights.
+    error : float
+        The largest `|x_n / X_n - 1|` of its tasks x against `tasks`.
+    scale : float
+        What all stated tasks were multiplied with; 1 unless `nearest=True` had to.
+    mechanism : str
+    solves : int
+        Answers that were looked at.
+    """
+
+    weights: pd.Series
+    tasks: pd.Series
+    allocation: Allocation
+    error: float
+    scale: float
+    mechanism: str
+    solves: int
+    _place: Frontier | None = field(default=None)
+
+    @cached_property
+    def ranges(self) -> pd.DataFrame | None:
+        """`lowest` and `highest` by user: the weights that give the same tasks, where the reference keeps its own.
+
+        The ends of `phi_n / phi_ref` over all weights that give these tasks, times the reference's weight: one at a
+        time, not all at once. The reference (`ranges.attrs["reference"]`) is the user with the largest budget of those
+        whose task limit does not bind. By two linear programs per user. None for the per-server game and for servers
+        that do not coordinate, where other splits of the same tasks may have other weights.
+        """
+        if self._place is None:
+            return None
+        rule, users = self.allocation.criterion, self._place.polytope.users
+        weights, share = self.weights.to_numpy()[users], _share(rule, users)
+        free = np.ones(len(users), dtype=bool)
+        free[self._place.normals.limited] = False
+        log_budget = np.log(weights) if np.isinf(rule.alpha) else _log_budgets(rule.alpha, weights, share, self._place)
+        reference = int(np.argmax(np.where(free, log_budget, -np.inf))) if free.any() else 0
+        of = _of_levels if np.isinf(rule.alpha) else _of_budgets
+        low, high = of(self._place, rule.alpha, share, weights, reference)
+        names = self.allocation.cluster.users
+        frame = pd.DataFrame(
+            {"weight": weights, "lowest": low, "highest": high},
+            index=pd.Index([names[n] for n in users], name="user"),
+        )
+        frame.attrs["reference"] = names[users[reference]]
+        return frame
+
+    @property
+    def unique(self) -> bool | None:
+        """Are these the only weights, but for a common factor? None where that is not known."""
+        if (ranges := self.ranges) is None:
+            return None
+        spread = ranges["highest"] - ranges["lowest"]
+        return bool((spread <= _SAME * ranges["weight"]).all())
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per user: `weight`, the tasks wanted (`tasks`) and those `reached`."""
+        reached = pd.Series(self.allocation.user_tasks, index=self.weights.index)
+        return pd.DataFrame({"weight": self.weights, "tasks": self.tasks, "reached": reached})
+
+    def __repr__(self) -> str:
+        head = f"weights for {self.mechanism}, mean 1: tasks are within {self.error:.1e} of those stated"
+        if self.scale != 1:
+            head += f", times {self.scale:.4g}"
+        frame = self.to_frame()
+        body = (frame if len(frame) <= 20 else pd.concat([frame.head(10), frame.tail(10)])).to_string(
+            float_format="{:.6g}".format
+        )
+        return f"{head}\n{body}"
+
+
+def find_weights(
+    cluster: Cluster,
+    mechanism: Mechanism | str,
+    *,
+    tasks: Any = None,
+    shares: Any = None,
+    users: Iterable[object] | None = None,
+    tol: float = 1e-6,
+    nearest: bool = False,
+    options: MatchingOptions | None = None,
+) -> WeightsFound:
+    """Weights with which a mechanism gives stated tasks; the answer with them is solved for and compared.
+
+    Parameters
+    ----------
+    mechanism : of the alpha-fair family with alpha in (0, infinity], over a pool, over servers, or per server; or its
+        name, such as `"alphapf-vds(alpha=3)"`
+    tasks : (users,), in tasks, or a series or dict by user
+    shares : the same as dominant shares `k_n x_n` (`Allocation.dominant_shares`), in place of tasks
+    users : the names that a list of tasks or shares is in the order of; all who can run tasks must be among them
+    tol : by what part tasks may miss those stated
+    nearest : where stated tasks cannot be given, take the nearest multiple `t X` that is feasible, with what some users
+        can still have on top; in the game the nearest answer that was found. Default: an error that says why
+
+    Global mechanisms: tasks X > 0 have weights if and only if nobody could have more without another having less. For
+    finite alpha prices that support X give them, `phi_n = (w_n u_n^(alpha-1) X_n^alpha)^(1/alpha)`, w_n the price of a
+    task; for max-min `phi_n = u_n X_n` will do (`docs/inverse.md`). Both are linear programs. Of several weights the
+    cluster's own are taken if they do; otherwise for finite alpha those whose budgets are nearest to what the cluster's
+    own weights ask for. `ranges` and `unique` of the result tell how much they are decided.
+
+    The per-server game and servers that do not coordinate: weights are looked for from one certified answer to the
+    next. That none are found is then no proof that there are none, unless the tasks are infeasible (or alpha = 1, where
+    the game is the global program of CEEI on servers).
+
+    Raises
+    ------
+    DataError
+        The mechanism has no weights that could be found (alpha = 0, floors, a utility of its own); tasks are not one
+        number per user, zero, above a task limit, infeasible, or some user could have more: named.
+    NotConverged
+        In the game: no weights were found. The message names the user who is farthest off.
+    SolverError
+        As `Mechanism.solve`.
+    """
+    chosen = mechanisms.one(mechanism)
+    tol = _validate.tolerance(tol)
+    chosen.check(expected(cluster))
+    seen, _ = chosen.prepare(cluster)
+    rule = _criterion(chosen, seen)
+    stated = _stated(seen, tasks, shares, users, tol)
+    limits = rule.limits(seen)
+    polytope = Polytope(merge(seen, users=False).cluster, limits)
+    who = polytope.users
+    if not len(who):
+        raise DataError("no user of the cluster can run anything: there are no weights to find")
+    place = frontier(polytope, np.minimum(stated[who], polytope.limit))
+    exact = rule.scope in ("pool", "servers") or polytope.cluster.shape[1] == 1 or (rule.scope == "game" and rule.alpha == 1)
+    scale = 1.0
+    if place.scale < 1 - tol or (exact and (place.rises > tol).any()):
+        if not nearest:
+            raise DataError(_reason(place, tol))
+        scale = min(place.scale, 1.0)
+    wanted = place.tasks if exact else stated[who] * scale
+
+    def answer(weights: Array) -> Allocation:
+        every = np.ones(len(seen.users))
+        every[who] = weights / weights.mean()
+        return chosen.solve(cluster.derived(weight=every), min(chosen.default_tol, tol))
+
+    own = seen.weight[who]
+    starts = [own, _closed_form(place, rule, own) if exact else wanted / polytope.reach]
+    found = matched(answer, starts, wanted, who, tol, options)
+    if found.error > tol and not nearest:
+        raise NotConverged(_unmatched(chosen, found, wanted, who, exact))
+    reached = wanted if found.error <= tol else found.allocation.user_tasks[who]
+    return _result(chosen, found, reached, who, scale, place if exact else None)
+
+
+def _criterion(mechanism: Mechanism, seen: Cluster) -> Criterion:
+    """The criterion on the cluster, of a mechanism whose weights can be found."""
+    probe = np.linspace(1.0, 2.0, len(seen.users))
+    rule = mechanism.criterion(seen.derived(weight=probe))
+    if type(rule) is not Criterion or not mechanism.judged_by_criterion:
+        raise DataError(f"{mechanism} is not of the alpha-fair family: find_weights knows no prices for it")
+    if rule.alpha == 0:
+        raise DataError(f"weights do not matter to {mechanism} (alpha = 0); choose an alpha > 0")
+    if not np.array_equal(rule.weight, probe):
+        raise DataError(f"weights do not matter to {mechanism}; choose another mechanism, such as DRF or AlphaFair")
+    if rule.floor.any():
+        raise DataError(f"{mechanism} has floors, which move with the weights; use AlphaFair, or part=0")
+    return mechanism.criterion(seen)
+
+
+def _stated(seen: Cluster, tasks: Any, shares: Any, users: Iterable[object] | None, tol: float) -> Array:
+    """The tasks that are asked for, (users,)."""
+    if (tasks is None) == (shares is None):
+        raise DataError("give either tasks or shares: find_weights(cluster, mechanism, tasks=[...])")
+    argument = "tasks" if shares is None else "shares"
+    given = per_user(tasks if shares is None else shares, argument, seen, users)
+    if missing := [seen.users[n] for n in np.flatnonzero(np.isnan(given) & seen.runnable)]:
+        raise DataError(f"{argument} says nothing of {_names.some(missing)}, who can run tasks; state all of them")
+    runnable(given, argument, seen, "no weight > 0 gives it nothing: drop it with cluster.drop_user, or give it some")
+    if shares is not None:
+        per_task = seen.dominant_share_per_task
+        given = np.divide(given, per_task, out=np.zeros(len(given)), where=seen.runnable)
+    given = np.where(seen.runnable, given, 0.0)
+    over = np.flatnonzero(given > seen.max_tasks * (1 + tol))
+    if len(over):
+        n = int(over[0])
+        raise DataError(
+            f"user {seen.users[n]!r} is to have {given[n]:.6g} tasks, and has {seen.max_tasks[n]:g} to run; "
+            "give it at most these",
+            ("users", n),
+        )
+    return given
+
+
+def _reason(place: Frontier, tol: float) -> str:
+    """Why no weights give these tasks."""
+    polytope = place.polytope
+    cluster, remedy = polytope.cluster, "or ask for the nearest with nearest=True"
+    if place.scale < 1 - tol:
+        rows = [
+            f"{cluster.resources[polytope.row_resource[k]]!r} of {cluster.servers[polytope.row_server[k]]!r}"
+            for k in place.short
+        ]
+        return (
+            f"these tasks are infeasible: {_names.some(rows)} would not do for more than {place.scale:.6g} times "
+            f"all of them; scale them down, {remedy}"
+        )
+    more = np.flatnonzero(place.rises > tol)
+    more = more[np.argsort(-place.rises[more], kind="stable")]
+    who = [f"{cluster.users[polytope.users[n]]!r} {place.rises[n]:.3g} times its tasks" for n in more[:5]]
+    others = f" and {len(more) - 5} more users" if len(more) > 5 else ""
+    return (
+        f"capacity idles that somebody could use, and the mechanism wastes none: with all others' tasks as stated, "
+        f"there is more for user {', '.join(who)}{others}, at the same time; raise these, {remedy}"
+    )
+
+
+def _unmatched(mechanism: Mechanism, found: Matched, wanted: Array, who: Index, exact: bool) -> str:
+    reached = found.allocation.user_tasks[who]
+    n = int(np.argmax(np.abs(reached / wanted - 1)))
+    name = found.allocation.cluster.users[who[n]]
+    text = (
+        f"{mechanism}: no weights were found in {found.solves} solves; nearest are tasks in which user {name!r} has "
+        f"{reached[n]:.6g} instead of {wanted[n]:.6g}"
+    )
+    if exact:
+        return f"{text}. There are weights for them, but tasks follow weights so steeply that tol must be relaxed"
+    return (
+        f"{text}. That is no proof that there are none: servers that share on their own leave capacity idle, and which "
+        "tasks they can give is not known beforehand. Take the nearest with nearest=True, or relax tol"
+    )
+
+
+def _share(rule: Criterion, users: Index) -> Array:
+    """The share per task, (users,); of proportional servers that of the first, and at alpha = 1 it cancels anyway."""
+    if rule.share.ndim == 1:
+        return rule.share[users]
+    usable = np.isfinite(rule.share[users])
+    return np.asarray(rule.share[users][np.arange(len(users)), usable.argmax(axis=1)])
+
+
+def _log_budgets(alpha: float, weights: Array, share: Array, place: Frontier) -> Array:
+    """`log(X_n dF/dx_n)` at efficient tasks X, (users,)."""
+    return np.asarray(alpha * np.log(weights) + (1 - alpha) * np.log(share * place.tasks))
+
+
+def _closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
+    """Weights at which efficient tasks X are optimal: from supporting prices, or for max-min `u_n X_n`."""
+    share, alpha = _share(rule, place.polytope.users), rule.alpha
+    if np.isinf(alpha):
+        return np.asarray(share * place.tasks)
+    log_budget = _log_budgets(alpha, own, share, place)
+    log_budget = np.clip(log_budget - np.median(log_budget), -_SPREAD, _SPREAD)
+    budgets = place.normals.nearest(np.exp(log_budget))
+    log_budget = log_budget if budgets is None else np.log(budgets)
+    found = (log_budget + (alpha - 1) * np.log(share * place.tasks)) / alpha
+    return np.asarray(np.exp(found - found.mean()))
+
+
+def _of_budgets(place: Frontier, alpha: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
+    """The ends of weights for finite alpha: `phi_n / phi_ref` is `(b_n/b_ref (s_n/s_ref)^(alpha-1))^(1/alpha)`."""
+    ends, users = [], range(len(weights))
+    size = (share * place.tasks) ** ((alpha - 1) / alpha)
+    for most in (False, True):
+        budgets = np.array([1.0 if n == reference else place.normals.extreme(n, reference, most) for n in users])
+        ends.append(weights[reference] * budgets ** (1 / alpha) * size / size[reference])
+    return ends[0], ends[1]
+
+
+def _of_levels(place: Frontier, _: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
+    """The same for max-min: all levels may be equal, and whom prices hold without the reference may be below it."""
+    equal = share * place.tasks
+    equal = equal * weights[reference] / equal[reference]
+    normals, users = place.normals, range(len(weights))
+    high = np.where(normals.without(reference), np.inf, equal)
+    low = np.array([0.0 if n != reference and normals.without(n)[reference] else equal[n] for n in users])
+    return low, high
+
+
+def _result(
+    mechanism: Mechanism, found: Matched, reached: Array, who: Index, scale: float, place: Frontier | None
+) -> WeightsFound:
+    names = pd.Index(found.allocation.cluster.users, name="user")
+    weights, tasks = np.ones(len(names)), np.zeros(len(names))
+    weights[who], tasks[who] = found.weights / found.weights.mean(), reached
+    return WeightsFound(
+        pd.Series(weights, names, name="weight"),
+        pd.Series(tasks, names, name="tasks"),
+        found.allocation,
+        float(np.abs(found.allocation.user_tasks[who] / reached - 1).max()),
+        scale,
+        str(mechanism),
+        found.solves,
+        place,
+    )
