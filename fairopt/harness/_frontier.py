@@ -1,7 +1,7 @@
 """Where stated tasks are: outside the feasible set, inside, or on its frontier, and which prices support them there.
 
-Tasks X can be given by some weights of an alpha-fair criterion with alpha in (0, infinity], over a pool or over servers,
-if and only if X > 0 is Pareto efficient in the polytope T of all feasible tasks:
+Tasks X can be given by some weights of an alpha-fair criterion with alpha in (0, infinity], over a pool or over
+servers, if and only if X > 0 is Pareto efficient in the polytope T of all feasible tasks:
 
 - a maximum of a function that rises in every X_n is efficient;
 - at an efficient point of a polytope some normal w > 0 supports it (Arrow, Barankin and Blackwell 1953), so that X

@@ -33,7 +33,7 @@ class MatchingOptions:
     restart : forget them and halve the step where the error is this many times the least so far
     smallest_step : give up below this part of the step
     largest : no weight changes by more than this factor at once
-    patience : give up where so many solves have not made the error less by a tenth
+    patience : give up an attempt where so many solves have found nothing better
     """
 
     most: int = 200
@@ -47,12 +47,20 @@ class MatchingOptions:
 
 @dataclass(frozen=True)
 class Matched:
-    """The best weights found: (users,), the answer with them, and by what part its tasks miss the stated ones."""
+    """The best weights found.
+
+    Attributes
+    ----------
+    weights : (users,)
+    allocation : the answer with them
+    error : by what part its tasks miss the stated ones
+    found_at : the number of this answer among those looked at
+    """
 
     weights: Array
     allocation: Allocation
     error: float
-    solves: int
+    found_at: int
 
 
 def matched(
@@ -65,49 +73,62 @@ def matched(
 ) -> Matched:
     """The weights (users,) of `users` with which the answer has the tasks `stated` (users,), or comes nearest.
 
-    The first of `starts` that does at once is taken, otherwise the search begins at the last.
+    The first of `starts` that does at once is taken, otherwise the search begins at the best of them.
     """
     options = options or MatchingOptions()
-    best: Matched | None = None
-    solves = 0
+    search = _Search(answer, stated, users)
+    for start in starts:
+        search.look(np.log(start))
+        if search.best.error <= tol:
+            return search.best
+    # Mixing is fast where answers follow weights smoothly; plain small steps also end at a kink.
+    for memory, step in ((options.memory, 1.0), *((1, part) for part in options.plain)):
+        search.attempt(memory, step, tol, options)
+        if search.best.error <= tol:
+            break
+    return search.best
 
-    def look(log_weights: Array) -> Array:
-        nonlocal best, solves
-        solves += 1
-        found = answer(np.exp(log_weights))
-        off = _off(found.user_tasks[users], stated)
+
+class _Search:
+    """Answers that were looked at, and the best."""
+
+    best: Matched
+
+    def __init__(self, answer: Callable[[Array], Allocation], stated: Array, users: NDArray[np.intp]) -> None:
+        self._answer, self._stated, self._users = answer, stated, users
+        self._solves = 0
+
+    def look(self, log_weights: Array) -> Array:
+        """`log X - log x` of the answer with these weights, (users,)."""
+        self._solves += 1
+        found = self._answer(np.exp(log_weights))
+        off = self._off(found)
         error = float(np.abs(np.expm1(off)).max(initial=0.0))
-        if best is None or error < best.error:
-            best = Matched(np.exp(log_weights), found, error, solves)
+        if self._solves == 1 or error < self.best.error:
+            self.best = Matched(np.exp(log_weights), found, error, self._solves)
         return off
 
-    for start in starts:
-        off = look(np.log(start))
-        assert best is not None
-        if best.error <= tol:
-            return best
-    most = float(np.log(options.largest))
-    # Mixing is fast where answers follow weights smoothly; plain small steps also end at a kink.
-    for memory, first in ((options.memory, 1.0), *((1, step) for step in options.plain)):
-        step, begun = first, solves
-        points, residuals = [np.log(best.weights)], [_off(best.allocation.user_tasks[users], stated)]
-        while best.error > tol and solves < begun + options.most and step >= first * options.smallest_step:
-            if solves - max(best.solves, begun) > options.patience:
+    def attempt(self, memory: int, first: float, tol: float, options: MatchingOptions) -> None:
+        """Steps from the best weights so far, until they do or no longer get better."""
+        step, begun, most = first, self._solves, float(np.log(options.largest))
+        points, residuals = self._again()
+        while self.best.error > tol and self._solves < begun + options.most and step >= first * options.smallest_step:
+            if self._solves - max(self.best.found_at, begun) > options.patience:
                 break
             error = float(np.abs(np.expm1(residuals[-1])).max())
-            if memory > 1 and error > options.restart * best.error and len(points) > 1:
-                step, points = step / 2, [np.log(best.weights)]
-                residuals = [_off(best.allocation.user_tasks[users], stated)]
+            if memory > 1 and error > options.restart * self.best.error and len(points) > 1:
+                step /= 2
+                points, residuals = self._again()
             new = points[-1] + np.clip(_mixed(points, residuals, step), -most, most)
             new -= new.mean()
-            off = look(new)
-            points, residuals = [*points, new][-memory:], [*residuals, off][-memory:]
-    return Matched(best.weights, best.allocation, best.error, solves)
+            points, residuals = [*points, new][-memory:], [*residuals, self.look(new)][-memory:]
 
+    def _again(self) -> tuple[list[Array], list[Array]]:
+        return [np.log(self.best.weights)], [self._off(self.best.allocation)]
 
-def _off(tasks: Array, stated: Array) -> Array:
-    """`log X - log x`, (users,)."""
-    return np.asarray(np.log(stated) - np.log(np.maximum(tasks, np.finfo(float).tiny)))
+    def _off(self, found: Allocation) -> Array:
+        tasks = np.maximum(found.user_tasks[self._users], np.finfo(float).tiny)
+        return np.asarray(np.log(self._stated) - np.log(tasks))
 
 
 def _mixed(points: list[Array], residuals: list[Array], step: float) -> Array:

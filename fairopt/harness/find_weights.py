@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -52,7 +51,7 @@ class WeightsFound:
         What all stated tasks were multiplied with; 1 unless `nearest=True` had to.
     mechanism : str
     solves : int
-        Answers that were looked at.
+        Answers that were looked at until this one was found.
     """
 
     weights: pd.Series
@@ -171,7 +170,11 @@ def find_weights(
     if not len(who):
         raise DataError("no user of the cluster can run anything: there are no weights to find")
     place = frontier(polytope, np.minimum(stated[who], polytope.limit))
-    exact = rule.scope in ("pool", "servers") or polytope.cluster.shape[1] == 1 or (rule.scope == "game" and rule.alpha == 1)
+    exact = (
+        rule.scope in ("pool", "servers")
+        or polytope.cluster.shape[1] == 1
+        or (rule.scope == "game" and rule.alpha == 1)
+    )
     scale = 1.0
     if place.scale < 1 - tol or (exact and (place.rises > tol).any()):
         if not nearest:
@@ -260,7 +263,7 @@ def _unmatched(mechanism: Mechanism, found: Matched, wanted: Array, who: Index, 
     n = int(np.argmax(np.abs(reached / wanted - 1)))
     name = found.allocation.cluster.users[who[n]]
     text = (
-        f"{mechanism}: no weights were found in {found.solves} solves; nearest are tasks in which user {name!r} has "
+        f"{mechanism}: no weights were found; nearest are tasks in which user {name!r} has "
         f"{reached[n]:.6g} instead of {wanted[n]:.6g}"
     )
     if exact:
@@ -330,6 +333,6 @@ def _result(
         float(np.abs(found.allocation.user_tasks[who] / reached - 1).max()),
         scale,
         str(mechanism),
-        found.solves,
+        found.found_at,
         place,
     )

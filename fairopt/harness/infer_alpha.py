@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import optimize, pd, special
+from .._libraries import pd, special
 from ..errors import DataError, SolverError
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _names, _validate
@@ -18,6 +18,7 @@ from ..model.cluster import Cluster, expected
 from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..result.allocation import Allocation
+from ._alpha_search import InferenceOptions, interval, minima
 from ._frontier import scaled
 from ._misfit import Curve, Misfit
 from ._stated import per_user, runnable
@@ -27,29 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class InferenceOptions:
-    """How alpha is looked for.
-
-    Attributes
-    ----------
-    smallest, largest : the ends of the finite alphas that are looked at; infinity is looked at too
-    count : alphas of the first look, a constant factor apart
-    minima : so many local minima of the first look are refined
-    accuracy : of log alpha, where it is refined
-    step : of log alpha, in the difference that the sensitivity comes from
-    floor : standard deviation of log tasks below which differences are the solver's
-    """
-
-    smallest: float = 0.05
-    largest: float = 1000.0
-    count: int = 37
-    minima: int = 4
-    accuracy: float = 1e-6
-    step: float = 1e-3
-    floor: float = 1e-7
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,15 +142,15 @@ def infer_alpha(
     tol : as in `Mechanism.solve`
 
     The interval is `{alpha: S(alpha) <= S_min (1 + t^2/m)}` around the minimum, with `m = users - 1` (one less if the
-    scale is free) and t Student's quantile: where log x is linear in log alpha that is plus and minus t standard errors,
-    `sigma / |d log x / d log alpha|` with `sigma^2 = S_min/m`, and where it is flat the interval is open ("at least").
+    scale is free) and t Student's quantile: where log x is linear in log alpha these are t standard errors,
+    `sigma / |d log x / d log alpha|` with `sigma^2 = S_min/m`; where it is flat the interval is open ("at least").
     Alphas a factor of 1.3 apart are looked at first, then local minima refined: narrower ones may be missed.
 
     Raises
     ------
     DataError
-        Tasks are not one finite number per user, zero, of a user who can run none, or infeasible by more than `overuse`:
-        named. The mechanism has no alpha. Fewer than two users are compared (three if the scale is free).
+        Tasks are not one finite number per user, zero, of a user who can run none, or infeasible by more than
+        `overuse`: named. The mechanism has no alpha. Fewer than two users are compared (three if the scale is free).
     SolverError
         No alpha could be solved for. Where a few could not, `notes` say so.
     """
@@ -193,14 +171,13 @@ def infer_alpha(
             f"give those of at least {2 + int(free_scale)}"
         )
     over = _overuse(cluster, observed, who, math.inf if free_scale else overuse)
-    grid = [float(alpha) for alpha in np.geomspace(options.smallest, options.largest, options.count)]
-    if not any(np.isfinite(misfit(alpha)) for alpha in (*grid, math.inf)):
+    if not any(np.isfinite(misfit(alpha)) for alpha in (*options.grid, math.inf)):
         raise SolverError(f"no alpha could be solved for: {next(iter(curve.failed.values()), 'somebody gets nothing')}")
-    alpha, others = _minima(misfit, grid, options)
+    alpha, others = minima(misfit, options)
     least = max(misfit(alpha), misfit.freedom * options.floor**2)
     quantile = float(special.stdtrit(misfit.freedom, (1 + confidence) / 2))
     threshold = least * (1 + quantile**2 / misfit.freedom)
-    low, high = _interval(misfit, grid, alpha, threshold, options)
+    low, high = interval(misfit, alpha, threshold, options)
     allocation = curve(alpha)
     assert allocation is not None
     return AlphaInferred(
@@ -258,67 +235,13 @@ def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: flo
             f"{cluster.resources[polytope.row_resource[k]]!r} of {polytope.cluster.servers[polytope.row_server[k]]!r}"
             for k in rows
         ]
+        enough = math.ceil(10 / scale) / 10 - 1
         raise DataError(
             f"the observed tasks are infeasible: they need {1 / scale:.4g} times what there is of "
-            f"{_names.some(short)}; mend demands or capacities, allow for it with overuse={math.ceil(10 / scale) / 10 - 1:.1f} "
-            "or more, or compare up to a common factor with free_scale=True"
+            f"{_names.some(short)}; mend demands or capacities, allow for it with overuse={enough:.1f} or "
+            "more, or compare up to a common factor with free_scale=True"
         )
     return 1 / scale - 1
-
-
-def _minima(misfit: Misfit, grid: list[float], options: InferenceOptions) -> tuple[float, list[float]]:
-    """The alpha of the least misfit, and other local minima."""
-    values = np.array([misfit(alpha) for alpha in grid])
-    values = np.where(np.isnan(values), np.inf, values)
-    padded = np.concatenate([[np.inf], values, [np.inf]])
-    places = np.flatnonzero(np.isfinite(values) & (values <= padded[:-2]) & (values <= padded[2:]))
-    places = places[np.argsort(values[places], kind="stable")][: options.minima]
-    found = [math.inf] if np.isfinite(misfit(math.inf)) else []
-    for k in places.tolist():
-        ends = math.log(grid[max(k - 1, 0)]), math.log(grid[min(k + 1, len(grid) - 1)])
-        refined = optimize.minimize_scalar(
-            lambda log_alpha: _number(misfit(math.exp(log_alpha))),
-            bounds=ends,
-            method="bounded",
-            options={"xatol": options.accuracy},
-        )
-        inside = math.exp(refined.x)
-        found.append(inside if misfit(inside) < values[k] else grid[k])
-    found.sort(key=misfit)
-    return found[0], found[1:]
-
-
-def _number(value: float) -> float:
-    """Large where there is no answer: Brent's method wants numbers."""
-    return value if math.isfinite(value) else 1e300
-
-
-def _interval(
-    misfit: Misfit, grid: list[float], alpha: float, threshold: float, options: InferenceOptions
-) -> tuple[float, float]:
-    """Where the misfit first exceeds the threshold on both sides of alpha; 0 and infinity where it does not."""
-
-    def above(log_alpha: float) -> float:
-        return _number(misfit(math.exp(log_alpha))) - threshold
-
-    def crossing(points: list[float]) -> float | None:
-        inside = alpha
-        for point in points:
-            value = misfit(point)
-            if value > threshold:
-                if math.isinf(inside):
-                    return point  # beyond the largest finite alpha nothing is looked at
-                if math.isinf(point):
-                    return None
-                root = optimize.brentq(above, math.log(inside), math.log(point), xtol=1e-5, rtol=1e-8)
-                return math.exp(root)
-            if not math.isnan(value):
-                inside = point
-        return None
-
-    low = crossing([point for point in reversed(grid) if point < alpha])
-    high = None if math.isinf(alpha) else crossing([point for point in grid if point > alpha] + [math.inf])
-    return (0.0 if low is None else low), (math.inf if high is None else high)
 
 
 def _residuals(misfit: Misfit, observed: Array, allocation: Allocation) -> pd.DataFrame:
@@ -338,4 +261,6 @@ def _notes(curve: Curve) -> tuple[str, ...]:
     if not curve.failed:
         return ()
     which = ", ".join(f"{alpha:.4g}" for alpha in sorted(curve.failed)[:5])
-    return (f"{len(curve.failed)} alphas could not be solved for, such as {which}: {next(iter(curve.failed.values()))}",)
+    return (
+        f"{len(curve.failed)} alphas could not be solved for, such as {which}: {next(iter(curve.failed.values()))}",
+    )

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import mechanisms
 from .._progress import tqdm
-from ..errors import DataError, FairoptError
+from ..errors import FairoptError
 from ..mechanisms import Mechanism
 from ..model import _validate
 from ..model.cluster import Cluster
