@@ -18,6 +18,7 @@ class Curve:
 
     def __init__(self, cluster: Cluster, mechanism: Followed, tol: float | None) -> None:
         self._follower = Follower(cluster, mechanism, tol)
+        self.cluster, self._mechanism, self._tol = cluster, mechanism, tol
         self.title = self._follower.title
         self.found: dict[float, Allocation] = {}
         self.failed: dict[float, str] = {}
@@ -31,6 +32,12 @@ class Curve:
             except (SolverError, NotConverged) as error:
                 self.failed[alpha] = str(error)
         return self.found.get(alpha)
+
+    def of(self, cluster: Cluster, alpha: float) -> Allocation:
+        """The answer at alpha on the cluster whose proportional servers were merged into this one."""
+        known = self.found.get(alpha)
+        same = known is not None and len(cluster.servers) == len(self.cluster.servers)
+        return known if known is not None and same else Follower(cluster, self._mechanism, self._tol)(alpha)[1]
 
 
 class Misfit:

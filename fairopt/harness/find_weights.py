@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -164,8 +164,8 @@ def find_weights(
     seen, _ = chosen.prepare(cluster)
     rule = _criterion(chosen, seen)
     stated = _stated(seen, tasks, shares, users, tol)
-    limits = rule.limits(seen)
-    polytope = Polytope(merge(seen, users=False).cluster, limits)
+    merged = merge(seen, users=False).cluster
+    polytope = Polytope(merged, rule.limits(seen))
     who = polytope.users
     if not len(who):
         raise DataError("no user of the cluster can run anything: there are no weights to find")
@@ -182,16 +182,18 @@ def find_weights(
         scale = min(place.scale, 1.0)
     wanted = place.tasks if exact else stated[who] * scale
 
-    def answer(weights: Array) -> Allocation:
+    def answer(weights: Array, on: Cluster = merged) -> Allocation:
         every = np.ones(len(seen.users))
         every[who] = weights / weights.mean()
-        return chosen.solve(cluster.derived(weight=every), min(chosen.default_tol, tol))
+        return chosen.solve(on.derived(weight=every), min(chosen.default_tol, tol))
 
     own = seen.weight[who]
     starts = [own, _closed_form(place, rule, own) if exact else wanted / polytope.reach]
     found = matched(answer, starts, wanted, who, tol, options)
     if found.error > tol and not nearest:
         raise NotConverged(_unmatched(chosen, found, wanted, who, exact))
+    if len(merged.servers) < len(cluster.servers):
+        found = replace(found, allocation=answer(found.weights, cluster))
     reached = wanted if found.error <= tol else found.allocation.user_tasks[who]
     return _result(chosen, found, reached, who, scale, place if exact else None)
 

@@ -163,14 +163,14 @@ def infer_alpha(
     observed = per_user(tasks, "tasks", cluster, names)
     who = runnable(observed, "tasks", cluster, "its logarithm cannot be compared: leave it out with users=[...]")
     weights = _precision(precision, cluster, names, who)
-    curve = Curve(cluster, mechanism, tol)
+    curve = Curve(merge(cluster, users=False).cluster, mechanism, tol)
     misfit = Misfit(curve, who, observed[who], weights, free_scale)
     if misfit.freedom < 1:
         raise DataError(
             f"tasks of {len(who)} users who can run some are too few to infer alpha from; "
             f"give those of at least {2 + int(free_scale)}"
         )
-    over = _overuse(cluster, observed, who, math.inf if free_scale else overuse)
+    over = _overuse(curve.cluster, observed, who, math.inf if free_scale else overuse)
     if not any(np.isfinite(misfit(alpha)) for alpha in (*options.grid, math.inf)):
         raise SolverError(f"no alpha could be solved for: {next(iter(curve.failed.values()), 'somebody gets nothing')}")
     alpha, others = minima(misfit, options)
@@ -178,8 +178,7 @@ def infer_alpha(
     quantile = float(special.stdtrit(misfit.freedom, (1 + confidence) / 2))
     threshold = least * (1 + quantile**2 / misfit.freedom)
     low, high = interval(misfit, alpha, threshold, options)
-    allocation = curve(alpha)
-    assert allocation is not None
+    allocation = curve.of(cluster, alpha)
     return AlphaInferred(
         alpha=alpha,
         low=low,
@@ -228,7 +227,7 @@ def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: flo
         eligible=cluster.eligible[who] if cluster.constrained else None,
         users=tuple(cluster.users[n] for n in who),
     )
-    polytope = Polytope(merge(some, users=False).cluster, np.full(len(who), np.inf))
+    polytope = Polytope(some, np.full(len(who), np.inf))
     scale, rows = scaled(polytope, observed[who])
     if 1 / scale - 1 > most:
         short = [
