@@ -82,7 +82,7 @@ def interval(misfit: Misfit, alpha: float, threshold: float, options: InferenceO
                     return point  # beyond the largest finite alpha nothing is looked at
                 if math.isinf(point):
                     return None
-                root = optimize.brentq(above, math.log(inside), math.log(point), xtol=1e-9, rtol=1e-9)
+                root = optimize.brentq(above, math.log(inside), math.log(point), xtol=options.accuracy, rtol=1e-9)
                 return math.exp(root)
             if not math.isnan(value):
                 inside = point
