@@ -36,7 +36,9 @@ def drawn(seed: int, shape: tuple[int, int, int] = SHAPE) -> fo.Cluster:
     return fo.Cluster(rng.uniform(1, 5, (servers, resources)) * users, rng.uniform(0.25, 5, (users, resources)))
 
 
-def observed(cluster: fo.Cluster, mechanism: str, alpha: float, noise: float, rng: np.random.Generator) -> AlphaInferred:
+def observed(
+    cluster: fo.Cluster, mechanism: str, alpha: float, noise: float, rng: np.random.Generator
+) -> AlphaInferred:
     """What is inferred from one observation with noise."""
     tasks = fo.mechanisms.get(mechanism, alpha=alpha).solve(cluster, 1e-8).user_tasks
     return fo.infer_alpha(cluster, tasks * np.exp(noise * rng.standard_normal(len(tasks))), mechanism)
@@ -67,7 +69,9 @@ def row(found: list[AlphaInferred], alpha: float) -> dict[str, object]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, in Markdown."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.infer_alpha", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.infer_alpha", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--mechanisms", nargs="+", default=["alphapf-vds", "alpha-fair"])
     parser.add_argument("--alphas", nargs="+", type=float, default=list(ALPHAS))
     parser.add_argument("--noise", nargs="+", type=float, default=list(NOISE))

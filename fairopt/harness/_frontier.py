@@ -34,8 +34,6 @@ Index = NDArray[np.intp]
 _ZERO = 1e-9
 #: Limits that are missed by less than this part bind.
 _AT_LIMIT = 1e-7
-#: So many times the reference's budget is as good as infinite.
-_UNBOUNDED = 1e9
 
 
 @dataclass(frozen=True)
@@ -140,18 +138,14 @@ class Normals:
         found = self._minimise(cost, more, [np.zeros(self.users)], low, np.full(len(cost), np.inf))
         return None if found is None else found[self._others : -1]
 
-    def extreme(self, user: int, reference: int, most: bool) -> float:
-        """The least or largest budget of a user where the reference's is 1."""
+    def least(self, user: int, reference: int) -> float:
+        """The least budget of a user in normals in which the reference's is 1; infinite where that has none."""
         low, high = self._bounds()
         low[self._others + reference] = high[self._others + reference] = 1.0
-        high[self._others + user] = min(high[self._others + user], _UNBOUNDED)
         cost = np.zeros(len(low))
-        cost[self._others + user] = -1.0 if most else 1.0
+        cost[self._others + user] = 1.0
         found = self._minimise(cost, [], [], low, high)
-        if found is None:
-            return np.nan
-        budget = float(found[self._others + user])
-        return np.inf if budget >= _UNBOUNDED * (1 - 1e-6) else budget
+        return np.inf if found is None else max(float(found[self._others + user]), 0.0)
 
     def without(self, user: int) -> NDArray[np.bool_]:
         """Who has a budget in some normal in which this user has none, (users,)."""

@@ -29,6 +29,8 @@ Index = NDArray[np.intp]
 
 #: Ratios of weights that differ by less than this part are the same.
 _SAME = 1e-6
+#: Budgets up to this part of the reference's, or the other way round, are none.
+_NONE = 1e-9
 #: Logarithms of budgets that a choice is to be near are cut at this distance from their median.
 _SPREAD = 9.0
 
@@ -304,12 +306,14 @@ def _closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
 
 def _of_budgets(place: Frontier, alpha: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
     """The ends of weights for finite alpha: `phi_n / phi_ref` is `(b_n/b_ref (s_n/s_ref)^(alpha-1))^(1/alpha)`."""
-    ends, users = [], range(len(weights))
+    normals, users = place.normals, range(len(weights))
     size = (share * place.tasks) ** ((alpha - 1) / alpha)
-    for most in (False, True):
-        budgets = np.array([1.0 if n == reference else place.normals.extreme(n, reference, most) for n in users])
-        ends.append(weights[reference] * budgets ** (1 / alpha) * size / size[reference])
-    return ends[0], ends[1]
+    size = weights[reference] * size / size[reference]
+    least = np.array([1.0 if n == reference else normals.least(n, reference) for n in users])
+    inverse = np.array([1.0 if n == reference else normals.least(reference, n) for n in users])
+    inverse[inverse <= _NONE] = 0.0
+    with np.errstate(divide="ignore"):
+        return size * np.where(least <= _NONE, 0.0, least) ** (1 / alpha), size * (1 / inverse) ** (1 / alpha)
 
 
 def _of_levels(place: Frontier, _: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:

@@ -43,6 +43,16 @@ def given(mechanism: Mechanism, shared: fo.Cluster, seed: int) -> np.ndarray:
     return mechanism.solve(shared.replace(weight=weights), 1e-8).user_tasks
 
 
+def weights_or_none(shared: fo.Cluster, mechanism: Mechanism, tasks: np.ndarray) -> np.ndarray | None:
+    """The weights found; None where that is said to be no proof that there are none."""
+    try:
+        return fo.find_weights(shared, mechanism, tasks=tasks).weights.to_numpy()
+    except NotConverged as error:
+        if "no proof that there are none" not in str(error):
+            raise
+        return None
+
+
 @pytest.mark.parametrize("limits", [False, True])
 @pytest.mark.parametrize("mechanism", EXACT, ids=str)
 def test_weights_of_global_mechanisms_come_back_as_tasks(mechanism: Mechanism, limits: bool) -> None:
@@ -64,14 +74,11 @@ def test_weights_of_the_game_come_back_as_tasks(mechanism: Mechanism) -> None:
     for seed in range(20):
         shared = cluster(seed)
         tasks = given(mechanism, shared, seed)
-        try:
-            weights = fo.find_weights(shared, mechanism, tasks=tasks).weights
-        except NotConverged as error:
-            assert "no proof that there are none" in str(error)
-            continue
-        again = mechanism.solve(shared.replace(weight=weights.to_numpy()), 1e-8).user_tasks
-        np.testing.assert_allclose(again, tasks, rtol=3e-6)
-        found += 1
+        weights = weights_or_none(shared, mechanism, tasks)
+        if weights is not None:
+            again = mechanism.solve(shared.replace(weight=weights), 1e-8).user_tasks
+            np.testing.assert_allclose(again, tasks, rtol=3e-6)
+            found += 1
     assert found >= 18
 
 
@@ -79,7 +86,7 @@ def test_weights_of_the_game_come_back_as_tasks(mechanism: Mechanism) -> None:
 def test_the_ends_of_ranges_give_the_same_tasks_and_what_is_beyond_does_not(mechanism: Mechanism) -> None:
     open_ranges = 0
     for seed in range(12):
-        shared = cluster(seed)
+        shared = cluster(seed, limits=True)
         if len(shared.servers) == 1:
             continue
         tasks = given(mechanism, shared, seed)
@@ -92,12 +99,12 @@ def test_the_ends_of_ranges_give_the_same_tasks_and_what_is_beyond_does_not(mech
         open_ranges += not found.unique
         for user in ranges.index.drop(reference):
             for end, factor in (("lowest", 0.98), ("highest", 1.02)):
-                beyond = found.weights.copy()
                 if not 0 < ranges.loc[user, end] < np.inf:
                     continue
+                beyond = found.weights.copy()
                 beyond[user] = ranges.loc[user, end] * factor
                 other = mechanism.solve(shared.replace(weight=beyond.to_numpy()), 1e-8).user_tasks
-                assert np.abs(other / tasks - 1).max() > 1e-5
+                assert np.abs(other - tasks)[shared.runnable].max() > 1e-5 * tasks.max(), (seed, user, end)
     assert open_ranges > 0
 
 
@@ -136,7 +143,11 @@ SHARED = fo.Cluster(
 @pytest.mark.parametrize(
     ("mechanism", "numbers", "message"),
     [
-        (fo.DRFH(), {"tasks": [8, 2, 8]}, r"infeasible: .*'(cpu|ram)' of '[st]'.* would not do for more than 0\.\d+ times"),
+        (
+            fo.DRFH(),
+            {"tasks": [8, 2, 8]},
+            r"infeasible: .*'(cpu|ram)' of '[st]'.* would not do for more than 0\.\d+ times",
+        ),
         (fo.DRFH(), {"tasks": [1, 2, 1]}, r"capacity idles that somebody could use.*more for user '[ac]'"),
         (fo.AlphaPFVDS(1), {"tasks": [1, 2, 1]}, r"capacity idles"),
         (fo.PSDSF(), {"tasks": [8, 2, 8]}, r"these tasks are infeasible"),
@@ -152,7 +163,7 @@ SHARED = fo.Cluster(
         (fo.DRFH(), {"tasks": [1, 1, 1], "shares": [1, 1, 1]}, r"give either tasks or shares"),
         (fo.Utilitarian(), {"tasks": [1, 1, 1]}, r"weights do not matter to utilitarian"),
         (fo.MQDRF(), {"tasks": [1, 1, 1]}, r"weights do not matter to MQDRF"),
-        (fo.GFJ(), {"tasks": [1, 1, 1]}, r"not of the alpha-fair family"),
+        (fo.FDS(2, -1), {"tasks": [1, 1, 1]}, r"not of the alpha-fair family"),
         (fo.GuaranteedAlphaFair(), {"tasks": [1, 1, 1]}, r"has floors"),
     ],
 )
@@ -164,17 +175,16 @@ def test_what_no_weights_give_is_named(mechanism: Mechanism, numbers: dict[str, 
 @pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.AlphaFair(2), fo.AlphaPFVDS(3)], ids=str)
 @pytest.mark.parametrize("factor", [0.5, 3.0])
 def test_the_nearest_that_can_be_given(mechanism: Mechanism, factor: float) -> None:
-    tasks = given(mechanism, cluster(3), 3)
-    if mechanism == fo.AlphaPFVDS(3) and factor < 1:
-        with pytest.raises(NotConverged, match="no weights were found"):
-            fo.find_weights(cluster(3), mechanism, tasks=factor * tasks)
-    found = fo.find_weights(cluster(3), mechanism, tasks=factor * tasks, nearest=True)
-    if factor > 1:
-        assert found.scale == pytest.approx(1 / factor, rel=0.2)
-    assert found.error <= 1e-6
+    shared, game = cluster(9), mechanism == fo.AlphaPFVDS(3)
+    tasks = given(mechanism, shared, 9)
+    with pytest.raises((DataError, NotConverged), match="nearest=True"):
+        fo.find_weights(shared, mechanism, tasks=factor * tasks)
+    found = fo.find_weights(shared, mechanism, tasks=factor * tasks, nearest=True)
     np.testing.assert_allclose(found.allocation.user_tasks, found.tasks, rtol=1e-6)
     assert found.allocation.certificate.passes(1e-6)
-    if mechanism != fo.AlphaPFVDS(3) and factor > 1:
+    if factor > 1:
+        assert found.scale == pytest.approx(1 / factor, rel=0.2 if game else 1e-6)
+    if factor > 1 and not game:
         np.testing.assert_allclose(found.tasks, tasks, rtol=1e-5)
 
 
