@@ -16,23 +16,19 @@ from ..errors import DataError, NotConverged
 from ..mechanisms import Mechanism
 from ..model import _names, _validate
 from ..model.cluster import Cluster, expected
-from ..model.criterion import Criterion
 from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..result.allocation import Allocation
 from ._frontier import Frontier, frontier
 from ._matched import Matched, MatchingOptions, matched
-from ._stated import per_user, runnable
+from ._supported import closed_form, ranges
+from ._weights_asked import criterion_of, stated_tasks
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 #: Ratios of weights that differ by less than this part are the same.
 _SAME = 1e-6
-#: Budgets up to this part of the reference's, or the other way round, are none.
-_NONE = 1e-9
-#: Logarithms of budgets that a choice is to be near are cut at this distance from their median.
-_SPREAD = 9.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,8 +45,10 @@ class WeightsFound:
         The certified answer with these weights.
     error : float
         The largest `|x_n / X_n - 1|` of its tasks x against `tasks`.
+    nearest : bool
+        Are `tasks` others than those stated?
     scale : float
-        What all stated tasks were multiplied with; 1 unless `nearest=True` had to.
+        What all stated tasks were multiplied with to find these; 1 unless they were infeasible.
     mechanism : str
     solves : int
         Answers that were looked at until this one was found.
@@ -60,6 +58,7 @@ class WeightsFound:
     tasks: pd.Series
     allocation: Allocation
     error: float
+    nearest: bool
     scale: float
     mechanism: str
     solves: int
@@ -76,14 +75,9 @@ class WeightsFound:
         """
         if self._place is None:
             return None
-        rule, users = self.allocation.criterion, self._place.polytope.users
-        weights, share = self.weights.to_numpy()[users], _share(rule, users)
-        free = np.ones(len(users), dtype=bool)
-        free[self._place.normals.limited] = False
-        log_budget = np.log(weights) if np.isinf(rule.alpha) else _log_budgets(rule.alpha, weights, share, self._place)
-        reference = int(np.argmax(np.where(free, log_budget, -np.inf))) if free.any() else 0
-        of = _of_levels if np.isinf(rule.alpha) else _of_budgets
-        low, high = of(self._place, rule.alpha, share, weights, reference)
+        users = self._place.polytope.users
+        weights = self.weights.to_numpy()[users]
+        low, high, reference = ranges(self._place, self.allocation.criterion, weights)
         names = self.allocation.cluster.users
         frame = pd.DataFrame(
             {"weight": weights, "lowest": low, "highest": high},
@@ -95,10 +89,9 @@ class WeightsFound:
     @property
     def unique(self) -> bool | None:
         """Are these the only weights, but for a common factor? None where that is not known."""
-        if (ranges := self.ranges) is None:
+        if (ends := self.ranges) is None:
             return None
-        spread = ranges["highest"] - ranges["lowest"]
-        return bool((spread <= _SAME * ranges["weight"]).all())
+        return bool((ends["highest"] - ends["lowest"] <= _SAME * ends["weight"]).all())
 
     def to_frame(self) -> pd.DataFrame:
         """One row per user: `weight`, the tasks wanted (`tasks`) and those `reached`."""
@@ -106,9 +99,10 @@ class WeightsFound:
         return pd.DataFrame({"weight": self.weights, "tasks": self.tasks, "reached": reached})
 
     def __repr__(self) -> str:
-        head = f"weights for {self.mechanism}, mean 1: tasks are within {self.error:.1e} of those stated"
-        if self.scale != 1:
-            head += f", times {self.scale:.4g}"
+        to = max(10.0 ** np.ceil(np.log10(max(self.error, 1e-300))), 1e-9)
+        head = f"weights for {self.mechanism}, mean 1; tasks agree to {to:.0e}"
+        if self.nearest:
+            head += f" with the nearest that were found, from {self.scale:.4g} times those stated"
         frame = self.to_frame()
         body = (frame if len(frame) <= 20 else pd.concat([frame.head(10), frame.tail(10)])).to_string(
             float_format="{:.6g}".format
@@ -164,8 +158,8 @@ def find_weights(
     tol = _validate.tolerance(tol)
     chosen.check(expected(cluster))
     seen, _ = chosen.prepare(cluster)
-    rule = _criterion(chosen, seen)
-    stated = _stated(seen, tasks, shares, users, tol)
+    rule = criterion_of(chosen, seen)
+    stated = stated_tasks(seen, tasks, shares, users, tol)
     merged = merge(seen, users=False).cluster
     polytope = Polytope(merged, rule.limits(seen))
     who = polytope.users
@@ -177,11 +171,11 @@ def find_weights(
         or polytope.cluster.shape[1] == 1
         or (rule.scope == "game" and rule.alpha == 1)
     )
-    scale = 1.0
+    scale, moved = 1.0, False
     if place.scale < 1 - tol or (exact and (place.rises > tol).any()):
         if not nearest:
             raise DataError(_reason(place, tol))
-        scale = min(place.scale, 1.0)
+        scale, moved = min(place.scale, 1.0), True
     wanted = place.tasks if exact else stated[who] * scale
 
     def answer(weights: Array, on: Cluster = merged) -> Allocation:
@@ -190,53 +184,15 @@ def find_weights(
         return chosen.solve(on.derived(weight=every), min(chosen.default_tol, tol))
 
     own = seen.weight[who]
-    starts = [own, _closed_form(place, rule, own) if exact else wanted / polytope.reach]
+    starts = [own, closed_form(place, rule, own) if exact else wanted / polytope.reach]
     found = matched(answer, starts, wanted, who, tol, options)
     if found.error > tol and not nearest:
         raise NotConverged(_unmatched(chosen, found, wanted, who, exact))
     if len(merged.servers) < len(cluster.servers):
         found = replace(found, allocation=answer(found.weights, cluster))
     reached = wanted if found.error <= tol else found.allocation.user_tasks[who]
-    return _result(chosen, found, reached, who, scale, place if exact else None)
-
-
-def _criterion(mechanism: Mechanism, seen: Cluster) -> Criterion:
-    """The criterion on the cluster, of a mechanism whose weights can be found."""
-    probe = np.linspace(1.0, 2.0, len(seen.users))
-    rule = mechanism.criterion(seen.derived(weight=probe))
-    if type(rule) is not Criterion or not mechanism.judged_by_criterion:
-        raise DataError(f"{mechanism} is not of the alpha-fair family: find_weights knows no prices for it")
-    if rule.alpha == 0:
-        raise DataError(f"weights do not matter to {mechanism} (alpha = 0); choose an alpha > 0")
-    if not np.array_equal(rule.weight, probe):
-        raise DataError(f"weights do not matter to {mechanism}; choose another mechanism, such as DRF or AlphaFair")
-    if rule.floor.any():
-        raise DataError(f"{mechanism} has floors, which move with the weights; use AlphaFair, or part=0")
-    return mechanism.criterion(seen)
-
-
-def _stated(seen: Cluster, tasks: Any, shares: Any, users: Iterable[object] | None, tol: float) -> Array:
-    """The tasks that are asked for, (users,)."""
-    if (tasks is None) == (shares is None):
-        raise DataError("give either tasks or shares: find_weights(cluster, mechanism, tasks=[...])")
-    argument = "tasks" if shares is None else "shares"
-    given = per_user(tasks if shares is None else shares, argument, seen, users)
-    if missing := [seen.users[n] for n in np.flatnonzero(np.isnan(given) & seen.runnable)]:
-        raise DataError(f"{argument} says nothing of {_names.some(missing)}, who can run tasks; state all of them")
-    runnable(given, argument, seen, "no weight > 0 gives it nothing: drop it with cluster.drop_user, or give it some")
-    if shares is not None:
-        per_task = seen.dominant_share_per_task
-        given = np.divide(given, per_task, out=np.zeros(len(given)), where=seen.runnable)
-    given = np.where(seen.runnable, given, 0.0)
-    over = np.flatnonzero(given > seen.max_tasks * (1 + tol))
-    if len(over):
-        n = int(over[0])
-        raise DataError(
-            f"user {seen.users[n]!r} is to have {given[n]:.6g} tasks, and has {seen.max_tasks[n]:g} to run; "
-            "give it at most these",
-            ("users", n),
-        )
-    return given
+    moved = moved or found.error > tol
+    return _result(chosen, found, reached, who, (moved, scale), place if exact else None)
 
 
 def _reason(place: Frontier, tol: float) -> str:
@@ -254,11 +210,11 @@ def _reason(place: Frontier, tol: float) -> str:
         )
     more = np.flatnonzero(place.rises > tol)
     more = more[np.argsort(-place.rises[more], kind="stable")]
-    who = [f"{cluster.users[polytope.users[n]]!r} {place.rises[n]:.3g} times its tasks" for n in more[:5]]
+    who = [f"{cluster.users[polytope.users[n]]!r} ({100 * place.rises[n]:.3g}% more)" for n in more[:5]]
     others = f" and {len(more) - 5} more users" if len(more) > 5 else ""
     return (
         f"capacity idles that somebody could use, and the mechanism wastes none: with all others' tasks as stated, "
-        f"there is more for user {', '.join(who)}{others}, at the same time; raise these, {remedy}"
+        f"there is more at the same time for user {', '.join(who)}{others}; raise these, {remedy}"
     )
 
 
@@ -278,56 +234,8 @@ def _unmatched(mechanism: Mechanism, found: Matched, wanted: Array, who: Index, 
     )
 
 
-def _share(rule: Criterion, users: Index) -> Array:
-    """The share per task, (users,); of proportional servers that of the first, and at alpha = 1 it cancels anyway."""
-    if rule.share.ndim == 1:
-        return rule.share[users]
-    usable = np.isfinite(rule.share[users])
-    return np.asarray(rule.share[users][np.arange(len(users)), usable.argmax(axis=1)])
-
-
-def _log_budgets(alpha: float, weights: Array, share: Array, place: Frontier) -> Array:
-    """`log(X_n dF/dx_n)` at efficient tasks X, (users,)."""
-    return np.asarray(alpha * np.log(weights) + (1 - alpha) * np.log(share * place.tasks))
-
-
-def _closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
-    """Weights at which efficient tasks X are optimal: from supporting prices, or for max-min `u_n X_n`."""
-    share, alpha = _share(rule, place.polytope.users), rule.alpha
-    if np.isinf(alpha):
-        return np.asarray(share * place.tasks)
-    log_budget = _log_budgets(alpha, own, share, place)
-    log_budget = np.clip(log_budget - np.median(log_budget), -_SPREAD, _SPREAD)
-    budgets = place.normals.nearest(np.exp(log_budget))
-    log_budget = log_budget if budgets is None else np.log(budgets)
-    found = (log_budget + (alpha - 1) * np.log(share * place.tasks)) / alpha
-    return np.asarray(np.exp(found - found.mean()))
-
-
-def _of_budgets(place: Frontier, alpha: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
-    """The ends of weights for finite alpha: `phi_n / phi_ref` is `(b_n/b_ref (s_n/s_ref)^(alpha-1))^(1/alpha)`."""
-    normals, users = place.normals, range(len(weights))
-    size = (share * place.tasks) ** ((alpha - 1) / alpha)
-    size = weights[reference] * size / size[reference]
-    least = np.array([1.0 if n == reference else normals.least(n, reference) for n in users])
-    inverse = np.array([1.0 if n == reference else normals.least(reference, n) for n in users])
-    inverse[inverse <= _NONE] = 0.0
-    with np.errstate(divide="ignore"):
-        return size * np.where(least <= _NONE, 0.0, least) ** (1 / alpha), size * (1 / inverse) ** (1 / alpha)
-
-
-def _of_levels(place: Frontier, _: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
-    """The same for max-min: all levels may be equal, and whom prices hold without the reference may be below it."""
-    equal = share * place.tasks
-    equal = equal * weights[reference] / equal[reference]
-    normals, users = place.normals, range(len(weights))
-    high = np.where(normals.without(reference), np.inf, equal)
-    low = np.array([0.0 if n != reference and normals.without(n)[reference] else equal[n] for n in users])
-    return low, high
-
-
 def _result(
-    mechanism: Mechanism, found: Matched, reached: Array, who: Index, scale: float, place: Frontier | None
+    mechanism: Mechanism, found: Matched, reached: Array, who: Index, moved: tuple[bool, float], place: Frontier | None
 ) -> WeightsFound:
     names = pd.Index(found.allocation.cluster.users, name="user")
     weights, tasks = np.ones(len(names)), np.zeros(len(names))
@@ -337,7 +245,7 @@ def _result(
         pd.Series(tasks, names, name="tasks"),
         found.allocation,
         float(np.abs(found.allocation.user_tasks[who] / reached - 1).max()),
-        scale,
+        *moved,
         str(mechanism),
         found.found_at,
         place,

@@ -56,7 +56,7 @@ def weights_or_none(shared: fo.Cluster, mechanism: Mechanism, tasks: np.ndarray)
 @pytest.mark.parametrize("limits", [False, True])
 @pytest.mark.parametrize("mechanism", EXACT, ids=str)
 def test_weights_of_global_mechanisms_come_back_as_tasks(mechanism: Mechanism, limits: bool) -> None:
-    for seed in range(6):
+    for seed in range(4):
         shared = cluster(seed, limits)
         tasks = given(mechanism, shared, seed)
         found = fo.find_weights(shared, mechanism, tasks=tasks)
@@ -71,7 +71,7 @@ def test_weights_of_global_mechanisms_come_back_as_tasks(mechanism: Mechanism, l
 def test_weights_of_the_game_come_back_as_tasks(mechanism: Mechanism) -> None:
     """In more than nine of ten: where answers have kinks the search may end short, and says so."""
     found = 0
-    for seed in range(20):
+    for seed in range(16):
         shared = cluster(seed)
         tasks = given(mechanism, shared, seed)
         weights = weights_or_none(shared, mechanism, tasks)
@@ -79,7 +79,7 @@ def test_weights_of_the_game_come_back_as_tasks(mechanism: Mechanism) -> None:
             again = mechanism.solve(shared.replace(weight=weights), 1e-8).user_tasks
             np.testing.assert_allclose(again, tasks, rtol=3e-6)
             found += 1
-    assert found >= 18
+    assert found >= 15
 
 
 @pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.AlphaFair(3)], ids=str)
@@ -127,7 +127,7 @@ def test_shares_and_names() -> None:
         found = fo.find_weights(shared, "drf", **numbers)
         np.testing.assert_allclose(found.weights, [1.5, 0.5], rtol=1e-6)
         assert list(found.to_frame().columns) == ["weight", "tasks", "reached"]
-        assert repr(found).startswith("weights for DRF, mean 1: tasks are within")
+        assert repr(found).startswith("weights for DRF, mean 1; tasks agree to 1e-")
 
 
 SHARED = fo.Cluster(
@@ -148,7 +148,7 @@ SHARED = fo.Cluster(
             {"tasks": [8, 2, 8]},
             r"infeasible: .*'(cpu|ram)' of '[st]'.* would not do for more than 0\.\d+ times",
         ),
-        (fo.DRFH(), {"tasks": [1, 2, 1]}, r"capacity idles that somebody could use.*more for user '[ac]'"),
+        (fo.DRFH(), {"tasks": [1, 2, 1]}, r"capacity idles that somebody could use.*for user '[ac]' \(\d+.*% more\)"),
         (fo.AlphaPFVDS(1), {"tasks": [1, 2, 1]}, r"capacity idles"),
         (fo.PSDSF(), {"tasks": [8, 2, 8]}, r"these tasks are infeasible"),
         (fo.DRFH(), {"tasks": [1, 0, 1]}, r"tasks of user 'b' is 0, although it could.*drop_user"),

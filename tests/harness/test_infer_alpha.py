@@ -16,6 +16,9 @@ from fairopt.errors import DataError
 from fairopt.harness.infer_alpha import InferenceOptions
 
 KINDS = ("alphapf-vds", "alpha-fair")
+#: Fewer alphas to begin with.
+FINE = InferenceOptions(count=17, minima=2)
+COARSE = InferenceOptions(count=17, minima=2, accuracy=1e-4)
 
 
 def cluster(seed: int, users: int = 10, servers: int = 4) -> fo.Cluster:
@@ -28,10 +31,10 @@ def answer(kind: str, alpha: float, shared: fo.Cluster) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("alpha", [0.3, 1.0, 2.7, 9.0])
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.7, 9.0])
 def test_alpha_comes_back_from_its_own_answer(kind: str, alpha: float) -> None:
-    for seed in (0, 2, 4):
-        found = fo.infer_alpha(cluster(seed), answer(kind, alpha, cluster(seed)), kind)
+    for shared in (cluster(0, 6, 3), cluster(2, 6, 3)):
+        found = fo.infer_alpha(shared, answer(kind, alpha, shared), kind, options=FINE)
         assert found.alpha == pytest.approx(alpha, rel=1e-3)
         assert found.low <= alpha * (1 + 1e-6)
         assert found.high >= alpha * (1 - 1e-6)
@@ -60,18 +63,19 @@ def test_where_alpha_changes_nothing_any_alpha_does() -> None:
 
 
 def test_intervals_cover_alpha_about_as_often_as_they_say() -> None:
-    """95% of 60: 50 or fewer would be chance once in 10,000; and large alphas are told apart from small ones only."""
+    """95% of 30: 23 or fewer would be chance once in 2,000; and large alphas are told apart from small ones only."""
     covered, at_least = 0, 0
-    for seed in range(10):
-        shared, rng = cluster(seed), np.random.default_rng([seed, 7])
+    for seed in range(5):
+        shared, rng = cluster(seed, 6, 2), np.random.default_rng([seed, 7])
         for alpha in (1.0, 3.0, 16.0):
             tasks = answer("alphapf-vds", alpha, shared)
             for noise in (0.01, 0.05):
-                found = fo.infer_alpha(shared, tasks * np.exp(noise * rng.standard_normal(len(tasks))))
+                tasks_seen = tasks * np.exp(noise * rng.standard_normal(len(tasks)))
+                found = fo.infer_alpha(shared, tasks_seen, options=COARSE)
                 covered += found.low <= alpha <= found.high
                 at_least += alpha == 16 and math.isinf(found.high)
-    assert covered >= 51
-    assert at_least >= 5
+    assert covered >= 24
+    assert at_least >= 3
 
 
 def test_the_interval_is_that_of_standard_errors_where_the_curve_is_smooth() -> None:
@@ -102,12 +106,12 @@ def test_some_users_by_name_with_precision() -> None:
     tasks = pd.Series(answer("alpha-fair", 2.0, shared), index=shared.users)
     tasks.iloc[0] *= 2
     some = list(shared.users[:0:-1])
-    found = fo.infer_alpha(shared, tasks[some[::-1]], "alpha-fair", users=some)
+    found = fo.infer_alpha(shared, tasks[some[::-1]], "alpha-fair", users=some, options=FINE)
     assert found.alpha == pytest.approx(2, rel=1e-3)
     assert set(found.residuals.index) == set(some)
-    trusted = fo.infer_alpha(shared, tasks, "alpha-fair", precision=[1e-9, *[1] * 9])
+    trusted = fo.infer_alpha(shared, tasks, "alpha-fair", precision=[1e-9, *[1] * 9], options=FINE)
     assert trusted.alpha == pytest.approx(2, rel=1e-3)
-    assert fo.infer_alpha(shared, tasks, "alpha-fair").alpha != pytest.approx(2, rel=1e-2)
+    assert fo.infer_alpha(shared, tasks, "alpha-fair", options=FINE).alpha != pytest.approx(2, rel=1e-2)
 
 
 def test_it_is_shown_in_words_and_drawn() -> None:
@@ -153,6 +157,7 @@ def test_wrong_data_are_named(tasks: object, options: dict[str, object], message
         fo.infer_alpha(SHARED, tasks, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_google_2011_is_explained_by_no_alpha() -> None:
     """Running tasks of 505 users: off by a factor of ten at every alpha, and by next to the same."""
     folder = Path(os.environ.get("FAIROPT_TRACES", "/nowhere"))
