@@ -9,6 +9,7 @@ is open ("at least", "at most"); the median width of the others as a factor `hig
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -22,11 +23,13 @@ import pandas as pd  # noqa: E402
 from scipy import special  # noqa: E402
 
 import fairopt as fo  # noqa: E402
-from fairopt.harness.infer_alpha import AlphaInferred  # noqa: E402
+from fairopt.harness.infer_alpha import AlphaInferred, InferenceOptions  # noqa: E402
 
 SHAPE = (12, 5, 3)
 ALPHAS = (1.0, 2.0, 4.0, 16.0)
 NOISE = (0.01, 0.05)
+#: Half as many alphas to begin with as by default, none below 0.2, and four digits.
+OPTIONS = InferenceOptions(smallest=0.2, count=17, minima=2, accuracy=1e-4)
 
 
 def drawn(seed: int, shape: tuple[int, int, int] = SHAPE) -> fo.Cluster:
@@ -41,7 +44,8 @@ def observed(
 ) -> AlphaInferred:
     """What is inferred from one observation with noise."""
     tasks = fo.mechanisms.get(mechanism, alpha=alpha).solve(cluster, 1e-8).user_tasks
-    return fo.infer_alpha(cluster, tasks * np.exp(noise * rng.standard_normal(len(tasks))), mechanism)
+    seen = tasks * np.exp(noise * rng.standard_normal(len(tasks)))
+    return fo.infer_alpha(cluster, seen, mechanism, options=OPTIONS)
 
 
 def linear(found: AlphaInferred, alpha: float) -> bool:
@@ -63,7 +67,7 @@ def row(found: list[AlphaInferred], alpha: float) -> dict[str, object]:
         "covered": np.mean([one.low <= alpha <= one.high for one in found]),
         "by standard errors": np.mean([linear(one, alpha) for one in found]),
         "open": np.mean([one.flat for one in found]),
-        "width": float(np.median(closed)) if closed else np.nan,
+        "width": float(np.median(closed)) if closed else math.nan,
     }
 
 
