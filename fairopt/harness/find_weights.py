@@ -102,7 +102,9 @@ class WeightsFound:
         to = max(10.0 ** np.ceil(np.log10(max(self.error, 1e-300))), 1e-9)
         head = f"weights for {self.mechanism}, mean 1; tasks agree to {to:.0e}"
         if self.nearest:
-            head += f" with the nearest that were found, from {self.scale:.4g} times those stated"
+            head += " with the nearest that were found"
+        if self.scale != 1:
+            head += f", from {self.scale:.4g} times those stated"
         frame = self.to_frame()
         body = (frame if len(frame) <= 20 else pd.concat([frame.head(10), frame.tail(10)])).to_string(
             float_format="{:.6g}".format

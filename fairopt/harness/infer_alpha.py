@@ -27,6 +27,8 @@ from .alpha_path import Followed
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = ["AlphaInferred", "InferenceOptions", "infer_alpha"]
+
 Array = NDArray[np.float64]
 
 
