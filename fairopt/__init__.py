@@ -25,6 +25,8 @@ _HOME = {
     "best_response": "game.dynamics.distributed",
     "compare": "harness.compare",
     "find_alpha": "harness.find_alpha",
+    "find_weights": "harness.find_weights",
+    "infer_alpha": "harness.infer_alpha",
     "merge": "model.merging",
     "open_source": "workloads.sources",
     "solve_many": "many.solve_many",

@@ -14,6 +14,8 @@ from .game.dynamics.distributed import best_response as best_response
 from .harness.alpha_path import alpha_path as alpha_path
 from .harness.compare import compare as compare
 from .harness.find_alpha import find_alpha as find_alpha
+from .harness.find_weights import find_weights as find_weights
+from .harness.infer_alpha import infer_alpha as infer_alpha
 from .harness.sweep import sweep as sweep
 from .many.solve_many import solve_many as solve_many
 from .mechanisms.alpha_fair import AlphaFair as AlphaFair

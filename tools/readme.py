@@ -8,7 +8,7 @@ A block of `python` followed by one of `text` is run, and what it prints replace
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
 the real traces, and cells that take minutes: `fairopt sweep frontier`.
 
-docs/utilities.md, docs/alpha.md, docs/many.md and docs/first-task.md, with its picture, are made anew in the same way;
+docs/utilities.md, docs/alpha.md, docs/many.md, docs/inverse.md and docs/first-task.md, with its picture, are made anew;
 what is said of convergence comes from the measurements that come with fairopt (`tools/measurements.py`).
 `fairopt/__init__.pyi` tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms.
 """
@@ -39,7 +39,7 @@ from fairopt.report import Results, figures, mechanism_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = (ROOT / "docs" / "utilities.md", ROOT / "docs" / "alpha.md", ROOT / "docs" / "many.md")
+PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in ("utilities", "alpha", "many", "inverse"))
 FIRST_TASK = ROOT / "docs" / "first-task.md"
 STUB = ROOT / "fairopt" / "__init__.pyi"
 

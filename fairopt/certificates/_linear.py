@@ -11,7 +11,7 @@ from .._libraries import optimize, sp
 
 Array = NDArray[np.float64]
 
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 #: Seconds that the linear programs of one judgement may take: a simplex method can cycle.
 PATIENCE = 60.0
 
@@ -23,7 +23,7 @@ def maximise(
 
     `None` when the linear program was not solved in that time, so that the judge can say so.
     """
-    whole, options = sp.vstack(rows, format="csr"), {**_OPTIONS, "time_limit": seconds}
+    whole, options = sp.vstack(rows, format="csr"), {**OPTIONS, "time_limit": seconds}
     result = optimize.linprog(-value, A_ub=whole, b_ub=np.concatenate(bounds), method="highs", options=options)
     if result.status != 0:
         return None
@@ -34,6 +34,6 @@ def maximise(
 def minimise(cost: Array, rows: Any, least: Array) -> Array | None:
     """`min cost @ y` over `y >= 0, rows @ y >= least`; `None` when the linear program was not solved."""
     result = optimize.linprog(
-        cost, A_ub=-rows, b_ub=-least, method="highs", options={**_OPTIONS, "time_limit": PATIENCE}
+        cost, A_ub=-rows, b_ub=-least, method="highs", options={**OPTIONS, "time_limit": PATIENCE}
     )
     return result.x if result.status == 0 else None

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import mechanisms
 from .._progress import tqdm
-from ..errors import DataError, FairoptError
+from ..errors import FairoptError
 from ..mechanisms import Mechanism
 from ..model import _validate
 from ..model.cluster import Cluster
@@ -79,7 +79,7 @@ def solve_many(
     be those of `Mechanism.solve`: what is judged is the same. Every certificate is that of `Mechanism.certify`,
     computed from the tasks and the prices found.
     """
-    (chosen,) = _one(mechanism)
+    chosen = mechanisms.one(mechanism)
     tol = chosen.default_tol if tol is None else _validate.tolerance(tol)
     given = problems.of(capacity, demand, weight, eligible, max_tasks)
     found = _Found(chosen, given, tol, fallback)
@@ -89,17 +89,6 @@ def solve_many(
             found.add(stated(chosen, given, numbers))
             bar.update(len(numbers))
     return found.allocations()
-
-
-def _one(mechanism: object) -> tuple[Mechanism]:
-    if isinstance(mechanism, str):
-        kinds = mechanisms.parse(mechanism)
-        if len(kinds) > 1:
-            texts = " or ".join(str(kind) for kind in kinds)
-            raise DataError(f"{mechanism!r} stands for several mechanisms, {texts}: choose one with its parameters")
-        return (kinds[0],)
-    (one,) = mechanisms.chosen([mechanism])  # type: ignore[list-item]
-    return (one,)
 
 
 class _Found:

@@ -18,7 +18,7 @@ from ._registry import plain
 if TYPE_CHECKING:
     from ._game import GameMechanism
 
-__all__ = ["REGISTRY", "GameMechanism", "Mechanism", "chosen", "described", "get", "kind", "names", "parse"]
+__all__ = ["REGISTRY", "GameMechanism", "Mechanism", "chosen", "described", "get", "kind", "names", "one", "parse"]
 
 
 def __getattr__(name: str) -> Any:
@@ -97,6 +97,17 @@ def chosen(given: Iterable[str | Mechanism] | None) -> list[Mechanism]:
     if not picked:
         raise DataError(f"the list of mechanisms is empty; known: {', '.join(names())}")
     return picked
+
+
+def one(given: str | Mechanism) -> Mechanism:
+    """One mechanism, as it is or by its name; a name that stands for several variants needs its parameters."""
+    if not isinstance(given, str):
+        return chosen([given])[0]
+    kinds = parse(given)
+    if len(kinds) > 1:
+        texts = " or ".join(map(str, kinds))
+        raise DataError(f"{given!r} stands for several mechanisms, {texts}: choose one with its parameters")
+    return kinds[0]
 
 
 def described(text: str) -> tuple[type[Mechanism], dict[str, Any]]:

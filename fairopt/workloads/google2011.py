@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -57,6 +58,7 @@ _TASKS = _csv.Format(
 )
 _REMOVE = 1
 _SUBMIT = 0
+_RUNNING = (1, 8)  # SCHEDULE, UPDATE_RUNNING
 _ENDED = (2, 3, 4, 5, 6)  # EVICT, FAIL, FINISH, KILL, LOST: the task is not there until it is submitted again
 _TASK = ["job", "task"]
 
@@ -88,6 +90,17 @@ def tasks(directory: str | Path, at: float = 0.0, window: float = 0.0, skip_malf
     largest machine, NaN where the trace lacks them.
     """
     return _tasks(_find(directory), at, window, skip_malformed, Counter())
+
+
+def running(directory: str | Path, at: float = 0.0, skip_malformed: bool = False) -> pd.Series:
+    """How many tasks every user had on machines at `at` seconds: a series by user, named as in `cluster`.
+
+    A task is on a machine whose last event by then is SCHEDULE, or UPDATE_RUNNING. Users without any are left out.
+    """
+    events = _events(_find(directory) / "task_events", _TASKS, at, skip_malformed, Counter())
+    last = events.drop_duplicates(_TASK, keep="last")
+    count = last[last["event"].isin(_RUNNING)].groupby("user", sort=True).size()
+    return pd.Series(count.to_numpy(), pd.Index(_named(count.index), name="user"), name="tasks")
 
 
 @reader(
@@ -151,10 +164,7 @@ def cluster(
         raise DataError(f"{folder} has {found} at {at:g} s; choose another instant")
     chosen = choose(len(demand), users, rng, "users")
     hosts = choose(len(present), servers, rng, "servers")
-    hashes = [str(user) for user in demand.index]
-    names = [user[:8] for user in hashes]
-    if len(set(names)) < len(names):
-        names = hashes
+    names = _named(demand.index)
     result = Cluster(
         present.to_numpy()[hosts],
         demand.to_numpy()[chosen],
@@ -169,6 +179,13 @@ def cluster(
         f"{len(hosts)} of {len(present)} machines {'ever seen' if every_machine else f'present at {at:g} s'}"
     )
     return Snapshot(result, source, dict(report), left_out)
+
+
+def _named(users: Iterable[object]) -> list[str]:
+    """The first eight characters of every hash, where these tell users apart."""
+    hashes = [str(user) for user in users]
+    names = [user[:8] for user in hashes]
+    return names if len(set(names)) == len(names) else hashes
 
 
 def _find(directory: str | Path) -> Path:
