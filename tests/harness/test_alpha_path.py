@@ -105,9 +105,10 @@ def test_what_cannot_be_followed(alphas: Any, mechanism: Any, message: str) -> N
 
 
 def test_out_of_reach() -> None:
+    shared = cluster(0, 4, 2)
     with pytest.raises(NotConverged, match="misses tol"):
-        fo.alpha_path(cluster(), [1.5], tol=1e-300)
-    frame = fo.alpha_path(cluster(), [1.5, 2.0], tol=1e-300, throw=False)
+        fo.alpha_path(shared, [1.5], tol=1e-300)
+    frame = fo.alpha_path(shared, [1.5, 2.0], tol=1e-300, throw=False)
     assert all(found.flagged for found in frame.allocations)
 
 
