@@ -51,11 +51,12 @@ unit: $(VENV)/dev-ready
 
 # Hours: errors of all mechanisms on all families against exact answers; it may be interrupted, and goes on. With traces
 # (TRACES=DIR) also on snapshots of Bitbrains and Google. Then minutes: the package is broken in several ways, and every
-# one must make a test fail; the laws run on many more clusters.
+# one must make a test fail; tests marked `long` run, and the laws on many more clusters.
 COUNT ?= 300
 test-long: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/errors_table.py --count $(COUNT) $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python tools/mutate.py
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -m long -n $(WORKERS) --dist worksteal
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 FAIROPT_LAW_CLUSTERS=500 FAIROPT_MANY_CLUSTERS=10000 $(BIN)/pytest tests/laws tests/many -n auto --dist worksteal
 
 # One thread; results under .benchmarks, by machine.

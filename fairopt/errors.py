@@ -5,7 +5,7 @@
 | `DataError` | mend the input: the message names the user, server or resource and says how |
 | `SolverError` | relax the tolerance, or change the solver or the engine |
 | `NotConverged` | allow more rounds, another order or another start |
-| `CertificateError` | none: the solver was content and the answer is wrong; please report it |
+| `CertificateError` | what the message names: another solver or engine; else none, please report it |
 """
 
 from __future__ import annotations
@@ -36,4 +36,4 @@ class NotConverged(FairoptError):
 
 
 class CertificateError(FairoptError):
-    """A solver reported success, but the certificate of its answer misses the tolerance."""
+    """A solver reported success, but the certificate of its answer misses the tolerance by far."""

@@ -41,6 +41,8 @@ def refused(array: NDArray[Any]) -> None:
     owners: list[Any] = [array, array[...], array.T, array.view(), np.asarray(array)]
     while isinstance(owners[-1].base, np.ndarray):
         owners.append(owners[-1].base)
+    owner = owners[-1].base
+    assert isinstance(owner, bytes), "of a memoryview there would be the array that it is of"
     for one in owners:
         with pytest.raises(ValueError, match="read-only"):
             one[...] = 0
@@ -123,14 +125,17 @@ def test_what_is_given_is_copied() -> None:
     assert not other.tasks.any()
 
 
-def test_frozen_is_the_same_memory_in_the_same_order() -> None:
+def test_frozen_are_the_same_numbers_in_the_same_order() -> None:
     for array in (np.arange(6.0).reshape(2, 3), np.asfortranarray(np.eye(3)), np.zeros((0, 2)), np.eye(4)[::2, 1:]):
         found = frozen(array)
         np.testing.assert_array_equal(found, array)
+        assert found.dtype == array.dtype
         assert frozen(found) is found
         if array.size:
-            assert found.strides == array.strides
-            assert np.shares_memory(found, array)
+            assert found.flags.f_contiguous == array.flags.f_contiguous
+            assert found.strides == array.copy(order="K").strides
+            assert not np.shares_memory(found, array)
+        assert array.flags.writeable
         refused(found)
 
 
@@ -202,6 +207,39 @@ def test_headers_of_arrays_are_the_readers_own(how: str) -> None:
     np.testing.assert_array_equal(found.certificate.conditions, conditions)
     for name, wanted in plain.items():
         np.testing.assert_array_equal(getattr(rule, name), wanted)
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_vars_and_bases_are_no_way_in(how: str) -> None:
+    """Neither through the attributes that `vars` lists, nor through what an array is a view of."""
+    found = COPIES[how](fo.DRFH().solve(LIMITED))
+    for one in (found.cluster, found, found.criterion, found.certificate):
+        plain = {name: np.array(value) for name, value in vars(one).items() if isinstance(value, np.ndarray)}
+        for name, value in list(vars(one).items()):
+            with pytest.raises(TypeError, match="does not support item assignment"):
+                vars(one)[name] = None  # type: ignore[index,unused-ignore]
+            with pytest.raises(AttributeError):
+                object.__setattr__(one, "__dict__", {})
+            one.__getstate__()[name] = None
+            if not isinstance(value, np.ndarray):
+                continue
+            for array in (value, getattr(one, name, value)):
+                refused(array)
+                while isinstance(array, np.ndarray):
+                    reshaped(array)
+                    array = array.base
+        for name, wanted in plain.items():
+            np.testing.assert_array_equal(vars(one)[name], wanted)
+    assert found.cluster == LIMITED
+
+
+def test_what_is_derived_cannot_be_replaced() -> None:
+    cluster = LIMITED.replace()
+    for name in (*DERIVED, "constrained"):
+        known = getattr(cluster, name)
+        with pytest.raises(AttributeError, match=f"{name} is derived"):
+            object.__setattr__(cluster, name, 1)
+        assert getattr(cluster, name) is known or name != "constrained"
 
 
 def test_headers_of_what_is_given_are_the_givers_own() -> None:

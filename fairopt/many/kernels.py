@@ -53,10 +53,10 @@ def _judged(batch: Batch, tol: float, tasks: Array, certificate: Array, prices: 
         with np.errstate(divide="ignore", invalid="ignore"):
             unit = np.log(np.where(whole > 0, prices[k] / whole, 0.0))
         known = unit if prices[k].any() else None
-        certificate[k] = certify_problem(problem, frozen(tasks[k].copy()), known)[0].residual
+        certificate[k] = certify_problem(problem, frozen(tasks[k]), known)[0].residual
         if not certificate[k] <= tol:
             found = rational.leximin(problem.cluster, problem.criterion, problem.limits)
             if found is not None:
                 tasks[k] = found.tasks.astype(float)
-                certificate[k] = certify_problem(problem, frozen(tasks[k].copy()))[0].residual
+                certificate[k] = certify_problem(problem, frozen(tasks[k]))[0].residual
     return Answer(tasks, certificate)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..certificates import Certificate, advice, certify, certify_problem
 from ..engines import native
 from ..engines.base import Solution
+from ..engines.reference import solvers
 from ..errors import CertificateError, DataError, FairoptError, SolverError
 from ..model import polytope
 from ..model.cluster import Cluster
@@ -202,7 +203,11 @@ class Mechanism(Stated):
         # Users of tiny welfare may be far off where a solver is short of accuracy: that is no bug.
         residual = found.residual if found.gap is None else min(found.residual, max(found.gap, found.feasibility))
         if not why and best.stats.status == "optimal" and residual > _GROSS * tol:
-            return CertificateError(f"{text}. This is a bug: please report it with the cluster (cluster.save(...))")
+            others = tuple(name for name in self.engines(best.criterion) if name not in tried)
+            claim = (
+                solvers.wrong_claim(best.stats.solver, others, best.criterion.alpha in (0, np.inf)) or "This is a bug: "
+            )
+            return CertificateError(f"{text}. {claim}please report it with the cluster (cluster.save(...))")
         return SolverError(f"{text}{why}. Relax tol, try another solver or engine, or take it flagged with throw=False")
 
     def __str__(self) -> str:

@@ -19,6 +19,10 @@ from ..result.allocation import Allocation
 from ._base import Mechanism, pooled
 from .alpha_fair import Share, share_per_task
 
+#: `-d log U' / d log t` at an answer above which errors name it: of `-exp(-k t)` it is `k t`. Clusters up to
+#: 16 were solved, and some above 60 were not.
+_STEEP = 50.0
+
 
 def check_function(utility: object) -> None:
     """`DataError` for what is no function."""
@@ -35,8 +39,25 @@ def concave(plain: Criterion, utility: Utility, levels: NDArray[np.float64]) -> 
     return ConcaveWelfare(**plain.plain, slope=slope)
 
 
-def kink(best: Allocation, utility: Utility) -> str:
-    """That the utility has a kink near somebody's share, where it has; else ''."""
+def why(best: Allocation, utility: Utility) -> str:
+    """What in the utility makes an answer miss its tolerance: a kink near somebody's share, or its steepness; or ''."""
+    return _kink(best, utility) or _steep(best)
+
+
+def _steep(best: Allocation) -> str:
+    steepness = best.criterion.elasticity(best.user_tasks)
+    worst = np.unravel_index(steepness.argmax(), steepness.shape)
+    if steepness[worst] <= _STEEP:
+        return ""
+    return (
+        f". At the weighted share {best.criterion.levels(best.user_tasks)[worst]:.3g} of user "
+        f"{best.cluster.users[worst[0]]!r} the utility is as steep as that of alpha = {steepness[worst]:.0f}, and from "
+        f"about {_STEEP:g} on solvers lose sight of users: give a flatter one, such as of a part of the share, or use "
+        "AlphaFair or AlphaPFVDS, which know any alpha"
+    )
+
+
+def _kink(best: Allocation, utility: Utility) -> str:
     with np.errstate(all="ignore"):
         levels = best.criterion.levels(best.user_tasks)
     there = np.argwhere(np.isfinite(levels) & (levels > 0))
@@ -103,7 +124,7 @@ class ConcaveUtility(Mechanism):
             return concave(plain, self.utility, plain.levels(alone))
 
     def reason(self, best: Allocation) -> str:
-        return kink(best, self.utility)
+        return why(best, self.utility)
 
     def formulate(self, program: Program) -> Formulation:
         slope, level = UtilitySlope(self.utility), program.unit / program.weight

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ._immutable import frozen, once
+from ._immutable import frozen, handed_out, once, values
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -31,26 +31,25 @@ def deferred(make: Callable[[], T]) -> T:
 
 def given(instance: object, name: str) -> Callable[[], Any] | None:
     """The function that a deferrable field was given as, if it was one: it may tell more cheaply what is asked."""
-    return cast("Callable[[], Any] | None", vars(instance).get(f"_make_{name}"))
+    return cast("Callable[[], Any] | None", values(instance).get(f"_make_{name}"))
 
 
 class _Deferred:
     """A data descriptor: even the constructor of a frozen dataclass sets its field through it."""
 
     def __init__(self, name: str) -> None:
-        self.make, self.made = f"_make_{name}", f"_made_{name}"
+        self.make, self.made = f"_make_{name}", name
 
     def __get__(self, instance: object | None, owner: type) -> Any:
         if instance is None:
             return self
-        values = vars(instance)
-        if self.made not in values:
-            made = values[self.make]()
-            values[self.made] = frozen(made) if isinstance(made, np.ndarray) else made
-        found = values[self.made]
-        return found.view() if isinstance(found, np.ndarray) else found
+        known = values(instance)
+        if self.made not in known:
+            made = known[self.make]()
+            known[self.made] = frozen(made) if isinstance(made, np.ndarray) else made
+        return handed_out(known[self.made])
 
     def __set__(self, instance: object, value: Any) -> None:
         once(instance, self.make)
         once(instance, self.made)
-        vars(instance)[self.make if callable(value) else self.made] = value
+        values(instance)[self.make if callable(value) else self.made] = value

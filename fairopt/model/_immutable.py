@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, Self, TypeVar, overload
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Generic, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T", bound=np.generic)
 C = TypeVar("C", bound=type)
+V = TypeVar("V")
+
+
+class _Attributes:
+    """Where the dictionary of attributes comes from that `Sealed` shows and does not hand out."""
+
+
+#: `values(instance)`: the attributes of an instance of `Sealed`, to write to.
+values: Callable[[Any], dict[str, Any]] = _Attributes.__dict__["__dict__"].__get__
+
+
+def handed_out(value: V) -> V:
+    """A view of an array, whose header is the reader's own; anything else as it is."""
+    return cast("V", value.view()) if isinstance(value, np.ndarray) else value
+
+
+class Sealed(_Attributes):
+    """`vars` and `__getstate__` of its instances show their attributes; nothing that is done to these changes them."""
+
+    @property
+    def __dict__(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return MappingProxyType(self.__getstate__())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: handed_out(value) for name, value in values(self).items()}
 
 
 def frozen(array: NDArray[T]) -> NDArray[T]:
-    """The same numbers, not copied, read-only for good: `setflags` on the result or on a view cannot undo it."""
-    array.setflags(write=False)
-    # NumPy lets an array be written to again if it owns its memory, or if who owns it may write. A memoryview may not.
-    return array if _is_frozen(array) else np.asarray(array.data)
+    """A copy of the numbers in `bytes`, which nobody can write to; the same array if it is one.
+
+    NumPy lets an array be written to again if it owns its memory, and whoever has a view or a memoryview of an array
+    has the array as well, as `base` or `obj`.
+    """
+    if array.base is not None and _is_frozen(array):
+        return array
+    order: Literal["C", "F"] = "F" if array.ndim > 1 and array.strides[0] < array.strides[-1] else "C"
+    memory = np.frombuffer(array.tobytes(order), array.dtype) if array.size else np.ndarray(0, array.dtype, b"")
+    return memory.reshape(array.shape, order=order)  # its views have `memory` as their base: its header is its own
 
 
 def _is_frozen(array: NDArray[Any]) -> bool:
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
-    return isinstance(owner, memoryview) and owner.readonly
+    return isinstance(owner, bytes)
 
 
 class Field:
@@ -39,21 +71,21 @@ class Field:
         if instance is None:
             return self
         try:
-            value = vars(instance)[self.name]
+            value = values(instance)[self.name]
         except KeyError:
             raise AttributeError(
                 f"{owner.__name__} without {self.name!r}: it was not made by its constructor"
             ) from None
-        return value.view() if isinstance(value, np.ndarray) else value
+        return value.view() if isinstance(value, np.ndarray) else value  # `handed_out`, as attributes are read often
 
     def __set__(self, instance: object, value: Any) -> None:
         once(instance, self.name)
-        vars(instance)[self.name] = value
+        values(instance)[self.name] = value
 
 
 def once(instance: object, name: str) -> None:
     """Refuse to set an attribute again: a second call of a constructor would leave what was derived before stale."""
-    if name in vars(instance):
+    if name in values(instance):
         raise AttributeError(f"{type(instance).__name__} is immutable: {name} is set; make another one")
 
 
@@ -68,10 +100,10 @@ def fields_once(*names: str) -> Callable[[C], C]:
     return decorate
 
 
-class derived_array(Generic[T]):
-    """A cached property whose array is frozen when it is made, and handed out as views."""
+class derived_property(Generic[V]):
+    """A property that is made once; arrays are frozen then, and handed out as views."""
 
-    def __init__(self, make: Callable[[Any], NDArray[T]]) -> None:
+    def __init__(self, make: Callable[[Any], V]) -> None:
         self.make, self.__doc__ = make, make.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -80,21 +112,22 @@ class derived_array(Generic[T]):
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, instance: object, owner: type) -> NDArray[T]: ...
-    def __get__(self, instance: object | None, owner: type) -> Self | NDArray[T]:
+    def __get__(self, instance: object, owner: type) -> V: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | V:
         if instance is None:
             return self
-        values = vars(instance)
-        if self.name not in values:
-            values[self.name] = frozen(self.make(instance))
-        found: NDArray[T] = values[self.name].view()
+        known = values(instance)
+        if self.name not in known:
+            made = self.make(instance)
+            known[self.name] = frozen(made) if isinstance(made, np.ndarray) else made
+        found: V = handed_out(known[self.name])
         return found
 
     def __set__(self, instance: object, value: Any) -> None:
         raise AttributeError(f"{type(instance).__name__} is immutable: {self.name} is derived")
 
 
-class Immutable:
+class Immutable(Sealed):
     """A frozen dataclass whose arrays are `frozen`: copies of those given, unless these are frozen themselves.
 
     Copies and pickles are not made by the constructor, and NumPy gives them arrays that can be written to. A field may
@@ -103,10 +136,10 @@ class Immutable:
     """
 
     def __post_init__(self) -> None:
-        values = vars(self)
-        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-        values.update({name: frozen(a.view() if _is_frozen(a) else a.copy(order="K")) for name, a in arrays.items()})
+        known = values(self)
+        arrays = {name: value for name, value in known.items() if isinstance(value, np.ndarray)}
+        known.update({name: frozen(array.view()) for name, array in arrays.items()})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         arrays = {name: frozen(value) for name, value in state.items() if isinstance(value, np.ndarray)}
-        vars(self).update(state | arrays)
+        values(self).update(state | arrays)

@@ -121,7 +121,7 @@ def eligibility(values: Any, users: Sequence[str], servers: Sequence[str]) -> ND
                 "eligible must hold only true or false (1 or 0)",
                 ("users", row, "eligible"),
             )
-    return everywhere if array.all() else np.array(array, dtype=bool, order="C")
+    return everywhere if array.all() else frozen(np.asarray(array, dtype=bool, order="C"))
 
 
 def _array(values: Any) -> NDArray[Any]:

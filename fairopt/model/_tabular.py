@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from . import _csv_files, _names, cluster_file
+from ._immutable import Sealed
 from ._validate import ARGUMENTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Tabular:
+class Tabular(Sealed):
     """The part of `Cluster` that knows of files and data frames."""
 
     capacity: NDArray[np.float64]

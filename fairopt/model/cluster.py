@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
 from . import _intake, _names, _patterns, _validate
-from ._immutable import derived_array, fields_once, frozen
+from ._immutable import derived_property, fields_once, frozen, values
 from ._shown import short
 from ._tabular import Tabular
 from ._validate import ARGUMENTS
@@ -62,14 +61,14 @@ class Cluster(Tabular):
         users: Iterable[object] | None = None,
         servers: Iterable[object] | None = None,
     ) -> None:
-        if vars(self):
+        if values(self):
             raise AttributeError("a Cluster is immutable; use replace(...) for a changed copy")
         given = capacity, demand, weight, eligible, max_tasks, resources, users, servers
-        vars(self).update(_validate.cluster(dict(zip(ARGUMENTS, given, strict=True))))
+        values(self).update(_validate.cluster(dict(zip(ARGUMENTS, given, strict=True))))
 
     # -- derived quantities (theory: gamma, shares) ----------------------------------------------
 
-    @derived_array
+    @derived_property
     def gamma0(self) -> Array:
         """Monopoly tasks `min_{r: d[n,r]>0} c[i,r]/d[n,r]`, placement ignored, (users, servers), in tasks."""
         tasks = np.full(self.shape[:2], np.inf)
@@ -78,7 +77,7 @@ class Cluster(Tabular):
                 np.fmin(tasks, capacity[None, :] / demand[:, None], out=tasks)  # what is not needed is infinite, or 0/0
         return tasks
 
-    @derived_array
+    @derived_property
     def gamma(self) -> Array:
         """Monopoly tasks of n on i: `gamma0`, and 0 where n may not run; (users, servers), in tasks."""
         return self.gamma0 * self.eligible if self.constrained else self.gamma0
@@ -88,12 +87,12 @@ class Cluster(Tabular):
         """Pairs (user, server) that can run a task: eligible, with every resource that the user needs."""
         return self.gamma > 0
 
-    @cached_property
+    @derived_property
     def constrained(self) -> bool:
         """Is somebody not eligible somewhere?"""
         return any(self.eligible.strides) and not bool(self.eligible.all())
 
-    @derived_array
+    @derived_property
     def runnable(self) -> Mask:
         """(users,): who can run anything at all."""
         somewhere = _patterns.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
@@ -104,7 +103,7 @@ class Cluster(Tabular):
         """`C_r = sum_i c[i,r]`, (resources,)."""
         return np.asarray(self.capacity.sum(axis=0))
 
-    @derived_array
+    @derived_property
     def share_per_task(self) -> Array:
         """`d[n,r]/C_r`, (users, resources); infinite where the cluster lacks what the user needs."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -121,7 +120,7 @@ class Cluster(Tabular):
         """The resource of which one task of n needs the largest share of the whole cluster (first one in a tie)."""
         return np.asarray(self.share_per_task.argmax(axis=1))
 
-    @derived_array
+    @derived_property
     def normalised_demand(self) -> Array:
         """`D[n,i,r] = gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 for unusable pairs."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -141,11 +140,11 @@ class Cluster(Tabular):
 
     def derived(self, **changes: Any) -> Cluster:
         """As `replace`, of numbers computed from this cluster's own: nothing is checked again; `eligible=None`: all."""
-        values = {name: getattr(self, name) for name in ARGUMENTS} | changes
-        if values["eligible"] is None:
-            values["eligible"] = _intake.eligibility(None, values["users"], values["servers"])
+        data = {name: getattr(self, name) for name in ARGUMENTS} | changes
+        if data["eligible"] is None:
+            data["eligible"] = _intake.eligibility(None, data["users"], data["servers"])
         new = object.__new__(Cluster)
-        vars(new).update({name: frozen(v) if isinstance(v, np.ndarray) else tuple(v) for name, v in values.items()})
+        values(new).update({name: frozen(v) if isinstance(v, np.ndarray) else tuple(v) for name, v in data.items()})
         return new
 
     def select(

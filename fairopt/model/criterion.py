@@ -37,8 +37,8 @@ class Criterion(Immutable):
         called when the share is first needed: servers that merge never need that of the whole cluster.
     alpha : float in [0, infinity]
     scope : where shares are compared
-        `pool`: one server with all capacity; `servers`: tasks summed over the servers; `each`: inside every
-        server on its own; `game`: every server with the user's tasks everywhere, as a Nash equilibrium.
+        `pool`: one server with all capacity; `servers`: tasks summed over the servers; `per_server`: inside
+        every server on its own; `game`: every server with the user's tasks everywhere, as a Nash equilibrium.
     weight : (users,)
         `phi_n > 0`.
     cap : (users,)

@@ -74,13 +74,17 @@ def test_exactly(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
-@given(clusters(styles=("nice", "plain")), st.sampled_from(SERVERS))
-def test_agrees_with_the_declarative_problem(cluster: Cluster, mechanism: Mechanism) -> None:
-    native, reference = (mechanism.solve(cluster, engine=engine) for engine in ("native", "declarative"))
-    assert native.stats.engine == "native", native.notes
-    wanted = levels_of(mechanism, cluster, reference.tasks)
-    np.testing.assert_allclose(levels_of(mechanism, cluster, native.tasks), wanted, rtol=1e-6, atol=0)
+@pytest.mark.parametrize("examples", [200, pytest.param(500, marks=pytest.mark.long)])
+def test_agrees_with_the_declarative_problem(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(clusters(styles=("nice", "plain")), st.sampled_from(SERVERS))
+    def law(cluster: Cluster, mechanism: Mechanism) -> None:
+        native, reference = (mechanism.solve(cluster, engine=engine) for engine in ("native", "declarative"))
+        assert native.stats.engine == "native", native.notes
+        wanted = levels_of(mechanism, cluster, reference.tasks)
+        np.testing.assert_allclose(levels_of(mechanism, cluster, native.tasks), wanted, rtol=1e-6, atol=0)
+
+    law()
 
 
 @settings(max_examples=60)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fairopt.engines.augmented import refine
-from fairopt.engines.base import Run
+from fairopt.engines.base import Run, Solution
 from fairopt.engines.reference import solvers
 from fairopt.engines.reference.program import ClusterProgram
 from fairopt.errors import CertificateError, NotConverged, SolverError
@@ -50,6 +50,28 @@ def test_optimal_and_wrong_is_refused(name: str, factor: float, monkeypatch: pyt
     assert flagged.flagged
     assert "misses the tolerance" in repr(flagged)
     assert flagged.stats.status == "optimal"
+
+
+def test_whose_claim_is_wrong_is_said_with_what_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a solver of CVXPY those that are left; of our own engine that it is a bug."""
+    monkeypatch.setattr(solvers, "solve", liar("optimal", 0.9))
+    for wrong, other in (("CLARABEL", "SCS"), ("SCS", "CLARABEL")):
+        with pytest.raises(CertificateError, match=f"{wrong} says so and the certificate denies it") as refusal:
+            get("ceei").solve(EXAMPLE, solver=wrong)
+        said = str(refusal.value)
+        assert all(remedy in said for remedy in ("engine='native'", f"solver={other!r}", "throw=False"))
+        assert not any(f"solver={name!r}" in said for name in (wrong, "HIGHS"))  # HiGHS knows no logarithm
+        assert "This is a bug" not in said
+    tasks = 0.5 * get("ceei").solve(EXAMPLE, engine="native").tasks
+    ours = Solution(tasks, None, "native", (Run("interior point", "optimal", 0, 0, 0),), status="optimal")
+
+    def solutions(*_: object) -> Iterator[Solution]:
+        yield ours
+
+    monkeypatch.setattr(type(get("ceei")), "solutions", solutions)
+    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
+    with pytest.raises(CertificateError, match="This is a bug: please report it"):
+        get("ceei").solve(EXAMPLE, engine="native")
 
 
 @pytest.mark.parametrize("name", ["drf", "ceei", "alpha-fair"])

@@ -121,7 +121,7 @@ def ended(store: Path, file: Path, address: str, kill: Callable[[], None], after
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGSTOP])
 def test_a_lost_scheduler_is_no_failure_of_cells(
     file: Path, serial: harness.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
@@ -139,7 +139,7 @@ def test_a_lost_scheduler_is_no_failure_of_cells(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_when_no_worker_is_left_the_sweep_ends(
     file: Path, serial: harness.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
@@ -226,7 +226,15 @@ def test_a_process_that_read_other_code_computes_nothing(file: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kinds", [("here", "here"), ("jobs", "jobs"), ("dask", "dask"), ("jobs", "dask")])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("here", "here"),
+        ("jobs", "dask"),
+        pytest.param(("jobs", "jobs"), marks=pytest.mark.long),
+        pytest.param(("dask", "dask"), marks=pytest.mark.long),
+    ],
+)
 def test_two_executors_at_once_into_one_store(
     file: Path, serial: harness.Store, tmp_path: Path, kinds: tuple[str, str]
 ) -> None:

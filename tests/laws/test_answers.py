@@ -12,7 +12,7 @@ from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
 
 from .answers import Tally, check_answer
-from .registry import MANY, OTHERS, VARIANTS, identify
+from .registry import MANY, OTHERS, VARIANTS, identify, share_of
 
 #: How many clusters of a family a mechanism may give up, of those whose numbers span eight decades: one in twelve.
 FORGIVEN = {"wide": 1 / 12}
@@ -33,7 +33,7 @@ def run_law(mechanism: Mechanism, examples: int) -> None:
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
 def test_random_clusters(mechanism: Mechanism) -> None:
     """Numbers of one magnitude, with everything that a cluster may have: no error is accepted."""
-    run_law(mechanism, MANY)
+    run_law(mechanism, share_of(mechanism, MANY))
 
 
 @pytest.mark.parametrize("mechanism", OTHERS, ids=identify)
@@ -57,7 +57,7 @@ def run_families(mechanism: Mechanism, count: int) -> None:
 
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
 def test_families(mechanism: Mechanism) -> None:
-    run_families(mechanism, max(MANY // 15, 4))
+    run_families(mechanism, share_of(mechanism, max(MANY // 15, 4)))
 
 
 @pytest.mark.parametrize("mechanism", OTHERS, ids=identify)

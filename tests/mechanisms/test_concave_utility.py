@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.engines.reference.utility import UtilitySlope
 from fairopt.errors import DataError, NotConverged, SolverError
+from fairopt.game.reference import declarative as game
 from fairopt.model.concave_welfare import ConcaveWelfare
 
 from .test_statements import SMALL
@@ -204,11 +208,50 @@ WEIGHTED = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1], [1, 1]], weight=[1, 2,
 
 
 @pytest.mark.parametrize("mechanism", [fo.ConcaveUtility, fo.ConcaveGame])
-def test_an_error_names_the_kink(mechanism: Any) -> None:
+def test_an_error_names_the_kink(mechanism: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(game, "solutions", partial(game.solutions, max_rounds=2))
     with pytest.raises((SolverError, NotConverged), match=r"a kink at 0\.05, near .* user 'user3'.* differentiable"):
         mechanism(lambda s: cp.minimum(2 * s, s + 0.05)).solve(WEIGHTED, engine="declarative")
     smooth = mechanism(mixed)  # of which nothing of the kind is said
     assert "kink" not in str(smooth.complaint(smooth.solve(WEIGHTED), 1e-30, ("declarative",)))
+
+
+@pytest.mark.parametrize("mechanism", [fo.ConcaveUtility, fo.ConcaveGame])
+def test_slow_and_large_and_composed_ones_are_solved(mechanism: Any) -> None:
+    """Sums of parts without a derivative at 0 among them, of which CVXPY makes an error."""
+    flat: list[Utility] = [
+        lambda s: cp.log(cp.log1p(s)),
+        lambda s: cp.sqrt(s) + cp.log(s),
+        lambda s: 1e6 * cp.log1p(1e-3 * s),
+        lambda s: 1e-6 * cp.power(s, 0.05),
+    ]
+    for utility in flat:
+        found = mechanism(utility).solve(WEIGHTED, tol=1e-6)
+        level = found.criterion.levels(found.user_tasks)
+        runs = np.isfinite(level) & (level > 0)
+        less, more = (utility(cp.Constant(level[runs] * step)).value for step in (1 - 1e-4, 1 + 1e-4))
+        slope = np.log((more - less) / (2e-4 * level[runs]) * found.criterion.share[runs])  # not CVXPY's derivative
+        np.testing.assert_allclose(found.criterion.log_marginal(found.user_tasks)[runs], slope, atol=1e-4)
+
+
+@pytest.mark.parametrize("mechanism", [fo.ConcaveUtility, fo.ConcaveGame])
+def test_an_error_names_what_is_too_steep(mechanism: Any) -> None:
+    steep = mechanism(lambda s: -cp.exp(-2000 * s))
+    tasks = fo.DRFH().solve(WEIGHTED).tasks
+    answer = replace(
+        mechanism(saturating).solve(WEIGHTED), tasks=tasks, criterion=steep.criterion(WEIGHTED), judge=steep.certify
+    )
+    said = str(steep.complaint(answer, 1e-6, ()))
+    assert re.search(r"user 'user\d' the utility is as steep as that of alpha = \d+, .*flatter", said)
+    assert "steep" not in str(mechanism(saturating).complaint(mechanism(saturating).solve(WEIGHTED), 1e-30, ()))
+
+
+def test_the_game_says_where_numbers_span_too_much() -> None:
+    wide = WEIGHTED.replace(weight=np.geomspace(1e-9, 1, len(WEIGHTED.users)))
+    game_of = fo.ConcaveGame(saturating)
+    answer = replace(game_of.solve(WEIGHTED), cluster=wide, criterion=game_of.criterion(wide))
+    assert re.search(r"spans (9|10) decades here.*closer together", str(game_of.complaint(answer, 1e-30, ())))
+    assert "decades" not in str(game_of.complaint(game_of.solve(WEIGHTED), 1e-30, ()))
 
 
 def test_kinks() -> None:

@@ -89,6 +89,23 @@ def solve(problem: cp.Problem, solver: str) -> Run:
     return Run(solver, str(problem.status), max(total - solving, 0.0), solving, float(problem.value))
 
 
+def wrong_claim(solver: str, engines: tuple[str, ...], linear: bool) -> str:
+    """What to do about a solver of CVXPY that says optimal of what a certificate denies; "" for other solvers.
+
+    A sentence, and the beginning of another that says how to report a bug. `engines`: those that were not tried;
+    `linear`: is it a matter of linear programs?
+    """
+    if solver not in OPTIONS:
+        return ""
+    others = [f"engine={name!r}" for name in engines]
+    others += [f"solver={name!r}" for name in OPTIONS if name != solver and (linear or name != "HIGHS")]
+    return (
+        f"{solver} says so and the certificate denies it, as happens where numbers or welfares span many decades: try "
+        f"{', '.join(others)}, bring weights and demands closer together, or take it flagged with throw=False. If "
+        "another solver finds the same, the formulation states another objective than the criterion, or it is a bug: "
+    )
+
+
 def first_success(problem: cp.Problem, wanted: str | None = None) -> Run:
     """Solve with the first solver that returns values at all."""
     failures = []

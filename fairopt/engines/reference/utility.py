@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,21 @@ def log1p(shares: cp.Expression) -> cp.Expression:
     return cp.log1p(shares)
 
 
+def _gradient(expression: cp.Expression, at: cp.Variable) -> Any:
+    """CVXPY's derivative as a sparse matrix; `None` where the expression, or a part of it, has none."""
+    with np.errstate(all="ignore"):
+        try:
+            return expression.grad[at]
+        except TypeError:  # CVXPY adds the `None` of one part to the derivative of another
+            return None
+
+
+def _fall(before: Array, after: Array) -> Array:
+    """By how much `log U'` falls; not where it is infinite at both."""
+    fall = before - after
+    return np.where(np.isnan(fall), 0.0, fall)
+
+
 @dataclass(frozen=True)
 class UtilitySlope:
     """`U'(t)` of a utility, by CVXPY's derivative of the expression; infinite at levels where it has none."""
@@ -54,8 +70,7 @@ class UtilitySlope:
         count = len(levels)
         at = cp.Variable(max(count, 2), nonneg=True)  # of one number CVXPY's derivative is no matrix
         at.value = np.resize(levels, max(count, 2))
-        with np.errstate(all="ignore"):
-            found = self.expression(at).grad[at]
+        found = _gradient(self.expression(at), at)
         return None if found is None else np.asarray(found.diagonal())[:count]
 
     def expression(self, levels: cp.Expression) -> cp.Expression:
@@ -91,8 +106,7 @@ class UtilitySlope:
         levels = most * np.geomspace(_LEAST, 1.0, _POINTS)
         at = cp.Variable(_POINTS, nonneg=True)
         at.value = levels
-        with np.errstate(all="ignore"):
-            matrix = self.expression(at).grad[at]
+        matrix = _gradient(self.expression(at), at)
         if matrix is None:
             raise DataError(f"the utility must have a value and a derivative at shares from 0 to {most:g}")
         slopes = matrix.diagonal()
@@ -111,17 +125,15 @@ class UtilitySlope:
         """The level near each of these levels (any number, > 0) where U' from left and right differ; else NaN."""
         low, high = levels / _NEAR, levels * _NEAR
         with np.errstate(all="ignore"):
+            at_low, at_high = np.log(self(low)), np.log(self(high))
             for _ in range(_BISECTIONS):
                 middle = np.sqrt(low * high)
-                left = self._fall(low, middle) > self._fall(middle, high)
-                low, high = np.where(left, low, middle), np.where(left, middle, high)
+                at_middle = np.log(self(middle))
+                left = _fall(at_low, at_middle) > _fall(at_middle, at_high)
+                low, at_low = np.where(left, low, middle), np.where(left, at_low, at_middle)
+                high, at_high = np.where(left, middle, high), np.where(left, at_middle, at_high)
             # Numbers near the least there are have few digits.
-            return np.where((self._fall(low, high) > _FALL) & (self(low) > _UNDERFLOW), low, np.nan)
-
-    def _fall(self, low: Array, high: Array) -> Array:
-        """By how much `log U'` falls from low to high levels."""
-        fall = np.log(self(low)) - np.log(self(high))
-        return np.where(np.isnan(fall), 0.0, fall)
+            return np.where((_fall(at_low, at_high) > _FALL) & (at_low > np.log(_UNDERFLOW)), low, np.nan)
 
     def _check_places(self, most: float, count: int) -> None:
         """`DataError` if U' of a level depends on its place, or on how many levels there are.
