@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from strategies import clusters
 
 import fairopt as fo
-from fairopt.model._immutable import Immutable, frozen
+from fairopt.model._immutable import Immutable, _Kept, frozen
 from fairopt.model.concave_welfare import ConcaveWelfare
 from fairopt.model.criterion import criterion
 
@@ -42,7 +42,10 @@ def refused(array: NDArray[Any]) -> None:
     while isinstance(owners[-1].base, np.ndarray):
         owners.append(owners[-1].base)
     owner = owners[-1].base
-    assert isinstance(owner, bytes), "of a memoryview there would be the array that it is of"
+    assert isinstance(owner, (bytes, _Kept)), "of a memoryview there would be the array that it is of"
+    assert not [
+        name for name in dir(owner) if isinstance(getattr(owner, name), np.ndarray) and not name.startswith("_")
+    ]
     for one in owners:
         with pytest.raises(ValueError, match="read-only"):
             one[...] = 0
@@ -50,6 +53,19 @@ def refused(array: NDArray[Any]) -> None:
             one.setflags(write=True)
         with pytest.raises(ValueError, match="cannot set WRITEABLE"):
             one.flags.writeable = True
+
+
+def test_large_derived_arrays_are_not_copied_and_cannot_be_written_to() -> None:
+    rng = np.random.default_rng(0)
+    large = fo.Cluster(rng.random((200, 3)) + 1, rng.random((100, 3)) + 0.1)
+    wanted = 1 / (large.demand[:, None] / large.capacity).max(axis=2)
+    found = large.gamma0
+    assert isinstance(found.base.base, _Kept)
+    refused(found)
+    assert memoryview(found).readonly
+    np.testing.assert_allclose(found, wanted)
+    del large
+    np.testing.assert_allclose(found, wanted)  # its memory is kept as long as it is
 
 
 @pytest.mark.parametrize("how", COPIES)

@@ -34,7 +34,7 @@ def answer(batch: Batch, tol: float) -> Answer:
     data = stacked([one.problem for one in batch.statements])
     if batch.kind == "leximin":
         return _judged(batch, tol, *batches.leximins(*data)[:4])
-    if batch.kind == "each":
+    if batch.kind == "per_server":
         return Answer(*batches.alone(*data))
     if batch.kind == "psdsf":
         return Answer(*batches.limits(*data, _AIM * tol, *ALL)[:2])

@@ -51,11 +51,34 @@ def frozen(array: NDArray[T]) -> NDArray[T]:
     return memory.reshape(array.shape, order=order)  # its views have `memory` as their base: its header is its own
 
 
+class _Kept:
+    """The memory of an array that nobody else has, without a way to write to it."""
+
+    __slots__ = ("__array", "__array_interface__")
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.__array = array
+        known = array.__array_interface__
+        self.__array_interface__ = {**known, "data": (known["data"][0], True)}
+
+
+#: Of this size in bytes on arrays that nobody else has are kept as they are, not copied.
+_LARGE = 1 << 16
+
+
+def kept(array: NDArray[T]) -> NDArray[T]:
+    """The same as `frozen` for an array that nobody else has: a large one is not copied."""
+    if array.nbytes < _LARGE or array.base is not None:
+        return frozen(array)
+    memory = np.asarray(_Kept(array))
+    return memory.view()
+
+
 def _is_frozen(array: NDArray[Any]) -> bool:
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
-    return isinstance(owner, bytes)
+    return isinstance(owner, (bytes, _Kept))
 
 
 class Field:
@@ -101,7 +124,7 @@ def fields_once(*names: str) -> Callable[[C], C]:
 
 
 class derived_property(Generic[V]):
-    """A property that is made once; arrays are frozen then, and handed out as views."""
+    """A property that is made once, of arrays a new one; it is frozen then, and handed out as views."""
 
     def __init__(self, make: Callable[[Any], V]) -> None:
         self.make, self.__doc__ = make, make.__doc__
@@ -119,7 +142,7 @@ class derived_property(Generic[V]):
         known = values(instance)
         if self.name not in known:
             made = self.make(instance)
-            known[self.name] = frozen(made) if isinstance(made, np.ndarray) else made
+            known[self.name] = kept(made) if isinstance(made, np.ndarray) else made
         found: V = handed_out(known[self.name])
         return found
 

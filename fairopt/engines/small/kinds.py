@@ -8,11 +8,11 @@ import numpy as np
 
 from ...model.criterion import Criterion
 
-#: What kernels solve: `leximin` over a pool or servers, `each`: inside every server; finite alpha; the game's limit.
-Kind = Literal["leximin", "each", "global", "game", "psdsf"]
+#: What kernels solve: max-min over a pool or servers (`leximin`), inside every server, finite alpha, the game's limit.
+Kind = Literal["leximin", "per_server", "global", "game", "psdsf"]
 
 #: Pairs (user, server) up to which kernels are faster than the engines for large problems: theirs is dense algebra.
-LARGEST: dict[Kind, int] = {"leximin": 800, "each": 10_000, "global": 300, "game": 500, "psdsf": 400}
+LARGEST: dict[Kind, int] = {"leximin": 800, "per_server": 10_000, "global": 300, "game": 500, "psdsf": 400}
 #: The same above this alpha, where ties of many pairs cost steps.
 _STEEP, _LARGEST_STEEP = 5.0, {"global": 80, "game": 250}
 
@@ -28,7 +28,7 @@ def kind_of(rule: Criterion) -> Kind | None:
     if type(rule) is not Criterion or rule.floor.any() or rule.alpha == 0:
         return None
     if np.isinf(rule.alpha):
-        kinds: dict[str, Kind] = {"pool": "leximin", "servers": "leximin", "per_server": "each", "game": "psdsf"}
+        kinds: dict[str, Kind] = {"pool": "leximin", "servers": "leximin", "per_server": "per_server", "game": "psdsf"}
         return kinds[rule.scope]
     if rule.scope == "per_server":
         return None

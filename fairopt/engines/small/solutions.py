@@ -67,8 +67,8 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
 def _trivial(problem: Problem, kind: kinds.Kind) -> bool:
     """Is it answered exactly without a kernel: by water filling, or because one server has room for all tasks?"""
     cluster, limits = problem.cluster, problem.limits
-    if kind == "each" or len(cluster.servers) > 1:
-        return kind == "each"
+    if kind == "per_server" or len(cluster.servers) > 1:
+        return kind == "per_server"
     whole = kind == "global" and bool(np.isfinite(limits).all())
     return kind == "leximin" or (whole and bool((limits @ cluster.demand <= cluster.capacity[0]).all()))
 
