@@ -108,11 +108,15 @@ def _tasks(g, own, part, w, tasks, prices):  # type: ignore[no-untyped-def]
         for r in range(rows):
             whole += np.exp(part.log_use[home, r] + part.alpha * w[r] - top)
         total[a] = np.exp(part.gain[home] - (top + np.log(whole)) / part.alpha)
+    if not np.isfinite(total.sum()):
+        return False
     matrix, rhs = np.zeros((users + rows, pairs)), np.ones(users + rows)
     for p in range(pairs):
         matrix[part.user[p], p] = 1.0
         for r in range(rows):
             matrix[users + r, p] = part.per_task[p, r] * total[part.user[p]]
+    if not np.isfinite(matrix.sum()):
+        return False
     share = np.linalg.lstsq(matrix, rhs, 1e-12)[0]
     if not np.isfinite(share.sum()) or np.abs(matrix @ share - rhs).max() > 1e-7 or share.min() < -_SLIP:
         return False
