@@ -97,10 +97,8 @@ def equilibria(
     tried["enumeration"] = _told(made, bounded, collected)
     if not finished:
         tried |= _beyond(problem, collected, generator_of(rng), options)
-    rule = _rule(cluster, alpha)
-    pairs = [
-        (_allocation(Problem(cluster, rule), merging, one, tol, tuple(tried), watch), one) for one in collected.found
-    ]
+    original = Problem(cluster, _rule(cluster, alpha))
+    pairs = [(_allocation(original, merging, one, tol, watch), one) for one in _ends(collected.found)]
     missed = sum(found.flagged for found, _ in pairs)
     if missed:
         tried["certificates"] = f"{missed} more missed tol={tol:g}"
@@ -147,6 +145,22 @@ def _take(collected: Collected, tasks: Array, log_price: Array, by: str) -> int:
     return collected.take(every[None], levels[None], by)
 
 
+def _ends(found: list[Verified]) -> list[Verified]:
+    """All of them, but of a continuum (index 0, one active set) only two that are far apart."""
+    kept = [one for one in found if one.index != 0]
+    continua: dict[tuple[bytes, bytes], list[Verified]] = {}
+    for one in found:
+        if one.index == 0:
+            key = one.active.pairs.tobytes(), one.active.rows.tobytes()
+            continua.setdefault(key, []).append(one)
+    for points in continua.values():
+        tasks = np.log([one.total for one in points])
+        first = int(np.abs(tasks - tasks[0]).max(axis=1).argmax())
+        last = int(np.abs(tasks - tasks[first]).max(axis=1).argmax())
+        kept += [points[k] for k in sorted({first, last})]
+    return kept
+
+
 def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
     """What came of the enumeration, in words."""
     if not made.finished:
@@ -170,9 +184,7 @@ def _beyond(
         yield name, f"{count} answer{'s' if count != 1 else ''}, {new} of them new"
 
 
-def _allocation(
-    problem: Problem, merging: Merging, one: Verified, tol: float, tried: tuple[str, ...], watch: _clock.Watch
-) -> Allocation:
+def _allocation(problem: Problem, merging: Merging, one: Verified, tol: float, watch: _clock.Watch) -> Allocation:
     """An equilibrium of the merged cluster as a certified allocation of the original one."""
     begun, system = _clock.now(), one.active.system
     polytope, alpha = system.polytope, problem.criterion.alpha

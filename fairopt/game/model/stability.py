@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 _NULL = 1e-9
 #: Their eigenvalues of T' are this near to 1.
 _ONE = 1e-5
+#: A radius below this is rounding.
+_NOTHING = 1e-8
 
 
 def spectral_radius(active: ActiveSet, z: Array, alpha: float | None = None) -> float:
@@ -47,4 +49,5 @@ def spectral_radius(active: ActiveSet, z: Array, alpha: float | None = None) -> 
         return float("nan")
     values = values[np.argsort(np.abs(values - 1), kind="stable")]
     free = int((np.abs(values[:null] - 1) < _ONE).sum())
-    return float(np.abs(values[free:]).max(initial=0.0))
+    largest = float(np.abs(values[free:]).max(initial=0.0))
+    return largest if largest > _NOTHING else 0.0
