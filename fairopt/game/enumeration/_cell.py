@@ -180,7 +180,8 @@ def solutions(g, chosen, tasks, prices, seen):  # type: ignore[no-untyped-def]
     servers, users, resources = g.use.shape
     label, start = np.empty(servers, np.int64), np.empty(servers * resources)
     count = components(g, chosen, servers, label)
-    if not priced(g, np.arange(servers), chosen, start):
+    every = np.arange(servers)
+    if not priced(g, every, chosen, True, start) and (g.strict or not priced(g, every, chosen, False, start)):
         return 0
     first = np.empty(servers + 1, np.int64)
     first[0] = 0

@@ -101,8 +101,8 @@ def _cost(g, n, i, face, first, sign, row):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def priced(g, servers, chosen, prices):  # type: ignore[no-untyped-def]
-    """Are there prices at which users prefer to be where they are, on these servers? Fills `prices` (rows,)."""
+def priced(g, servers, chosen, strict, prices):  # type: ignore[no-untyped-def]
+    """Are there prices (all positive if `strict`) at which users prefer to be where they are? Fills `prices` (rows,)."""
     count, users, total = len(servers), g.use.shape[1], 0
     begin = np.empty(count, np.int64)
     for a in range(count):
@@ -130,7 +130,7 @@ def priced(g, servers, chosen, prices):  # type: ignore[no-untyped-def]
             if g.support[chosen[a]] >> n & 1:
                 table[k] = -table[k - 1]
                 k += 1
-    if g.strict:
+    if strict:
         for r in range(total):
             table[k, r], level[k] = -1.0, 1.0
             k += 1
@@ -146,7 +146,7 @@ def _together(g, a, i, b, j, prices):  # type: ignore[no-untyped-def]
     """Do face a of server i and face b of server j go together? Looked up, or found once."""
     at = g.place[i, j] + (a - g.first[i]) * (g.first[j + 1] - g.first[j]) + b - g.first[j]
     if g.table[at] == 0:
-        fits = priced(g, np.array([i, j]), np.array([a, b]), prices)
+        fits = priced(g, np.array([i, j]), np.array([a, b]), g.strict, prices)
         g.table[at] = 1 if fits else -1
     return g.table[at] > 0
 
@@ -164,7 +164,7 @@ def _fits(g, chosen, depth, label, prices):  # type: ignore[no-untyped-def]
     for i in range(j):
         if not _together(g, chosen[i], i, face, j, prices):
             return False
-    return depth <= 2 or priced(g, np.arange(depth), chosen[:depth], prices)
+    return depth <= 2 or priced(g, np.arange(depth), chosen[:depth], g.strict, prices)
 
 
 @compiled
