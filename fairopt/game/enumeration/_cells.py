@@ -102,7 +102,7 @@ def _cost(g, n, i, face, first, sign, row):  # type: ignore[no-untyped-def]
 
 @compiled
 def priced(g, servers, chosen, strict, prices):  # type: ignore[no-untyped-def]
-    """Are there prices (all positive if `strict`) at which users prefer to be where they are? Fills `prices` (rows,)."""
+    """Are there prices (positive if `strict`) at which users prefer to be where they are? Fills `prices` (rows,)."""
     count, users, total = len(servers), g.use.shape[1], 0
     begin = np.empty(count, np.int64)
     for a in range(count):
