@@ -22,7 +22,9 @@ class AlphaPFVDS(GameMechanism):
 
     The allocation is a Nash equilibrium of the servers. alpha = 1 is one convex program (CEEI on servers);
     alpha = infinity is `PSDSF`; alpha = 0 leaves each server a linear program of its own. Otherwise there is no
-    potential in general: that best responses converge, and that x_n is unique, is observed but not proved.
+    potential in general: that best responses converge is observed but not proved, and x_n need not be unique
+    (`fo.game.equilibria`, docs/equilibria.md). An answer has the `index` of its equilibrium; one of index -1, which
+    best responses leave, is exchanged for one that they come to.
 
     Parameters
     ----------
