@@ -20,6 +20,10 @@ from ._system import Game, Place, evaluate, gauged, values_of
 _TIE = 1e-9
 #: By how much what is outside the active set is worse than in the data.
 _JITTER = 1e-8
+#: The most, in parts of that, by which data may have to be changed.
+_MOST = 1e3
+#: Splits and prices are determined in turn, at most so often.
+_ROUNDS = 4
 
 
 @compiled
@@ -61,30 +65,48 @@ def _null(matrix):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _pushed(matrix, amount, unit, on):  # type: ignore[no-untyped-def]
-    """Move `amount` along null directions of the matrix until none are left among those that are `on`; how many left."""
-    left = 0
-    while True:
-        members = np.flatnonzero(on)
-        chosen = np.empty((len(matrix), len(members)))
+def _pushed(matrix, amount, on, value, sign, held):  # type: ignore[no-untyped-def]
+    """Move `amount` along directions in which nothing that is `held` changes until none are left; how many it took.
+
+    What falls to zero first is no longer `on`; a row of the matrix whose `value` falls to zero first, by `sign` times
+    the product with the direction, is held from then on.
+    """
+    taken = 0
+    while taken < len(on) + len(held):
+        members, rows = np.flatnonzero(on), np.flatnonzero(held)
+        chosen = np.empty((len(rows), len(members)))
         for j in range(len(members)):
-            chosen[:, j] = matrix[:, members[j]]
+            for i in range(len(rows)):
+                chosen[i, j] = matrix[rows[i], members[j]]
         along = _null(chosen)
         if not len(along):
-            return left
-        low, at, sign = np.inf, -1, 1.0
-        for way in (1.0, -1.0):
+            return taken
+        low, at, way, guard = np.inf, -1, 1.0, False
+        for sense in (1.0, -1.0):
             for j in range(len(members)):
-                if way * along[j] < -1e-9 and amount[members[j]] / (unit[members[j]] * abs(along[j])) < low:
-                    # what is least in its unit leaves
-                    low, at, sign = amount[members[j]] / (unit[members[j]] * abs(along[j])), j, way
+                if sense * along[j] < -1e-9 and amount[members[j]] / abs(along[j]) < low:
+                    low, at, way, guard = amount[members[j]] / abs(along[j]), j, sense, False
+            for i in range(len(held)):
+                if not held[i]:
+                    rate = 0.0
+                    for j in range(len(members)):
+                        rate += sense * sign * matrix[i, members[j]] * along[j]
+                    if rate < -1e-9 and max(value[i], 0.0) / -rate < low:
+                        low, at, way, guard = max(value[i], 0.0) / -rate, i, sense, True
         if at < 0:
             return -1
-        t = amount[members[at]] / abs(along[at])
+        for i in range(len(held)):
+            if not held[i]:
+                for j in range(len(members)):
+                    value[i] += low * way * sign * matrix[i, members[j]] * along[j]
         for j in range(len(members)):
-            amount[members[j]] = max(amount[members[j]] + sign * t * along[j], 0.0)
-        amount[members[at]], on[members[at]] = 0.0, False
-        left += 1
+            amount[members[j]] = max(amount[members[j]] + way * low * along[j], 0.0)
+        if guard:
+            held[at] = True
+        else:
+            amount[members[at]], on[members[at]] = 0.0, False
+        taken += 1
+    return -1
 
 
 @compiled
@@ -104,7 +126,7 @@ def begun(q, tol, most):  # type: ignore[no-untyped-def]
         np.zeros(rows, np.bool_),
     )
     tasks, log_rows = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
-    certificate, _ = equilibrium(q, tol, tol, most, tasks, log_rows)
+    certificate, _ = equilibrium(q, 1e-9, tol, most, tasks, log_rows)
     if not certificate <= 1e-8:
         return g, at, False
     v = values_of(g)
@@ -143,38 +165,85 @@ def begun(q, tol, most):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _regular(g, at, v):  # type: ignore[no-untyped-def]
-    """Make the active set regular and the rest worse by a little; False where that cannot be done."""
+def _splits(g, at, v):  # type: ignore[no-untyped-def]
+    """Move tasks between servers, every user's total and the use of priced rows held, until the split is determined."""
     pairs, rows, users = len(g.user), len(g.host), len(g.limit)
-    # Splits that use the same and give the same. Columns in parts of the user's tasks.
-    matrix, unit = np.zeros((users + rows, pairs)), np.empty(pairs)
+    matrix, value, held = np.zeros((users + rows, pairs)), np.zeros(users + rows), np.ones(users + rows, np.bool_)
     for p in range(pairs):
-        unit[p] = v.x[g.user[p]] / g.size[p]
         matrix[g.user[p], p] = g.size[p]
         for r in range(g.at.shape[1]):
-            if g.at[p, r] >= 0 and at.row_on[g.at[p, r]]:
+            if g.at[p, r] >= 0:
                 matrix[users + g.at[p, r], p] = g.cost[p, r]
-    if _pushed(matrix, at.z, unit, at.pair_on) < 0:
-        return False
-    # Prices at which everybody pays the same.
-    price, ones = at.w.copy(), np.ones(rows)
-    felt = np.zeros((pairs, rows))
-    for k in range(rows):
-        price[k] = at.w[k] if at.row_on[k] else 0.0
+    value[users:], held[users:] = v.idle, at.row_on
+    taken = _pushed(matrix, at.z, at.pair_on, value, -1.0, held)
+    at.row_on[:] = held[users:]
+    return taken
+
+
+@compiled
+def _prices(g, at, v):  # type: ignore[no-untyped-def]
+    """Move prices, what active pairs pay held, until they are determined."""
+    pairs, rows, alpha = len(g.user), len(g.host), np.exp(at.theta[0])
+    matrix, value = np.zeros((pairs, rows)), np.empty(pairs)
+    for p in range(pairs):
+        value[p] = -np.expm1(-alpha * v.slack[p])
+        for r in range(g.at.shape[1]):
+            if g.at[p, r] >= 0 and at.row_on[g.at[p, r]]:
+                matrix[p, g.at[p, r]] = v.felt[p, r]
+    return _pushed(matrix, at.w, at.row_on, value, 1.0, at.pair_on)
+
+
+@compiled
+def _regular(g, at, v):  # type: ignore[no-untyped-def]
+    """Make the active set regular and the rest worse by a little; False where that cannot be done."""
+    for _ in range(_ROUNDS):
+        taken = _splits(g, at, v)
+        gauged(g, at)
+        if taken < 0 or not evaluate(g, at, v):
+            return False
+        more = _prices(g, at, v)
+        gauged(g, at)
+        if more < 0 or not evaluate(g, at, v):
+            return False
+        if more == 0:
+            break
+    return _perturbed(g, at, v)
+
+
+@compiled
+def _spread(k):  # type: ignore[no-untyped-def]
+    """A number in (1, 2), other for every k."""
+    return 1 + (0.6180339887498949 * (k + 1)) % 1
+
+
+@compiled
+def _perturbed(g, at, v):  # type: ignore[no-untyped-def]
+    """Move everything active off zero, and change the data so that the place is exactly an equilibrium."""
+    pairs, rows = len(g.user), len(g.host)
     for p in range(pairs):
         if at.pair_on[p]:
-            for r in range(g.at.shape[1]):
-                if g.at[p, r] >= 0 and at.row_on[g.at[p, r]]:
-                    felt[p, g.at[p, r]] = v.felt[p, r]
-    if _pushed(felt, price, ones, at.row_on) < 0:
-        return False
-    at.w[:] = price
-    for p in range(pairs):
-        g.jitter[p] = 0.0 if at.pair_on[p] else _JITTER * (1 + (0.6180339887 * (p + 1)) % 1)
+            at.z[p] += _JITTER * _spread(p) * v.x[g.user[p]] / g.size[p]
     for k in range(rows):
-        g.room[k] = 0.0 if at.row_on[k] else _JITTER * (1 + (0.7548776662 * (k + 1)) % 1)
-    gauged(g, at)
-    return True
+        if at.row_on[k] and not at.stands[k]:
+            at.w[k] += _JITTER * _spread(pairs + k)
+    if not evaluate(g, at, v):
+        return False
+    worst = 0.0
+    for p in range(pairs):
+        g.jitter[p] = -v.slack[p] if at.pair_on[p] else max(-v.slack[p], 0.0) + _JITTER * _spread(p)
+        worst = max(worst, abs(g.jitter[p]))
+    for k in range(rows):
+        g.room[k] = -v.idle[k] if at.row_on[k] else max(-v.idle[k], 0.0) + _JITTER * _spread(pairs + k)
+        worst = max(worst, abs(g.room[k]))
+    for n in range(len(g.limit)):
+        if at.limit_on[n]:
+            at.xi[n] += _JITTER * _spread(n)
+            worst = max(worst, abs(v.x[n] / g.limit[n] - 1))
+            g.limit[n] = v.x[n]
+    for p in range(pairs):
+        if at.limit_on[g.user[p]]:
+            g.jitter[p] -= _JITTER * _spread(g.user[p])
+    return worst <= _MOST * _JITTER
 
 
 @compiled
