@@ -1,0 +1,306 @@
+"""Compiled: all prices and tasks of one connected component of a cell: which equations, and their solutions.
+
+Unknown are log level prices w_r of its R rows. Users take the tasks that the prices of their first server allow,
+`log X_n = gain_n - log norm_n(w)`; with T ties (servers of users but the first) the equations are
+
+    gain - log norm equal on both servers of a tie                                                    (T of them)
+    sum_r y_r (1 - sum_n d_nr X_n) = 0   for every y with sum_r y_r d_nr the same on both servers of every tie  (R - T)
+
+d_nr what a task uses of a row at the user's first server. For then tasks of pairs exist that add up to X and fill the
+rows. Ties are linear in prices, and the rest only asks for a scale if R - T = 1: prices are a null vector, and that is
+all. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and what remains is one function of t,
+
+    sum_n beta_n cost_n(t)^(-1/alpha) = 0,   cost_n linear in t,
+
+which has at most as many roots as beta has changes of sign in the order of the zeros of cost_n ((t + s)^(-p) is totally
+positive: Karlin, "Total Positivity" (1968), chapter 3); it is looked at on a grid, and roots are found by bisection. If
+R - T > 2 they are looked for by damped Newton steps from several starts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._loops import compiled
+from ...engines.small._dense import factored, solved
+
+#: Singular values below this part of the largest are zero.
+_RANK = 1e-10
+#: Newton's method: residual at the end, most steps, the largest change of a log price in a step, shortest step.
+_TARGET, _STEPS, _STRIDE, _SHORTEST = 1e-12, 60, 1.0, 1e-3
+#: The grid in log t/(1 - t) for R - T = 2: its end, and its number of points; bisections.
+_END, _GRID, _HALVINGS = 36.0, 145, 60
+#: Starts for R - T > 2, and by how much their log prices differ from the first.
+_STARTS, _SPREAD = 12, 1.0
+
+
+class Part(NamedTuple):
+    """A component. Pairs are in the order of users; the first of a user is the one that its tasks are read off."""
+
+    alpha: float
+    user: np.ndarray  # (pairs,), number in the component
+    first: np.ndarray  # (users,), pair
+    log_use: np.ndarray  # (pairs, rows), log D, -inf where not needed or on another server
+    per_task: np.ndarray  # (pairs, rows), D over gamma in units
+    gain: np.ndarray  # (pairs,)
+    middle: np.ndarray  # (rows,), of the row's server
+
+
+@compiled
+def _norms(part, w, log_norm, share):  # type: ignore[no-untyped-def]
+    """Fill log norms (pairs,) and the part of each row in what pairs pay."""
+    for p in range(len(part.user)):
+        top = -np.inf
+        for r in range(len(w)):
+            top = max(top, part.log_use[p, r] + part.alpha * w[r])
+        total = 0.0
+        for r in range(len(w)):
+            share[p, r] = np.exp(part.log_use[p, r] + part.alpha * w[r] - top)
+            total += share[p, r]
+        for r in range(len(w)):
+            share[p, r] /= total
+        log_norm[p] = (top + np.log(total)) / part.alpha
+
+
+@compiled
+def _equations(part, basis, w, total, rhs, matrix):  # type: ignore[no-untyped-def]
+    """Fill X (users,), minus residuals (rows,) and derivatives by w; the largest residual."""
+    pairs, rows = part.log_use.shape
+    log_norm, share = np.empty(pairs), np.empty((pairs, rows))
+    _norms(part, w, log_norm, share)
+    for n in range(len(total)):
+        total[n] = np.exp(min(part.gain[part.first[n]] - log_norm[part.first[n]], 300.0))
+    k = 0
+    for p in range(pairs):
+        home = part.first[part.user[p]]
+        if p != home:
+            rhs[k] = -(log_norm[p] - part.gain[p] - log_norm[home] + part.gain[home])
+            for r in range(rows):
+                matrix[k, r] = share[p, r] - share[home, r]
+            k += 1
+    for a in range(basis.shape[1]):
+        rhs[k] = -basis[:, a].sum()
+        matrix[k] = 0.0
+        for n in range(len(total)):
+            home, each = part.first[n], 0.0
+            for r in range(rows):
+                each += basis[r, a] * part.per_task[home, r]
+            rhs[k] += each * total[n]
+            for r in range(rows):
+                matrix[k, r] += each * total[n] * share[home, r]
+        k += 1
+    worst = 0.0
+    for a in range(k):
+        worst = max(worst, abs(rhs[a]))
+    return worst if np.isfinite(worst) else np.inf
+
+
+@compiled
+def _newton(part, basis, w, total):  # type: ignore[no-untyped-def]
+    """Damped Newton steps of w in place, X (users,) with it; did they reach a solution?"""
+    rows = len(w)
+    rhs, matrix, step, order = np.empty(rows), np.empty((rows, rows)), np.empty(rows), np.empty(rows, np.int64)
+    residual = _equations(part, basis, w, total, rhs, matrix)
+    for _ in range(_STEPS):
+        if residual <= _TARGET:
+            return True
+        if not np.isfinite(residual):
+            return False
+        whole, right = matrix.copy(), rhs.copy()
+        if factored(matrix, order) > 1e-13:
+            solved(matrix, order, right, step)
+        else:
+            step[:] = np.linalg.lstsq(whole, right, 1e-12)[0]
+        longest = np.abs(step).max()
+        if not np.isfinite(longest):
+            return False
+        t, moved = min(1.0, _STRIDE / max(longest, 1e-300)), False
+        while t > _SHORTEST:
+            trial = w + t * step
+            now = _equations(part, basis, trial, total, rhs, matrix)
+            if now <= (1 - 0.1 * t) * residual:
+                w[:], residual, moved = trial, now, True
+                break
+            t *= 0.4
+        if not moved:
+            return _equations(part, basis, w, total, rhs, matrix) <= 1e2 * _TARGET
+    return residual <= _TARGET
+
+
+@compiled
+def _log_prices(part, scaled):  # type: ignore[no-untyped-def]
+    """w (rows,) of prices measured from the middles; what is as good as nothing is a little."""
+    w, most = np.empty(len(scaled)), scaled.max()
+    for r in range(len(w)):
+        w[r] = np.log(max(scaled[r], 1e-15 * most)) / part.alpha + part.middle[r]
+    return w
+
+
+@compiled
+def _ties(part):  # type: ignore[no-untyped-def]
+    """Ties as linear equations in prices measured from the middles, and in y: (ties, rows) twice."""
+    pairs, rows = part.log_use.shape
+    ties = pairs - len(part.first)
+    of_prices, of_y, k = np.zeros((ties, rows)), np.zeros((ties, rows)), 0
+    for p in range(pairs):
+        home = part.first[part.user[p]]
+        if p == home:
+            continue
+        top = -np.inf
+        for r in range(rows):
+            for q in (p, home):
+                if part.log_use[q, r] > -np.inf:
+                    top = max(top, part.log_use[q, r] - part.alpha * (part.gain[q] - part.middle[r]))
+        for r in range(rows):
+            for q, sign in ((p, 1.0), (home, -1.0)):
+                if part.log_use[q, r] > -np.inf:
+                    each = part.log_use[q, r] - part.alpha * (part.gain[q] - part.middle[r]) - top
+                    of_prices[k, r] += sign * np.exp(each)
+            of_y[k, r] = part.per_task[p, r] - part.per_task[home, r]
+        of_prices[k] /= np.abs(of_prices[k]).max()
+        of_y[k] /= max(np.abs(of_y[k]).max(), 1e-300)
+        k += 1
+    return of_prices, of_y
+
+
+@compiled
+def _null(matrix):  # type: ignore[no-untyped-def]
+    """An orthonormal basis of the null space, (columns, its dimension)."""
+    rows, columns = matrix.shape
+    if rows == 0:
+        return np.eye(columns)
+    _, sizes, right = np.linalg.svd(matrix, full_matrices=True)
+    rank = 0
+    for size in sizes:
+        rank += size > _RANK * sizes[0]
+    return np.ascontiguousarray(right[rank:].T)
+
+
+@compiled
+def _scaled_level(part, basis, w, total, weights):  # type: ignore[no-untyped-def]
+    """Fill X at w, and `weights[:, a]` with `sum_n y_n X_n` in the a-th column of the basis; (a,)."""
+    pairs, rows = part.log_use.shape
+    log_norm, share = np.empty(pairs), np.empty((pairs, rows))
+    _norms(part, w, log_norm, share)
+    for n in range(len(total)):
+        total[n] = np.exp(min(part.gain[part.first[n]] - log_norm[part.first[n]], 300.0))
+    for a in range(basis.shape[1]):
+        weights[a] = 0.0
+        for n in range(len(total)):
+            for r in range(rows):
+                weights[a] += basis[r, a] * part.per_task[part.first[n], r] * total[n]
+
+
+@compiled
+def _ray(part, basis, prices, total, found, count):  # type: ignore[no-untyped-def]
+    """R - T = 1: the null vector, to scale; how many solutions there are now."""
+    vector = prices[:, 0] if prices[:, 0].sum() > 0 else -prices[:, 0]
+    if vector.min() < -1e-12 * vector.max():
+        return count
+    w, weights = _log_prices(part, vector), np.empty(1)
+    _scaled_level(part, basis, w, total, weights)
+    ratio = weights[0] / basis[:, 0].sum()
+    if not (ratio > 0 and np.isfinite(ratio)):
+        return count
+    w += np.log(ratio)
+    return _kept(part, basis, w, total, found, count)
+
+
+@compiled
+def _kept(part, basis, w, total, found, count):  # type: ignore[no-untyped-def]
+    """Newton's method from w, and its solution among the others, if it is new; how many there are now."""
+    if count == len(found) or not _newton(part, basis, w, total):
+        return count
+    for k in range(count):
+        if np.abs(found[k] - w).max() < 1e-8:
+            return count
+    found[count] = w
+    return count + 1
+
+
+@compiled
+def _segment(part, basis, prices, bounds, total, found):  # type: ignore[no-untyped-def]
+    """R - T = 2: the roots of one function on a segment of prices, all cells of a grid; how many solutions."""
+    ends, extreme = 0, np.empty((2, prices.shape[0]))
+    best = 0.0
+    for a in range(len(bounds)):
+        for sign in (1.0, -1.0):
+            ray = np.array([sign * bounds[a, 1], -sign * bounds[a, 0]])
+            size = np.sqrt(ray[0] ** 2 + ray[1] ** 2)
+            if size < 1e-14 or (bounds @ ray).min() < -1e-9 * size:
+                continue
+            vector = np.maximum(prices @ (ray / size), 0.0)
+            if ends == 0:
+                extreme[0], ends = vector, 1
+            elif np.abs(vector - extreme[0]).max() > max(best, 1e-11):
+                best = np.abs(vector - extreme[0]).max()
+                extreme[1], ends = vector, 2
+    if ends < 2:
+        return 0
+    weights, count, low, before = np.empty(2), 0, 0.0, 0.0
+    b0, b1 = basis[:, 0].sum(), basis[:, 1].sum()
+    for k in range(_GRID):
+        u = -_END + 2 * _END * k / (_GRID - 1)
+        here = _off(part, basis, extreme, u, total, weights, b0, b1)
+        if k > 0 and before * here <= 0 and before != 0:
+            left, right, at_left = low, u, before
+            for _ in range(_HALVINGS):
+                middle = (left + right) / 2
+                value = _off(part, basis, extreme, middle, total, weights, b0, b1)
+                if value * at_left > 0:
+                    left, at_left = middle, value
+                else:
+                    right = middle
+            _off(part, basis, extreme, right, total, weights, b0, b1)
+            if weights[0] * b0 + weights[1] * b1 > 0:
+                t = 1 / (1 + np.exp(-right))
+                w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1])
+                w += np.log((weights[0] * b0 + weights[1] * b1) / (b0 * b0 + b1 * b1))
+                count = _kept(part, basis, w, total, found, count)
+        low, before = u, here
+    return count
+
+
+@compiled
+def _off(part, basis, extreme, u, total, weights, b0, b1):  # type: ignore[no-untyped-def]
+    """The function of t whose roots are looked for."""
+    t = 1 / (1 + np.exp(-u))
+    w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1])
+    _scaled_level(part, basis, w, total, weights)
+    return (weights[0] * b1 - weights[1] * b0) / (abs(weights[0]) + abs(weights[1]))
+
+
+@compiled
+def roots(part, start, bounds, found):  # type: ignore[no-untyped-def]
+    """Fill log level prices (solutions, rows) of a component; how many, and whether they were searched for.
+
+    `start` (rows,) are prices from the middles that lie in the cell; `bounds` (conditions, rows) what cells ask of them.
+    """
+    rows = len(start)
+    of_prices, of_y = _ties(part)
+    free = rows - len(of_prices)
+    prices, basis = _null(of_prices), _null(of_y)
+    total = np.empty(len(part.first))
+    if basis.shape[1] > free:  # splits are not unique: those with fewer pairs are in other cells
+        return 0, False
+    if prices.shape[1] == 1 and free == 1:
+        return _ray(part, basis, prices, total, found, 0), False
+    if prices.shape[1] == 2 and free == 2 and rows > 2:
+        return _segment(part, basis, prices, bounds @ prices, total, found), False
+    count, one = 0, len(of_prices) == 0
+    for k in range(_STARTS):
+        w, weights = _log_prices(part, start), np.empty(basis.shape[1])
+        for r in range(rows):
+            if k > 0:
+                w[r] += _SPREAD * (2 * ((k * 0.6180339887 * (r + 1) + 0.7548776662 * r) % 1.0) - 1)
+        _scaled_level(part, basis, w, total, weights)
+        use = np.zeros(rows)
+        for n in range(len(total)):
+            use += part.per_task[part.first[n]] * total[n]
+        w += np.log(max(use.sum() / rows, 1e-300))
+        count = _kept(part, basis, w, total, found, count)
+        if one and count:
+            break  # one server: a concave program
+    return count, not one

@@ -1,0 +1,89 @@
+"""The index of an equilibrium, from the derivative of its equations on the active set.
+
+    index = sign det [[F_x, F_v, F_xi], [-use, 0, 0], [-1/q, 0, 0]]
+
++1 at alpha = 1, and the sum over all equilibria is +1 (docs/equilibria.md). Where splits or prices are not unique
+though X is (servers that are alike, two rows that are used up together), the matrix is singular; a small multiple of
+the identity, which is what a small convex cost of departing from this split or these prices adds, makes it regular
+without a change of the index of X. Where X itself moves along the kernel the index is 0: equilibria are a continuum
+there, or two are about to meet (a fold).
+
+Source: Facchinei and Pang, "Finite-Dimensional Variational Inequalities and Complementarity Problems" (2003), section
+2.6 (degree of regular solutions).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._libraries import sp, sparse_linalg
+from .active_set import ActiveSet
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class IndexOptions:
+    """What counts as singular."""
+
+    #: The multiple of the identity that makes up for splits and prices that are not unique.
+    regular: float = 1e-10
+    #: X is not locally unique where `|d log X_n|`, for right-hand sides of size 1, is above this: the index is 0.
+    singular: float = 1e7
+    #: Right-hand sides (random signs) that this is tried with where the matrix is sparse; otherwise all of them are.
+    probes: int = 4
+
+
+OPTIONS = IndexOptions()
+
+
+def index(active: ActiveSet, z: Array, alpha: float | None = None, options: IndexOptions = OPTIONS) -> int:
+    """+1 or -1 at a solution z of the equations; 0 where tasks of users are not locally unique."""
+    matrix, scale = active.jacobian(z, alpha), active.scale(z)
+    pairs = len(active.pairs)
+    sign = np.where(np.arange(active.size) < pairs, 1.0, -1.0)
+    first = np.flatnonzero(np.diff(active.user, prepend=-1))
+    with np.errstate(all="ignore"):
+        if isinstance(matrix, np.ndarray):
+            found, change = _dense(sign[:, None] * matrix * scale + options.regular * np.eye(active.size))
+        else:
+            signed = sp.diags(sign) @ matrix @ sp.diags(scale) + options.regular * sp.identity(active.size)
+            found, change = _sparse(signed.tocsc(), options.probes)
+        moved = float(np.abs(np.add.reduceat(change[:pairs], first, axis=0)).max(initial=0.0))
+    return found if moved < options.singular else 0
+
+
+def _dense(matrix: Array) -> tuple[int, Array]:
+    """The sign of the determinant and the inverse."""
+    try:
+        return int(np.linalg.slogdet(matrix)[0]), np.asarray(np.linalg.inv(matrix), dtype=float)
+    except np.linalg.LinAlgError:
+        return 0, np.full(matrix.shape, np.inf)
+
+
+def _sparse(matrix: sp.csc_matrix, probes: int) -> tuple[int, Array]:
+    """The sign of the determinant, and solutions for right-hand sides of random signs."""
+    size = matrix.shape[0]
+    try:
+        factors = sparse_linalg.splu(matrix)
+    except RuntimeError:
+        return 0, np.full((size, 1), np.inf)
+    sign = int(np.prod(np.sign(factors.U.diagonal()))) * _parity(factors.perm_r) * _parity(factors.perm_c)
+    signs = np.where(np.random.default_rng(0).random((size, probes)) < 0.5, -1.0, 1.0)
+    return sign, np.asarray(factors.solve(signs))
+
+
+def _parity(order: Index) -> int:
+    """The sign of a permutation: even cycles are odd."""
+    seen, sign = np.zeros(len(order), dtype=bool), 1
+    for first in range(len(order)):
+        at, length = first, 0
+        while not seen[at]:
+            seen[at] = True
+            at, length = int(order[at]), length + 1
+        sign *= -1 if length and length % 2 == 0 else 1
+    return sign
