@@ -36,9 +36,9 @@ def changed(g, at, c):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def sign_of(matrix, order, rows):  # type: ignore[no-untyped-def]
-    """The sign of the determinant of a factored matrix, times that of (-1)^rows."""
-    sign, seen = 1.0 if rows % 2 == 0 else -1.0, np.zeros(len(order), np.bool_)
+def sign_of(matrix, order, held):  # type: ignore[no-untyped-def]
+    """The sign of the determinant of a factored matrix, times that of (-1)^held, rows and limits."""
+    sign, seen = 1.0 if held % 2 == 0 else -1.0, np.zeros(len(order), np.bool_)
     for k in range(len(order)):
         if matrix[k, k] < 0:
             sign = -sign
@@ -76,20 +76,28 @@ def _next(targets, theta, up):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def follow(g, at, targets, up, most, control, turned, z, level, x, theta, index, jumps, jump_theta):  # type: ignore[no-untyped-def]
-    """Follow the curve until log alpha reaches the last of the sorted `targets` (first if not `up`).
+def memory_of(at, control):  # type: ignore[no-untyped-def]
+    """What a run that has not begun knows, for `follow` to go on with and to fill."""
+    return np.array([control[0], -1.0, 1.0, -1.0, at.theta[0], np.nan, 0.0])
 
-    `control` = (first, longest, shortest) lengths of steps, of which there are at most `most`. Filled are at every
-    crossing of a target z (records, pairs), log prices of rows, tasks of users, log alpha and index; and at jumps, where
-    log alpha comes back to its largest value so far, tasks before and after (jumps, 2, users) and log alpha. Returned
-    are how it ended, crossings, jumps and steps.
+
+@compiled
+def follow(  # type: ignore[no-untyped-def]
+    g, at, targets, up, most, control, memory, before, z, log_price, xi, x, theta, index, jumps, jump_theta
+):  # type: ignore[no-untyped-def]
+    """Follow the curve until log alpha reaches the last of the sorted `targets` (the first if not `up`).
+
+    `control` = (first, longest, shortest length of a step, the length to which a fold is met), `most` steps. Filled are
+    at every crossing of a target z (records, pairs), log prices of rows, xi and tasks of users, log alpha and index; and
+    at jumps, where log alpha comes back to its largest value so far, tasks before and after (jumps, 2, users) and log
+    alpha. `memory` and `before` (users,) let another call go on. Returned are how it ended, crossings, jumps and steps.
     """
     pairs, rows, users = len(g.user), len(g.host), len(g.limit)
     v, place = values_of(g), np.empty(pairs + rows + users, np.int64)
-    length, records, jumped = control[0], 0, 0
-    event, way, main, forward = -1, 1.0, -1, 1.0 if up else -1.0
+    length, records, jumped = memory[0], 0, 0
+    event, way, main, forward = int(memory[1]), memory[2], int(memory[3]), 1.0 if up else -1.0
     end = targets[len(targets) - 1] if up else targets[0]
-    reach, fold, before = at.theta[0], np.nan, np.zeros(users)
+    reach, fold, gone = memory[4], memory[5], int(memory[6])
     back, back_main, back_way, back_up = copied(at), -1, 1.0, False
     for steps in range(most):
         gauged(g, at)
@@ -103,11 +111,11 @@ def follow(g, at, targets, up, most, control, turned, z, level, x, theta, index,
         elif main >= 0 and place[main] >= 0:
             border[place[main]] = way
         else:
-            border[count] = way if steps > 0 else forward
+            border[count] = way if gone + steps > 0 else forward
         if not tangent(g, at, v, place, border, matrix, order, t, scale):
             return SINGULAR, records, jumped, steps
         rises = forward * t[count] > _LEVEL
-        if back_up and not rises and event < 0 and length > turned:
+        if back_up and not rises and event < 0 and length > control[3]:
             # A fold between here and the point before: nearer to it.
             put(at, back)
             length, main, way, back_up = 0.3 * length, back_main, back_way, True
@@ -152,19 +160,21 @@ def follow(g, at, targets, up, most, control, turned, z, level, x, theta, index,
                 evaluate(g, at, v)
                 found = matrix.copy()
                 if records < len(z):
-                    z[records], x[records], theta[records] = at.z, v.x, target
+                    z[records], xi[records], x[records], theta[records] = at.z, at.xi, v.x, target
                     for k in range(rows):
                         on = at.row_on[k] and at.w[k] > 0
-                        level[records, k] = at.level[k] + np.log(at.w[k]) / np.exp(target) if on else -np.inf
+                        log_price[records, k] = np.exp(target) * at.level[k] + np.log(at.w[k]) if on else -np.inf
                     border[:] = 0.0
                     border[count] = 1.0
                     tangent(g, at, v, place, border, found, order, t, scale)
-                    index[records] = sign_of(found, order, at.row_on.sum())
+                    index[records] = sign_of(found, order, at.row_on.sum() + at.limit_on.sum())
                     records += 1
                 if target == end:
+                    memory[:] = np.array([length, event, way, main, reach, fold, gone + steps + 1])
                     return ARRIVED, records, jumped, steps + 1
         elif land >= 0:
             changed(g, at, land)
             event = land
             back_up = False
+    memory[:] = np.array([length, event, way, main, reach, fold, gone + most])
     return SPENT, records, jumped, most
