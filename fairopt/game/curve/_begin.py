@@ -50,7 +50,8 @@ def _game(q):  # type: ignore[no-untyped-def]
         first[n + 1] += first[n]
         if q.gamma[n].max() > 0 and q.limit[n] < q.gamma[n].sum() * (1 + 1e-9):
             limit[n] = q.limit[n] / q.gamma[n].max()
-    return Game(c.user, c.server, first, c.size, gain, at, cost, host, limit, np.zeros(pairs), np.zeros(rows))
+    log_cost = np.log(cost)
+    return Game(c.user, c.server, first, c.size, gain, at, cost, log_cost, host, limit, np.zeros(pairs), np.zeros(rows))
 
 
 @compiled

@@ -149,7 +149,7 @@ def follow(  # type: ignore[no-untyped-def]
             return STUCK, records, jumped, steps
         if land < 0 and done < length:
             length = done
-        length = min(length * (2.0 if turns <= 2 else 1.3 if turns <= 4 else 0.6), control[1])
+        length = min(length * (2.0 if turns <= 4 else 1.4 if turns <= 6 else 1.0 if turns <= 8 else 0.5), control[1])
         event, main, way = -1, now_main, now_way
         if land == len(place):
             at.theta[0] = target

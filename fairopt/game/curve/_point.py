@@ -13,6 +13,8 @@ from ._follow import ARRIVED, NO_START, follow, memory_of
 
 #: A slack or idle part that nothing active has, and one that nothing inactive has.
 _IN, _OUT = -1.0, 1e9
+#: Errors above this are tried to be made less without pairs that have less than this part of the user's tasks.
+_FINE, _TIED = 1e-11, 1e-6
 
 
 @compiled
@@ -39,7 +41,15 @@ def refined(q, g, z, log_price, xi, tol, tasks, log_rows):  # type: ignore[no-un
             # The price of a limit is what users would pay less what they have to.
             log_worth = c.power * c.gain[p] - q.alpha * np.log(x[n]) + np.log(-np.expm1(-q.alpha * xi[n]))
             v[k], w[k] = np.exp(log_worth / c.power), _IN
-    return polished(q, c, z, s, v, w, unit, tol, tasks, log_rows)
+    error = polished(q, c, z, s, v, w, unit, tol, tasks, log_rows)
+    if error > _FINE:  # ties: tasks that only the change of the data has made positive
+        for p in range(pairs):
+            s[p] = _IN if g.size[p] * z[p] > _TIED * x[g.user[p]] else _OUT
+        found, rows = np.empty(tasks.shape), np.empty(log_rows.shape)
+        other = polished(q, c, z, s, v, w, unit, tol, found, rows)
+        if other < error:
+            error, tasks[:], log_rows[:] = other, found, rows
+    return error
 
 
 @compiled

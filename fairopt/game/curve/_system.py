@@ -28,6 +28,7 @@ class Game(NamedTuple):
     gain: np.ndarray  # (pairs,), log(phi_n gamma_p)
     at: np.ndarray  # (pairs, resources), the row, -1: none
     cost: np.ndarray  # (pairs, resources), D
+    log_cost: np.ndarray  # (pairs, resources), -inf for none
     host: np.ndarray  # (rows,), the server of a row
     limit: np.ndarray  # (users,), infinite where it cannot bind
     jitter: np.ndarray  # (pairs,), by how much a pair is dearer than in the data, log
@@ -100,20 +101,24 @@ def evaluate(g, at, v):  # type: ignore[no-untyped-def]
         for r in range(g.at.shape[1]):
             if g.cost[p, r] > 0:
                 v.idle[g.at[p, r]] -= g.cost[p, r] * at.z[p]
+    log_x, price = np.empty(len(v.x)), np.empty(len(g.host))
     for n in range(len(v.x)):
         sound &= v.x[n] > 0
+        log_x[n] = np.log(v.x[n]) + at.xi[n] if v.x[n] > 0 else np.nan
+    for k in range(len(g.host)):
+        price[k] = alpha * at.level[k] if at.row_on[k] else -np.inf
     if not sound:
         return False
     for p in range(len(g.user)):
         top, whole, turn = -np.inf, 0.0, 0.0
         for r in range(g.at.shape[1]):
-            if g.cost[p, r] > 0 and at.row_on[g.at[p, r]]:
-                v.felt[p, r] = np.log(g.cost[p, r]) + alpha * at.level[g.at[p, r]]
+            if g.cost[p, r] > 0:
+                v.felt[p, r] = g.log_cost[p, r] + price[g.at[p, r]]
                 top = max(top, v.felt[p, r])
         for r in range(g.at.shape[1]):
             if g.cost[p, r] > 0 and at.row_on[g.at[p, r]]:
                 k = g.at[p, r]
-                v.felt[p, r] = np.exp(v.felt[p, r] - top)
+                v.felt[p, r] = np.exp(v.felt[p, r] - top) if v.felt[p, r] < top else 1.0
                 whole += v.felt[p, r] * at.w[k]
                 turn += v.felt[p, r] * at.w[k] * at.level[k]
             else:
@@ -126,7 +131,7 @@ def evaluate(g, at, v):  # type: ignore[no-untyped-def]
             v.felt[p, r] /= whole
         log_cost = (top + np.log(whole)) / alpha
         v.turn[p] = turn / whole - log_cost
-        v.slack[p] = np.log(v.x[g.user[p]]) + log_cost + at.xi[g.user[p]] - g.gain[p] + g.jitter[p]
+        v.slack[p] = log_x[g.user[p]] + log_cost - g.gain[p] + g.jitter[p]
     return sound
 
 
@@ -143,18 +148,18 @@ def gauged(g, at):  # type: ignore[no-untyped-def]
         top, whole = -np.inf, 0.0
         for r in range(g.at.shape[1]):
             if g.cost[p, r] > 0:
-                top = max(top, np.log(g.cost[p, r]) + log_price[g.at[p, r]])
+                top = max(top, g.log_cost[p, r] + log_price[g.at[p, r]])
         if top == -np.inf:
             continue
         for r in range(g.at.shape[1]):
             if g.cost[p, r] > 0:
-                whole += np.exp(np.log(g.cost[p, r]) + log_price[g.at[p, r]] - top)
+                whole += np.exp(g.log_cost[p, r] + log_price[g.at[p, r]] - top)
         whole = top + np.log(whole)
         for r in range(g.at.shape[1]):
             if g.cost[p, r] > 0 and at.pair_on[p]:
                 k = g.at[p, r]
-                part[k] = max(part[k], np.exp(np.log(g.cost[p, r]) + log_price[k] - whole))
-                floor[k] = max(floor[k], np.log(g.cost[p, r]) - whole)
+                part[k] = max(part[k], np.exp(g.log_cost[p, r] + log_price[k] - whole))
+                floor[k] = max(floor[k], g.log_cost[p, r] - whole)
     for k in range(rows):
         at.stands[k] = False
         if at.row_on[k] and floor[k] > -np.inf:
