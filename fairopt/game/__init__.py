@@ -10,14 +10,18 @@ if TYPE_CHECKING:
     from .dynamics.distributed import best_response
     from .dynamics.network import Network
     from .dynamics.uniqueness import multi_start
+    from .enumeration.all_equilibria import equilibria
+    from .enumeration.listing import Equilibria
 
 _HOME = {
+    "Equilibria": "fairopt.game.enumeration.listing",
     "best_response": "fairopt.game.dynamics.distributed",
+    "equilibria": "fairopt.game.enumeration.all_equilibria",
     "multi_start": "fairopt.game.dynamics.uniqueness",
     "Network": "fairopt.game.dynamics.network",
     "Trace": "fairopt.result.trace",
 }
-__all__ = ["Network", "Trace", "best_response", "multi_start"]
+__all__ = ["Equilibria", "Network", "Trace", "best_response", "equilibria", "multi_start"]
 
 
 def __getattr__(name: str) -> Any:

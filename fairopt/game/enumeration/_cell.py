@@ -49,14 +49,28 @@ def _members(g, chosen, label, c):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _part(g, own):  # type: ignore[no-untyped-def]
+def _middles(g, own):  # type: ignore[no-untyped-def]
+    """What log prices are measured from, (servers,): such that a user who ties two servers gains the same on both."""
+    middle, known = g.middle.copy(), np.zeros(len(g.middle), np.bool_)
+    known[own.pairs[0, 0]] = True
+    for _ in range(len(middle)):
+        for p in range(len(own.pairs)):
+            for q in range(len(own.pairs)):
+                i, j, n = own.pairs[p, 0], own.pairs[q, 0], own.pairs[p, 1]
+                if own.pairs[q, 1] == n and known[i] and not known[j]:
+                    middle[j], known[j] = middle[i] + g.gain[j, n] - g.gain[i, n], True
+    return middle
+
+
+@compiled
+def _part(g, own, middles):  # type: ignore[no-untyped-def]
     """The equations of a component."""
     pairs, rows = len(own.pairs), len(own.rows)
     user, first = np.empty(pairs, np.int64), np.empty(len(own.users), np.int64)
     log_use, per_task = np.full((pairs, rows), -np.inf), np.zeros((pairs, rows))
     gain, middle, k = np.empty(pairs), np.empty(rows), -1
     for r in range(rows):
-        middle[r] = g.middle[own.rows[r, 0]]
+        middle[r] = middles[own.rows[r, 0]]
     for p in range(pairs):
         i, n = own.pairs[p, 0], own.pairs[p, 1]
         if k < 0 or own.users[k] != n:
@@ -71,7 +85,7 @@ def _part(g, own):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _bounds(g, chosen, label, c, own, part):  # type: ignore[no-untyped-def]
+def _bounds(g, chosen, label, c, own, part, middle):  # type: ignore[no-untyped-def]
     """What a component's cell asks of its prices from the middles, (conditions, rows): `bounds @ prices >= 0`."""
     rows, most = len(own.rows), len(own.rows) + len(own.users) * len(label)
     table, k = np.zeros((most, rows)), rows
@@ -83,7 +97,7 @@ def _bounds(g, chosen, label, c, own, part):  # type: ignore[no-untyped-def]
         for j in range(len(label)):
             if label[j] != c or g.support[chosen[j]] >> n & 1 or g.gain[j, n] == -np.inf:
                 continue
-            apart = g.alpha * ((g.gain[j, n] - g.middle[j]) - (g.gain[i, n] - g.middle[i]))
+            apart = g.alpha * ((g.gain[j, n] - middle[j]) - (g.gain[i, n] - middle[i]))
             for r in range(rows):
                 if own.rows[r, 0] == j:
                     table[k, r] = g.use[j, n, own.rows[r, 1]] * np.exp(min(-apart, 0.0))
@@ -108,11 +122,15 @@ def _tasks(g, own, part, w, tasks, prices):  # type: ignore[no-untyped-def]
         for r in range(rows):
             whole += np.exp(part.log_use[home, r] + part.alpha * w[r] - top)
         total[a] = np.exp(part.gain[home] - (top + np.log(whole)) / part.alpha)
+    if not np.isfinite(total.sum()):
+        return False
     matrix, rhs = np.zeros((users + rows, pairs)), np.ones(users + rows)
     for p in range(pairs):
         matrix[part.user[p], p] = 1.0
         for r in range(rows):
             matrix[users + r, p] = part.per_task[p, r] * total[part.user[p]]
+    if not np.isfinite(matrix.sum()):
+        return False
     share = np.linalg.lstsq(matrix, rhs, 1e-12)[0]
     if not np.isfinite(share.sum()) or np.abs(matrix @ share - rhs).max() > 1e-7 or share.min() < -_SLIP:
         return False
@@ -171,17 +189,18 @@ def solutions(g, chosen, tasks, prices, seen):  # type: ignore[no-untyped-def]
     levels = np.full((count, _KEPT, servers * resources), -np.inf)
     for c in range(count):
         own = _members(g, chosen, label, c)
-        part = _part(g, own)
+        middle = _middles(g, own)
+        part = _part(g, own, middle)
         begin, k = np.empty(len(own.rows)), 0
         for i in range(servers):
             if label[i] == c:
                 for r in range(first[i], first[i + 1]):
-                    begin[k] = start[r]
+                    begin[k] = start[r] * np.exp(g.alpha * (g.middle[i] - middle[i]))
                     k += 1
         found = np.empty((_KEPT, len(own.rows)))
         most = begin.max()
         begin /= most if most > 0 else 1.0
-        many[c], searched = roots(part, begin, _bounds(g, chosen, label, c, own, part), found)
+        many[c], searched = roots(part, begin, _bounds(g, chosen, label, c, own, part, middle), found)
         seen[0] += 1
         seen[1] += searched
         good = 0
@@ -200,7 +219,9 @@ def solutions(g, chosen, tasks, prices, seen):  # type: ignore[no-untyped-def]
         tasks[kept], prices[kept], rest = 0.0, -np.inf, k
         for c in range(count):
             own = _members(g, chosen, label, c)
-            _tasks(g, own, _part(g, own), levels[c, rest % many[c], : len(own.rows)], tasks[kept], prices[kept])
+            _tasks(
+                g, own, _part(g, own, g.middle), levels[c, rest % many[c], : len(own.rows)], tasks[kept], prices[kept]
+            )
             rest //= many[c]
         if holds(g, tasks[kept], prices[kept]):
             kept += 1

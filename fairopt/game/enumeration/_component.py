@@ -13,8 +13,9 @@ all. If R - T = 2, prices are `(1 - t) lambda' + t lambda''`, and what remains i
     sum_n beta_n cost_n(t)^(-1/alpha) = 0,   cost_n linear in t,
 
 which has at most as many roots as beta has changes of sign in the order of the zeros of cost_n ((t + s)^(-p) is totally
-positive: Karlin, "Total Positivity" (1968), chapter 3); it is looked at on a grid, and roots are found by bisection. If
-R - T > 2 they are looked for by damped Newton steps from several starts.
+positive: Karlin, "Total Positivity" (1968), chapter 3); it is looked at on a grid, and roots are found by bisection.
+One server without ties is a concave program. Otherwise, if R - T > 2, solutions are looked for by damped Newton steps
+from several starts.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 
 from ..._loops import compiled
 from ...engines.small._dense import factored, solved
+from ..responses._response import respond
 
 #: Singular values below this part of the largest are zero.
 _RANK = 1e-10
@@ -32,6 +34,8 @@ _RANK = 1e-10
 _TARGET, _STEPS, _STRIDE, _SHORTEST = 1e-12, 60, 1.0, 1e-3
 #: The grid in log t/(1 - t) for R - T = 2: its end, and its number of points; bisections.
 _END, _GRID, _HALVINGS = 36.0, 145, 60
+#: Starts for prices that rounding hides.
+_FLOORS = 6
 #: Starts for R - T > 2, and by how much their log prices differ from the first.
 _STARTS, _SPREAD = 12, 1.0
 
@@ -106,7 +110,7 @@ def _newton(part, basis, w, total):  # type: ignore[no-untyped-def]
     for _ in range(_STEPS):
         if residual <= _TARGET:
             return True
-        if not np.isfinite(residual):
+        if not np.isfinite(residual) or not np.isfinite(matrix.sum()):
             return False
         whole, right = matrix.copy(), rhs.copy()
         if factored(matrix, order) > 1e-13:
@@ -130,11 +134,11 @@ def _newton(part, basis, w, total):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _log_prices(part, scaled):  # type: ignore[no-untyped-def]
-    """w (rows,) of prices measured from the middles; what is as good as nothing is a little."""
+def _log_prices(part, scaled, floor):  # type: ignore[no-untyped-def]
+    """w (rows,) of prices measured from the middles, at least a part `floor` of the largest."""
     w, most = np.empty(len(scaled)), scaled.max()
     for r in range(len(w)):
-        w[r] = np.log(max(scaled[r], 1e-15 * most)) / part.alpha + part.middle[r]
+        w[r] = np.log(max(scaled[r], floor * most)) / part.alpha + part.middle[r]
     return w
 
 
@@ -199,13 +203,16 @@ def _ray(part, basis, prices, total, found, count):  # type: ignore[no-untyped-d
     vector = prices[:, 0] if prices[:, 0].sum() > 0 else -prices[:, 0]
     if vector.min() < -1e-12 * vector.max():
         return count
-    w, weights = _log_prices(part, vector), np.empty(1)
-    _scaled_level(part, basis, w, total, weights)
-    ratio = weights[0] / basis[:, 0].sum()
-    if not (ratio > 0 and np.isfinite(ratio)):
-        return count
-    w += np.log(ratio)
-    return _kept(part, basis, w, total, found, count)
+    weights, floor = np.empty(1), 1e-15
+    for _ in range(_FLOORS if vector.min() < 1e-13 * vector.max() else 1):  # prices that rounding hides
+        w = _log_prices(part, vector, floor)
+        _scaled_level(part, basis, w, total, weights)
+        ratio = weights[0] / basis[:, 0].sum()
+        if ratio > 0 and np.isfinite(ratio):
+            w += np.log(ratio)
+            count = _kept(part, basis, w, total, found, count)
+        floor *= 1e-6
+    return count
 
 
 @compiled
@@ -256,7 +263,7 @@ def _segment(part, basis, prices, bounds, total, found):  # type: ignore[no-unty
             _off(part, basis, extreme, right, total, weights, b0, b1)
             if weights[0] * b0 + weights[1] * b1 > 0:
                 t = 1 / (1 + np.exp(-right))
-                w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1])
+                w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1], 1e-15)
                 w += np.log((weights[0] * b0 + weights[1] * b1) / (b0 * b0 + b1 * b1))
                 count = _kept(part, basis, w, total, found, count)
         low, before = u, here
@@ -267,16 +274,28 @@ def _segment(part, basis, prices, bounds, total, found):  # type: ignore[no-unty
 def _off(part, basis, extreme, u, total, weights, b0, b1):  # type: ignore[no-untyped-def]
     """The function of t whose roots are looked for."""
     t = 1 / (1 + np.exp(-u))
-    w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1])
+    w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1], 1e-15)
     _scaled_level(part, basis, w, total, weights)
     return (weights[0] * b1 - weights[1] * b0) / (abs(weights[0]) + abs(weights[1]))
+
+
+@compiled
+def _response(part, basis, start, total, found):  # type: ignore[no-untyped-def]
+    """No tie, one server: a concave program, whose answer is one if it has all tasks and prices; how many."""
+    pairs = len(part.user)
+    w, tasks = _log_prices(part, start, 1e-15), np.empty(pairs)
+    none, room = np.zeros(pairs), np.full(pairs, np.inf)
+    respond(part.alpha, part.gain, part.per_task, np.exp(part.log_use), none, room, w, tasks)
+    if not np.isfinite(w.sum()) or tasks.min() <= 0:
+        return 0
+    return _kept(part, basis, w, total, found, 0)
 
 
 @compiled
 def roots(part, start, bounds, found):  # type: ignore[no-untyped-def]
     """Fill log level prices (solutions, rows) of a component; how many, and whether they were searched for.
 
-    `start` (rows,) are prices from the middles that lie in the cell; `bounds` (conditions, rows) what cells ask of them.
+    `start` (rows,) are prices from the middles in the cell, which is `bounds @ prices >= 0` (conditions, rows).
     """
     rows = len(start)
     of_prices, of_y = _ties(part)
@@ -289,9 +308,11 @@ def roots(part, start, bounds, found):  # type: ignore[no-untyped-def]
         return _ray(part, basis, prices, total, found, 0), False
     if prices.shape[1] == 2 and free == 2 and rows > 2:
         return _segment(part, basis, prices, bounds @ prices, total, found), False
-    count, one = 0, len(of_prices) == 0
+    if len(of_prices) == 0:
+        return _response(part, basis, start, total, found), False
+    count = 0
     for k in range(_STARTS):
-        w, weights = _log_prices(part, start), np.empty(basis.shape[1])
+        w, weights = _log_prices(part, start, 1e-15), np.empty(basis.shape[1])
         for r in range(rows):
             if k > 0:
                 w[r] += _SPREAD * (2 * ((k * 0.6180339887 * (r + 1) + 0.7548776662 * r) % 1.0) - 1)
@@ -301,6 +322,4 @@ def roots(part, start, bounds, found):  # type: ignore[no-untyped-def]
             use += part.per_task[part.first[n]] * total[n]
         w += np.log(max(use.sum() / rows, 1e-300))
         count = _kept(part, basis, w, total, found, count)
-        if one and count:
-            break  # one server: a concave program
-    return count, not one
+    return count, True

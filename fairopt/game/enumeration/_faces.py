@@ -63,7 +63,7 @@ def is_face(use, members, rows):  # type: ignore[no-untyped-def]
 @compiled
 def faces(use, usable, supports, priced):  # type: ignore[no-untyped-def]
     """Fill bit masks of users and of resources of the faces of a server; how many there are (they may not all fit)."""
-    users, resources = use.shape
+    resources = use.shape[1]
     own, found = np.flatnonzero(usable), 0
     touched = np.zeros(resources, np.bool_)
     for r in range(resources):

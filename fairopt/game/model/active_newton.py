@@ -46,7 +46,7 @@ def step(
 
     Dense matrices by least squares; sparse ones by factors of a regularised matrix, and refinement.
     """
-    matrix, scale = active.jacobian(z, alpha), active.scale(z)
+    matrix, scale = active.jacobian(z, alpha), active.scale(z, alpha)
     try:
         if isinstance(matrix, np.ndarray):
             found = scale * np.linalg.lstsq(matrix * scale, rhs, options.tie)[0]

@@ -156,7 +156,7 @@ class ActiveSet:
 
     def jacobian(self, z: Array, alpha: float | None = None) -> Array | sp.csc_matrix:
         """The derivative of F by z, (unknowns, unknowns); dense up to `DENSE` unknowns."""
-        value, row, column = self._entries(z, self._alpha(alpha))
+        value, row, column = self.entries(z, alpha)
         if self.size > DENSE:
             return sp.csc_matrix((value, (row, column)), shape=(self.size, self.size))
         matrix = np.zeros((self.size, self.size))
@@ -189,13 +189,13 @@ class ActiveSet:
         with np.errstate(divide="ignore"):
             return (top + np.log(total)) / alpha, paid / total[at]
 
-    def _entries(self, z: Array, alpha: float) -> tuple[Array, Index, Index]:
-        """Values of the derivative, their rows and columns."""
+    def entries(self, z: Array, alpha: float | None = None) -> tuple[Array, Index, Index]:
+        """Values of the derivative, their rows and columns; each place stands once."""
         p, r = len(self.pairs), len(self.rows)
         at, to, resource = self._links
         left, right = self._twins
         served, limit = self._served
-        share = self._priced(self.split(z)[1], alpha)[1]
+        share = self._priced(self.split(z)[1], self._alpha(alpha))[1]
         use = self.system.per_task[self.pairs[at], resource]
         value = np.concatenate(
             [
@@ -210,11 +210,13 @@ class ActiveSet:
         column = np.concatenate([right, p + to, at, p + r + limit, served])
         return value, row, column
 
-    def scale(self, z: Array) -> Array:
-        """Units of the unknowns (unknowns,): a user's tasks in all; one for log prices and excess."""
-        scale = np.ones(self.size)
-        scale[: len(self.pairs)] = self.totals(z)[self.user]
-        return scale
+    def scale(self, z: Array, alpha: float | None = None) -> Array:
+        """Units of the unknowns (unknowns,): a user's tasks; one over the largest part of a row in a price; 1."""
+        largest = np.zeros(len(self.rows))
+        _, to, _ = self._links
+        np.maximum.at(largest, to, self._priced(self.split(z)[1], self._alpha(alpha))[1])
+        of_rows = 1 / np.where(largest > 0, largest, 1.0)
+        return np.concatenate([self.totals(z)[self.user], of_rows, np.ones(len(self.limits))])
 
     # -- what is outside -------------------------------------------------------------------------
 

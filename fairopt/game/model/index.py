@@ -43,7 +43,7 @@ OPTIONS = IndexOptions()
 
 def index(active: ActiveSet, z: Array, alpha: float | None = None, options: IndexOptions = OPTIONS) -> int:
     """+1 or -1 at a solution z of the equations; 0 where tasks of users are not locally unique."""
-    matrix, scale = active.jacobian(z, alpha), active.scale(z)
+    matrix, scale = active.jacobian(z, alpha), active.scale(z, alpha)
     pairs = len(active.pairs)
     sign = np.where(np.arange(active.size) < pairs, 1.0, -1.0)
     first = np.flatnonzero(np.diff(active.user, prepend=-1))

@@ -1,0 +1,214 @@
+"""`equilibria`: all equilibria of alphaPF-VDS at one alpha, each certified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import _clock
+from ...certificates import ByCriterion, certify_problem
+from ...engines.augmented.refine import refined
+from ...errors import DataError
+from ...model import _validate
+from ...model.cluster import Cluster, expected
+from ...model.criterion import Criterion, criterion, virtual_share_per_task
+from ...model.merging import Merging, merge
+from ...model.problem import Problem
+from ...model.split import Split
+from ...result.allocation import Allocation, idle
+from ...result.stats import Stats
+from ..dynamics.arguments import generator_of
+from ..model.equilibrium_system import EquilibriumSystem
+from ..model.near_set import active_set
+from .arranged import jittered
+from .beyond import STRATEGIES
+from .enumerate import Enumeration, enumerated
+from .listing import Equilibria
+from .options import OPTIONS, EnumerationOptions
+from .verified import Collected, Verified
+
+Array = NDArray[np.float64]
+
+_OTHER_ALPHA = {
+    0.0: "alpha is 0, where every server has a linear program of its own and splits are rarely unique: take a small "
+    "positive alpha, such as 0.01",
+    math.inf: "alpha is infinite: PS-DSF has continua of allocations, and PSDSF().solve(cluster) is their limit from "
+    "finite alpha: take a large finite alpha, such as 64",
+}
+
+
+def equilibria(
+    cluster: Cluster,
+    alpha: float,
+    *,
+    tol: float = 1e-8,
+    rng: np.random.Generator | int | None = None,
+    options: EnumerationOptions = OPTIONS,
+) -> Equilibria:
+    """All equilibria of alphaPF-VDS that can be found: on small clusters all there are.
+
+    Servers and users that are alike are merged first. Then, within `options.seconds`, every product of faces of
+    servers' polytopes is gone through (`docs/equilibria.md`). Where that takes longer, the engine's answer and best
+    responses from random starts are what is found, and `complete` is False.
+
+    Parameters
+    ----------
+    alpha : in (0, infinity)
+    tol : what every certificate reaches; equilibria that miss it are not in the list, and `tried` counts them
+    rng : seed or generator of random starts, beyond enumeration
+    options : what may be spent
+
+    Returns
+    -------
+    Equilibria
+        a sequence of allocations, with `indices`, `radii`, `complete`, `tried`, `to_frame()`, `preferences()` and
+        `pareto()`. Allocations with the same tasks of users are one equilibrium, however tasks are split over servers.
+
+    Raises
+    ------
+    DataError
+        alpha is 0 or infinite, or another argument is wrong.
+
+    With task counts that bind equilibria are continua (a generalised equilibrium): those in which no count binds are
+    enumerated, others only looked for, and `complete` is False.
+    """
+    alpha, tol = _validate.alpha(alpha), _validate.tolerance(tol)
+    if alpha in _OTHER_ALPHA:
+        raise DataError(_OTHER_ALPHA[alpha])
+    watch = _clock.Watch()
+    merging = merge(expected(cluster))
+    problem = Problem(merging.cluster, _rule(merging.cluster, alpha))
+    if not len(problem.polytope.users):
+        raise DataError("no user can run anything: there is one allocation, the empty one; check eligible and demands")
+    system = EquilibriumSystem.of(problem.polytope, problem.criterion)
+    collected, tried, finished = Collected(system), {}, False
+    made = enumerated(system, options)
+    collected.take(made.tasks, made.log_price, "enumeration")
+    bounded = bool(len(problem.polytope.limited))
+    if made.finished and not bounded and not _sums(collected):
+        made = enumerated(jittered(system, options.jitter), options)
+        _take_near(problem, collected, made)
+        tried["ties"] = f"enumerated with all data changed by {options.jitter:g}, then solved as they are"
+    finished = made.finished and not bounded and _sums(collected)
+    tried["enumeration"] = _told(made, bounded, collected)
+    if not finished:
+        tried |= _beyond(problem, collected, generator_of(rng), options)
+    original = Problem(cluster, _rule(cluster, alpha))
+    pairs = [(_allocation(original, merging, one, tol, watch), one) for one in _ends(collected.found)]
+    missed = sum(found.flagged for found, _ in pairs)
+    if missed:
+        tried["certificates"] = f"{missed} more missed tol={tol:g}"
+    pairs = sorted((each for each in pairs if not each[0].flagged), key=lambda each: -_welfare(each[0]))
+    return Equilibria(
+        tuple(found for found, _ in pairs),
+        tuple(one.index for _, one in pairs),
+        tuple(one.radius for _, one in pairs),
+        finished and not missed,
+        tried,
+    )
+
+
+def _rule(cluster: Cluster, alpha: float) -> Criterion:
+    return criterion(cluster, partial(virtual_share_per_task, cluster), alpha, "game")
+
+
+def _sums(collected: Collected) -> bool:
+    """Do indices sum to 1, none of them 0, and was no candidate lost?"""
+    indices = [one.index for one in collected.found]
+    return sum(indices) == 1 and 0 not in indices
+
+
+def _take_near(problem: Problem, collected: Collected, made: Enumeration) -> None:
+    """Take candidates of slightly different data: last digits are found on these first."""
+    system, polytope, alpha = collected.system, problem.polytope, problem.criterion.alpha
+    log_marginal = alpha * system.log_gain - np.log(system.gamma)
+    log_marginal += (alpha - 1) * np.log(system.largest)[system.user]
+    for tasks, log_price in zip(made.tasks, made.log_price, strict=True):
+        whole = tasks * system.largest[system.user]
+        rows = alpha * log_price[polytope.row_server, polytope.row_resource]
+        near = refined(polytope, log_marginal, alpha, whole, rows, 1e-13)
+        if near is None:
+            continue
+        levels = polytope.by_server(near.log_rows, unused=-np.inf) / alpha
+        _take(collected, near.tasks / system.largest[system.user], levels, "enumeration")
+
+
+def _take(collected: Collected, tasks: Array, log_price: Array, by: str) -> int:
+    """Take one candidate of which only an active set is believed."""
+    with np.errstate(all="ignore"):
+        active, z = active_set(collected.system, tasks, log_price)
+    every, levels = active.whole(z)
+    return collected.take(every[None], levels[None], by)
+
+
+def _ends(found: list[Verified]) -> list[Verified]:
+    """All of them, but of a continuum (index 0, one active set) only two that are far apart."""
+    kept = [one for one in found if one.index != 0]
+    continua: dict[tuple[bytes, bytes], list[Verified]] = {}
+    for one in found:
+        if one.index == 0:
+            key = one.active.pairs.tobytes(), one.active.rows.tobytes()
+            continua.setdefault(key, []).append(one)
+    for points in continua.values():
+        tasks = np.log([one.total for one in points])
+        first = int(np.abs(tasks - tasks[0]).max(axis=1).argmax())
+        last = int(np.abs(tasks - tasks[first]).max(axis=1).argmax())
+        kept += [points[k] for k in sorted({first, last})]
+    return kept
+
+
+def _told(made: Enumeration, bounded: bool, collected: Collected) -> str:
+    """What came of the enumeration, in words."""
+    if not made.finished:
+        return f"not finished: {made.reason}"
+    text = f"finished: {made.cells} products of faces, {made.components} parts solved, {made.searched} of them searched"
+    text += f"; indices sum to {sum(one.index for one in collected.found)}"
+    if any(one.index == 0 for one in collected.found):
+        text += "; index 0: degenerate, or part of a continuum"
+    return f"{text}; task counts can bind, where equilibria are continua" if bounded else text
+
+
+def _beyond(
+    problem: Problem, collected: Collected, rng: np.random.Generator, options: EnumerationOptions
+) -> Iterator[tuple[str, str]]:
+    """Ask all other strategies, and tell what came of each."""
+    for name, strategy in STRATEGIES.items():
+        new, count = 0, 0
+        for tasks, log_price in strategy(problem, collected.system, rng, options):
+            new += _take(collected, tasks, log_price, name)
+            count += 1
+        yield name, f"{count} answer{'s' if count != 1 else ''}, {new} of them new"
+
+
+def _allocation(problem: Problem, merging: Merging, one: Verified, tol: float, watch: _clock.Watch) -> Allocation:
+    """An equilibrium of the merged cluster as a certified allocation of the original one."""
+    begun, system = _clock.now(), one.active.system
+    polytope, alpha = system.polytope, problem.criterion.alpha
+    tasks, levels = one.active.whole(one.z)
+    inside = polytope.inside(np.maximum(tasks, 0.0) / system.gamma)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_prices = np.where(levels > -np.inf, alpha * levels - np.log(polytope.cluster.capacity), -np.inf)
+    split = Split.of(merging, polytope.allocation(inside))
+    certificate, proof = certify_problem(problem, split, merging.split_prices(log_prices))
+    stats = Stats(one.by, "none", "found", 0, 0.0, 0.0, watch.seconds, _clock.now() - begun, {}, watch.loops)
+    cluster = problem.cluster
+    notes = idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)])
+    notes += (_index_note(one),)
+    name = f"alphaPF-VDS(alpha={alpha:g})"
+    judge = ByCriterion(problem.criterion)
+    return Allocation(name, cluster, split(), certificate, problem.criterion, proof, stats, notes, tol, judge)
+
+
+def _index_note(one: Verified) -> str:
+    way = "best responses leave it" if one.radius > 1 else "best responses come back to it"
+    return f"an equilibrium of index {one.index:+d}" + ("" if math.isnan(one.radius) else f"; {way}")
+
+
+def _welfare(found: Allocation) -> float:
+    tasks = found.user_tasks
+    runs = tasks > 0
+    return float(found.cluster.weight[runs] @ np.log(tasks[runs]))
