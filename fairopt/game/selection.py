@@ -1,0 +1,204 @@
+"""Which equilibrium of alphaPF-VDS is the answer, where there may be several.
+
+- `curve`: the first crossing of alpha on the curve of equilibria from alpha = 1 (`curve.curve`), on small clusters and
+  where what is fast is unstable; elsewhere what is fast, with its index
+- `welfare`: of the crossings of alpha that are known, the one of largest alpha-fair welfare of dominant shares
+- `best-response`: best responses, chained through alphas from 1
+- `fast`: what the engine finds, unlooked at
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _clock
+from ..engines.base import Run, Solution
+from ..engines.small import kinds
+from ..errors import DataError
+from ..model.criterion import Criterion
+from ..model.problem import Problem
+from . import engine
+from .curve.curve import Crossing, follow
+from .curve.options import OPTIONS, CurveOptions
+from .curve.unique import unique
+from .model.active_newton import newton
+from .model.candidate import solution
+from .model.equilibrium_system import EquilibriumSystem
+from .model.index import index
+from .model.near_set import active_set
+from .responses.rounds import Sweeps
+
+Array = NDArray[np.float64]
+
+#: What `AlphaPFVDS.select` may be.
+SELECTIONS = ("curve", "welfare", "best-response", "fast")
+#: What an answer says that was found by the curve.
+BY = "curve from alpha = 1"
+#: Errors above this have their last digits looked for; notes name a user's change above this.
+_FINE = 1e-10
+
+
+def selected(select: object) -> str:
+    """A selection, checked."""
+    if select not in SELECTIONS:
+        raise DataError(f"select is {select!r}; it must be one of {', '.join(SELECTIONS)}")
+    return str(select)
+
+
+def solutions(
+    problem: Problem, tol: float, warm: object, select: str, options: CurveOptions = OPTIONS
+) -> Iterator[Solution]:
+    """Answers of the engine `equilibrium`, by a selection, for a judge to take the first good one."""
+    alpha = problem.criterion.alpha
+    known = select == "fast" or not _between(alpha, options) or unique(problem)
+    if known or not len(problem.polytope.users):
+        yield from engine.solutions(problem, tol, warm)
+        return
+    if select == "best-response":
+        yield from _chained(problem, tol, options)
+        yield from _noted(engine.solutions(problem, tol, warm), "best responses from alpha = 1 did not settle")
+    elif select == "welfare":
+        yield from _of_welfare(problem, tol, warm, options)
+    else:
+        yield from _first(problem, tol, warm, options)
+
+
+def _between(alpha: float, options: CurveOptions) -> bool:
+    """Is alpha such that the curve can be followed, and need be?"""
+    return 1 / options.largest <= alpha <= options.largest and abs(np.log(alpha)) > np.log(options.near)
+
+
+def _pairs(problem: Problem) -> int:
+    return problem.cluster.shape[0] * problem.cluster.shape[1]
+
+
+def _first(problem: Problem, tol: float, warm: object, options: CurveOptions) -> Iterator[Solution]:
+    """The first crossing; on clusters that are not small an equilibrium of index +1."""
+    pairs = _pairs(problem)
+    if pairs <= min(options.affordable, kinds.LARGEST["game"]):
+        found = _crossing(problem, options)
+        if found is not None:
+            yield found
+        note = "the curve from alpha = 1 could not be followed: this is an equilibrium, not certainly the first on it"
+        yield from _noted(engine.solutions(problem, tol, warm), note)
+        return
+    for offer in engine.solutions(problem, tol, warm):
+        known = _index(problem, offer)
+        if known < 0:
+            note = "the engine came to an unstable equilibrium (index -1)"
+            if pairs <= options.rescue and (found := _crossing(problem, options)) is not None:
+                yield replace(found, notes=(f"{note}: this is the first on the curve from alpha = 1",))
+            yield from _noted(_chained(problem, tol, options), f"{note}: this is what best responses come to")
+            yield replace(offer, notes=(*offer.notes, f"{note}; another has not been found"))
+        else:
+            told = f"an equilibrium of index {known:+d}" if known else "an equilibrium (of unknown index)"
+            note = f"{told}: on a cluster of this size the curve from alpha = 1, on which it may not be the first, is "
+            yield replace(offer, notes=(*offer.notes, f"{note}followed by fo.game.curve only"))
+
+
+def _noted(offers: Iterator[Solution], note: str) -> Iterator[Solution]:
+    for offer in offers:
+        yield replace(offer, notes=(*offer.notes, note))
+
+
+def _crossing(problem: Problem, options: CurveOptions) -> Solution | None:
+    """The first crossing, by one compiled call, or None."""
+    from ..engines.small.stack import stacked
+    from .curve import _point
+
+    alpha = problem.criterion.alpha
+    begun = _clock.now()
+    data = [one[0] for one in stacked([problem])]
+    build, begun = _clock.now() - begun, _clock.now()
+    near = options.near if alpha > 1 else 1 / options.near
+    tasks, log_rows = np.empty(problem.cluster.shape[:2]), np.empty(problem.cluster.capacity.shape)
+    budget = options.steps(_pairs(problem), alpha)
+    for shorter in options.retries:
+        control = options.control(shorter)
+        error, _, steps = _point.first(alpha, near, *data, options.begin, budget, control, tasks, log_rows)
+        if np.isfinite(error):
+            return _solution(problem, tasks, log_rows, float(error), build, _clock.now() - begun, int(steps))
+    return None
+
+
+def _solution(
+    problem: Problem, tasks: Array, log_rows: Array, error: float, build: float, seconds: float, steps: int
+) -> Solution:
+    """Tasks and log prices of whole capacities (servers, resources) as an engine's answer."""
+    capacity = problem.cluster.capacity
+    log = np.where(np.isfinite(log_rows), log_rows - np.log(np.where(capacity > 0, capacity, 1.0)), -np.inf)
+    run = Run(BY, "converged", 0.0, seconds, error)
+    fine = bool(error <= _FINE)
+    return Solution(
+        tasks, None, "equilibrium", (run,), build, steps, "converged", log=log, rough=not fine, fine=fine
+    )
+
+
+def _index(problem: Problem, offer: Solution) -> int:
+    """The index of an equilibrium, +1 or -1; 0 where its active set is not known well enough."""
+    prices, polytope, criterion = offer.log_prices, problem.polytope, problem.criterion
+    if prices is None:
+        return 0
+    system = EquilibriumSystem.of(polytope, criterion)
+    tasks = polytope.fractions(offer.tasks) * system.gamma
+    with np.errstate(divide="ignore", invalid="ignore"):
+        level = np.where(system.row, (prices + np.log(problem.cluster.capacity)) / system.alpha, -np.inf)
+    active, z = active_set(system, tasks, level)
+    better = newton(active, z)
+    return 0 if better is None else index(active, better)
+
+
+def _of_welfare(problem: Problem, tol: float, warm: object, options: CurveOptions) -> Iterator[Solution]:
+    """Of the crossings on the curve, which is followed beyond alpha, the one of largest welfare."""
+    alpha = problem.criterion.alpha
+    beyond = alpha * options.beyond if alpha > 1 else alpha / options.beyond
+    found = follow(problem, [alpha, float(np.clip(beyond, 1 / options.largest, options.largest))], options)
+    several = [one for one in found.at(alpha) if np.isfinite(one.certificate)]
+    if several:
+        best = max(several, key=lambda one: welfare(problem, one))
+        offer = _solution(problem, best.tasks, best.log_rows, best.certificate, 0.0, 0.0, found.steps)
+        note = f"of {len(several)} equilibria on the curve from alpha = 1 that of largest welfare"
+        yield replace(offer, notes=(note,) if len(several) > 1 else ())
+    yield from _noted(engine.solutions(problem, tol, warm), "equilibria on the curve could not be compared")
+
+
+def welfare(problem: Problem, one: Crossing) -> float:
+    """A figure that grows with the alpha-fair welfare of weighted dominant shares: their mean of power 1 - alpha."""
+    share = one.user_tasks * problem.cluster.dominant_share_per_task / problem.criterion.weight
+    runs = share > 0
+    power, weight, largest = 1 - problem.criterion.alpha, problem.criterion.weight[runs], float(share[runs].min())
+    mean = float(np.average((share[runs] / largest) ** power, weights=weight))
+    return float(np.log(largest) + np.log(mean) / power)
+
+
+def _chained(problem: Problem, tol: float, options: CurveOptions) -> Iterator[Solution]:
+    """Best responses in turn at alphas from 1 to that of the problem, each from where they came to before."""
+    begun, alpha, polytope = _clock.now(), problem.criterion.alpha, problem.polytope
+    start = next(engine.solutions(Problem(problem.cluster, _at(problem.criterion, 1.0)), min(tol, 1e-8)), None)
+    if start is None:
+        return
+    system = EquilibriumSystem.of(polytope, problem.criterion)
+    tasks = polytope.fractions(start.tasks) * system.gamma
+    stops = int(np.ceil(abs(np.log(alpha)) / np.log(options.chain)))
+    rounds, settled = 0, False
+    for k in range(1, stops + 1):
+        here = system.at(alpha ** (k / stops))
+        sweeps = Sweeps.of(here)
+        state = sweeps.start(np.maximum(tasks, 0.0))
+        aim = 1e-3 * tol if k == stops else 1e-4
+        for _ in range(options.rounds * (10 if k == stops else 1)):
+            rounds += 1
+            if settled := sweeps.gauss_seidel(state) <= aim:
+                break
+        tasks = state.tasks
+    answer = replace(sweeps.found(state, rounds), steps=rounds)
+    found = solution(polytope, here, answer, 0.0, _clock.now() - begun, alpha, tol)
+    yield replace(found, rough=True, status="converged" if settled else "not converged")
+
+
+def _at(rule: Criterion, alpha: float) -> Criterion:
+    return replace(rule, alpha=alpha)
