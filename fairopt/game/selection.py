@@ -97,7 +97,7 @@ def _first(problem: Problem, tol: float, warm: object, options: CurveOptions) ->
         else:
             told = f"an equilibrium of index {known:+d}" if known else "an equilibrium (of unknown index)"
             note = f"{told}: on a cluster of this size the curve from alpha = 1, on which it may not be the first, is "
-            yield replace(offer, notes=(*offer.notes, f"{note}followed by fo.game.curve only"))
+            yield replace(offer, notes=(*offer.notes, f"{note}followed only by fo.game.equilibrium_curve"))
 
 
 def _noted(offers: Iterator[Solution], note: str) -> Iterator[Solution]:
@@ -138,6 +138,11 @@ def _solution(
     )
 
 
+def of_crossing(problem: Problem, one: Crossing) -> Solution:
+    """A crossing of the curve as an engine's answer."""
+    return _solution(problem, one.tasks, one.log_rows, one.certificate, 0.0, 0.0, 0)
+
+
 def _index(problem: Problem, offer: Solution) -> int:
     """The index of an equilibrium, +1 or -1; 0 where its active set is not known well enough."""
     prices, polytope, criterion = offer.log_prices, problem.polytope, problem.criterion
@@ -160,7 +165,7 @@ def _of_welfare(problem: Problem, tol: float, warm: object, options: CurveOption
     several = [one for one in found.at(alpha) if np.isfinite(one.certificate)]
     if several:
         best = max(several, key=lambda one: welfare(problem, one))
-        offer = _solution(problem, best.tasks, best.log_rows, best.certificate, 0.0, 0.0, found.steps)
+        offer = replace(of_crossing(problem, best), rounds=found.steps)
         note = f"of {len(several)} equilibria on the curve from alpha = 1 that of largest welfare"
         yield replace(offer, notes=(note,) if len(several) > 1 else ())
     yield from _noted(engine.solutions(problem, tol, warm), "equilibria on the curve could not be compared")

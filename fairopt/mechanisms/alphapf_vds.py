@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..engines.base import Solution
 from ..engines.reference.program import Formulation, Leximin, Program, alpha_fair
 from ..game import selection
+from ..game.curve.curve import Crossing
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
@@ -60,7 +61,16 @@ class AlphaPFVDS(GameMechanism):
         selection.selected(self.select)
 
     def equilibria(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
+        given = vars(self).get("_crossing")
+        if given is not None:
+            return iter([selection.of_crossing(problem, given)])
         return selection.solutions(problem, tol, warm, self.select)
+
+    def at_crossing(self, crossing: Crossing) -> AlphaPFVDS:
+        """The same mechanism, whose answer on the cluster of a curve (merged) is this crossing of it."""
+        other = replace(self)
+        vars(other)["_crossing"] = crossing  # no field: nothing that tells mechanisms apart
+        return other
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:
