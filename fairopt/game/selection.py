@@ -133,9 +133,7 @@ def _solution(
     log = np.where(np.isfinite(log_rows), log_rows - np.log(np.where(capacity > 0, capacity, 1.0)), -np.inf)
     run = Run(BY, "converged", 0.0, seconds, error)
     fine = bool(error <= _FINE)
-    return Solution(
-        tasks, None, "equilibrium", (run,), build, steps, "converged", log=log, rough=not fine, fine=fine
-    )
+    return Solution(tasks, None, "equilibrium", (run,), build, steps, "converged", log=log, rough=not fine, fine=fine)
 
 
 def of_crossing(problem: Problem, one: Crossing) -> Solution:

@@ -17,7 +17,7 @@ from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
-from .jumps import sides
+from .jumps import curve_of_path, on_curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,8 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
     """A frame with a row of numbers per alpha, and what they are of: `allocations` (a series by alpha), `mechanism`.
 
     `attrs["jumps"]` has the jumps of alphaPF-VDS (alpha, user, before, after), where its curve was followed; `back` is
-    the path from the other side (`hysteresis=True`), or None. What is computed from it (a part of it, a copy, ...) is a plain frame.
+    the path from the other side (`hysteresis=True`), or None.
+    What is computed from it (a part of it, a copy, ...) is a plain frame.
     """
 
     _metadata = ["allocations", "mechanism", "back"]
@@ -106,13 +107,14 @@ def alpha_path(
 
         values = tqdm(values, desc="alpha path", unit="alpha")
     found = [follower(alpha) for alpha in values]
-    curves = sides(cluster, follower.make, [alpha for alpha, _ in found], jumps, hysteresis, seconds)
-    if curves is None:
+    one = follower.make(2.0)
+    curve = curve_of_path(cluster, one, [alpha for alpha, _ in found], hysteresis or jumps, seconds)
+    if curve is None:
         return as_path(found, follower.title)
-    path = as_path([(alpha, curves.corrected(one, alpha, tol)) for alpha, one in found], follower.title)
-    path.attrs["jumps"], path.attrs["curve"] = curves.jumps(), curves.missing
+    path = as_path([(a, on_curve(curve, one, each, a, 0, tol)) for a, each in found], follower.title)
+    path.attrs["jumps"], path.attrs["curve"] = curve.jumps(), curve.missing
     if hysteresis:
-        back = [(alpha, curves.corrected(one, alpha, tol, last=True)) for alpha, one in found]
+        back = [(a, on_curve(curve, one, each, a, -1, tol)) for a, each in found]
         path.back = as_path(back, f"{follower.title}, coming back")
     return path
 

@@ -59,10 +59,28 @@ def _null(matrix):  # type: ignore[no-untyped-def]
     """A direction of length 1 that the matrix (equations, unknowns) maps to zero; empty for none."""
     if matrix.shape[1] == 0:
         return np.empty(0)
-    left, values, right = np.linalg.svd(matrix, full_matrices=True)
+    _, values, right = np.linalg.svd(matrix, full_matrices=True)
     if len(values) < matrix.shape[1] or values[-1] < _TIE * values[0]:
         return right[-1]
     return np.empty(0)
+
+
+@compiled
+def _leaving(matrix, members, along, amount, value, sign, held):  # type: ignore[no-untyped-def]
+    """What falls to zero first along a direction or against it: how far, its number (-1: nothing), sense, is it a row?"""
+    low, at, way, guard = np.inf, -1, 1.0, False
+    for sense in (1.0, -1.0):
+        for j in range(len(members)):
+            if sense * along[j] < -1e-9 and amount[members[j]] / abs(along[j]) < low:
+                low, at, way, guard = amount[members[j]] / abs(along[j]), j, sense, False
+        for i in range(len(held)):
+            if not held[i]:
+                rate = 0.0
+                for j in range(len(members)):
+                    rate += sense * sign * matrix[i, members[j]] * along[j]
+                if rate < -1e-9 and max(value[i], 0.0) / -rate < low:
+                    low, at, way, guard = max(value[i], 0.0) / -rate, i, sense, True
+    return low, at, way, guard
 
 
 @compiled
@@ -72,8 +90,7 @@ def _pushed(matrix, amount, on, value, sign, held):  # type: ignore[no-untyped-d
     What falls to zero first is no longer `on`; a row of the matrix whose `value` falls to zero first, by `sign` times
     the product with the direction, is held from then on.
     """
-    taken = 0
-    while taken < len(on) + len(held):
+    for taken in range(len(on) + len(held)):
         members, rows = np.flatnonzero(on), np.flatnonzero(held)
         chosen = np.empty((len(rows), len(members)))
         for j in range(len(members)):
@@ -82,18 +99,7 @@ def _pushed(matrix, amount, on, value, sign, held):  # type: ignore[no-untyped-d
         along = _null(chosen)
         if not len(along):
             return taken
-        low, at, way, guard = np.inf, -1, 1.0, False
-        for sense in (1.0, -1.0):
-            for j in range(len(members)):
-                if sense * along[j] < -1e-9 and amount[members[j]] / abs(along[j]) < low:
-                    low, at, way, guard = amount[members[j]] / abs(along[j]), j, sense, False
-            for i in range(len(held)):
-                if not held[i]:
-                    rate = 0.0
-                    for j in range(len(members)):
-                        rate += sense * sign * matrix[i, members[j]] * along[j]
-                    if rate < -1e-9 and max(value[i], 0.0) / -rate < low:
-                        low, at, way, guard = max(value[i], 0.0) / -rate, i, sense, True
+        low, at, way, guard = _leaving(matrix, members, along, amount, value, sign, held)
         if at < 0:
             return -1
         for i in range(len(held)):
@@ -106,7 +112,6 @@ def _pushed(matrix, amount, on, value, sign, held):  # type: ignore[no-untyped-d
             held[at] = True
         else:
             amount[members[at]], on[members[at]] = 0.0, False
-        taken += 1
     return -1
 
 

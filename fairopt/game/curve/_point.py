@@ -9,7 +9,7 @@ from ...engines.small._conditions import conditions
 from ...engines.small._polish import polished
 from ...engines.small._scaled import cell
 from ._begin import begun
-from ._follow import ARRIVED, NO_START, follow, memory_of
+from ._follow import ARRIVED, follow, memory_of
 
 #: A slack or idle part that nothing active has, and one that nothing inactive has.
 _IN, _OUT = -1.0, 1e9
@@ -19,7 +19,7 @@ _FINE, _TIED = 1e-11, 1e-6
 
 @compiled
 def refined(q, g, z, log_price, xi, tol, tasks, log_rows):  # type: ignore[no-untyped-def]
-    """Fill tasks and log prices of whole capacities from a crossing: Newton's method on its active set; the certificate.
+    """Fill tasks and log prices of whole capacities from a crossing, by Newton's method; the certificate.
 
     `log_price` (rows,) is minus infinity for rows that are not active.
     """
@@ -69,8 +69,22 @@ def first(alpha, near, capacity, demand, eligible, share, weight, limit, tol, mo
     jumps, jump_theta = np.zeros((0, 2, users)), np.zeros(0)
     memory, before = memory_of(at, control), np.zeros(users)
     ended, found, _, steps = follow(
-        g, at, np.array([np.log(alpha)]), alpha > 1, most, control, memory, before,
-        z, log_price, xi, x, theta, index, jumps, jump_theta,
+        g,
+        at,
+        np.array([np.log(alpha)]),
+        alpha > 1,
+        most,
+        control,
+        memory,
+        before,
+        z,
+        log_price,
+        xi,
+        x,
+        theta,
+        index,
+        jumps,
+        jump_theta,
     )
     if ended != ARRIVED or found == 0:
         return np.inf, 0.0, steps

@@ -27,6 +27,8 @@ from ._system import (
 _EXACT, _VIOLATED = 1e-12, 1e-10
 #: Most corrections, matrices and attempts of a step.
 _CORRECTIONS, _MATRICES, _ATTEMPTS = 10, 3, 24
+#: A value of log alpha counts as reached within this; a landing may be off by this many lengths; shorter steps.
+_REACHED, _FAR, _SHORTER = 1e-13, 3.0, 0.4
 #: Corrections that leave more than this part of the residual ask for another matrix.
 _SLOW = 0.3
 
@@ -72,10 +74,10 @@ def gradient(g, at, v, place, c, away, row):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _rates(g, at, v, place, t, rate):  # type: ignore[no-untyped-def]
-    """Fill `rate` (pairs + rows + users,) with the change of distances along t, infinite where there is none."""
-    pairs, rows, count = len(g.user), len(g.host), len(t) - 1
-    dx, level, used = np.zeros(len(g.limit)), np.zeros(rows), np.zeros(rows)
+def _moves(g, at, place, t, dx, level, used):  # type: ignore[no-untyped-def]
+    """Fill by how much users' tasks, log levels of the rows' servers, and use of rows change along t."""
+    pairs, rows = len(g.user), len(g.host)
+    of_server = np.zeros(g.host.max() + 1)
     for p in range(pairs):
         if place[p] >= 0:
             dx[g.user[p]] += g.size[p] * t[place[p]]
@@ -84,25 +86,30 @@ def _rates(g, at, v, place, t, rate):  # type: ignore[no-untyped-def]
                     used[g.at[p, r]] += g.cost[p, r] * t[place[p]]
     for k in range(rows):
         if at.stands[k]:
-            for j in range(rows):
-                if g.host[j] == g.host[k]:
-                    level[j] = t[place[pairs + k]]
-    alpha = np.exp(at.theta[0])
+            of_server[g.host[k]] = t[place[pairs + k]]
+    for k in range(rows):
+        level[k] = of_server[g.host[k]]
+
+
+@compiled
+def _rates(g, at, v, place, t, rate):  # type: ignore[no-untyped-def]
+    """Fill `rate` (pairs + rows + users,) with the change of distances along t, infinite where there is none."""
+    pairs, rows, alpha = len(g.user), len(g.host), np.exp(at.theta[0])
+    dx, level, used = np.zeros(len(g.limit)), np.empty(rows), np.zeros(rows)
+    _moves(g, at, place, t, dx, level, used)
     for p in range(pairs):
         n = g.user[p]
         if place[p] >= 0:
-            # of the part of the user's tasks, near 0
             rate[p] = g.size[p] * t[place[p]] / v.x[n]
             continue
-        rate[p] = dx[n] / v.x[n] + v.turn[p] * t[count]
+        rate[p] = dx[n] / v.x[n] + v.turn[p] * t[len(t) - 1]
         if at.limit_on[n]:
             rate[p] += t[place[pairs + rows + n]]
         for r in range(g.at.shape[1]):
             k = g.at[p, r]
             if k >= 0 and at.row_on[k]:
                 rate[p] += v.felt[p, r] * at.w[k] * level[k]
-                if not at.stands[k]:
-                    rate[p] += v.felt[p, r] * t[place[pairs + k]] / alpha
+                rate[p] += 0.0 if at.stands[k] else v.felt[p, r] * t[place[pairs + k]] / alpha
     for k in range(rows):
         rate[pairs + k] = -used[k]
         if at.row_on[k]:
@@ -194,24 +201,44 @@ def tangent(g, at, v, place, border, matrix, order, t, scale):  # type: ignore[n
 
 
 @compiled
-def advanced(g, at, v, place, border, matrix, order, t, scale, length, shortest, target):  # type: ignore[no-untyped-def]
-    """One step of at most `length` along t, in place: what changes at its end, or -1; corrections; its length.
-
-    Corrections are -1 where no step of at least `shortest` succeeds.
-    """
-    whole = len(place)
-    alpha = np.exp(at.theta[0])
-    aim = _EXACT * max(1.0, alpha / 10)
-    rate, first = np.empty(whole), np.empty(whole)
+def _aimed(g, at, v, place, t, length, target, first):  # type: ignore[no-untyped-def]
+    """What changes first along t within `length` (-1: nothing), and where; fills distances, infinite for none."""
+    whole, land, h = len(place), -1, length
+    rate = np.empty(whole)
     _rates(g, at, v, place, t, rate)
-    land, h = -1, length
     for c in range(whole):
         first[c] = max(distance(g, at, v, c, target), 0.0) if rate[c] < np.inf else np.inf
         if rate[c] < 0 and first[c] < -rate[c] * h:
             land, h = c, first[c] / -rate[c]
-    if target == target and (target - at.theta[0]) * t[len(t) - 1] > 0:
-        if abs(target - at.theta[0]) < abs(t[len(t) - 1]) * h:
-            land, h = whole, (target - at.theta[0]) / t[len(t) - 1]
+    left, pace = target - at.theta[0], t[len(t) - 1]
+    if left * pace > 0 and abs(left) < abs(pace) * h:
+        land, h = whole, left / pace
+    return land, h
+
+
+@compiled
+def _passed(g, start, at, v, land, target, first):  # type: ignore[no-untyped-def]
+    """What has changed on the way besides `land` (-1: nothing), and after about which part of it."""
+    worst, part = -1, 1.0
+    for c in range(len(first)):
+        if c != land and first[c] < np.inf:
+            now = distance(g, at, v, c, target)
+            if now < -_VIOLATED and first[c] / (first[c] - now) < part:
+                worst, part = c, first[c] / (first[c] - now)
+    before, after = start.theta[0] - target, at.theta[0] - target
+    if worst < 0 and land != len(first) and before * after < 0 and abs(after) > _REACHED:
+        worst, part = len(first), abs(before) / abs(after - before)
+    return worst, part
+
+
+@compiled
+def advanced(g, at, v, place, border, matrix, order, t, scale, length, shortest, target):  # type: ignore[no-untyped-def]
+    """One step of at most `length` along t, in place: what changes at its end, or -1; corrections; its length.
+
+    Corrections are -1 where no step of at least `shortest` succeeds. `target` may be NaN.
+    """
+    aim, first = _EXACT * max(1.0, np.exp(at.theta[0]) / 10), np.empty(len(place))
+    land, h = _aimed(g, at, v, place, t, length, target, first)
     start, across = copied(at), scale * t
     fresh = True
     for _ in range(_ATTEMPTS):
@@ -222,33 +249,17 @@ def advanced(g, at, v, place, border, matrix, order, t, scale, length, shortest,
         put(at, start)
         moved(g, at, place, t, h)
         turns = _corrected(g, at, v, place, border, across, matrix, order, land, target, aim)
-        fresh = turns >= 0 and turns <= 4
-        if turns >= 0 and land >= 0:
-            # Newton's method may have gone to another place where c changes.
-            gone = 0.0
-            for a in range(len(t)):
-                gone += 0.0
-            far = abs(at.theta[0] - start.theta[0])
-            turns = -1 if far > 3 * length else turns
+        if land >= 0 and abs(at.theta[0] - start.theta[0]) > _FAR * length:
+            turns = -1  # Newton's method has gone to another place where it changes
         if turns < 0:
-            h, land, fresh = 0.4 * h, -1, False
+            h, land = _SHORTER * h, -1
             if h < shortest:
-                put(at, start)
-                return -1, -1, h
-            continue
-        worst, part = -1, 1.0
-        for c in range(whole):
-            if c == land or first[c] == np.inf:
-                continue
-            now = distance(g, at, v, c, target)
-            if now < -_VIOLATED and first[c] / (first[c] - now) < part:
-                worst, part = c, first[c] / (first[c] - now)
-        if worst < 0 and land != whole and target == target:
-            if (start.theta[0] - target) * (at.theta[0] - target) < 0 and abs(at.theta[0] - target) > 1e-13:
-                worst = whole
-                part = abs(start.theta[0] - target) / abs(at.theta[0] - start.theta[0])
-        if worst < 0:
-            return land, turns, h
-        land, h, fresh = worst, h * part, False
+                break
+        else:
+            worst, part = _passed(g, start, at, v, land, target, first)
+            if worst < 0:
+                return land, turns, h
+            land, h = worst, h * part
+        fresh = False
     put(at, start)
     return -1, -1, h

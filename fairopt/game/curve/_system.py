@@ -1,7 +1,7 @@
 """Compiled: the equations of `model.active_set` at one point of the curve, in unknowns that may reach zero.
 
-Log prices are minus infinity where a row leaves the active set, so that here the price of a row is its largest part w in
-what a pair pays, `lambda_k c_k = w_k e^(alpha l_k)`, but for one row of each server, whose log level l_i is the unknown:
+Log prices are minus infinity where a row leaves the active set. So the price of a row is here its largest part w in what
+a pair pays, `lambda_k c_k = w_k e^(alpha l_k)`. Of each server one row has w = 1 and its log level l_i as the unknown:
 all prices of the server move with it. With tasks z (fractions of monopoly tasks), A = active pairs, rows and limits:
 
     log X_n + log(sum_r D_pr w_r e^(alpha l_r)) / alpha + xi_n = g_p - jitter_p      p in A
@@ -136,43 +136,45 @@ def evaluate(g, at, v):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def gauged(g, at):  # type: ignore[no-untyped-def]
-    """Measure prices anew: w of every active row is its largest part, and 1 for the largest of a server's."""
-    alpha, rows = np.exp(at.theta[0]), len(g.host)
-    log_price, part = np.full(rows, -np.inf), np.zeros(rows)
-    floor = np.full(rows, -np.inf)
-    for k in range(rows):
-        if at.row_on[k] and at.w[k] > 0:
-            log_price[k] = np.log(at.w[k]) + alpha * at.level[k]
+def _parts(g, at, log_price, part, floor):  # type: ignore[no-untyped-def]
+    """Fill the largest part of every row in what an active pair pays, and the log of D over a whole cost."""
     for p in range(len(g.user)):
         top, whole = -np.inf, 0.0
         for r in range(g.at.shape[1]):
             if g.cost[p, r] > 0:
                 top = max(top, g.log_cost[p, r] + log_price[g.at[p, r]])
-        if top == -np.inf:
+        if top == -np.inf or not at.pair_on[p]:
             continue
         for r in range(g.at.shape[1]):
             if g.cost[p, r] > 0:
                 whole += np.exp(g.log_cost[p, r] + log_price[g.at[p, r]] - top)
         whole = top + np.log(whole)
         for r in range(g.at.shape[1]):
-            if g.cost[p, r] > 0 and at.pair_on[p]:
+            if g.cost[p, r] > 0:
                 k = g.at[p, r]
                 part[k] = max(part[k], np.exp(g.log_cost[p, r] + log_price[k] - whole))
                 floor[k] = max(floor[k], g.log_cost[p, r] - whole)
+
+
+@compiled
+def gauged(g, at):  # type: ignore[no-untyped-def]
+    """Measure prices anew: w of every active row is its largest part, and 1 for the largest of a server's."""
+    alpha, rows = np.exp(at.theta[0]), len(g.host)
+    log_price, part, floor = np.full(rows, -np.inf), np.zeros(rows), np.full(rows, -np.inf)
+    for k in range(rows):
+        if at.row_on[k] and at.w[k] > 0:
+            log_price[k] = np.log(at.w[k]) + alpha * at.level[k]
+    _parts(g, at, log_price, part, floor)
+    best = np.full(g.host.max() + 1, -1)
     for k in range(rows):
         at.stands[k] = False
         if at.row_on[k] and floor[k] > -np.inf:
-            at.level[k] = -floor[k] / alpha
-            at.w[k] = part[k]
-    for k in range(rows):
-        first = at.row_on[k]
-        for j in range(rows):
-            if at.row_on[j] and g.host[j] == g.host[k] and (part[j] > part[k] or (part[j] == part[k] and j < k)):
-                first = False
-        if first and part[k] > 0:
-            at.stands[k] = True
-            at.level[k], at.w[k] = log_price[k] / alpha, 1.0
+            at.level[k], at.w[k] = -floor[k] / alpha, part[k]
+        if at.row_on[k] and part[k] > 0 and (best[g.host[k]] < 0 or part[k] > part[best[g.host[k]]]):
+            best[g.host[k]] = k
+    for k in best:
+        if k >= 0:
+            at.stands[k], at.level[k], at.w[k] = True, log_price[k] / alpha, 1.0
 
 
 @compiled
