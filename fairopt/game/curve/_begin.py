@@ -67,7 +67,7 @@ def _null(matrix):  # type: ignore[no-untyped-def]
 
 @compiled
 def _leaving(matrix, members, along, amount, value, sign, held):  # type: ignore[no-untyped-def]
-    """What falls to zero first along a direction or against it: how far, its number (-1: nothing), sense, is it a row?"""
+    """What falls to zero first along a direction or against it: how far, number (-1: nothing), sense, is it a row?"""
     low, at, way, guard = np.inf, -1, 1.0, False
     for sense in (1.0, -1.0):
         for j in range(len(members)):

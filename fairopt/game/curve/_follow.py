@@ -105,7 +105,7 @@ def _apart(one, other):  # type: ignore[no-untyped-def]
 @compiled
 def _asked(targets, theta):  # type: ignore[no-untyped-def]
     """Is it one of the targets?"""
-    for one in targets:
+    for one in targets:  # noqa: SIM110 (compiled)
         if one == theta:
             return True
     return False

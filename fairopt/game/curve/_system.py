@@ -1,6 +1,6 @@
 """Compiled: the equations of `model.active_set` at one point of the curve, in unknowns that may reach zero.
 
-Log prices are minus infinity where a row leaves the active set. So the price of a row is here its largest part w in what
+Log prices are minus infinity where a row leaves the active set. So the price of a row is its largest part w in what
 a pair pays, `lambda_k c_k = w_k e^(alpha l_k)`. Of each server one row has w = 1 and its log level l_i as the unknown:
 all prices of the server move with it. With tasks z (fractions of monopoly tasks), A = active pairs, rows and limits:
 
