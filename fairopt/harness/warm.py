@@ -12,6 +12,7 @@ from .. import _progress
 from ..errors import FairoptError
 from ..game.dynamics.distributed import best_response
 from ..game.dynamics.orders import ORDERS
+from ..game.enumeration.all_equilibria import equilibria
 from ..many.solve_many import solve_many
 from ..mechanisms import Mechanism, chosen, get
 from ..model.cluster import Cluster
@@ -46,6 +47,7 @@ def _questions() -> Iterator[Callable[[], object]]:
     for order in ORDERS:
         for alpha in (2.0, np.inf):
             yield partial(best_response, TINY, alpha, order=order, rng=0, throw=False)
+    yield partial(equilibria, TINY, 3.0)
     for name in ("drf", "drfh", "per-server-drf", "alpha-fair(alpha=2)", "alphapf-vds(alpha=3)", "ps-dsf"):
         yield partial(solve_many, name, [TINY, limited])
     rng = np.random.default_rng(0)

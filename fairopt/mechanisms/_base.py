@@ -143,6 +143,14 @@ class Mechanism(Stated):
             return None
         return self.solutions(problem, engine, tol, None)
 
+    def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
+        """The index of an equilibrium, by certified tasks and prices; None where there is none, as here."""
+        return None
+
+    def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
+        """Where `index` is -1: candidates for a stable equilibrium."""
+        return iter(())
+
     def certify(
         self, cluster: Cluster, tasks: Array, log_prices: Array | None = None
     ) -> tuple[Certificate, Array | None]:

@@ -15,9 +15,10 @@ from ..engines.base import Solution
 from ..engines.reference.program import Program
 from ..errors import DataError, FairoptError, NotConverged
 from ..game import engine as game_engine
+from ..game.model.index_of_answer import index_of_answer
 from ..game.reference import declarative
 from ..game.reference.server_program import ServerProgram
-from ..game.responses import played
+from ..game.responses import chained, played
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.polytope import Polytope
@@ -133,6 +134,13 @@ class GameMechanism(Mechanism):
         if engine == "declarative" and pairs <= _DECLARED:
             return within(_PATIENCE, self.solutions(problem, engine, tol, None))
         return None
+
+    def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
+        return index_of_answer(problem, tasks, log_prices)
+
+    def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
+        """The end of best responses chained in alpha from alpha = 1."""
+        return chained.solutions(problem, tol)
 
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         text = f"{self}: after {best.stats.rounds} steps {best.certificate} misses tol={tol:g} "

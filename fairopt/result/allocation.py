@@ -40,7 +40,7 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
     return (f"can run nowhere, so gets 0 tasks: {shown}",)
 
 
-@deferrable("tasks")
+@deferrable("tasks", "index")
 @fields_once("mechanism", "log_prices")
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocation(Immutable):
@@ -69,6 +69,11 @@ class Allocation(Immutable):
         The tolerance asked for; `flagged` tells if the certificate misses it (only with `throw=False`).
     trace : Trace or None
         Rounds of the distributed game, for answers of `best_response`.
+    index : int or None
+        Of an equilibrium of the per-server game at finite alpha: +1, or -1 where best responses leave it (a note says
+        so); 0 where users' tasks are not locally unique. Indices of all equilibria sum to +1 (docs/equilibria.md). None
+        for other mechanisms, where a task count binds, and of tasks that are not certified to 1e-7. Where there are
+        more than 500 pairs of users and servers, it is found when it is first read.
     warm : object
         Where the engine may start for a similar problem: hand the allocation to `solve(..., start=...)`.
     """
@@ -85,6 +90,7 @@ class Allocation(Immutable):
     judge: Judge
     trace: Trace | None = None
     warm: object = field(default=None, repr=False)
+    index: int | None = None
 
     @property
     def _split(self) -> Split | None:

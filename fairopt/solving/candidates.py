@@ -65,7 +65,7 @@ class Candidates:
                 continue
             self.tried += (name,)
             try:
-                if any(self._reaches(offer, name) for offer in offers):
+                if any(self.reaches(offer, name) for offer in offers):
                     break
             except SolverError as error:
                 self.failure = error
@@ -93,7 +93,7 @@ class Candidates:
         """Pairs of users and servers."""
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
-    def _reaches(self, offer: Solution, name: str) -> bool:
+    def reaches(self, offer: Solution, name: str) -> bool:
         """Does an offer, or the same with its last digits found, reach the tolerance?
 
         Last digits are found first where they are known to be missing, and on small clusters, where that takes a

@@ -62,5 +62,11 @@ class Solvable(Protocol):
     def certified(self, problem: Problem, tasks: Split, log_prices: Array | None) -> tuple[Certificate, Array | None]:
         """The certificate of tasks of a problem."""
 
+    def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
+        """The index of an equilibrium; None where there is none."""
+
+    def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
+        """Candidates for another equilibrium than one that is unstable."""
+
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         """The error for a best answer that is not good enough."""

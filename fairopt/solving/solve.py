@@ -24,6 +24,7 @@ from ..result.allocation import Allocation, idle
 from ..result.stats import Stats
 from .candidates import Candidates
 from .earlier import Earlier
+from .indexed import indexed
 from .solvable import Solvable
 
 
@@ -93,7 +94,8 @@ def solve(
     if best is None or found.verdict is None:
         text = f"{found.failure or f'{mechanism}: no answer'} (engines tried: {', '.join(found.tried)})"
         raise SolverError(f"{text}{advice(seen, problem.criterion)}") from found.failure
-    allocation = _expanded(mechanism, problem, merging, found, best, notes + _idle(merging), watch)
+    best, index = indexed(mechanism, reduced, found, leave=engine in (None, request.engines[0]) and solver is None)
+    allocation = _expanded(mechanism, problem, merging, found, best, index, notes + _idle(merging), watch)
     if allocation.flagged and throw:
         raise mechanism.complaint(allocation, request.tol, found.tried)
     return allocation
@@ -113,6 +115,7 @@ def _expanded(
     merging: Merging,
     found: Candidates,
     best: Solution,
+    index: int | None,
     notes: tuple[str, ...],
     watch: _clock.Watch,
 ) -> Allocation:
@@ -136,6 +139,7 @@ def _expanded(
         found.tol,
         mechanism.certify,
         warm=Earlier(merging, mechanism.merges_users, best.warm),
+        index=index,
     )
 
 

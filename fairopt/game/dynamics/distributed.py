@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +16,17 @@ from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import NotConverged
 from ...model import _validate
+from ...model._deferred import deferred
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope
+from ...model.problem import Problem
 from ...result.allocation import Allocation, idle
 from ...result.stats import Stats
 from ...result.trace import Trace
 from ..model.candidate import log_unit_prices
 from ..model.equilibrium_system import EquilibriumSystem
+from ..model.index_of_answer import index_of_answer
 from ..reference.cvxpy_rounds import CvxpySweeps
 from ..responses.rounds import State, Sweeps
 from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of
@@ -247,6 +251,18 @@ def _wrap(
         dict(solvers.versions()), watch.loops,
     )  # fmt: skip
     notes = idle([cluster.users[n] for n in np.flatnonzero(~cluster.usable.any(axis=1))])
+    index = deferred(partial(index_of_answer, Problem(cluster, rule), tasks, proof))
     return Allocation(
-        name, cluster, tasks, certified.certificate, rule, proof, stats, notes, tol, ByCriterion(rule), trace
+        name,
+        cluster,
+        tasks,
+        certified.certificate,
+        rule,
+        proof,
+        stats,
+        notes,
+        tol,
+        ByCriterion(rule),
+        trace,
+        index=index,
     )

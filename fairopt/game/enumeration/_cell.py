@@ -8,7 +8,8 @@ import numpy as np
 
 from ..._loops import compiled
 from ._cells import bits, components, priced
-from ._component import Part, roots
+from ._component import roots
+from ._equations import Part
 
 #: Most solutions of a component that are kept, and what tasks, use and slacks may be violated by.
 _KEPT, _SLIP = 8, 1e-9

@@ -20,117 +20,20 @@ from several starts.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..._loops import compiled
-from ...engines.small._dense import factored, solved
 from ..responses._response import respond
+from ._equations import bought, newton
 
 #: Singular values below this part of the largest are zero.
 _RANK = 1e-10
-#: Newton's method: residual at the end, most steps, the largest change of a log price in a step, shortest step.
-_TARGET, _STEPS, _STRIDE, _SHORTEST = 1e-12, 60, 1.0, 1e-3
 #: The grid in log t/(1 - t) for R - T = 2: its end, and its number of points; bisections.
 _END, _GRID, _HALVINGS = 36.0, 145, 60
 #: Starts for prices that rounding hides.
 _FLOORS = 6
 #: Starts for R - T > 2, and by how much their log prices differ from the first.
 _STARTS, _SPREAD = 12, 1.0
-
-
-class Part(NamedTuple):
-    """A component. Pairs are in the order of users; the first of a user is the one that its tasks are read off."""
-
-    alpha: float
-    user: np.ndarray  # (pairs,), number in the component
-    first: np.ndarray  # (users,), pair
-    log_use: np.ndarray  # (pairs, rows), log D, -inf where not needed or on another server
-    per_task: np.ndarray  # (pairs, rows), D over gamma in units
-    gain: np.ndarray  # (pairs,)
-    middle: np.ndarray  # (rows,), of the row's server
-
-
-@compiled
-def _norms(part, w, log_norm, share):  # type: ignore[no-untyped-def]
-    """Fill log norms (pairs,) and the part of each row in what pairs pay."""
-    for p in range(len(part.user)):
-        top = -np.inf
-        for r in range(len(w)):
-            top = max(top, part.log_use[p, r] + part.alpha * w[r])
-        total = 0.0
-        for r in range(len(w)):
-            share[p, r] = np.exp(part.log_use[p, r] + part.alpha * w[r] - top)
-            total += share[p, r]
-        for r in range(len(w)):
-            share[p, r] /= total
-        log_norm[p] = (top + np.log(total)) / part.alpha
-
-
-@compiled
-def _equations(part, basis, w, total, rhs, matrix):  # type: ignore[no-untyped-def]
-    """Fill X (users,), minus residuals (rows,) and derivatives by w; the largest residual."""
-    pairs, rows = part.log_use.shape
-    log_norm, share = np.empty(pairs), np.empty((pairs, rows))
-    _norms(part, w, log_norm, share)
-    for n in range(len(total)):
-        total[n] = np.exp(min(part.gain[part.first[n]] - log_norm[part.first[n]], 300.0))
-    k = 0
-    for p in range(pairs):
-        home = part.first[part.user[p]]
-        if p != home:
-            rhs[k] = -(log_norm[p] - part.gain[p] - log_norm[home] + part.gain[home])
-            for r in range(rows):
-                matrix[k, r] = share[p, r] - share[home, r]
-            k += 1
-    for a in range(basis.shape[1]):
-        rhs[k] = -basis[:, a].sum()
-        matrix[k] = 0.0
-        for n in range(len(total)):
-            home, each = part.first[n], 0.0
-            for r in range(rows):
-                each += basis[r, a] * part.per_task[home, r]
-            rhs[k] += each * total[n]
-            for r in range(rows):
-                matrix[k, r] += each * total[n] * share[home, r]
-        k += 1
-    worst = 0.0
-    for a in range(k):
-        worst = max(worst, abs(rhs[a]))
-    return worst if np.isfinite(worst) else np.inf
-
-
-@compiled
-def _newton(part, basis, w, total):  # type: ignore[no-untyped-def]
-    """Damped Newton steps of w in place, X (users,) with it; did they reach a solution?"""
-    rows = len(w)
-    rhs, matrix, step, order = np.empty(rows), np.empty((rows, rows)), np.empty(rows), np.empty(rows, np.int64)
-    residual = _equations(part, basis, w, total, rhs, matrix)
-    for _ in range(_STEPS):
-        if residual <= _TARGET:
-            return True
-        if not np.isfinite(residual) or not np.isfinite(matrix.sum()):
-            return False
-        whole, right = matrix.copy(), rhs.copy()
-        if factored(matrix, order) > 1e-13:
-            solved(matrix, order, right, step)
-        else:
-            step[:] = np.linalg.lstsq(whole, right, 1e-12)[0]
-        longest = np.abs(step).max()
-        if not np.isfinite(longest):
-            return False
-        t, moved = min(1.0, _STRIDE / max(longest, 1e-300)), False
-        while t > _SHORTEST:
-            trial = w + t * step
-            now = _equations(part, basis, trial, total, rhs, matrix)
-            if now <= (1 - 0.1 * t) * residual:
-                w[:], residual, moved = trial, now, True
-                break
-            t *= 0.4
-        if not moved:
-            return _equations(part, basis, w, total, rhs, matrix) <= 1e2 * _TARGET
-    return residual <= _TARGET
 
 
 @compiled
@@ -183,21 +86,6 @@ def _null(matrix):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _scaled_level(part, basis, w, total, weights):  # type: ignore[no-untyped-def]
-    """Fill X at w, and `weights[:, a]` with `sum_n y_n X_n` in the a-th column of the basis; (a,)."""
-    pairs, rows = part.log_use.shape
-    log_norm, share = np.empty(pairs), np.empty((pairs, rows))
-    _norms(part, w, log_norm, share)
-    for n in range(len(total)):
-        total[n] = np.exp(min(part.gain[part.first[n]] - log_norm[part.first[n]], 300.0))
-    for a in range(basis.shape[1]):
-        weights[a] = 0.0
-        for n in range(len(total)):
-            for r in range(rows):
-                weights[a] += basis[r, a] * part.per_task[part.first[n], r] * total[n]
-
-
-@compiled
 def _ray(part, basis, prices, total, found, count):  # type: ignore[no-untyped-def]
     """R - T = 1: the null vector, to scale; how many solutions there are now."""
     vector = prices[:, 0] if prices[:, 0].sum() > 0 else -prices[:, 0]
@@ -206,7 +94,7 @@ def _ray(part, basis, prices, total, found, count):  # type: ignore[no-untyped-d
     weights, floor = np.empty(1), 1e-15
     for _ in range(_FLOORS if vector.min() < 1e-13 * vector.max() else 1):  # prices that rounding hides
         w = _log_prices(part, vector, floor)
-        _scaled_level(part, basis, w, total, weights)
+        bought(part, basis, w, total, weights)
         ratio = weights[0] / basis[:, 0].sum()
         if ratio > 0 and np.isfinite(ratio):
             w += np.log(ratio)
@@ -218,7 +106,7 @@ def _ray(part, basis, prices, total, found, count):  # type: ignore[no-untyped-d
 @compiled
 def _kept(part, basis, w, total, found, count):  # type: ignore[no-untyped-def]
     """Newton's method from w, and its solution among the others, if it is new; how many there are now."""
-    if count == len(found) or not _newton(part, basis, w, total):
+    if count == len(found) or not newton(part, basis, w, total):
         return count
     for k in range(count):
         if np.abs(found[k] - w).max() < 1e-8:
@@ -275,7 +163,7 @@ def _off(part, basis, extreme, u, total, weights, b0, b1):  # type: ignore[no-un
     """The function of t whose roots are looked for."""
     t = 1 / (1 + np.exp(-u))
     w = _log_prices(part, (1 - t) * extreme[0] + t * extreme[1], 1e-15)
-    _scaled_level(part, basis, w, total, weights)
+    bought(part, basis, w, total, weights)
     return (weights[0] * b1 - weights[1] * b0) / (abs(weights[0]) + abs(weights[1]))
 
 
@@ -316,7 +204,7 @@ def roots(part, start, bounds, found):  # type: ignore[no-untyped-def]
         for r in range(rows):
             if k > 0:
                 w[r] += _SPREAD * (2 * ((k * 0.6180339887 * (r + 1) + 0.7548776662 * r) % 1.0) - 1)
-        _scaled_level(part, basis, w, total, weights)
+        bought(part, basis, w, total, weights)
         use = np.zeros(rows)
         for n in range(len(total)):
             use += part.per_task[part.first[n]] * total[n]

@@ -200,7 +200,8 @@ def _allocation(problem: Problem, merging: Merging, one: Verified, tol: float, w
     notes += (_index_note(one),)
     name = f"alphaPF-VDS(alpha={alpha:g})"
     judge = ByCriterion(problem.criterion)
-    return Allocation(name, cluster, split(), certificate, problem.criterion, proof, stats, notes, tol, judge)
+    made = name, cluster, split(), certificate, problem.criterion, proof, stats, notes, tol, judge
+    return Allocation(*made, index=one.index)
 
 
 def _index_note(one: Verified) -> str:

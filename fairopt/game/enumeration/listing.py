@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._libraries import pd
+from ...model._names import apart
 from ...result.allocation import Allocation
 
 Array = NDArray[np.float64]
@@ -70,17 +71,15 @@ class Equilibria(Sequence[Allocation]):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per equilibrium, from 1: `index`, `radius`, `stable`, `certificate`, and every user's tasks."""
-        frame = pd.DataFrame(
-            {
-                "index": self.indices,
-                "radius": self.radii,
-                "stable": [radius < 1 for radius in self.radii],
-                "certificate": [one.certificate.residual for one in self.allocations],
-            },
-            index=self._numbers,
-        )
-        names = list(self.allocations[0].cluster.users)
-        frame = frame.join(pd.DataFrame(self.user_tasks, index=self._numbers, columns=names), rsuffix=" (user)")
+        columns: dict[str, object] = {
+            "index": self.indices,
+            "radius": self.radii,
+            "stable": [radius < 1 for radius in self.radii],
+            "certificate": [one.certificate.residual for one in self.allocations],
+        }
+        names = apart(self.allocations[0].cluster.users, list(columns), "user")
+        columns |= dict(zip(names, self.user_tasks.T, strict=True))
+        frame = pd.DataFrame(columns, index=self._numbers)
         frame.attrs = self.attrs
         return frame
 

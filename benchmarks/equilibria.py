@@ -1,0 +1,109 @@
+"""How many equilibria drawn clusters have, by size: all of them enumerated, proved complete or not.
+
+    python -m benchmarks.equilibria --draws 10000 --store equilibria.jsonl
+
+Half of the clusters have capacities, demands and weights that are small integers, half lognormal ones; alpha is drawn.
+Draw k of a size is always the same cluster. Every answer is a line of the store, and what is there is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import fairopt as fo
+from fairopt import _clock
+from fairopt._progress import tqdm
+
+SIZES = (
+    (2, 2, 2), (3, 2, 2), (2, 2, 3), (3, 2, 3), (3, 2, 4), (4, 2, 3), (4, 3, 2), (3, 3, 3), (4, 3, 3), (5, 3, 3),
+    (8, 2, 3), (6, 3, 2), (5, 4, 2),
+)  # fmt: skip
+ALPHAS = (0.3, 0.6, 1.5, 2, 3, 4, 6, 8, 16)
+
+
+def drawn(size: tuple[int, int, int], number: int) -> tuple[fo.Cluster, float]:
+    """A cluster of `size` (users, servers, resources), and an alpha."""
+    users, servers, resources = size
+    rng = np.random.default_rng([*size, number])
+    if number % 2:
+        capacity = rng.integers(1, 21, (servers, resources)).astype(float)
+        demand = rng.integers(1, 17, (users, resources)).astype(float)
+    else:
+        capacity, demand = np.exp(rng.normal(size=(servers, resources))), np.exp(rng.normal(size=(users, resources)))
+    weight = rng.integers(1, 3, users).astype(float)
+    return fo.Cluster(capacity, demand, weight), float(rng.choice(ALPHAS))
+
+
+def answered(size: tuple[int, int, int], number: int) -> dict[str, Any]:
+    """A line of the store."""
+    cluster, alpha = drawn(size, number)
+    begun = time.process_time() - _clock.compiled()
+    found = fo.game.equilibria(cluster, alpha, rng=0)
+    seconds = time.process_time() - _clock.compiled() - begun
+    tasks = np.log(found.user_tasks)
+    apart = float(np.expm1(np.ptp(tasks, axis=0).max()))
+    stable = sum(radius < 1 for radius in found.radii)
+    default = np.log(fo.AlphaPFVDS(alpha).solve(cluster).user_tasks)
+    nearest = int(np.abs(tasks - default).max(axis=1).argmin())
+    missed = bool(np.abs(tasks[nearest] - default).max() > 1e-4)
+    line = {"size": list(size), "number": number, "alpha": alpha, "indices": list(found.indices)}
+    line |= {"complete": found.complete, "seconds": seconds, "apart": apart, "stable": stable}
+    return line | {"default": 9 if missed else found.indices[nearest], "searched": "searched" in str(found.tried)}
+
+
+def table(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    """Counts by size."""
+    frame = pd.DataFrame(lines)
+    frame["many"] = frame["indices"].map(len)
+    frame["size"] = frame["size"].map(lambda size: " x ".join(map(str, size)))
+    frame["continuum"] = frame["indices"].map(lambda indices: 0 in indices)
+    rows = []
+    for size, own in frame.groupby("size", sort=False):
+        isolated = own[~own["continuum"]]
+        rows.append(
+            {
+                "users x servers x resources": size,
+                "draws": len(own),
+                "complete": int(own["complete"].sum()),
+                **{f"{k} equilibria": int((isolated["many"] == k).sum()) for k in (1, 3, 5)},
+                "other": int((~isolated["many"].isin([1, 3, 5])).sum()),
+                "index 0": int(own["continuum"].sum()),
+                "median s": own["seconds"].median(),
+                "largest s": own["seconds"].max(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def main() -> None:
+    """Draw, enumerate, store, count."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=1300, help="clusters in all; default: 1300")
+    parser.add_argument("--store", type=Path, default=Path("equilibria.jsonl"), metavar="FILE")
+    options = parser.parse_args()
+    lines = []
+    if options.store.exists():
+        lines = [json.loads(line) for line in options.store.read_text(encoding="utf-8").splitlines()]
+    done = {(*line["size"], line["number"]) for line in lines}
+    each = options.draws // len(SIZES)
+    todo = [(size, k) for k in range(each) for size in SIZES if (*size, k) not in done]
+    with options.store.open("a", encoding="utf-8") as store:
+        for size, number in tqdm(todo, desc="equilibria", unit="cluster"):
+            line = answered(size, number)
+            lines.append(line)
+            print(json.dumps(line), file=store, flush=True)
+    print(table(lines).to_string(index=False, float_format="{:.3f}".format))
+    several = [line for line in lines if len(line["indices"]) > 1]
+    for line in several:
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

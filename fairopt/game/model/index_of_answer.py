@@ -1,0 +1,54 @@
+"""The index of an answer that has been certified: by a compiled loop where it is small, else by sparse factors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model.criterion import Criterion
+from ...model.problem import Problem
+from .active_newton import newton
+from .equilibrium_system import EquilibriumSystem
+from .index import index
+from .near_set import active_set
+
+Array = NDArray[np.float64]
+
+#: Up to this number of pairs (user, server) the index is found in a small part of the time of a solve.
+SMALL = 500
+#: Above this alpha ties and prices next to zero are beyond what doubles tell apart.
+_STEEP = 1e3
+
+
+def has_index(problem: Problem) -> bool:
+    """Is it a game at a finite alpha > 0 other than 1, where tasks are known to be unique?"""
+    rule = problem.criterion
+    return type(rule) is Criterion and rule.scope == "game" and 0 < rule.alpha <= _STEEP
+
+
+def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
+    """+1, -1, or 0 where tasks are not locally unique; None where that is not known, as a limit binds.
+
+    `tasks` (users, servers) and log prices per resource unit (servers, resources), as the certificate's proof has them.
+    """
+    if log_prices is None or not has_index(problem):
+        return None
+    cluster, alpha = problem.cluster, problem.criterion.alpha
+    if alpha == 1:
+        return 1
+    if cluster.shape[0] * cluster.shape[1] <= SMALL:
+        from . import _index
+
+        found = _index.index(
+            alpha, cluster.capacity, cluster.demand, cluster.gamma, cluster.weight, problem.limits, tasks, log_prices
+        )
+        return None if found == 2 else int(found)
+    polytope = problem.polytope
+    system = EquilibriumSystem.of(polytope, problem.criterion)
+    levels = polytope.by_server(polytope.log_row_prices(log_prices), unused=-np.inf) / alpha
+    own = tasks[polytope.users[polytope.pair_user], polytope.pair_server] / system.largest[system.user]
+    active, z = active_set(system, own, levels)
+    if len(active.limits):
+        return None
+    solved = newton(active, z)
+    return index(active, z if solved is None else solved)

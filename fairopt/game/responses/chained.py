@@ -1,0 +1,62 @@
+"""Best responses chained in alpha: from the unique tasks at alpha = 1 to another alpha, each from where the last ended.
+
+What they end at is stable under best responses, so its index is not -1 (but for a departure that no round shows). It
+is an equilibrium near the curve from alpha = 1 as long as that does not fold or jump; then it is one that servers come
+to as alpha changes slowly. Source: docs/equilibria.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ... import _clock
+from ...engines.base import Solution
+from ...model.problem import Problem
+from ..model._warnings import suppress_fp_warnings
+from ..model.candidate import solution
+from ..model.equilibrium_system import EquilibriumSystem
+from .rounds import Sweeps
+
+
+@dataclass(frozen=True)
+class ChainedOptions:
+    """Steps in alpha, and rounds at each."""
+
+    #: Alphas grow, or fall, by at most this factor.
+    ratio: float = 1.2
+    #: Most rounds at alphas on the way, and at the last; they end where nobody would change more than these parts.
+    rounds: int = 300
+    last_rounds: int = 20_000
+    change: float = 1e-6
+    last_change: float = 1e-12
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ChainedOptions()
+
+
+@suppress_fp_warnings
+def solutions(problem: Problem, tol: float, options: ChainedOptions = OPTIONS) -> Iterator[Solution]:
+    """The end of the chain, one candidate."""
+    begun = _clock.now()
+    polytope, alpha = problem.polytope, problem.criterion.alpha
+    if not len(polytope.users):
+        return
+    method = EquilibriumSystem(polytope, problem.criterion.weight[polytope.users], 1.0)
+    steps = max(1, int(np.ceil(abs(np.log(alpha)) / np.log(options.ratio))))
+    state = Sweeps.of(method).start(method.begin(0.3).tasks)
+    played = 0
+    for each in np.geomspace(1.0, alpha, steps + 1):
+        sweeps = Sweeps.of(method.at(float(each)))
+        last = each == alpha
+        state.log_price *= 0.0
+        for _ in range(options.last_rounds if last else options.rounds):
+            played += 1
+            if sweeps.gauss_seidel(state) <= (options.last_change if last else options.change):
+                break
+    answer = replace(sweeps.found(state, played), by="best responses chained in alpha")
+    found = solution(polytope, sweeps.method, answer, 0.0, _clock.now() - begun, alpha, tol)
+    yield replace(found, warm=None)

@@ -1,0 +1,60 @@
+"""The index of the equilibrium that candidates ended at; one of index -1 is left for another."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..engines.base import Solution
+from ..errors import SolverError
+from ..model._deferred import deferred
+from ..model.problem import Problem
+from .candidates import Candidates
+from .solvable import Solvable
+
+#: Up to this number of pairs (user, server) the index is found at once.
+_SMALL = 500
+#: Tasks that are less certain than this have no index.
+_CERTAIN = 1e-7
+
+_LEFT = (
+    "the engine came to an equilibrium of index -1, which best responses leave: this is one of index +1, where best "
+    "responses chained in alpha from alpha = 1 end"
+)
+_STAYS = "an equilibrium of index -1: best responses leave it, and there are at least two others (fo.game.equilibria)"
+_LOOSE = "index 0: users' tasks are not locally unique here, as equilibria are a continuum or two of them meet"
+
+
+def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: bool) -> tuple[Solution, int | None]:
+    """The answer, perhaps a stable neighbour of the one that was found, and its index, perhaps deferred."""
+    assert found.best is not None
+    assert found.verdict is not None
+    best, verdict = found.best, found.verdict
+    if problem.criterion.scope != "game" or verdict[0].residual > _CERTAIN:
+        return best, None
+    if found.eligible > _SMALL:
+        return best, deferred(partial(mechanism.index, problem, best.tasks, verdict[1]))
+    index = mechanism.index(problem, best.tasks, verdict[1])
+    if index == -1 and leave and _left(mechanism, problem, found):
+        found.notes += (_LEFT,)
+        return found.best, 1
+    if index == -1:
+        found.notes += (_STAYS,)
+    elif index == 0:
+        found.notes += (_LOOSE,)
+    return best, index
+
+
+def _left(mechanism: Solvable, problem: Problem, found: Candidates) -> bool:
+    """Is there a neighbour of index +1 that reaches the tolerance? It is the best candidate then."""
+    for offer in mechanism.neighbours(problem, found.tol):
+        other = Candidates(mechanism, problem, found.tol)
+        try:
+            reached = other.reaches(offer, found.answered)
+        except SolverError:
+            continue
+        if not reached or other.best is None or other.verdict is None:
+            continue
+        if mechanism.index(problem, other.best.tasks, other.verdict[1]) == 1:
+            found.best, found.verdict = other.best, other.verdict
+            return True
+    return False

@@ -1,0 +1,283 @@
+"""All equilibria of small games, against known instances, an independent search, and what index theory says."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt import mechanisms
+from fairopt.engines.base import Solution
+from fairopt.errors import DataError
+from fairopt.game.enumeration.options import EnumerationOptions
+from fairopt.game.model.active_newton import newton
+from fairopt.game.model.equilibrium_system import EquilibriumSystem
+from fairopt.game.model.index import index
+from fairopt.game.model.index_of_answer import index_of_answer
+from fairopt.game.model.near_set import active_set
+from fairopt.model.criterion import criterion, virtual_share_per_task
+from fairopt.model.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: properties.md: two certified equilibria, and so at least three.
+SEVERAL = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=(2, 1, 2))
+#: equilibria.md: x jumps at alpha = 17.9491.
+JUMPS = fo.Cluster([[11, 9], [8, 8]], [[6, 1], [1, 5]])
+
+
+def drawn(size: tuple[int, int, int], seed: int, **more: Any) -> fo.Cluster:
+    users, servers, resources = size
+    rng = np.random.default_rng([*size, seed])
+    return fo.Cluster(
+        np.exp(rng.normal(size=(servers, resources))), np.exp(rng.normal(size=(users, resources))),
+        rng.integers(1, 3, users).astype(float), **more,
+    )  # fmt: skip
+
+
+def game(cluster: fo.Cluster, alpha: float) -> Problem:
+    return Problem(cluster, criterion(cluster, partial(virtual_share_per_task, cluster), alpha, "game"))
+
+
+def apart(one: Array, other: Array) -> float:
+    return float(np.abs(np.log(one / other)).max())
+
+
+def test_the_instance_with_three() -> None:
+    found = fo.game.equilibria(SEVERAL, 3)
+    assert found.complete
+    assert found.indices == (1, -1, 1)
+    assert found[0].user_tasks == pytest.approx([0.4693006, 0.7415440, 1.2304929], abs=1e-7)
+    assert found[2].user_tasks == pytest.approx([0.4332609, 0.6877588, 127 / 104], abs=1e-7)
+    assert all(one.certificate.residual < 1e-12 for one in found)
+    assert [radius < 1 for radius in found.radii] == [True, False, True]
+    assert found.pareto().loc[1].tolist() == ["same", "better", "better"]
+    assert found.preferences()["best"].tolist() == [1, 1, 1]
+    assert list(found.to_frame()["index"]) == [1, -1, 1]
+    assert found.to_frame().attrs["complete"]
+    assert "all of them" in repr(found)
+
+
+def test_best_responses_leave_index_minus_one_and_come_back_to_the_others() -> None:
+    rng = np.random.default_rng(0)
+    for one, sign in zip(fo.game.equilibria(SEVERAL, 3), (1, -1, 1), strict=True):
+        start = one.tasks * np.exp(1e-4 * rng.normal(size=one.tasks.shape))
+        end = fo.best_response(SEVERAL, 3, start=start, tol=1e-9)
+        assert (apart(end.user_tasks, one.user_tasks) < 1e-6) == (sign > 0)
+        assert end.index == 1
+
+
+def test_an_engine_that_ends_at_index_minus_one_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    middle = fo.game.equilibria(SEVERAL, 3)[1]
+
+    def answer(problem: Problem, tol: float, warm: object) -> Any:
+        yield Solution(middle.tasks, None, "equilibrium", log=middle.log_prices, fine=True)
+
+    monkeypatch.setattr(mechanisms._game.game_engine, "solutions", answer)
+    left = fo.AlphaPFVDS(3).solve(SEVERAL)
+    assert left.index == 1
+    assert "which best responses leave" in left.notes[-1]
+    assert apart(left.user_tasks, middle.user_tasks) > 0.01
+    monkeypatch.setattr(mechanisms._game.GameMechanism, "neighbours", lambda *arguments: iter(()))
+    kept = fo.AlphaPFVDS(3).solve(SEVERAL)
+    assert kept.index == -1
+    assert "best responses leave it" in kept.notes[-1]
+
+
+@pytest.mark.parametrize("size", [(3, 2, 2), (3, 2, 3), (3, 3, 2), (4, 2, 3), (3, 3, 3)])
+def test_no_search_finds_one_that_enumeration_missed(size: tuple[int, int, int]) -> None:
+    """Best responses from random starts, and the engines, which share no code with the enumeration."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        alpha = float(rng.choice([0.4, 2, 5, 16]))
+        eligible = rng.random(size[:2]) < 0.8
+        eligible[:, 0] = True
+        cluster = drawn(size, seed, eligible=eligible if seed % 2 else None)
+        found = fo.game.equilibria(cluster, alpha)
+        assert found.complete, (size, seed)
+        assert sum(found.indices) == 1
+        tasks = [fo.AlphaPFVDS(alpha).solve(cluster).user_tasks]
+        frame = fo.game.multi_start(cluster, alpha, 3, rng=seed, tol=1e-9)
+        tasks += list(frame.attrs["user_tasks"][frame["converged"].to_numpy()])
+        for one in tasks:
+            assert min(apart(one, known) for known in found.user_tasks) < 1e-6, (size, seed)
+
+
+def test_near_an_instance_with_three_indices_sum_to_one() -> None:
+    many = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        capacity = SEVERAL.capacity * np.exp(0.02 * rng.normal(size=(2, 3)))
+        found = fo.game.equilibria(SEVERAL.replace(capacity=capacity), 3)
+        assert found.complete
+        assert all((radius > 1) == (sign < 0) for radius, sign in zip(found.radii, found.indices, strict=True))
+        many.append(len(found))
+    assert set(many) == {1, 3}
+
+
+def test_two_users_have_one_and_it_jumps() -> None:
+    before, after = (fo.game.equilibria(JUMPS, alpha) for alpha in (17.949, 17.9492))
+    assert before.complete
+    assert after.complete
+    assert before[0].user_tasks == pytest.approx([2.644, 2.871], abs=1e-3)
+    assert after[0].user_tasks == pytest.approx([1.778, 1.931], abs=1e-3)
+    ratio = [one[0].user_tasks[1] / one[0].user_tasks[0] for one in (before, after)]
+    assert ratio[0] == pytest.approx(ratio[1], rel=1e-4)
+    for seed in range(15):
+        assert len(fo.game.equilibria(drawn((2, 3, 3), seed), 4)) == 1
+
+
+def test_a_continuum_has_index_0_and_two_ends() -> None:
+    """The same prices for every split, although splits differ in what they give: small integers, alpha = 1/2."""
+    rng = np.random.default_rng(251)
+    capacity, demand = rng.integers(1, 13, (2, 3)), rng.integers(1, 10, (3, 3))
+    rng.choice(6)
+    cluster = fo.Cluster(capacity, demand, rng.integers(1, 3, 3))
+    found = fo.game.equilibria(cluster, 0.5, rng=0)
+    assert not found.complete
+    assert found.indices == (0, 0)
+    assert apart(*found.user_tasks) > 1e-3
+    middle = (found[0].tasks + found[1].tasks) / 2
+    assert fo.AlphaPFVDS(0.5).certify(cluster, middle)[0].residual < 1e-9  # a segment
+    answer = fo.AlphaPFVDS(0.5).solve(cluster)
+    assert answer.index == 0
+    assert "not locally unique" in answer.notes[-1]
+
+
+def test_users_and_servers_that_are_alike_count_once() -> None:
+    once = fo.game.equilibria(SEVERAL, 3)
+    twice = fo.Cluster(
+        np.vstack([SEVERAL.capacity[[0]] / 2, SEVERAL.capacity[[0]] / 2, SEVERAL.capacity[[1]]]),
+        np.vstack([SEVERAL.demand, 2 * SEVERAL.demand[[0]]]),
+        (1, 1, 2, 1),
+    )
+    found = fo.game.equilibria(twice, 3)
+    assert found.complete
+    assert found.indices == once.indices
+    tasks = found.user_tasks[:, :3] + np.outer(found.user_tasks[:, 3], [2, 0, 0])
+    assert tasks == pytest.approx(once.user_tasks, rel=1e-9)
+
+
+def test_too_large_to_enumerate() -> None:
+    cluster = drawn((20, 10, 3), 0)
+    found = fo.game.equilibria(cluster, 3, rng=0, options=EnumerationOptions(seconds=0.1, starts=2))
+    assert not found.complete
+    assert "not finished" in found.tried["enumeration"]
+    assert {"engine", "best responses"} <= set(found.tried)
+    assert found.indices == (1,)
+    assert apart(found[0].user_tasks, fo.AlphaPFVDS(3).solve(cluster).user_tasks) < 1e-7
+    assert "there may be more" in repr(found)
+
+
+def test_arguments() -> None:
+    for alpha, remedy in ((0, "small"), (np.inf, "PSDSF"), (-1, "alpha")):
+        with pytest.raises(DataError, match=remedy):
+            fo.game.equilibria(SEVERAL, alpha)
+    with pytest.raises(DataError, match="rng"):
+        fo.game.equilibria(SEVERAL, 3, rng="a")  # type: ignore[arg-type]
+    limited = fo.game.equilibria(SEVERAL.replace(max_tasks=[0.1, np.inf, np.inf]), 3, rng=0)
+    assert not limited.complete
+    assert "task counts" in limited.tried["enumeration"]
+    assert limited[0].user_tasks[0] == pytest.approx(0.1)
+    assert fo.game.equilibria(SEVERAL, 1).complete
+
+
+def near(cluster: fo.Cluster, alpha: float) -> tuple[Any, Array]:
+    """The active set of an answer, and its solution."""
+    found = fo.AlphaPFVDS(alpha).solve(cluster, tol=1e-9)
+    problem = game(cluster, alpha)
+    polytope, system = problem.polytope, EquilibriumSystem.of(problem.polytope, problem.criterion)
+    assert found.log_prices is not None
+    levels = polytope.by_server(polytope.log_row_prices(found.log_prices), unused=-np.inf) / alpha
+    tasks = found.tasks[polytope.users[polytope.pair_user], polytope.pair_server] / system.largest[system.user]
+    active, z = active_set(system, tasks, levels)
+    solved = newton(active, z)
+    assert solved is not None
+    assert active.outside(solved).worst < 1e-9
+    assert active.user_tasks(solved) == pytest.approx(found.user_tasks, rel=1e-7)
+    return active, solved
+
+
+def test_derivatives_are_those_of_the_residual() -> None:
+    h = 1e-6
+    for alpha in (0.4, 3.0, 40.0):
+        cluster = drawn((5, 3, 3), 1, max_tasks=[0.2, *[np.inf] * 4])
+        active, z = near(cluster, alpha)
+        assert len(active.limits) == 1
+        sides = [[active.residual(z + side * h * e, alpha) for side in (1, -1)] for e in np.eye(active.size)]
+        numeric = np.array([(up - down) / (2 * h) for up, down in sides]).T
+        assert np.abs(numeric - active.jacobian(z, alpha)).max() < 1e-6 * np.abs(numeric).max()
+        up, down = (active.residual(z, alpha * np.exp(side * h)) for side in (1, -1))
+        assert active.by_log_alpha(z, alpha) == pytest.approx((up - down) / (2 * h), abs=1e-6)
+
+
+def test_three_ways_to_the_index_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiled loop, dense and sparse matrices; the sign is that of a determinant written down directly."""
+    cases = [(one, SEVERAL, 3.0) for one in fo.game.equilibria(SEVERAL, 3)]
+    for seed in range(8):
+        cluster = drawn((6, 4, 3), seed)
+        cases.append((fo.AlphaPFVDS(4).solve(cluster), cluster, 4.0))
+    for answer, cluster, alpha in cases:
+        problem = game(cluster, alpha)
+        loop = index_of_answer(problem, answer.tasks, answer.log_prices)
+        with monkeypatch.context() as patch:
+            patch.setattr("fairopt.game.model.index_of_answer.SMALL", 0)
+            dense = index_of_answer(problem, answer.tasks, answer.log_prices)
+            patch.setattr("fairopt.game.model.active_set.DENSE", 0)
+            sparse = index_of_answer(problem, answer.tasks, answer.log_prices)
+        direct = 0
+        x, gamma = answer.tasks, cluster.gamma
+        pairs = [(n, i) for n, i in np.ndindex(*x.shape) if x[n, i] > 1e-9 * x[n].sum()]
+        assert answer.prices is not None
+        rows = [(i, r) for i, r in np.ndindex(*cluster.capacity.shape) if answer.prices[i, r] > 0]
+        unlike = np.zeros((len(pairs) + len(rows),) * 2)
+        for p, (n, i) in enumerate(pairs):
+            for q, (m, _) in enumerate(pairs):
+                unlike[p, q] = (
+                    alpha * gamma[n, i] ** (alpha - 1) * float(n == m) * (cluster.weight[n] / x[n].sum()) ** alpha
+                )
+                unlike[p, q] /= x[n].sum()
+            for k, (j, r) in enumerate(rows):
+                if i == j:
+                    unlike[p, len(pairs) + k] = cluster.demand[n, r]
+                    unlike[len(pairs) + k, p] = -cluster.demand[n, r]
+        if np.linalg.matrix_rank(unlike) == len(unlike):
+            direct = int(np.linalg.slogdet(unlike)[0])
+        assert loop == dense == sparse == answer.index
+        assert direct in (0, loop)
+
+
+def test_splits_that_are_free_do_not_count() -> None:
+    """Two servers that are alike: the matrix is singular, tasks are unique, and the index is +1."""
+    cluster = fo.Cluster([[6, 9], [6, 9], [8, 2]], [[1, 2], [2, 1]])
+    problem = game(cluster, 3)
+    answer = fo.AlphaPFVDS(3).solve(cluster)
+    assert (answer.tasks[:, :2] > 0).all()
+    assert index_of_answer(problem, answer.tasks, answer.log_prices) == 1
+    assert fo.game.equilibria(cluster, 3).complete
+    active, z = near(cluster, 3)
+    assert np.linalg.matrix_rank(active.jacobian(z), tol=1e-9) < active.size
+    assert index(active, z) == 1
+
+
+def test_answers_know_their_index() -> None:
+    assert fo.AlphaPFVDS(1).solve(SEVERAL).index == 1
+    assert fo.AlphaPFVDS(0.3).solve(SEVERAL).index == 1
+    assert fo.DRFH().solve(SEVERAL).index is None
+    assert fo.PSDSF().solve(SEVERAL).index is None
+    large = fo.AlphaPFVDS(2).solve(drawn((60, 12, 3), 0))
+    assert large.index == 1
+    limited = SEVERAL.replace(max_tasks=[0.1, np.inf, np.inf])
+    assert fo.AlphaPFVDS(3).solve(limited).index is None
+
+
+def test_indices_along_alpha_change_only_where_equilibria_meet() -> None:
+    counts = [len(fo.game.equilibria(SEVERAL, alpha)) for alpha in np.geomspace(2, 4.5, 16)]
+    assert counts[0] == counts[-1] == 1
+    assert 3 in counts
+    assert all(abs(a - b) in (0, 2) for a, b in pairwise(counts))
