@@ -1,7 +1,7 @@
 """Which equilibrium of alphaPF-VDS is the answer, where there may be several.
 
 - `curve`: the first crossing of alpha on the curve of equilibria from alpha = 1 (`curve.curve`), on small clusters and
-  where what is fast is unstable; elsewhere what is fast, with its index
+  where what is fast is unstable; elsewhere what is fast
 - `welfare`: of the crossings of alpha that are known, the one of largest alpha-fair welfare of dominant shares
 - `best-response`: best responses, chained through alphas from 1
 - `fast`: what the engine finds, unlooked at
@@ -19,18 +19,12 @@ from .. import _clock
 from ..engines.base import Run, Solution
 from ..engines.small import kinds
 from ..errors import DataError
-from ..model.criterion import Criterion
 from ..model.problem import Problem
 from . import engine
 from .curve.curve import Crossing, follow
 from .curve.options import OPTIONS, CurveOptions
 from .curve.unique import unique
-from .model.active_newton import newton
-from .model.candidate import solution
-from .model.equilibrium_system import EquilibriumSystem
-from .model.index import index
-from .model.near_set import active_set
-from .responses.rounds import Sweeps
+from .responses import chained
 
 Array = NDArray[np.float64]
 
@@ -38,7 +32,7 @@ Array = NDArray[np.float64]
 SELECTIONS = ("curve", "welfare", "best-response", "fast")
 #: What an answer says that was found by the curve.
 BY = "curve from alpha = 1"
-#: Errors above this have their last digits looked for; notes name a user's change above this.
+#: Errors above this have their last digits looked for.
 _FINE = 1e-10
 
 
@@ -59,7 +53,7 @@ def solutions(
         yield from engine.solutions(problem, tol, warm)
         return
     if select == "best-response":
-        yield from _chained(problem, tol, options)
+        yield from chained.solutions(problem, tol)
         yield from _noted(engine.solutions(problem, tol, warm), "best responses from alpha = 1 did not settle")
     elif select == "welfare":
         yield from _of_welfare(problem, tol, warm, options)
@@ -77,27 +71,29 @@ def _pairs(problem: Problem) -> int:
 
 
 def _first(problem: Problem, tol: float, warm: object, options: CurveOptions) -> Iterator[Solution]:
-    """The first crossing; on clusters that are not small an equilibrium of index +1."""
-    pairs = _pairs(problem)
-    if pairs <= min(options.affordable, kinds.LARGEST["game"]):
+    """The first crossing; on clusters that are not small what the engine finds."""
+    note = "the curve from alpha = 1 could not be followed: this is an equilibrium, not certainly the first on it"
+    if _pairs(problem) <= min(options.affordable, kinds.LARGEST["game"]):
         found = _crossing(problem, options)
         if found is not None:
             yield found
-        note = "the curve from alpha = 1 could not be followed: this is an equilibrium, not certainly the first on it"
-        yield from _noted(engine.solutions(problem, tol, warm), note)
+    else:
+        note = (
+            "on a cluster of this size the curve from alpha = 1 is not followed unasked (fo.game.equilibrium_curve "
+            "does): this is an equilibrium (see index), not certainly the first on it"
+        )
+    yield from _noted(engine.solutions(problem, tol, warm), note)
+
+
+def neighbours(problem: Problem, tol: float, select: str, options: CurveOptions = OPTIONS) -> Iterator[Solution]:
+    """Where an answer is unstable (index -1): the first crossing, then what chained best responses end at."""
+    if select == "fast":
         return
-    for offer in engine.solutions(problem, tol, warm):
-        known = _index(problem, offer)
-        if known < 0:
-            note = "the engine came to an unstable equilibrium (index -1)"
-            if pairs <= options.rescue and (found := _crossing(problem, options)) is not None:
-                yield replace(found, notes=(f"{note}: this is the first on the curve from alpha = 1",))
-            yield from _noted(_chained(problem, tol, options), f"{note}: this is what best responses come to")
-            yield replace(offer, notes=(*offer.notes, f"{note}; another has not been found"))
-        else:
-            told = f"an equilibrium of index {known:+d}" if known else "an equilibrium (of unknown index)"
-            note = f"{told}: on a cluster of this size the curve from alpha = 1, on which it may not be the first, is "
-            yield replace(offer, notes=(*offer.notes, f"{note}followed only by fo.game.equilibrium_curve"))
+    if select == "curve" and _between(problem.criterion.alpha, options) and _pairs(problem) <= options.rescue:
+        found = _crossing(problem, options)
+        if found is not None:
+            yield found
+    yield from chained.solutions(problem, tol)
 
 
 def _noted(offers: Iterator[Solution], note: str) -> Iterator[Solution]:
@@ -141,20 +137,6 @@ def of_crossing(problem: Problem, one: Crossing) -> Solution:
     return _solution(problem, one.tasks, one.log_rows, one.certificate, 0.0, 0.0, 0)
 
 
-def _index(problem: Problem, offer: Solution) -> int:
-    """The index of an equilibrium, +1 or -1; 0 where its active set is not known well enough."""
-    prices, polytope, criterion = offer.log_prices, problem.polytope, problem.criterion
-    if prices is None:
-        return 0
-    system = EquilibriumSystem.of(polytope, criterion)
-    tasks = polytope.fractions(offer.tasks) * system.gamma
-    with np.errstate(divide="ignore", invalid="ignore"):
-        level = np.where(system.row, (prices + np.log(problem.cluster.capacity)) / system.alpha, -np.inf)
-    active, z = active_set(system, tasks, level)
-    better = newton(active, z)
-    return 0 if better is None else index(active, better)
-
-
 def _of_welfare(problem: Problem, tol: float, warm: object, options: CurveOptions) -> Iterator[Solution]:
     """Of the crossings on the curve, which is followed beyond alpha, the one of largest welfare."""
     alpha = problem.criterion.alpha
@@ -176,32 +158,3 @@ def welfare(problem: Problem, one: Crossing) -> float:
     power, weight, largest = 1 - problem.criterion.alpha, problem.criterion.weight[runs], float(share[runs].min())
     mean = float(np.average((share[runs] / largest) ** power, weights=weight))
     return float(np.log(largest) + np.log(mean) / power)
-
-
-def _chained(problem: Problem, tol: float, options: CurveOptions) -> Iterator[Solution]:
-    """Best responses in turn at alphas from 1 to that of the problem, each from where they came to before."""
-    begun, alpha, polytope = _clock.now(), problem.criterion.alpha, problem.polytope
-    start = next(engine.solutions(Problem(problem.cluster, _at(problem.criterion, 1.0)), min(tol, 1e-8)), None)
-    if start is None:
-        return
-    system = EquilibriumSystem.of(polytope, problem.criterion)
-    tasks = polytope.fractions(start.tasks) * system.gamma
-    stops = int(np.ceil(abs(np.log(alpha)) / np.log(options.chain)))
-    rounds, settled = 0, False
-    for k in range(1, stops + 1):
-        here = system.at(alpha ** (k / stops))
-        sweeps = Sweeps.of(here)
-        state = sweeps.start(np.maximum(tasks, 0.0))
-        aim = 1e-3 * tol if k == stops else 1e-4
-        for _ in range(options.rounds * (10 if k == stops else 1)):
-            rounds += 1
-            if settled := sweeps.gauss_seidel(state) <= aim:
-                break
-        tasks = state.tasks
-    answer = replace(sweeps.found(state, rounds), steps=rounds)
-    found = solution(polytope, here, answer, 0.0, _clock.now() - begun, alpha, tol)
-    yield replace(found, rough=True, status="converged" if settled else "not converged")
-
-
-def _at(rule: Criterion, alpha: float) -> Criterion:
-    return replace(rule, alpha=alpha)

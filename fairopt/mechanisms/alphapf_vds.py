@@ -37,7 +37,7 @@ class AlphaPFVDS(GameMechanism):
     alpha : 0 to infinity
     select : which of several equilibria
         `curve`: that first one. On clusters of more than 30 pairs (user, server) the curve is not followed unasked;
-        the answer is then an equilibrium of index +1, and a note says so (`fo.game.curve` follows it).
+        the answer is then an equilibrium of index +1, and a note says so (`fo.game.equilibrium_curve` follows it).
         `welfare`: of the equilibria on the curve the one of largest alpha-fair welfare of dominant shares.
         `best-response`: what best responses of servers come to, in small steps of alpha from 1.
         `fast`: what the engine comes to, which may be unstable.
@@ -65,6 +65,9 @@ class AlphaPFVDS(GameMechanism):
         if given is not None:
             return iter([selection.of_crossing(problem, given)])
         return selection.solutions(problem, tol, warm, self.select)
+
+    def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
+        return selection.neighbours(problem, tol, self.select)
 
     def at_crossing(self, crossing: Crossing) -> AlphaPFVDS:
         """The same mechanism, whose answer on the cluster of a curve (merged) is this crossing of it."""

@@ -37,9 +37,6 @@ class CurveOptions:
     largest: float = 200.0
     #: Crossings that `select="welfare"` compares lie on the curve up to this factor beyond alpha.
     beyond: float = 3.0
-    #: Best responses are chained through alphas that differ by this factor, this number of rounds each.
-    chain: float = 1.1
-    rounds: int = 400
 
     def control(self, shorter: float = 1.0) -> NDArray[np.float64]:
         """Lengths for the compiled loops."""
