@@ -38,6 +38,7 @@ class EquilibriumCurve:
 
     @property
     def missing(self) -> tuple[str, ...]:
+        """Where and why parts ended before their last alpha."""
         return tuple(f"followed to alpha = {one.alpha:.4g}: {one.reason}" for one in self.curves if not one.arrived)
 
     def crossings(self, alpha: float) -> tuple[Crossing, ...]:
