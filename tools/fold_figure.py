@@ -44,7 +44,9 @@ def panel(axes: Axes, cluster: fo.Cluster, alphas: np.ndarray, title: str) -> No
     axes.annotate("", (jump["alpha"], jump["after"]), (jump["alpha"], jump["before"]), arrowprops=arrow)
     several = frame[frame.groupby("alpha")["place"].transform("max") > 0]
     low = several[several["alpha"] == several["alpha"].min()].sort_values("place")
-    axes.annotate("", (low["alpha"].iloc[0], low[user].iloc[0]), (low["alpha"].iloc[0], low[user].iloc[-1]), arrowprops=arrow)
+    axes.annotate(
+        "", (low["alpha"].iloc[0], low[user].iloc[0]), (low["alpha"].iloc[0], low[user].iloc[-1]), arrowprops=arrow
+    )
     axes.set_xlabel("alpha")
     axes.set_title(title, fontsize="medium")
     axes.grid(linewidth=0.4, alpha=0.6)

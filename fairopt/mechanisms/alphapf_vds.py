@@ -28,9 +28,9 @@ class AlphaPFVDS(GameMechanism):
     The allocation is a Nash equilibrium of the servers. alpha = 1 is one convex program (CEEI on servers);
     alpha = infinity is `PSDSF`; alpha = 0 leaves each server a linear program of its own. Otherwise there is no
     potential in general; that best responses converge is observed but not proved, and equilibria may be several
-    (rarely: docs/equilibria.md). The equilibria of all alphas form a curve through the only one at alpha = 1. The
-    allocation of this mechanism is, by definition, the first on it that has this alpha; where the curve turns back and
-    it jumps, that of the end nearer to alpha = 1.
+    (rarely; `fo.game.equilibria`, docs/equilibria.md). Those of all alphas form a curve through the only one at
+    alpha = 1. The allocation of this mechanism is, by definition, the first on it that has this alpha; where the curve
+    turns back and it jumps, that of the end nearer to alpha = 1. An answer has the `index` of its equilibrium.
 
     Parameters
     ----------

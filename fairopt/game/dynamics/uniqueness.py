@@ -29,7 +29,8 @@ def multi_start(
     DataFrame
         one row per start: `rounds`, `converged`, and `apart`, the largest difference in any user's tasks from those of
         the first start, relative. Far above `tol`, it shows that x_n is not unique (PS-DSF's is not, catalogue item
-        41); below, it is evidence, not proof. `frame.attrs["user_tasks"]` is (starts, users).
+        41); below, it is evidence, not proof: best responses do not end at unstable equilibria (`equilibria` finds
+        them on small clusters). `frame.attrs["user_tasks"]` is (starts, users).
     """
     if starts < 2:
         raise DataError(f"starts is {starts}; it must be at least 2, or there is nothing to compare")

@@ -76,7 +76,7 @@ def equilibria(
     With task counts that bind equilibria are continua (a generalised equilibrium): those in which no count binds are
     enumerated, others only looked for, and `complete` is False.
     """
-    alpha, tol = _validate.alpha(alpha), _validate.tolerance(tol)
+    alpha, tol, rng = _validate.alpha(alpha), _validate.tolerance(tol), generator_of(rng)
     if alpha in _OTHER_ALPHA:
         raise DataError(_OTHER_ALPHA[alpha])
     watch = _clock.Watch()
@@ -96,7 +96,7 @@ def equilibria(
     finished = made.finished and not bounded and _sums(collected)
     tried["enumeration"] = _told(made, bounded, collected)
     if not finished:
-        tried |= _beyond(problem, collected, generator_of(rng), options)
+        tried |= _beyond(problem, collected, rng, options)
     original = Problem(cluster, _rule(cluster, alpha))
     pairs = [(_allocation(original, merging, one, tol, watch), one) for one in _ends(collected.found)]
     missed = sum(found.flagged for found, _ in pairs)
