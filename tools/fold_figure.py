@@ -1,4 +1,4 @@
-"""docs/fold.png: a fold of the curve of equilibria, and where the answer jumps going away from alpha = 1 and coming back.
+"""docs/fold.png: a fold of the curve of equilibria, and where the answer jumps away from alpha = 1 and coming back.
 
 python tools/fold_figure.py
 """
@@ -60,7 +60,7 @@ def main() -> None:
     draw, shape = FAMILIES[name]
     panel(right, draw(shape, np.random.default_rng([seed, *shape])), np.geomspace(*RANGE, 401), f"{name}, draw {seed}")
     left.set_ylabel("tasks of user 1")
-    left.legend(frameon=False, fontsize="small")
+    right.legend(frameon=False, fontsize="small", loc="lower left")
     figure.savefig(ROOT / "docs" / "fold.png", dpi=120)
 
 
