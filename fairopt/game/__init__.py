@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..result.trace import Trace
+    from .curve.two_sided import EquilibriumCurve, equilibrium_curve
     from .dynamics.distributed import best_response
     from .dynamics.network import Network
     from .dynamics.uniqueness import multi_start
@@ -15,13 +16,24 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Equilibria": "fairopt.game.enumeration.listing",
+    "EquilibriumCurve": "fairopt.game.curve.two_sided",
+    "equilibrium_curve": "fairopt.game.curve.two_sided",
     "best_response": "fairopt.game.dynamics.distributed",
     "equilibria": "fairopt.game.enumeration.all_equilibria",
     "multi_start": "fairopt.game.dynamics.uniqueness",
     "Network": "fairopt.game.dynamics.network",
     "Trace": "fairopt.result.trace",
 }
-__all__ = ["Equilibria", "Network", "Trace", "best_response", "equilibria", "multi_start"]
+__all__ = [
+    "Equilibria",
+    "EquilibriumCurve",
+    "Network",
+    "Trace",
+    "best_response",
+    "equilibria",
+    "equilibrium_curve",
+    "multi_start",
+]
 
 
 def __getattr__(name: str) -> Any:

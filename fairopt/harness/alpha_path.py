@@ -17,6 +17,7 @@ from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
+from .jumps import curve_of_path, on_curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,13 +32,16 @@ Followed = type[Mechanism] | str
 class AlphaPath(pd.DataFrame):  # type: ignore[misc]
     """A frame with a row of numbers per alpha, and what they are of: `allocations` (a series by alpha), `mechanism`.
 
+    `attrs["jumps"]` has the jumps of alphaPF-VDS (alpha, user, before, after), where its curve was followed; `back` is
+    the path from the other side (`hysteresis=True`), or None.
     What is computed from it (a part of it, a copy, ...) is a plain frame.
     """
 
-    _metadata = ["allocations", "mechanism"]
+    _metadata = ["allocations", "mechanism", "back"]
 
     allocations: pd.Series
     mechanism: str
+    back: AlphaPath | None
 
     @property
     def _constructor(self) -> Any:
@@ -47,7 +51,8 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
         """Utilization, smallest share and Jain's index along alpha, with other paths: as `fairopt.plot.paths`."""
         from ..result import plot
 
-        return plot.paths(self, *others, **options)
+        back = getattr(self, "back", None)
+        return plot.paths(self, *([] if back is None else [back]), *others, **options)
 
 
 def alpha_path(
@@ -58,10 +63,22 @@ def alpha_path(
     tol: float | None = None,
     throw: bool = True,
     progress: bool = False,
+    jumps: bool | None = None,
+    hysteresis: bool = False,
+    seconds: float = 60.0,
 ) -> AlphaPath:
     """Follow a mechanism with a parameter `alpha` (alphaPF-VDS unless told otherwise) as alpha changes.
 
     `mechanism=fo.AlphaFair` (or `"alpha-fair"`) follows the global family.
+
+    Parameters
+    ----------
+    jumps : follow the curve of equilibria of alphaPF-VDS between the alphas as well, which shows where its answer jumps
+        (`attrs["jumps"]`, a gap in the plot) and that every answer is the first on it. None: on clusters of up to 100
+        pairs (user, server).
+    hysteresis : also give the path as alpha comes back from the farthest alphas to 1 (`back`): the last crossings of
+        the curve, which differ where it has folds
+    seconds : CPU time for each of the curves above and below alpha = 1; `attrs["curve"]` says how far they came
 
     Returns
     -------
@@ -89,21 +106,31 @@ def alpha_path(
         from .._progress import tqdm
 
         values = tqdm(values, desc="alpha path", unit="alpha")
-    return as_path([follower(alpha) for alpha in values], follower.title)
+    found = [follower(alpha) for alpha in values]
+    one = follower.make(2.0)
+    curve = curve_of_path(cluster, one, [alpha for alpha, _ in found], hysteresis or jumps, seconds)
+    if curve is None:
+        return as_path(found, follower.title)
+    path = as_path([(a, on_curve(curve, one, each, a, 0, tol)) for a, each in found], follower.title)
+    path.attrs["jumps"], path.attrs["curve"] = curve.jumps(), curve.missing
+    if hysteresis:
+        back = [(a, on_curve(curve, one, each, a, -1, tol)) for a, each in found]
+        path.back = as_path(back, f"{follower.title}, coming back")
+    return path
 
 
 class Follower:
     """Solves one cluster for one alpha after the other, each from the answer before."""
 
     def __init__(self, cluster: Cluster, mechanism: Followed, tol: float | None, throw: bool = True) -> None:
-        self._make, self.title = _family(mechanism)
+        self.make, self.title = _family(mechanism)
         self._cluster, self._tol, self._throw = cluster, tol, throw
         self._last: Allocation | None = None
 
     def __call__(self, alpha: float) -> tuple[float, Allocation]:
         last = self._last
         start = last if last is not None and not last.flagged else None
-        found = self._make(alpha).solve(self._cluster, self._tol, throw=self._throw, start=start)
+        found = self.make(alpha).solve(self._cluster, self._tol, throw=self._throw, start=start)
         self._last = found
         return alpha, found
 
@@ -113,7 +140,7 @@ def as_path(found: list[tuple[float, Allocation]], title: str) -> AlphaPath:
     alphas = pd.Index([alpha for alpha, _ in found], name="alpha", dtype=float)
     path = AlphaPath([one.summary() | {"steps": one.stats.rounds} for _, one in found], index=alphas)
     path.allocations = pd.Series([one for _, one in found], index=alphas, name="allocation", dtype=object)
-    path.mechanism = title
+    path.mechanism, path.back = title, None
     return path
 
 

@@ -111,6 +111,10 @@ class GameMechanism(Mechanism):
             return declarative.solutions(problem, self.formulation, tol, solver)
         if engine == "best-response":
             return played.solutions(problem, tol)
+        return self.equilibria(problem, tol, warm)
+
+    def equilibria(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
+        """What the engine `equilibrium` offers."""
         return game_engine.solutions(problem, tol, warm)
 
     def program(self, polytope: Polytope, criterion: Criterion) -> Program:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
+from ..engines.base import Solution
 from ..engines.reference.program import Formulation, Leximin, Program, alpha_fair
+from ..game import selection
+from ..game.curve.curve import Crossing
 from ..model import _validate
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
+from ..model.problem import Problem
 from ._base import Mechanism
 from ._game import GameMechanism
 from ._trials import ALPHAS
@@ -22,13 +27,20 @@ class AlphaPFVDS(GameMechanism):
 
     The allocation is a Nash equilibrium of the servers. alpha = 1 is one convex program (CEEI on servers);
     alpha = infinity is `PSDSF`; alpha = 0 leaves each server a linear program of its own. Otherwise there is no
-    potential in general: that best responses converge is observed but not proved, and x_n need not be unique
-    (`fo.game.equilibria`, docs/equilibria.md). An answer has the `index` of its equilibrium; one of index -1, which
-    best responses leave, is exchanged for one that they come to.
+    potential in general; that best responses converge is observed but not proved, and equilibria may be several
+    (rarely; `fo.game.equilibria`, docs/equilibria.md). Those of all alphas form a curve through the only one at
+    alpha = 1. The allocation of this mechanism is, by definition, the first on it that has this alpha; where the curve
+    turns back and it jumps, that of the end nearer to alpha = 1. An answer has the `index` of its equilibrium.
 
     Parameters
     ----------
     alpha : 0 to infinity
+    select : which of several equilibria
+        `curve`: that first one. On clusters of more than 30 pairs (user, server) the curve is not followed unasked;
+        the answer is then an equilibrium of index +1, and a note says so (`fo.game.equilibrium_curve` follows it).
+        `welfare`: of the equilibria on the curve the one of largest alpha-fair welfare of dominant shares.
+        `best-response`: what best responses of servers come to, in small steps of alpha from 1.
+        `fast`: what the engine comes to, which may be unstable.
 
     Properties: envy-freeness, sharing incentive and bottleneck fairness (per server) for alpha >= 1; Pareto for
     alpha = 1. Not Pareto for large alpha (catalogue item 38), not strategy-proof (at alpha = 1 it is CEEI).
@@ -42,9 +54,26 @@ class AlphaPFVDS(GameMechanism):
     properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; not SP"
 
     alpha: float = 1.0
+    select: str = "curve"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", _validate.alpha(self.alpha))
+        selection.selected(self.select)
+
+    def equilibria(self, problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
+        given = vars(self).get("_crossing")
+        if given is not None:
+            return iter([selection.of_crossing(problem, given)])
+        return selection.solutions(problem, tol, warm, self.select)
+
+    def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
+        return selection.neighbours(problem, tol, self.select)
+
+    def at_crossing(self, crossing: Crossing) -> AlphaPFVDS:
+        """The same mechanism, whose answer on the cluster of a curve (merged) is this crossing of it."""
+        other = replace(self)
+        vars(other)["_crossing"] = crossing  # no field: nothing that tells mechanisms apart
+        return other
 
     @classmethod
     def variants(cls) -> tuple[Mechanism, ...]:

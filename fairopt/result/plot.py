@@ -126,7 +126,8 @@ def paths(
         for frame, fill, dashes in zip(frames, cycle(colours(9)), cycle(_LINES), strict=False):
             shown = frame[~frame.index.duplicated()].sort_index()
             label = plain(str(getattr(frame, "mechanism", "")))
-            axes.plot(at_alpha(shown.index), shown[measure], color=fill, linestyle=dashes, label=label)
+            shown = _broken(shown[measure], frame.attrs.get("jumps"))
+            axes.plot(at_alpha(shown.index), shown, color=fill, linestyle=dashes, label=label)
         for name, alpha in (marks or {}).items():
             axes.axvline(
                 float(at_alpha(alpha)), color="#444444", linewidth=0.8, linestyle=(0, (1, 2)), label=plain(name)
@@ -139,6 +140,14 @@ def paths(
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=max(1, min(len(labels), 3)), frameon=False)
     return figure
+
+
+def _broken(values: pd.Series, jumps: pd.DataFrame | None) -> pd.Series:
+    """Values along alpha with a gap where the answer jumps."""
+    if jumps is None or not len(jumps):
+        return values
+    gaps = [alpha for alpha in jumps["alpha"].unique() if values.index[0] < alpha < values.index[-1]]
+    return pd.concat([values, pd.Series(np.nan, index=gaps, dtype=float)]).sort_index(kind="stable")
 
 
 def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:

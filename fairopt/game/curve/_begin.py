@@ -1,0 +1,258 @@
+"""Compiled: where the curve begins: the equilibrium near alpha = 1, as a regular active set.
+
+Splits of users over servers, and prices of rows that are full together, may be undetermined, for all alpha where users
+share a bottleneck. Then the set is made regular: along a direction in which nothing but the split changes something
+falls to zero and leaves. Whatever is not in the set is made worse by a little, other for every pair and row, so that
+ties do not come back; the point is exactly an equilibrium of the data that were changed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._loops import compiled
+from ...engines.small._conditions import conditions
+from ...engines.small._interior import equilibrium
+from ...engines.small._scaled import cell
+from ._system import Game, Place, evaluate, gauged, values_of
+
+#: Singular values below this part of the largest are ties.
+_TIE = 1e-9
+#: By how much what is outside the active set is worse than in the data.
+_JITTER = 1e-8
+#: The most, in parts of that, by which data may have to be changed.
+_MOST = 1e3
+#: Splits and prices are determined in turn, at most so often.
+_ROUNDS = 4
+
+
+@compiled
+def _game(q):  # type: ignore[no-untyped-def]
+    """The numbers of a game."""
+    c, users, resources = conditions(q), len(q.demand), q.capacity.shape[1]
+    pairs, rows = len(c.user), q.row.sum()
+    first, limit = np.zeros(users + 1, np.int64), np.full(users, np.inf)
+    number = np.cumsum(q.row.astype(np.int64).ravel()).reshape(q.row.shape) - 1
+    at, host, gain = np.full((pairs, resources), -1), np.empty(rows, np.int64), np.empty(pairs)
+    for i in range(len(q.capacity)):
+        for r in range(resources):
+            if q.row[i, r]:
+                host[number[i, r]] = i
+    cost = np.zeros((pairs, resources))
+    for p in range(pairs):
+        n, i = c.user[p], c.server[p]
+        first[n + 1] += 1
+        gain[p] = np.log(q.weight[n] * c.size[p])
+        for r in range(resources):
+            if q.use[n, i, r] > 0:
+                at[p, r], cost[p, r] = number[i, r], q.use[n, i, r]
+    for n in range(users):
+        first[n + 1] += first[n]
+        if q.gamma[n].max() > 0 and q.limit[n] < q.gamma[n].sum() * (1 + 1e-9):
+            limit[n] = q.limit[n] / q.gamma[n].max()
+    log_cost = np.log(cost)
+    return Game(c.user, c.server, first, c.size, gain, at, cost, log_cost, host, limit, np.zeros(pairs), np.zeros(rows))
+
+
+@compiled
+def _null(matrix):  # type: ignore[no-untyped-def]
+    """A direction of length 1 that the matrix (equations, unknowns) maps to zero; empty for none."""
+    if matrix.shape[1] == 0:
+        return np.empty(0)
+    _, values, right = np.linalg.svd(matrix, full_matrices=True)
+    if len(values) < matrix.shape[1] or values[-1] < _TIE * values[0]:
+        return right[-1]
+    return np.empty(0)
+
+
+@compiled
+def _leaving(matrix, members, along, amount, value, sign, held):  # type: ignore[no-untyped-def]
+    """What falls to zero first along a direction or against it: how far, number (-1: nothing), sense, is it a row?"""
+    low, at, way, guard = np.inf, -1, 1.0, False
+    for sense in (1.0, -1.0):
+        for j in range(len(members)):
+            if sense * along[j] < -1e-9 and amount[members[j]] / abs(along[j]) < low:
+                low, at, way, guard = amount[members[j]] / abs(along[j]), j, sense, False
+        for i in range(len(held)):
+            if not held[i]:
+                rate = 0.0
+                for j in range(len(members)):
+                    rate += sense * sign * matrix[i, members[j]] * along[j]
+                if rate < -1e-9 and max(value[i], 0.0) / -rate < low:
+                    low, at, way, guard = max(value[i], 0.0) / -rate, i, sense, True
+    return low, at, way, guard
+
+
+@compiled
+def _pushed(matrix, amount, on, value, sign, held):  # type: ignore[no-untyped-def]
+    """Move `amount` along directions in which nothing that is `held` changes until none are left; how many it took.
+
+    What falls to zero first is no longer `on`; a row of the matrix whose `value` falls to zero first, by `sign` times
+    the product with the direction, is held from then on.
+    """
+    for taken in range(len(on) + len(held)):
+        members, rows = np.flatnonzero(on), np.flatnonzero(held)
+        chosen = np.empty((len(rows), len(members)))
+        for j in range(len(members)):
+            for i in range(len(rows)):
+                chosen[i, j] = matrix[rows[i], members[j]]
+        along = _null(chosen)
+        if not len(along):
+            return taken
+        low, at, way, guard = _leaving(matrix, members, along, amount, value, sign, held)
+        if at < 0:
+            return -1
+        for i in range(len(held)):
+            if not held[i]:
+                for j in range(len(members)):
+                    value[i] += low * way * sign * matrix[i, members[j]] * along[j]
+        for j in range(len(members)):
+            amount[members[j]] = max(amount[members[j]] + way * low * along[j], 0.0)
+        if guard:
+            held[at] = True
+        else:
+            amount[members[at]], on[members[at]] = 0.0, False
+    return -1
+
+
+@compiled
+def begun(q, tol, most):  # type: ignore[no-untyped-def]
+    """The game, the curve's place at the alpha of a cell, and whether there is one."""
+    g = _game(q)
+    pairs, rows, users, alpha = len(g.user), len(g.host), len(g.limit), q.alpha
+    at = Place(
+        np.zeros(pairs),
+        np.zeros(rows),
+        np.zeros(rows),
+        np.zeros(users),
+        np.array([np.log(alpha)]),
+        np.zeros(pairs, np.bool_),
+        np.zeros(rows, np.bool_),
+        np.zeros(users, np.bool_),
+        np.zeros(rows, np.bool_),
+    )
+    tasks, log_rows = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
+    certificate, _ = equilibrium(q, 1e-9, tol, most, tasks, log_rows)
+    if not certificate <= 1e-8:
+        return g, at, False
+    v = values_of(g)
+    for p in range(pairs):
+        at.z[p] = tasks[g.user[p], g.server[p]] / q.gamma[g.user[p], g.server[p]]
+        for r in range(q.capacity.shape[1]):
+            k = g.at[p, r]
+            if k >= 0:
+                price = log_rows[g.server[p], r]
+                at.row_on[k] = price > -np.inf
+                at.level[k], at.w[k] = (price / alpha, 1.0) if at.row_on[k] else (0.0, 0.0)
+    at.pair_on[:] = at.z > 0
+    if not evaluate(g, at, v):
+        return g, at, False
+    for n in range(users):
+        if 1 - v.x[n] / g.limit[n] < 1e-7:
+            at.limit_on[n] = True
+            least = 0.0
+            for p in range(g.first[n], g.first[n + 1]):
+                if g.size[p] * at.z[p] > 1e-7 * v.x[n]:
+                    least = min(least, v.slack[p])
+            at.xi[n] = -least
+            for p in range(g.first[n], g.first[n + 1]):
+                v.slack[p] -= least
+    for p in range(pairs):
+        at.pair_on[p] = g.size[p] * at.z[p] / v.x[g.user[p]] > abs(v.slack[p])
+        at.z[p] = at.z[p] if at.pair_on[p] else 0.0
+    gauged(g, at)
+    for k in range(rows):
+        at.row_on[k] = at.row_on[k] and (at.stands[k] or at.w[k] > abs(v.idle[k]))
+        at.w[k] = at.w[k] if at.row_on[k] else 0.0
+    gauged(g, at)
+    if not evaluate(g, at, v):
+        return g, at, False
+    return g, at, _regular(g, at, v)
+
+
+@compiled
+def _splits(g, at, v):  # type: ignore[no-untyped-def]
+    """Move tasks between servers, every user's total and the use of priced rows held, until the split is determined."""
+    pairs, rows, users = len(g.user), len(g.host), len(g.limit)
+    matrix, value, held = np.zeros((users + rows, pairs)), np.zeros(users + rows), np.ones(users + rows, np.bool_)
+    for p in range(pairs):
+        matrix[g.user[p], p] = g.size[p]
+        for r in range(g.at.shape[1]):
+            if g.at[p, r] >= 0:
+                matrix[users + g.at[p, r], p] = g.cost[p, r]
+    value[users:], held[users:] = v.idle, at.row_on
+    taken = _pushed(matrix, at.z, at.pair_on, value, -1.0, held)
+    at.row_on[:] = held[users:]
+    return taken
+
+
+@compiled
+def _prices(g, at, v):  # type: ignore[no-untyped-def]
+    """Move prices, what active pairs pay held, until they are determined."""
+    pairs, rows, alpha = len(g.user), len(g.host), np.exp(at.theta[0])
+    matrix, value = np.zeros((pairs, rows)), np.empty(pairs)
+    for p in range(pairs):
+        value[p] = -np.expm1(-alpha * v.slack[p])
+        for r in range(g.at.shape[1]):
+            if g.at[p, r] >= 0 and at.row_on[g.at[p, r]]:
+                matrix[p, g.at[p, r]] = v.felt[p, r]
+    return _pushed(matrix, at.w, at.row_on, value, 1.0, at.pair_on)
+
+
+@compiled
+def _regular(g, at, v):  # type: ignore[no-untyped-def]
+    """Make the active set regular and the rest worse by a little; False where that cannot be done."""
+    for _ in range(_ROUNDS):
+        taken = _splits(g, at, v)
+        gauged(g, at)
+        if taken < 0 or not evaluate(g, at, v):
+            return False
+        more = _prices(g, at, v)
+        gauged(g, at)
+        if more < 0 or not evaluate(g, at, v):
+            return False
+        if more == 0:
+            break
+    return _perturbed(g, at, v)
+
+
+@compiled
+def _spread(k):  # type: ignore[no-untyped-def]
+    """A number in (1, 2), other for every k."""
+    return 1 + (0.6180339887498949 * (k + 1)) % 1
+
+
+@compiled
+def _perturbed(g, at, v):  # type: ignore[no-untyped-def]
+    """Move everything active off zero, and change the data so that the place is exactly an equilibrium."""
+    pairs, rows = len(g.user), len(g.host)
+    for p in range(pairs):
+        if at.pair_on[p]:
+            at.z[p] += _JITTER * _spread(p) * v.x[g.user[p]] / g.size[p]
+    for k in range(rows):
+        if at.row_on[k] and not at.stands[k]:
+            at.w[k] += _JITTER * _spread(pairs + k)
+    if not evaluate(g, at, v):
+        return False
+    worst = 0.0
+    for p in range(pairs):
+        g.jitter[p] = -v.slack[p] if at.pair_on[p] else max(-v.slack[p], 0.0) + _JITTER * _spread(p)
+        worst = max(worst, abs(g.jitter[p]))
+    for k in range(rows):
+        g.room[k] = -v.idle[k] if at.row_on[k] else max(-v.idle[k], 0.0) + _JITTER * _spread(pairs + k)
+        worst = max(worst, abs(g.room[k]))
+    for n in range(len(g.limit)):
+        if at.limit_on[n]:
+            at.xi[n] += _JITTER * _spread(n)
+            worst = max(worst, abs(v.x[n] / g.limit[n] - 1))
+            g.limit[n] = v.x[n]
+    for p in range(pairs):
+        if at.limit_on[g.user[p]]:
+            g.jitter[p] -= _JITTER * _spread(g.user[p])
+    return worst <= _MOST * _JITTER
+
+
+@compiled
+def of_data(alpha, capacity, demand, eligible, share, weight, limit, tol, most):  # type: ignore[no-untyped-def]
+    """`begun` for the numbers of a problem (`engines.small.stack.Stacked`, one of them)."""
+    return begun(cell(alpha, True, capacity, demand, eligible, limit, weight, share), tol, most)

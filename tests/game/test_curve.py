@@ -1,0 +1,152 @@
+"""The curve of equilibria from alpha = 1: crossings, jumps, and that nothing depends on names, units or merging."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt.errors import DataError
+from fairopt.game.selection import SELECTIONS
+
+Array = NDArray[np.float64]
+pytestmark = pytest.mark.kernels
+
+#: Several equilibria at alpha = 3 (docs/equilibria.md), and the two that are stable.
+SEVERAL = {
+    "capacity": np.array([[20.0, 11, 2], [3, 9, 4]]),
+    "demand": np.array([[1.0, 9, 8], [3, 8, 1], [16, 8, 1]]),
+    "weight": np.array([2.0, 1, 2]),
+}
+FIRST, LAST = np.array([0.4693006, 0.7415440, 1.2304929]), np.array([0.4332609, 0.6877588, 127 / 104])
+#: Jumps at alpha = 17.9491.
+JUMPS = fo.Cluster([[11, 9], [8, 8]], [[6, 1], [1, 5]])
+
+
+def several(**changes: Any) -> fo.Cluster:
+    return fo.Cluster(**(SEVERAL | changes))
+
+
+def drawn(seed: int, users: int = 4, servers: int = 3, resources: int = 3) -> fo.Cluster:
+    """Whole numbers, every other one with zero demands, some with task counts."""
+    rng = np.random.default_rng(seed)
+    demand = rng.integers(seed % 2, 9, (users, resources)).astype(float)
+    demand[~demand.any(axis=1), 0] = 1.0
+    limit = np.where(rng.random(users) < (0.3 if seed % 5 == 0 else 0.0), rng.uniform(0.5, 2, users), np.inf)
+    return fo.Cluster(rng.integers(1, 21, (servers, resources)).astype(float), demand, max_tasks=limit)
+
+
+def test_all_three_equilibria_lie_on_the_curve() -> None:
+    found = fo.game.equilibrium_curve(several(), [3, 20])
+    three = found.crossings(3.0)
+    assert [one.index for one in three] == [1, -1, 1]
+    np.testing.assert_allclose(three[0].user_tasks, FIRST, rtol=1e-6)
+    np.testing.assert_allclose(three[2].user_tasks, LAST, rtol=1e-6)
+    assert max(one.certificate for one in three) < 1e-9
+    assert not found.missing
+    assert len(found.to_frame()) == 4
+
+
+def test_enumeration_knows_the_same() -> None:
+    known = sorted(tuple(one.user_tasks) for one in fo.game.equilibria(several(), 3.0))
+    curve = sorted(tuple(one.user_tasks) for one in fo.game.equilibrium_curve(several(), [3, 20]).crossings(3.0))
+    np.testing.assert_allclose(curve, known, rtol=1e-7)
+
+
+def test_the_jump_of_two_users() -> None:
+    jumps = fo.game.equilibrium_curve(JUMPS, [30]).jumps()
+    assert jumps["alpha"].unique() == pytest.approx([17.9491], abs=1e-4)
+    np.testing.assert_allclose(jumps["before"], [2.643866, 2.871227], rtol=1e-6)
+    np.testing.assert_allclose(jumps["after"], [1.778155, 1.931069], rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_crossings_are_certified_equilibria(seed: int) -> None:
+    """Tasks of the curve, judged by the certificate that knows no curve; indices add up along it."""
+    cluster = drawn(seed)
+    alpha = float(np.exp(np.random.default_rng(seed).uniform(-2, 3)))
+    found = fo.game.equilibrium_curve(cluster, [alpha])
+    assert not found.missing
+    one = found.crossings(alpha)[0]
+    mechanism = fo.AlphaPFVDS(alpha)
+    answer = mechanism.solve(cluster, 1e-8)
+    np.testing.assert_allclose(found.user_tasks(one.user_tasks), answer.user_tasks, rtol=1e-5)
+    assert one.index == 1 or np.isfinite(cluster.max_tasks).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_first_crossing_depends_on_no_name_and_no_unit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    users, servers = rng.permutation(3), rng.permutation(2)
+    units = 10 ** rng.uniform(-3, 3, 3)
+    tasks = 10 ** rng.uniform(-2, 2, 3)
+    changed = fo.Cluster(
+        SEVERAL["capacity"][servers] * units,
+        (SEVERAL["demand"] * units * tasks[:, None])[users],
+        weight=7 * SEVERAL["weight"][users],
+    )
+    # weights do not change with the unit of a task
+    found = fo.AlphaPFVDS(3).solve(changed).user_tasks * tasks[users]
+    np.testing.assert_allclose(found, FIRST[users], rtol=1e-6)
+
+
+def test_the_first_crossing_is_that_of_merged_users_and_servers() -> None:
+    c, d, w = (SEVERAL[name] for name in ("capacity", "demand", "weight"))
+    split = fo.Cluster([c[0] * 0.25, c[1], c[0] * 0.75], [d[0], d[1], d[2], 2 * d[2]], weight=[w[0], w[1], 0.5, 1.5])
+    found = fo.AlphaPFVDS(3).solve(split).user_tasks
+    np.testing.assert_allclose([found[0], found[1], found[2] + 2 * found[3]], FIRST, rtol=1e-6)
+
+
+@pytest.mark.parametrize("select", SELECTIONS)
+def test_selections(select: str) -> None:
+    found = fo.AlphaPFVDS(3, select).solve(several())
+    assert found.certificate.residual < 1e-9
+    wanted = LAST if select == "fast" else FIRST
+    np.testing.assert_allclose(found.user_tasks, wanted, rtol=1e-6)
+
+
+def test_a_selection_is_part_of_the_text() -> None:
+    [one] = fo.mechanisms.parse("alphapf-vds(alpha=3, select=fast)")
+    assert one == fo.AlphaPFVDS(3, "fast")
+    assert "select=fast" in str(one)
+    assert "select" not in str(fo.AlphaPFVDS(3))
+    with pytest.raises(DataError, match="select is 'slow'; it must be one of curve"):
+        fo.AlphaPFVDS(3, "slow")
+
+
+def test_large_clusters_say_that_the_curve_was_not_followed() -> None:
+    rng = np.random.default_rng(0)
+    cluster = fo.Cluster(rng.uniform(5, 9, (6, 2)), rng.uniform(1, 2, (8, 2)))
+    assert any("not certainly the first" in note for note in fo.AlphaPFVDS(3).solve(cluster).notes)
+    assert not fo.AlphaPFVDS(3, "fast").solve(cluster).notes
+    assert not fo.AlphaPFVDS(3).solve(fo.Cluster([[9.0, 18]], rng.uniform(1, 2, (40, 2)))).notes  # unique: proved
+
+
+@pytest.mark.parametrize("alphas", [[0.0], [np.inf], [1.0], [3.0, -1.0]])
+def test_alphas_that_no_curve_has(alphas: list[float]) -> None:
+    with pytest.raises(DataError):
+        fo.game.equilibrium_curve(JUMPS, alphas)
+
+
+def test_a_path_shows_its_jump() -> None:
+    path = fo.alpha_path(JUMPS, [10, 17.9, 18.0, 30])
+    assert path.attrs["jumps"]["alpha"].unique() == pytest.approx([17.9491], abs=1e-4)
+    [curve] = path.plot(measures=["tasks"]).axes[0].lines
+    assert np.isnan(curve.get_ydata()).sum() == 1
+
+
+def test_both_sides_of_a_fold() -> None:
+    path = fo.alpha_path(several(), [2.0, 3.0, 4.0], hysteresis=True)
+    np.testing.assert_allclose(path.allocations[3.0].user_tasks, FIRST, rtol=1e-6)
+    np.testing.assert_allclose(path.back.allocations[3.0].user_tasks, LAST, rtol=1e-6)
+    for alpha in (2.0, 4.0):
+        ways = path.allocations[alpha], path.back.allocations[alpha]
+        np.testing.assert_allclose(ways[0].user_tasks, ways[1].user_tasks, rtol=1e-6)
+
+
+def test_what_has_no_curve() -> None:
+    with pytest.raises(DataError, match="no curve of equilibria"):
+        fo.alpha_path(JUMPS, [2, 3], mechanism=fo.AlphaFair, hysteresis=True)
