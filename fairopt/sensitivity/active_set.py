@@ -40,6 +40,8 @@ class Options:
     longest: float = 0.5
     #: Tasks, prices and slacks up to this count as 0.
     zero: float = 1e-8
+    #: What is free costs `exp(-free max(alpha, 1))` of what it is worth.
+    free: float = 50.0
     #: A row that comes in begins with this part of what its users pay.
     comes_in: float = 1e-3
 
@@ -57,6 +59,7 @@ class ActiveSet:
     pairs, weak_pairs : (pairs,), with tasks; without, though no dearer than others
     rows, weak_rows : (rows,), with a price; without, though used up
     full, weak_full : (users,), whose limit binds; who just reach it
+    free : (pairs,), which cost nothing, of users who are served in full
     """
 
     tasks: Array
@@ -68,6 +71,7 @@ class ActiveSet:
     weak_rows: Mask
     full: Mask
     weak_full: Mask
+    free: Mask
 
 
 def active_set(
@@ -122,9 +126,11 @@ class _Search:
         polytope = self.polytope
         self.total = np.add.reduceat(self.x, polytope.start[:-1])
         self.part = self.x / self.total[self.user]
-        self.cost = log_price_per_task(polytope, self.log_rows)
         marginal = self.own.log_marginal(self.total)
         self.marginal = marginal[self.user, self.server] if marginal.ndim == 2 else marginal[self.user]
+        # Where nothing has a price, users who are served in full pay next to nothing.
+        cost = log_price_per_task(polytope, self.log_rows)
+        self.cost = np.maximum(cost, self.marginal - self.options.free * self.scale)
         self.slack = (self.cost - self.marginal) / self.scale + self.excess[self.user]
         self.idle = 1 - polytope.use @ (self.x / polytope.gamma)
         self.room = 1 - self.total / polytope.limit
@@ -206,14 +212,16 @@ class _Search:
         zero = self.options.zero
         weight = self._weight()
         pairs, rows, full = self.part > zero, weight > zero, self.full & (self.excess > zero)
+        free = self.cost <= self.marginal - self.options.free * self.scale
         return ActiveSet(
             np.where(pairs, self.x, 0.0),
             np.where(rows, self.log_rows, -np.inf),
             self.cost,
             pairs,
-            ~pairs & (self.slack <= zero),
+            ~pairs & (self.slack <= zero) & ~free,
             rows,
             ~rows & (self.idle <= zero),
             full,
             ~full & (self.room <= zero),
+            free,
         )

@@ -46,7 +46,13 @@ def conditions(polytope: Polytope, criterion: Criterion, found: ActiveSet) -> Co
     strict = np.concatenate([np.arange(len(a)) < b.sum() for a, (b, _) in zip((pairs, rows, full), sets, strict=True)])
     total = np.add.reduceat(found.tasks, polytope.start[:-1])
     args = pairs, rows, full, total, own.elasticity(total) / scale, scale, found.cost, found.log_rows
-    matrix = derivative(polytope, *args)[:, np.flatnonzero(strict)].tocsr()
+    # Who is served in full where nothing has a price follows its limit alone: no equations of pairs, no excess.
+    idle = np.zeros(len(total), dtype=bool)
+    idle[polytope.pair_user[found.free & found.pairs]] = True
+    holds = np.concatenate([~found.free[pairs], np.ones(len(rows) + len(full), dtype=bool)])
+    moves = strict & np.concatenate([np.ones(len(pairs) + len(rows), dtype=bool), ~idle[full]])
+    matrix = derivative(polytope, *args)[:, np.flatnonzero(moves)].tocsr()
+    matrix = (sp.diags(holds.astype(float)) @ matrix).tocsr()
     free, users = np.flatnonzero(found.pairs), polytope.cluster.shape[0]
     who = polytope.users[polytope.pair_user[free]]
     of_users = sp.csr_matrix((np.ones(len(free)), (who, np.arange(len(free)))), shape=(users, matrix.shape[1]))
@@ -59,7 +65,7 @@ def conditions(polytope: Polytope, criterion: Criterion, found: ActiveSet) -> Co
         *(names.weak_row(k) for k in np.flatnonzero(found.weak_rows)),
         *(f"user {names.user(n)} just reaches its task limit" for n in np.flatnonzero(found.weak_full)),
     ]
-    inputs, ties = _inputs(polytope, criterion, found, (pairs, rows, full), total)
+    inputs, ties = _inputs(polytope, criterion, found, (pairs, rows, full), total, holds)
     tied = [names.tie(*each) for each in ties]
     of_user, of_server = parts(polytope, pairs)
     part = np.concatenate(
@@ -71,7 +77,8 @@ def conditions(polytope: Polytope, criterion: Criterion, found: ActiveSet) -> Co
 
 
 def _inputs(
-    polytope: Polytope, criterion: Criterion, found: ActiveSet, active: tuple[Index, Index, Index], total: Array
+    polytope: Polytope, criterion: Criterion, found: ActiveSet, active: tuple[Index, Index, Index], total: Array,
+    holds: NDArray[np.bool_]
 ) -> tuple[Inputs, list[tuple[int, Index]]]:
     """How data enter, and pairs whose gamma is set by several resources."""
     pairs, rows, full = active
@@ -120,4 +127,5 @@ def _inputs(
     columns = {"alpha": 1, "weight": users, "limit": users, "share": users}
     columns |= {"demand": users * resources, "tied_demand": users * resources}
     columns |= {"capacity": servers * resources, "tied_capacity": servers * resources}
-    return Inputs(**{name: each.matrix((size, columns[name])) for name, each in entries.items()}), ties
+    keep = sp.diags(holds.astype(float))
+    return Inputs(**{name: keep @ each.matrix((size, columns[name])) for name, each in entries.items()}), ties
