@@ -20,6 +20,7 @@ from ..certificates.derivative import derivative
 from ..errors import SolverError
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from .conditions import representative
 from .linear import LeastSquares
 
 Array = NDArray[np.float64]
@@ -31,7 +32,7 @@ class Options:
     """How the active set is found. Tasks are relative to their user's, slacks and prices to what is paid."""
 
     #: Equations hold with `residual <= solved`; outside the set nothing is violated by more than `violated`.
-    solved: float = 1e-12
+    solved: float = 1e-11
     violated: float = 1e-10
     #: Most Newton steps, and the residual that is enough after them.
     steps: int = 40
@@ -165,6 +166,9 @@ class _Search:
 
     def _step(self, residual: Array) -> None:
         pairs, rows, full = (np.flatnonzero(each) for each in (self.pairs, self.rows, self.full))
+        some = representative(self.polytope, pairs, self.part[pairs])
+        residual = residual[np.concatenate([some, np.ones(len(rows) + len(full), dtype=bool)])]
+        pairs = pairs[some]
         polytope, p, r = self.polytope, len(pairs), len(rows)
         elasticity = self.own.elasticity(self.total) / self.scale
         args = pairs, rows, full, self.total, elasticity, self.scale, self.cost, self.log_rows

@@ -29,7 +29,7 @@ from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ._words import Words
 from .active_set import ActiveSet
-from .conditions import Conditions, Entries, Inputs, parts
+from .conditions import Conditions, Entries, Inputs, parts, representative
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -46,14 +46,19 @@ def conditions(polytope: Polytope, criterion: Criterion, found: ActiveSet) -> Co
     strict = np.concatenate([np.arange(len(a)) < b.sum() for a, (b, _) in zip((pairs, rows, full), sets, strict=True)])
     total = np.add.reduceat(found.tasks, polytope.start[:-1])
     args = pairs, rows, full, total, own.elasticity(total) / scale, scale, found.cost, found.log_rows
+    free, users = np.flatnonzero(found.pairs), polytope.cluster.shape[0]
     # Who is served in full where nothing has a price follows its limit alone: no equations of pairs, no excess.
     idle = np.zeros(len(total), dtype=bool)
     idle[polytope.pair_user[found.free & found.pairs]] = True
     holds = np.concatenate([~found.free[pairs], np.ones(len(rows) + len(full), dtype=bool)])
-    moves = strict & np.concatenate([np.ones(len(pairs) + len(rows), dtype=bool), ~idle[full]])
-    matrix = derivative(polytope, *args)[:, np.flatnonzero(moves)].tocsr()
+    some = np.zeros(len(pairs), dtype=bool)
+    some[: len(free)] = representative(polytope, free, found.tasks[free] / total[polytope.pair_user[free]])
+    moves = strict & np.concatenate([some, np.ones(len(rows), dtype=bool), ~idle[full]])
+    main = np.concatenate([some, np.ones(len(rows) + len(full), dtype=bool)])
+    main &= strict  # weak ones follow, or have no solution
+    matrix = derivative(polytope, *args, moving=some)[:, np.flatnonzero(moves)].tocsr()
     matrix = (sp.diags(holds.astype(float)) @ matrix).tocsr()
-    free, users = np.flatnonzero(found.pairs), polytope.cluster.shape[0]
+    free = free[some[: len(free)]]
     who = polytope.users[polytope.pair_user[free]]
     of_users = sp.csr_matrix((np.ones(len(free)), (who, np.arange(len(free)))), shape=(users, matrix.shape[1]))
     x = np.zeros(users)
@@ -73,7 +78,7 @@ def conditions(polytope: Polytope, criterion: Criterion, found: ActiveSet) -> Co
     )
     prices = len(free) + np.arange(int(found.rows.sum()))
     text = tuple(words), tuple(kinks), tuple(tied)
-    return Conditions(polytope, matrix, of_users, inputs, *text, x, part, of_user, prices)
+    return Conditions(polytope, matrix, of_users, inputs, *text, x, part, of_user, prices, main)
 
 
 def _inputs(

@@ -20,6 +20,10 @@ from ..model.polytope import Polytope
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: With more than `_MANY` pairs per user and row some stand for all: `_OF_USER` of a user, `2 M + _OF_SERVER` of a server.
+_MANY, _OF_USER, _OF_SERVER = 3, 3, 2
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class Conditions:
     tasks : (all users,)
     equation_part, user_part : (equations,), (all users,): what is not connected through servers has another number
     price_columns : unknowns that are prices of an answer at finite alpha
+    main : (equations,), those that determine all; the others follow, or have no solution
     """
 
     polytope: Polytope
@@ -75,6 +80,7 @@ class Conditions:
     equation_part: Index
     user_part: Index
     price_columns: Index
+    main: Mask
 
 
 def parts(polytope: Polytope, pairs: Index) -> tuple[Index, Index]:
@@ -84,6 +90,29 @@ def parts(polytope: Polytope, pairs: Index) -> tuple[Index, Index]:
     graph = sp.csr_matrix((np.ones(len(pairs)), edges), shape=(users + servers,) * 2)
     part = csgraph.connected_components(graph, directed=False)[1]
     return part[:users], part[users:]
+
+
+def representative(polytope: Polytope, pairs: Index, part: Array) -> Mask:
+    """Of pairs (k,) with `part` (k,) of their users' tasks, enough to reach whatever all of them can, (k,).
+
+    Where servers are as good as each other, every user may have tasks on all of them. The largest parts of a user, and
+    the largest uses of a server, are then enough.
+    """
+    user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
+    servers, resources = polytope.cluster.shape[1:]
+    if len(pairs) <= _MANY * (len(polytope.users) + servers * resources):
+        return np.ones(len(pairs), dtype=bool)
+    use = polytope.pair_use[pairs].max(axis=1) / polytope.gamma[pairs] * part
+    return _first_of(user, part, _OF_USER) | _first_of(server, use, 2 * resources + _OF_SERVER)
+
+
+def _first_of(group: Index, size: Array, most: int) -> Mask:
+    """The largest of every group, (k,)."""
+    order = np.lexsort((-size, group))
+    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    rank = np.empty(len(group), dtype=np.intp)
+    rank[order] = np.arange(len(group)) - np.repeat(first, np.diff(np.append(first, len(group))))
+    return np.asarray(rank < most)
 
 
 class Entries:

@@ -61,7 +61,7 @@ class Derivatives:
 
     def __init__(self, conditions: Conditions, criterion: Criterion, merging: Merging) -> None:
         self.conditions, self.criterion, self.merging = conditions, criterion, merging
-        self.linear = LeastSquares(conditions.matrix)
+        self.linear = LeastSquares(conditions.matrix, conditions.main)
         self.cluster = merging.cluster
         self.finite = bool(np.isfinite(criterion.alpha))
         #: Does anything follow shares of users?
@@ -159,8 +159,11 @@ class Derivatives:
         if null.shape[1]:
             for c in np.unique(part):
                 mine = np.where((part == c)[:, None], null, 0.0)
+                either = self._tied(mine, _FREE)
                 for name, values in self._pulled(mine).items():
-                    found.setdefault(name, []).append(np.abs(values).max(axis=-1) > _FREE)
+                    wrong = np.abs(values).max(axis=-1) > _FREE
+                    wrong |= either[name].any(axis=-1) if name in either else False
+                    found.setdefault(name, []).append(wrong)
             which = np.unique(part)
         result = {}
         empty = self._pulled(np.zeros((len(part), 1)))
@@ -219,18 +222,18 @@ class Derivatives:
         concerned = (user_part @ where.astype(float)) > 0
         return np.asarray(mask.astype(float) @ concerned.astype(float) > 0)
 
-    def _tied(self, adjoint: Array) -> dict[str, Mask]:
+    def _tied(self, adjoint: Array, least: float = _COUNTS) -> dict[str, Mask]:
         """Data that act through either of several resources, by name, (..., k)."""
         inputs, k = self.conditions.inputs, adjoint.shape[1]
         users, servers, resources = self.cluster.shape
         result: dict[str, Mask] = {}
         if inputs.tied_demand.nnz:
             weighted = np.abs(adjoint)
-            result["demand"] = (inputs.tied_demand.T @ weighted).reshape(users, resources, k) > _COUNTS
-            merged = (inputs.tied_capacity.T @ weighted).reshape(servers, resources, k) > _COUNTS
+            result["demand"] = (inputs.tied_demand.T @ weighted).reshape(users, resources, k) > least
+            merged = (inputs.tied_capacity.T @ weighted).reshape(servers, resources, k) > least
             result["capacity"] = merged[self.merging.server_of]
         if self.by_share and self.shares.tied.any():
-            share = np.abs(inputs.share.T @ adjoint) > _COUNTS
+            share = np.abs(inputs.share.T @ adjoint) > least
             result["demand"] = self.shares.tied[:, :, None] & share[:, None, :]
             of_pool = (self.shares.tied.T.astype(float) @ share.astype(float)) > 0
             there = self.cluster.capacity[:, :, None] > 0

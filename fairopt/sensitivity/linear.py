@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from .._libraries import sp, sparse_linalg
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -49,54 +50,60 @@ OPTIONS = Options()
 
 
 class LeastSquares:
-    """One matrix (equations, unknowns), decomposed or factorised once."""
+    """One matrix (equations, unknowns), decomposed or factorised once.
 
-    def __init__(self, matrix: sp.csr_matrix, options: Options = OPTIONS) -> None:
+    `main` (equations,) are those that determine what is determined; of large matrices the others are not factorised,
+    but looked at: may a vector v that they take part in have `v' b != 0`?
+    """
+
+    def __init__(self, matrix: sp.csr_matrix, main: Mask | None = None, options: Options = OPTIONS) -> None:
         self.options = options
-        size = abs(matrix)
-        row = np.asarray(size.max(axis=1).todense()).ravel()
+        row = _largest(matrix, 1)
         self.row: Array = 1 / np.where(row > 0, row, 1.0)
-        column = np.asarray(abs(sp.diags(self.row) @ matrix).max(axis=0).todense()).ravel()
+        column = _largest(sp.diags(self.row) @ matrix, 0)
         self.column: Array = 1 / np.where(column > 0, column, 1.0)
         self.matrix: sp.csr_matrix = (sp.diags(self.row) @ matrix @ sp.diags(self.column)).tocsr()
         self.small = max(matrix.shape) <= options.dense
+        everything = np.ones(matrix.shape[0], dtype=bool)
+        self.main: Mask = everything if main is None or self.small else main
+        self._core = self.matrix[np.flatnonzero(self.main)]
 
     def adjoint(self, given: Array) -> tuple[Array, Array]:
         """w (equations, k) with `J' w = given` (unknowns, k) as nearly as can be, and by what it is missed, (k,)."""
         scaled = given * self.column[:, None]
-        if self.small:
-            left, singular, right = self._decomposed
-            w = left @ ((right @ scaled) / singular[:, None])
-        else:
-            w = np.zeros((self.matrix.shape[0], given.shape[1]))
-            for _ in range(self.options.refinements):
-                w += self._solved(np.zeros_like(w), scaled - self.matrix.T @ w)[0]
+        w = self._adjoint(scaled)
         missed = np.abs(scaled - self.matrix.T @ w).max(axis=0, initial=0.0)
         size = np.abs(scaled).max(axis=0, initial=0.0)
         return w * self.row[:, None], np.divide(missed, size, out=np.zeros_like(missed), where=size > 0)
 
-    def solve(self, given: Array) -> Array:
-        """The least solution s (unknowns,) of `J s = given` in the sense of least squares."""
-        scaled = given * self.row
+    def _adjoint(self, scaled: Array) -> Array:
+        result = np.zeros((self.matrix.shape[0], scaled.shape[1]))
         if self.small:
             left, singular, right = self._decomposed
-            return np.asarray(self.column * (right.T @ ((left.T @ scaled) / singular)))
-        s = np.zeros(self.matrix.shape[1])
+            return np.asarray(left @ ((right @ scaled) / singular[:, None]))
+        w = np.zeros((self._core.shape[0], scaled.shape[1]))
         for _ in range(self.options.refinements):
-            s += self._solved((scaled - self.matrix @ s)[:, None], np.zeros((len(s), 1)))[1][:, 0]
-        return np.asarray(self.column * s)
+            w += self._solved(np.zeros_like(w), scaled - self._core.T @ w)[0]
+        result[self.main] = w
+        return result
+
+    def solve(self, given: Array) -> Array:
+        """The least solution s (unknowns,) of `J s = given` (equations,) in the sense of least squares."""
+        return np.asarray(self.column * self._solution((given * self.row)[:, None])[:, 0])
+
+    def _solution(self, scaled: Array) -> Array:
+        if self.small:
+            left, singular, right = self._decomposed
+            return np.asarray(right.T @ ((left.T @ scaled) / singular[:, None]))
+        core, s = scaled[self.main], np.zeros((self.matrix.shape[1], scaled.shape[1]))
+        for _ in range(self.options.refinements):
+            s += self._solved(core - self._core @ s, np.zeros_like(s))[1]
+        return s
 
     def residual(self, given: Array) -> Array:
         """What of `given` (equations, k) no solution reaches, in scaled equations."""
         scaled = given * self.row[:, None]
-        if self.small:
-            left = self._decomposed[0]
-            for _ in range(2):
-                scaled = scaled - left @ (left.T @ scaled)
-            return np.asarray(scaled)
-        for _ in range(2):
-            scaled = self.options.delta * self._solved(scaled, np.zeros((self.matrix.shape[1], scaled.shape[1])))[0]
-        return np.asarray(scaled)
+        return np.asarray(scaled - self.matrix @ self._solution(scaled))
 
     @cached_property
     def null(self) -> Array:
@@ -106,7 +113,11 @@ class LeastSquares:
             complete = np.linalg.svd(self.matrix.toarray(), full_matrices=True)[0]
             return np.asarray(complete[:, len(self._decomposed[1]) :] * self.row[:, None])
         probes = np.random.default_rng(0).standard_normal((self.matrix.shape[0], self.options.probes))
-        return self.residual(probes / self.row[:, None]) * self.row[:, None]
+        core = np.where(self.main[:, None], probes, 0.0)
+        core -= np.where(self.main[:, None], self.matrix @ self._solution(core), 0.0)
+        others = np.where(self.main[:, None], 0.0, probes)
+        others -= self._adjoint(self.matrix.T @ others)
+        return np.asarray((core + others) * self.row[:, None])
 
     @cached_property
     def _decomposed(self) -> tuple[Array, Array, Array]:
@@ -116,11 +127,16 @@ class LeastSquares:
 
     @cached_property
     def _factors(self) -> Any:
-        rows, columns = self.matrix.shape
+        rows, columns = self._core.shape
         delta = self.options.delta
-        whole = sp.bmat([[delta * sp.eye(rows), self.matrix], [self.matrix.T, -delta * sp.eye(columns)]], format="csc")
+        whole = sp.bmat([[delta * sp.eye(rows), self._core], [self._core.T, -delta * sp.eye(columns)]], format="csc")
         return sparse_linalg.splu(whole, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
     def _solved(self, upper: Array, lower: Array) -> tuple[Array, Array]:
         found = self._factors.solve(np.vstack([upper, lower]))
         return found[: len(upper)], found[len(upper) :]
+
+
+def _largest(matrix: sp.spmatrix, axis: int) -> Array:
+    """The largest entry of every row (axis 1) or column (axis 0), by size."""
+    return np.asarray(abs(matrix).max(axis=axis).todense()).ravel()

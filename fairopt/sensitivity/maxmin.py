@@ -18,6 +18,7 @@ prices of each level: else it leaves one, and the level has a kink. Prices are t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from ..model import polytope as polytopes
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from ._words import Words
-from .conditions import Conditions, Entries, Inputs, parts
+from .conditions import Conditions, Entries, Inputs, parts, representative
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -122,28 +123,32 @@ class _Answer:
         left, entries = Entries(), {name: Entries() for name in Inputs.__dataclass_fields__}
         words, part, unknowns = self._of_tasks(active, of_user, of_server, left, entries)
         size = len(words)
+        mains = self.priced[active].tolist() + [True] * (size - len(active))
         for rows in self.sets:
-            more, where, unknowns = self._of_prices(rows, pairs, (size, unknowns), left, entries)
-            words, part, size = words + more, np.concatenate([part, of_server[where]]), size + len(more)
+            more, at, unknowns = self._of_prices(rows, pairs, (size, unknowns), left, entries)
+            part = np.concatenate([part, of_server[polytope.pair_server[at]]])
+            words, size, mains = words + more, size + len(more), mains + self._standing[at].tolist()
         columns = {name: users for name in ("weight", "limit", "share")} | {"alpha": 1}
         columns |= {name: users * resources for name in ("demand", "tied_demand")}
         columns |= {name: servers * resources for name in ("capacity", "tied_capacity")}
         inputs = Inputs(**{name: each.matrix((size, columns[name])) for name, each in entries.items()})
-        free = np.flatnonzero(self.free)
+        free = np.flatnonzero(self._standing)
         who = polytope.users[polytope.pair_user[free]]
         of_users = sp.csr_matrix((np.ones(len(free)), (who, np.arange(len(free)))), shape=(users, unknowns))
         x = np.zeros(users)
         x[polytope.users] = self.total
         matrix = left.matrix((size, unknowns))
         text = tuple(words), self._kinks(), ()
-        return Conditions(polytope, matrix, of_users, inputs, *text, x, part, of_user, np.zeros(0, dtype=np.intp))
+        main = np.asarray(mains, dtype=bool)
+        none = np.zeros(0, dtype=np.intp)
+        return Conditions(polytope, matrix, of_users, inputs, *text, x, part, of_user, none, main)
 
     def _of_tasks(
         self, active: Index, of_user: Index, of_server: Index, left: Entries, entries: dict[str, Entries]
     ) -> tuple[list[str], Index, int]:
         """Rows that stay full, users who move with their level or their limit: words, parts, unknowns."""
         polytope, names = self.polytope, Words(self.polytope)
-        free, resources = np.flatnonzero(self.free), polytope.cluster.shape[2]
+        free, resources = np.flatnonzero(self._standing), polytope.cluster.shape[2]
         user, server = polytope.pair_user[free], polytope.pair_server[free]
         by_group, at_limit = np.flatnonzero(self.blocked), np.flatnonzero(self.limited)
         p, r = len(free), len(active)
@@ -154,8 +159,7 @@ class _Answer:
             there = np.flatnonzero((row >= 0) & (polytope.pair_use[free, k] > 0))
             whole = polytope.pair_use[free, k] / polytope.gamma[free] * self.total[user]  # use by all of a user's tasks
             left.add(row[there], there, whole[there])
-            used = (whole * self.part[free])[there]
-            entries["demand"].add(row[there], polytope.users[user[there]] * resources + k, used)
+        self._uses(row_of, entries)
         cell = polytope.row_server[active] * resources + polytope.row_resource[active]
         entries["capacity"].add(np.arange(r), cell, -1.0)
         for begin, some in ((r, by_group), (r + len(by_group), at_limit)):
@@ -178,10 +182,28 @@ class _Answer:
         part = [of_server[polytope.row_server[active]], of_user[who], of_user[polytope.users[at_limit]]]
         return words, np.concatenate(part), p + int(group.max(initial=-1)) + 1
 
+    @cached_property
+    def _standing(self) -> Mask:
+        """(pairs,): with tasks, enough of them to stand for all."""
+        free, result = np.flatnonzero(self.free), np.zeros(len(self.free), dtype=bool)
+        result[free[representative(self.polytope, free, self.part[free])]] = True
+        return result
+
+    def _uses(self, row_of: Index, entries: dict[str, Entries]) -> None:
+        """How full rows are by demands: of all pairs with tasks."""
+        polytope, resources = self.polytope, self.polytope.cluster.shape[2]
+        free = np.flatnonzero(self.free)
+        user, server = polytope.pair_user[free], polytope.pair_server[free]
+        for k in range(resources):
+            row = row_of[server, k]
+            there = np.flatnonzero((row >= 0) & (polytope.pair_use[free, k] > 0))
+            used = polytope.pair_use[free, k] / polytope.gamma[free] * self.total[user] * self.part[free]
+            entries["demand"].add(row[there], polytope.users[user[there]] * resources + k, used[there])
+
     def _of_prices(
         self, rows: Array, pairs: Index, begin: tuple[int, int], left: Entries, entries: dict[str, Entries]
     ) -> tuple[list[str], Index, int]:
-        """Where a user has tasks they go on to cost the same: words, servers, unknowns."""
+        """Where a user has tasks they go on to cost the same: words, pairs, unknowns."""
         polytope, names = self.polytope, Words(self.polytope)
         cost = polytope.price_per_task(rows) * polytope.gamma
         pairs = pairs[cost[pairs] > ZERO * rows.max(initial=0.0)]
@@ -200,7 +222,7 @@ class _Answer:
             entries["demand"].add(equation, polytope.users[users[user]] * resources + k, share)
             entries["capacity"].add(equation, server * resources + k, -share)
         left.add(equation, last + user, -1.0)
-        return [names.pair(k) for k in pairs], server, last + len(users)
+        return [names.pair(k) for k in pairs], pairs, last + len(users)
 
     def _kinks(self) -> tuple[str, ...]:
         names, both = Words(self.polytope), np.flatnonzero(self.limited & self.blocked)
