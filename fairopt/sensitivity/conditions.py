@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-#: With more than `_MANY` pairs per user and row some stand for all: `_OF_USER` of a user, `2 M + _OF_SERVER` of a server.
-_MANY, _OF_USER, _OF_SERVER = 3, 3, 2
+#: With more than `_MANY` pairs per user and row some stand for all: `_OF_USER` of a user, `M + _OF_SERVER` of a server.
+_MANY, _OF_USER, _OF_SERVER = 3, 2, 2
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def representative(polytope: Polytope, pairs: Index, part: Array) -> Mask:
     if len(pairs) <= _MANY * (len(polytope.users) + servers * resources):
         return np.ones(len(pairs), dtype=bool)
     use = polytope.pair_use[pairs].max(axis=1) / polytope.gamma[pairs] * part
-    return _first_of(user, part, _OF_USER) | _first_of(server, use, 2 * resources + _OF_SERVER)
+    return _first_of(user, part, _OF_USER) | _first_of(server, use, resources + _OF_SERVER)
 
 
 def _first_of(group: Index, size: Array, most: int) -> Mask:

@@ -1,23 +1,25 @@
-"""Least squares with a sparse matrix that may be rectangular and of any rank: solutions, adjoints, left null space.
+"""Linear equations with a sparse matrix of any shape and rank: solutions, adjoints, left null space.
 
     J s = b  has a solution  if and only if  v' b = 0 for all v with v' J = 0,
     g' s  is the same for all solutions  if and only if  J' w = g  has one; then  g' s = w' b.
 
-Small matrices are decomposed (SVD). Large ones are factorised once, as
+Small matrices are decomposed (SVD). Large ones are factorised once, by LU with pivoting: a square J after random
+multiples of `epsilon` on its diagonal, another one as
 
-    [ delta I   J       ]
-    [ J'       -delta I ]    (symmetric quasi-definite: its LU exists for any J),
+    [ epsilon I   J           ]
+    [ J'         -epsilon I   ]
 
-which solves `min |J s - b|^2 + delta^2 |s|^2`; iterated refinement takes delta out again where there is a solution.
-Projections on the left null space are by two such solves, which leave `(delta / sigma)^4` of what is not in it.
+which is regular for any J. Refinement takes epsilon out again where there is a solution. A vector of the left null
+space is what inverse iteration ends with, if there is one: it grows by 1/epsilon a step.
 Rows and columns are scaled to largest entries of 1 first.
 
-Source: Vanderbei, "Symmetric quasi-definite matrices", SIAM J. Optim. 1995; Bjorck, "Numerical Methods for Least
-Squares Problems" (1996), 2.6 (iterated regularisation).
+Source: Bjorck, "Numerical Methods for Least Squares Problems" (1996), 2.5; Golub, Van Loan, "Matrix Computations"
+(2013), 7.6 (inverse iteration).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -36,14 +38,17 @@ class Options:
     """Sizes and tolerances; matrices are scaled to largest entries of 1."""
 
     #: Matrices with at most `dense` rows are decomposed.
-    dense: int = 400
+    dense: int = 300
     #: Singular values below `rank` times the largest count as 0.
     rank: float = 1e-10
-    #: delta, and how often a large solution is refined.
-    delta: float = 1e-6
-    refinements: int = 4
-    #: Random vectors whose projections stand for the left null space of a large matrix.
+    #: What makes a large matrix regular, and how often a solution is refined.
+    epsilon: float = 1e-11
+    refinements: int = 2
+    #: Random vectors that stand for the left null space of a large matrix, the steps of inverse iteration that lead
+    #: there, and how near `v' J` must be to 0.
     probes: int = 3
+    iterations: int = 2
+    null: float = 1e-9
 
 
 OPTIONS = Options()
@@ -77,14 +82,11 @@ class LeastSquares:
         return w * self.row[:, None], np.divide(missed, size, out=np.zeros_like(missed), where=size > 0)
 
     def _adjoint(self, scaled: Array) -> Array:
-        result = np.zeros((self.matrix.shape[0], scaled.shape[1]))
         if self.small:
             left, singular, right = self._decomposed
             return np.asarray(left @ ((right @ scaled) / singular[:, None]))
-        w = np.zeros((self._core.shape[0], scaled.shape[1]))
-        for _ in range(self.options.refinements):
-            w += self._solved(np.zeros_like(w), scaled - self._core.T @ w)[0]
-        result[self.main] = w
+        result = np.zeros((self.matrix.shape[0], scaled.shape[1]))
+        result[self.main] = self._refined(self._core.T, lambda given: self._once(given, True), scaled)
         return result
 
     def solve(self, given: Array) -> Array:
@@ -95,10 +97,13 @@ class LeastSquares:
         if self.small:
             left, singular, right = self._decomposed
             return np.asarray(right.T @ ((left.T @ scaled) / singular[:, None]))
-        core, s = scaled[self.main], np.zeros((self.matrix.shape[1], scaled.shape[1]))
+        return self._refined(self._core, lambda given: self._once(given, False), scaled[self.main])
+
+    def _refined(self, matrix: sp.csr_matrix, once: Callable[[Array], Array], given: Array) -> Array:
+        found = once(given)
         for _ in range(self.options.refinements):
-            s += self._solved(core - self._core @ s, np.zeros_like(s))[1]
-        return s
+            found = found + once(given - matrix @ found)
+        return found
 
     def residual(self, given: Array) -> Array:
         """What of `given` (equations, k) no solution reaches, in scaled equations."""
@@ -112,12 +117,19 @@ class LeastSquares:
         if self.small:
             complete = np.linalg.svd(self.matrix.toarray(), full_matrices=True)[0]
             return np.asarray(complete[:, len(self._decomposed[1]) :] * self.row[:, None])
-        probes = np.random.default_rng(0).standard_normal((self.matrix.shape[0], self.options.probes))
-        core = np.where(self.main[:, None], probes, 0.0)
-        core -= np.where(self.main[:, None], self.matrix @ self._solution(core), 0.0)
-        others = np.where(self.main[:, None], 0.0, probes)
-        others -= self._adjoint(self.matrix.T @ others)
-        return np.asarray((core + others) * self.row[:, None])
+        rng, count = np.random.default_rng(0), self.options.probes
+        found = np.zeros((self.matrix.shape[0], 2 * count))
+        core = rng.standard_normal((self._core.shape[0], count))
+        for _ in range(self.options.iterations):
+            core = self._once(core, True) if self._square else self._lower(core)
+            core /= np.abs(core).max(axis=0)
+        free = np.abs(self._core.T @ core).max(axis=0) <= self.options.null
+        found[self.main, :count] = np.where(free, core, 0.0)
+        others = np.where(self.main[:, None], 0.0, rng.standard_normal((self.matrix.shape[0], count)))
+        if not self.main.all():
+            others -= self._adjoint(self.matrix.T @ others)
+            found[:, count:] = others / np.abs(others).max(axis=0)
+        return np.asarray(found * self.row[:, None])
 
     @cached_property
     def _decomposed(self) -> tuple[Array, Array, Array]:
@@ -125,16 +137,35 @@ class LeastSquares:
         rank = int((singular > self.options.rank * singular.max(initial=0.0)).sum())
         return left[:, :rank], singular[:rank], right[:rank]
 
+    @property
+    def _square(self) -> bool:
+        return bool(self._core.shape[0] == self._core.shape[1])
+
     @cached_property
     def _factors(self) -> Any:
         rows, columns = self._core.shape
-        delta = self.options.delta
-        whole = sp.bmat([[delta * sp.eye(rows), self._core], [self._core.T, -delta * sp.eye(columns)]], format="csc")
-        return sparse_linalg.splu(whole, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        epsilon = self.options.epsilon
+        if self._square:
+            shift = np.random.default_rng(0).standard_normal(rows)
+            whole = (self._core + epsilon * sp.diags(shift)).tocsc()
+        else:
+            upper = [epsilon * sp.eye(rows), self._core]
+            whole = sp.bmat([upper, [self._core.T, -epsilon * sp.eye(columns)]], format="csc")
+        return sparse_linalg.splu(whole)
 
-    def _solved(self, upper: Array, lower: Array) -> tuple[Array, Array]:
-        found = self._factors.solve(np.vstack([upper, lower]))
-        return found[: len(upper)], found[len(upper) :]
+    def _once(self, given: Array, transposed: bool) -> Array:
+        """A solution of `J s = given`, or of `J' w = given`, nearly."""
+        rows, columns = self._core.shape
+        if self._square:
+            return np.asarray(self._factors.solve(given, trans="T" if transposed else "N"))
+        none = np.zeros((rows if transposed else columns, given.shape[1]))
+        found = self._factors.solve(np.vstack([none, given] if transposed else [given, none]))
+        return np.asarray(found[:rows] if transposed else found[rows:])
+
+    def _lower(self, given: Array) -> Array:
+        """What of `given` (equations, k) is in the left null space, times 1/epsilon; of the rest little."""
+        rows, columns = self._core.shape
+        return np.asarray(self._factors.solve(np.vstack([given, np.zeros((columns, given.shape[1]))]))[:rows])
 
 
 def _largest(matrix: sp.spmatrix, axis: int) -> Array:

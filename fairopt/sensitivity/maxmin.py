@@ -119,7 +119,8 @@ class _Answer:
         users, servers, resources = polytope.cluster.shape
         active = np.concatenate([np.flatnonzero(self.priced), np.flatnonzero(self.weak_rows)])
         pairs = np.flatnonzero(self.free | self.weak)
-        of_user, of_server = parts(polytope, pairs)
+        # Users of one level take from each other wherever they may, whether or not they do now.
+        of_user, of_server = parts(polytope, np.arange(len(self.part)))
         left, entries = Entries(), {name: Entries() for name in Inputs.__dataclass_fields__}
         words, part, unknowns = self._of_tasks(active, of_user, of_server, left, entries)
         size = len(words)
