@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ..model.polytope import Polytope
 
 Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 
 class Words:
@@ -32,7 +33,7 @@ class Words:
     def limit(self, n: int) -> str:
         return f"the task limit of user {self.user(n)}"
 
-    def weak_pair(self, k: int, pairs: NDArray[np.bool_]) -> str:
+    def weak_pair(self, k: int, pairs: Mask) -> str:
         mine = np.flatnonzero(pairs & (self.polytope.pair_user == self.polytope.pair_user[k]))
         has = ", ".join(self._server(i) for i in self.polytope.pair_server[mine][:3])
         here = self._server(self.polytope.pair_server[k])
@@ -44,3 +45,17 @@ class Words:
     def tie(self, k: int, resources: Index) -> str:
         names = " and ".join(repr(self.cluster.resources[r]) for r in resources)
         return f"{names} tie for gamma of {self.pair(k)}"
+
+    def kinks(self, most: int, pairs: tuple[Mask, Mask], rows: Mask, full: Mask) -> list[str]:
+        """Weak pairs, beside pairs with tasks, weak rows, limits that are just reached; at most so many."""
+        found = [self.weak_pair(k, pairs[0]) for k in np.flatnonzero(pairs[1])[:most]]
+        found += [self.weak_row(k) for k in np.flatnonzero(rows)[:most]]
+        found += [f"user {self.user(n)} just reaches its task limit" for n in np.flatnonzero(full)[:most]]
+        return found[:most]
+
+    def equation(self, number: int, pairs: Index, rows: Index, full: Index) -> str:
+        """What an equation is about: pairs first, then rows and limits."""
+        if number < len(pairs):
+            return self.pair(pairs[number])
+        number -= len(pairs)
+        return self.row(rows[number]) if number < len(rows) else self.limit(full[number - len(rows)])

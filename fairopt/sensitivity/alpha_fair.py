@@ -64,20 +64,21 @@ def conditions(polytope: Polytope, criterion: Criterion, found: ActiveSet) -> Co
     x = np.zeros(users)
     x[polytope.users] = total
     names = Words(polytope)
-    words = [*(names.pair(k) for k in pairs), *(names.row(k) for k in rows), *(names.limit(n) for n in full)]
-    kinks = [
-        *(names.weak_pair(k, found.pairs) for k in np.flatnonzero(found.weak_pairs)),
-        *(names.weak_row(k) for k in np.flatnonzero(found.weak_rows)),
-        *(f"user {names.user(n)} just reaches its task limit" for n in np.flatnonzero(found.weak_full)),
-    ]
     inputs, ties = _inputs(polytope, criterion, found, (pairs, rows, full), total, holds)
-    tied = [names.tie(*each) for each in ties]
     of_user, of_server = parts(polytope, pairs)
     part = np.concatenate(
         [of_server[polytope.pair_server[pairs]], of_server[polytope.row_server[rows]], of_user[polytope.users[full]]]
     )
     prices = len(free) + np.arange(int(found.rows.sum()))
-    text = tuple(words), tuple(kinks), tuple(tied)
+
+    def kinks(most: int) -> list[str]:
+        return names.kinks(most, (found.pairs, found.weak_pairs), found.weak_rows, found.weak_full)
+
+    text = (
+        lambda number: names.equation(number, pairs, rows, full),
+        kinks,
+        lambda most: [names.tie(*each) for each in ties[:most]],
+    )
     return Conditions(polytope, matrix, of_users, inputs, *text, x, part, of_user, prices, main)
 
 

@@ -10,6 +10,7 @@ solvable these conditions go on to hold either way, and the derivative exists; w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,9 +61,9 @@ class Conditions:
     matrix : (equations, unknowns), J
     of_users : (all users, unknowns), `d log x_n` of the unknowns
     inputs : how data enter
-    words : what each equation says, by number
-    kinks : conditions that hold with equality although nothing holds them, in words
-    ties : ties of what sets gamma or a share, in words
+    word : what an equation is about, by its number
+    kinks : makes the conditions that hold with equality although nothing holds them, in words, at most so many
+    ties : the same for ties of what sets gamma
     tasks : (all users,)
     equation_part, user_part : (equations,), (all users,): what is not connected through servers has another number
     price_columns : unknowns that are prices of an answer at finite alpha
@@ -73,9 +74,9 @@ class Conditions:
     matrix: sp.csr_matrix
     of_users: sp.csr_matrix
     inputs: Inputs
-    words: tuple[str, ...]
-    kinks: tuple[str, ...]
-    ties: tuple[str, ...]
+    word: Callable[[int], str]
+    kinks: Callable[[int], list[str]]
+    ties: Callable[[int], list[str]]
     tasks: Array
     equation_part: Index
     user_part: Index

@@ -122,13 +122,13 @@ class _Answer:
         # Users of one level take from each other wherever they may, whether or not they do now.
         of_user, of_server = parts(polytope, np.arange(len(self.part)))
         left, entries = Entries(), {name: Entries() for name in Inputs.__dataclass_fields__}
-        words, part, unknowns = self._of_tasks(active, of_user, of_server, left, entries)
-        size = len(words)
+        part, unknowns, at_level = self._of_tasks(active, of_user, of_server, left, entries)
+        size, priced = len(part), []
         mains = self.priced[active].tolist() + [True] * (size - len(active))
         for rows in self.sets:
-            more, at, unknowns = self._of_prices(rows, pairs, (size, unknowns), left, entries)
+            at, unknowns = self._of_prices(rows, pairs, (size, unknowns), left, entries)
             part = np.concatenate([part, of_server[polytope.pair_server[at]]])
-            words, size, mains = words + more, size + len(more), mains + self._standing[at].tolist()
+            priced, size, mains = [*priced, *at.tolist()], size + len(at), mains + self._standing[at].tolist()
         columns = {name: users for name in ("weight", "limit", "share")} | {"alpha": 1}
         columns |= {name: users * resources for name in ("demand", "tied_demand")}
         columns |= {name: servers * resources for name in ("capacity", "tied_capacity")}
@@ -139,16 +139,29 @@ class _Answer:
         x = np.zeros(users)
         x[polytope.users] = self.total
         matrix = left.matrix((size, unknowns))
-        text = tuple(words), self._kinks(), ()
+        names = Words(polytope)
+
+        def word(number: int) -> str:
+            if number < len(active):
+                return names.row(active[number])
+            number -= len(active)
+            if number < len(at_level):
+                return f"user {names.user(at_level[number])}"
+            return names.pair(priced[number - len(at_level)])
+
+        def kinks(most: int) -> list[str]:
+            return names.kinks(most, (self.free, self.weak), self.weak_rows, self.limited & self.blocked)
+
+        text = word, kinks, lambda most: []
         main = np.asarray(mains, dtype=bool)
         none = np.zeros(0, dtype=np.intp)
         return Conditions(polytope, matrix, of_users, inputs, *text, x, part, of_user, none, main)
 
     def _of_tasks(
         self, active: Index, of_user: Index, of_server: Index, left: Entries, entries: dict[str, Entries]
-    ) -> tuple[list[str], Index, int]:
-        """Rows that stay full, users who move with their level or their limit: words, parts, unknowns."""
-        polytope, names = self.polytope, Words(self.polytope)
+    ) -> tuple[Index, int, Index]:
+        """Rows that stay full, users who move with their level or their limit: parts, unknowns, these users."""
+        polytope = self.polytope
         free, resources = np.flatnonzero(self._standing), polytope.cluster.shape[2]
         user, server = polytope.pair_user[free], polytope.pair_server[free]
         by_group, at_limit = np.flatnonzero(self.blocked), np.flatnonzero(self.limited)
@@ -178,10 +191,8 @@ class _Answer:
         entries["weight"].add(equation, who, -1.0)
         entries["share"].add(equation, who, 1.0)
         entries["limit"].add(r + len(by_group) + np.arange(len(at_limit)), polytope.users[at_limit], -1.0)
-        words = [names.row(k) for k in active] + [f"the level of user {names.user(n)}" for n in by_group]
-        words += [names.limit(n) for n in at_limit]
         part = [of_server[polytope.row_server[active]], of_user[who], of_user[polytope.users[at_limit]]]
-        return words, np.concatenate(part), p + int(group.max(initial=-1)) + 1
+        return np.concatenate(part), p + int(group.max(initial=-1)) + 1, np.concatenate([by_group, at_limit])
 
     @cached_property
     def _standing(self) -> Mask:
@@ -203,15 +214,15 @@ class _Answer:
 
     def _of_prices(
         self, rows: Array, pairs: Index, begin: tuple[int, int], left: Entries, entries: dict[str, Entries]
-    ) -> tuple[list[str], Index, int]:
-        """Where a user has tasks they go on to cost the same: words, pairs, unknowns."""
-        polytope, names = self.polytope, Words(self.polytope)
+    ) -> tuple[Index, int]:
+        """Where a user has tasks they go on to cost the same: pairs, unknowns."""
+        polytope = self.polytope
         cost = polytope.price_per_task(rows) * polytope.gamma
         pairs = pairs[cost[pairs] > ZERO * rows.max(initial=0.0)]
         user = polytope.pair_user[pairs]
         pairs = pairs[np.bincount(user, minlength=len(self.total))[user] > 1]
         if not len(pairs):
-            return [], np.zeros(0, dtype=np.intp), begin[1]
+            return np.zeros(0, dtype=np.intp), begin[1]
         users, user = np.unique(polytope.pair_user[pairs], return_inverse=True)
         server, resources = polytope.pair_server[pairs], polytope.cluster.shape[2]
         price, number = polytope.by_server(rows), np.cumsum(polytope.by_server((rows > 0).astype(float))) - 1
@@ -223,12 +234,4 @@ class _Answer:
             entries["demand"].add(equation, polytope.users[users[user]] * resources + k, share)
             entries["capacity"].add(equation, server * resources + k, -share)
         left.add(equation, last + user, -1.0)
-        return [names.pair(k) for k in pairs], pairs, last + len(users)
-
-    def _kinks(self) -> tuple[str, ...]:
-        names, both = Words(self.polytope), np.flatnonzero(self.limited & self.blocked)
-        return (
-            *(names.weak_pair(k, self.free) for k in np.flatnonzero(self.weak)),
-            *(names.weak_row(k) for k in np.flatnonzero(self.weak_rows)),
-            *(f"user {names.user(n)} just reaches its task limit" for n in both),
-        )
+        return pairs, last + len(users)
