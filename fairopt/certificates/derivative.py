@@ -32,7 +32,7 @@ def derivative(
     log_rows: Array,
     moving: NDArray[np.bool_] | None = None,
 ) -> sp.csr_matrix:
-    """The derivative for these pairs, rows and limits, (unknowns, unknowns); a row without a price has one in another unit.
+    """The derivative for these pairs, rows and limits; a row without a price has one in another unit.
 
     Parameters
     ----------

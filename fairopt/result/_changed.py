@@ -41,7 +41,9 @@ def changed(allocation: Allocation, by: str, of: str, resource: str, step: float
     from ..model.merging import merge
 
     cluster = allocation.cluster
-    name = {"weights": "weight", "demands": "demand", "capacities": "capacity", "max_tasks": "max_tasks"}.get(by, "capacity")
+    name = {"weights": "weight", "demands": "demand", "capacities": "capacity", "max_tasks": "max_tasks"}.get(
+        by, "capacity"
+    )
     values = np.array(getattr(cluster, name))
     at: Any
     if by == "counts":

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from .._libraries import pd
 from ._plot import OTHERS, Picture, colours, legend_of_stack, plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Users with a colour of their own.
 _SHOWN = 10

@@ -249,7 +249,7 @@ class Allocation(Immutable):
         Raises
         ------
         DataError
-            The mechanism is none of: alphaPF-VDS at finite alpha > 0, alpha-fair programs, max-min over a pool or servers.
+            Neither alphaPF-VDS at finite alpha > 0, nor an alpha-fair program, nor max-min over a pool or servers.
         SolverError
             The allocation is not near enough to an exact answer: solve with a smaller `tol`.
         """

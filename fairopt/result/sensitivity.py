@@ -117,7 +117,8 @@ class Sensitivity:
     @cached_property
     def not_differentiable(self) -> pd.DataFrame:
         """The data with a NaN: `users`, for how many, and `why`, in words."""
-        rows, index = [], []
+        rows: list[tuple[int, str]] = []
+        index = []
         for by, (name, _) in DATA.items():
             values = getattr(self._of_users, name)[..., self._runs]
             wrong = np.isnan(values).sum(axis=-1) * (self._there(by).reshape(values.shape[:-1]))
@@ -144,7 +145,9 @@ class Sensitivity:
             raise DataError("this allocation does not know its mechanism, as it came from a file: solve its cluster")
         wrong = self.not_differentiable.index
         if len(wrong) > most:
-            raise DataError(f"{len(wrong)} data have no derivative; one_sided(most={len(wrong)}) solves four times each")
+            raise DataError(
+                f"{len(wrong)} data have no derivative; one_sided(most={len(wrong)}) solves four times each"
+            )
         rows, index = [], []
         for label in wrong:
             for side, sign in (("right", 1.0), ("left", -1.0)):
@@ -194,7 +197,9 @@ class Sensitivity:
         lines = [f"Sensitivity of {self.answer.mechanism}: {len(self._runs)} users, {len(self._whole)} data"]
         lines += [f"  {line}" for line in self.in_words(5).splitlines()]
         count = len(self.not_differentiable)
-        lines.append(f"  not differentiable by {count} of them: see not_differentiable" if count else "  differentiable")
+        lines.append(
+            f"  not differentiable by {count} of them: see not_differentiable" if count else "  differentiable"
+        )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -37,7 +37,9 @@ class Words:
         mine = np.flatnonzero(pairs & (self.polytope.pair_user == self.polytope.pair_user[k]))
         has = ", ".join(self._server(i) for i in self.polytope.pair_server[mine][:3])
         here = self._server(self.polytope.pair_server[k])
-        return f"user {self.user(self.polytope.pair_user[k])} ties on servers {has} and {here}, with no tasks on the last"
+        return (
+            f"user {self.user(self.polytope.pair_user[k])} ties on servers {has} and {here}, with no tasks on the last"
+        )
 
     def weak_row(self, k: int) -> str:
         return f"{self.row(k)} is just used up: it has no price"

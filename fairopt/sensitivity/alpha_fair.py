@@ -83,8 +83,12 @@ def conditions(polytope: Polytope, criterion: Criterion, found: ActiveSet) -> Co
 
 
 def _inputs(
-    polytope: Polytope, criterion: Criterion, found: ActiveSet, active: tuple[Index, Index, Index], total: Array,
-    holds: NDArray[np.bool_]
+    polytope: Polytope,
+    criterion: Criterion,
+    found: ActiveSet,
+    active: tuple[Index, Index, Index],
+    total: Array,
+    holds: NDArray[np.bool_],
 ) -> tuple[Inputs, list[tuple[int, Index]]]:
     """How data enter, and pairs whose gamma is set by several resources."""
     pairs, rows, full = active

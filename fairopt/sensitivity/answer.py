@@ -25,9 +25,7 @@ _SUPPORTED = (
 )
 
 
-def derivatives(
-    cluster: Cluster, criterion: Criterion, tasks: Array | Split, log_prices: Array | None
-) -> Derivatives:
+def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, log_prices: Array | None) -> Derivatives:
     """The derivatives of `tasks` (users, servers) under `criterion`; log prices as an allocation has them.
 
     Raises

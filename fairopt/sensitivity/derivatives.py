@@ -1,7 +1,7 @@
 """Derivatives of numbers by all data, by adjoints: one solve a number, however many data there are.
 
-With `J s + B dtheta = 0` and a number that moves by `g' s`, an adjoint `J' w = g` gives all of its derivatives at once,
-`-w' B`. A datum `theta` that leaves the equations without a solution (`v' B != 0` for some `v' J = 0`) has no derivative
+With `J s + B dtheta = 0` and a number that moves by `g' s`, an adjoint `J' w = g` gives all of its derivatives at
+once, `-w' B`. A datum `theta` that leaves the equations without a solution (`v' B != 0` for some `v' J = 0`) has no derivative
 there, nor has one that a tie lets act through either of two resources: these are NaN.
 """
 
@@ -177,7 +177,7 @@ class Derivatives:
         return result
 
     def _apart(self, capacity: Mask) -> None:
-        """Servers of one type are no longer of one type when one of them changes: not if users take sides in the game."""
+        """Where one server of a type changes it is of another type, and in the game its users may take sides."""
         if self.criterion.scope != "game" or self.merging.trivial or self.criterion.alpha == 1:
             return
         sizes = np.bincount(self.merging.server_of)
@@ -191,7 +191,7 @@ class Derivatives:
             part = np.unique(conditions.equation_part[self._equations_of(int(s))])
             for r in range(resources):
                 if not self._follows(int(s), r):
-                    capacity[np.ix_(members, [r], part)] = True
+                    capacity[np.ix_(members, np.array([r]), part)] = True
 
     def _equations_of(self, server: int) -> NDArray[np.intp]:
         """Equations of pairs on a merged server."""

@@ -9,7 +9,8 @@ prices say is used up stays used up. With `t_g` the level of their group, in der
 
 Prices of a level eliminate the tasks: with `P_n = sum_ir lambda_ir x_ni d_nr` of one level's prices,
 
-    dt sum_G P_n = sum lambda_ir (c_ir dc_ir - sum_n x_ni d_nr dd_nr) - sum_G P_n (dphi_n - du_n) - sum_frozen P_n dlog x_n
+    dt sum_G P_n  =  sum lambda_ir (c_ir dc_ir - sum_n x_ni d_nr dd_nr)
+                     - sum_G P_n (dphi_n - du_n) - sum_frozen P_n dlog x_n
 
 so that levels move one after the other. Where a user has tasks on several servers they go on to cost the same at the
 prices of each level: else it leaves one, and the level has a kink. Prices are those that prove the levels (`certificates.leximin`).
@@ -64,7 +65,9 @@ def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Arr
     free = part > ZERO
     weak = ~free & (slack <= ZERO)
     weak_rows = ~priced & (1 - polytope.used(tasks) <= ZERO)
-    answer = _Answer(polytope, criterion, total, part, level, free, weak, priced, weak_rows, limited, blocked, tuple(sets))
+    answer = _Answer(
+        polytope, criterion, total, part, level, free, weak, priced, weak_rows, limited, blocked, tuple(sets)
+    )
     return answer.conditions()
 
 
@@ -123,15 +126,16 @@ class _Answer:
         of_user, of_server = parts(polytope, np.arange(len(self.part)))
         left, entries = Entries(), {name: Entries() for name in Inputs.__dataclass_fields__}
         part, unknowns, at_level = self._of_tasks(active, of_user, of_server, left, entries)
-        size, priced = len(part), []
+        size = len(part)
+        priced: list[int] = []
         mains = self.priced[active].tolist() + [True] * (size - len(active))
         for rows in self.sets:
             at, unknowns = self._of_prices(rows, pairs, (size, unknowns), left, entries)
             part = np.concatenate([part, of_server[polytope.pair_server[at]]])
             priced, size, mains = [*priced, *at.tolist()], size + len(at), mains + self._standing[at].tolist()
-        columns = {name: users for name in ("weight", "limit", "share")} | {"alpha": 1}
-        columns |= {name: users * resources for name in ("demand", "tied_demand")}
-        columns |= {name: servers * resources for name in ("capacity", "tied_capacity")}
+        columns = dict.fromkeys(("weight", "limit", "share"), users) | {"alpha": 1}
+        columns |= dict.fromkeys(("demand", "tied_demand"), users * resources)
+        columns |= dict.fromkeys(("capacity", "tied_capacity"), servers * resources)
         inputs = Inputs(**{name: each.matrix((size, columns[name])) for name, each in entries.items()})
         free = np.flatnonzero(self._standing)
         who = polytope.users[polytope.pair_user[free]]
@@ -152,10 +156,11 @@ class _Answer:
         def kinks(most: int) -> list[str]:
             return names.kinks(most, (self.free, self.weak), self.weak_rows, self.limited & self.blocked)
 
-        text = word, kinks, lambda most: []
         main = np.asarray(mains, dtype=bool)
         none = np.zeros(0, dtype=np.intp)
-        return Conditions(polytope, matrix, of_users, inputs, *text, x, part, of_user, none, main)
+        return Conditions(
+            polytope, matrix, of_users, inputs, word, kinks, lambda most: [], x, part, of_user, none, main
+        )
 
     def _of_tasks(
         self, active: Index, of_user: Index, of_server: Index, left: Entries, entries: dict[str, Entries]

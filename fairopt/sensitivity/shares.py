@@ -1,10 +1,10 @@
 """How the shares per task of global rules follow from demands and capacities: `d log u_n` by their logarithms.
 
-    dominant   u_n = max_r d_nr/C_r           by d_nr: 1 for the largest r; by c_ir: -c_ir/C_r for it
-    asset      u_n = sum_r d_nr/C_r           the same, each r with its part of the sum
-    alone      u_n = 1 / sum_i gamma0_ni      by d_nr: the part of the sum on servers where r sets gamma0; by c_ir: minus
-    demand     u_n = d_n0                     by d_n0: 1
-    constant   nothing
+dominant   u_n = max_r d_nr/C_r           by d_nr: 1 for the largest r; by c_ir: -c_ir/C_r for it
+asset      u_n = sum_r d_nr/C_r           the same, each r with its part of the sum
+alone      u_n = 1 / sum_i gamma0_ni      by d_nr: the part of the sum on servers where r sets gamma0; by c_ir: minus
+demand     u_n = d_n0                     by d_n0: 1
+constant   nothing
 """
 
 from __future__ import annotations
