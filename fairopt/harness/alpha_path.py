@@ -31,13 +31,16 @@ Followed = type[Mechanism] | str
 class AlphaPath(pd.DataFrame):  # type: ignore[misc]
     """A frame with a row of numbers per alpha, and what they are of: `allocations` (a series by alpha), `mechanism`.
 
+    `errors`, of a path that was refined: by alpha, how far tasks are from a straight line to the next one, relatively.
+
     What is computed from it (a part of it, a copy, ...) is a plain frame.
     """
 
-    _metadata = ["allocations", "mechanism"]
+    _metadata = ["allocations", "mechanism", "errors"]
 
     allocations: pd.Series
     mechanism: str
+    errors: pd.Series | None = None
 
     @property
     def _constructor(self) -> Any:
@@ -58,10 +61,13 @@ def alpha_path(
     tol: float | None = None,
     throw: bool = True,
     progress: bool = False,
+    refine: float | None = None,
 ) -> AlphaPath:
     """Follow a mechanism with a parameter `alpha` (alphaPF-VDS unless told otherwise) as alpha changes.
 
-    `mechanism=fo.AlphaFair` (or `"alpha-fair"`) follows the global family.
+    `mechanism=fo.AlphaFair` (or `"alpha-fair"`) follows the global family. `refine=1e-2` adds alphas where tasks bend,
+    until between neighbours those of every user are straight lines in `alpha / (1 + alpha)` to 1%; rows are then
+    sorted, and `errors` says how straight (above `refine` where tasks jump; docs/sensitivity.md).
 
     Returns
     -------
@@ -89,7 +95,18 @@ def alpha_path(
         from .._progress import tqdm
 
         values = tqdm(values, desc="alpha path", unit="alpha")
-    return as_path([follower(alpha) for alpha in values], follower.title)
+    found = [follower(alpha) for alpha in values]
+    if refine is None:
+        return as_path(found, follower.title)
+    from ._refine import refined
+
+    goal = _validate.number(refine, "refine", "a number > 0, such as 1e-2")
+    if not goal > 0:
+        raise DataError(f"refine is {refine!r}; it must be a number > 0, such as 1e-2")
+    found, errors = refined(follower, found, goal)
+    path = as_path(found, follower.title)
+    path.errors = pd.Series(errors, index=path.index, name="error")
+    return path
 
 
 class Follower:

@@ -1,7 +1,7 @@
 """Derivatives of numbers by all data, by adjoints: one solve a number, however many data there are.
 
 With `J s + B dtheta = 0` and a number that moves by `g' s`, an adjoint `J' w = g` gives all of its derivatives at
-once, `-w' B`. A datum `theta` that leaves the equations without a solution (`v' B != 0` for some `v' J = 0`) has no derivative
+once, `-w' B`. A datum `theta` that leaves the equations without a solution (`v' B != 0` for some `v' J = 0`) has none
 there, nor has one that a tie lets act through either of two resources: these are NaN.
 """
 

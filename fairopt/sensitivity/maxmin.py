@@ -13,7 +13,8 @@ Prices of a level eliminate the tasks: with `P_n = sum_ir lambda_ir x_ni d_nr` o
                      - sum_G P_n (dphi_n - du_n) - sum_frozen P_n dlog x_n
 
 so that levels move one after the other. Where a user has tasks on several servers they go on to cost the same at the
-prices of each level: else it leaves one, and the level has a kink. Prices are those that prove the levels (`certificates.leximin`).
+prices of each level: else it leaves one, and the level has a kink. Prices are those that prove the levels
+(`certificates.leximin`).
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def _prices(
 
 @dataclass(frozen=True)
 class _Answer:
-    """Tasks by user, their parts by pair, levels; who and what is free, weak, priced, held by its limit, by capacity."""
+    """Tasks by user, their parts by pair, levels; what is free, weak, priced, held by its limit, by capacity."""
 
     polytope: Polytope
     criterion: Criterion
