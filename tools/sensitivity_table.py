@@ -62,13 +62,13 @@ def rows(family: str, seed: int, data: int) -> list[list[object]]:
 
 
 def table(path: Path) -> None:
-    """Verdicts by kind and family."""
+    """Verdicts by kind, family and data, errors, and what is wrong."""
     frame = pd.read_csv(path)
-    for by in ("kind", "family", "by"):
-        print(frame.pivot_table(index=by, columns="verdict", values="seed", aggfunc="count", fill_value=0).to_string())
-    right = frame[frame.verdict == "right"]
-    print(right.groupby("kind").error.describe(percentiles=[0.5, 0.99, 0.999])[["count", "50%", "99%", "99.9%", "max"]])
-    print(frame[frame.verdict.isin(["wrong", "missed"])].to_string())
+    parts = [frame.pivot_table(index=by, columns="verdict", values="seed", aggfunc="count", fill_value=0)
+             for by in ("kind", "family", "by")]  # fmt: skip
+    errors = frame[frame.verdict == "right"].groupby("kind").error.describe(percentiles=[0.5, 0.99, 0.999])
+    parts += [errors, frame[frame.verdict.isin(["wrong", "missed"])]]
+    sys.stdout.write("\n\n".join(part.to_string() for part in parts) + "\n")
 
 
 def main() -> None:

@@ -65,7 +65,8 @@ def conditions(polytope: Polytope, criterion: Criterion, found: ActiveSet) -> Co
     x[polytope.users] = total
     names = Words(polytope)
     inputs, ties = _inputs(polytope, criterion, found, (pairs, rows, full), total, holds)
-    of_user, of_server = parts(polytope, pairs)
+    # Where equations have no solution prices jump, and who could use the server may come: not only who does.
+    of_user, of_server = parts(polytope, np.arange(len(polytope.gamma)))
     part = np.concatenate(
         [of_server[polytope.pair_server[pairs]], of_server[polytope.row_server[rows]], of_user[polytope.users[full]]]
     )
