@@ -40,7 +40,7 @@ class Options:
     #: Totals change by at most this part in a step.
     longest: float = 0.5
     #: Tasks, prices and slacks up to this count as 0.
-    zero: float = 1e-8
+    zero: float = 1e-7
     #: What is free costs `exp(-free max(alpha, 1))` of what it is worth.
     free: float = 50.0
     #: A row that comes in begins with this part of what its users pay.

@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 #: Resources tie in what sets gamma if they are this close to it.
-TIED = 1e-9
+TIED = 1e-7
 
 
 def conditions(polytope: Polytope, criterion: Criterion, found: ActiveSet) -> Conditions:

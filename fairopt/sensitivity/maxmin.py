@@ -39,7 +39,7 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 #: Tasks, prices, slacks and idle parts up to this count as 0; rises up to this are proved not to be.
-ZERO = 1e-8
+ZERO = 1e-7
 
 
 def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array | None) -> Conditions:
@@ -48,7 +48,7 @@ def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Arr
     Raises
     ------
     SolverError
-        No prices prove the levels to eight digits.
+        No prices prove the levels to seven digits.
     """
     own = criterion.restrict(polytope.users)
     x = tasks[polytope.users[polytope.pair_user], polytope.pair_server]
@@ -88,13 +88,13 @@ def _prices(
         if len(hungry):
             rows = rise_and_prices(polytope, total, kept(level <= level[group].max(), total, floor), hungry)[1]
             if rows is not None:
-                holds = proved(polytope, tasks, groups, polytope.unit_prices(rows)[None], floor).rise <= 100 * ZERO
+                holds = proved(polytope, tasks, groups, polytope.unit_prices(rows)[None], floor).rise <= 10 * ZERO
                 sets += [rows] if holds.any() else []
                 blocked |= holds
     if (~blocked & ~limited).any():
         name = polytope.cluster.users[polytope.users[int((~blocked & ~limited).argmax())]]
         raise SolverError(
-            f"no prices prove the level of user {name!r} to eight digits, so that nothing is known of how it moves: "
+            f"no prices prove the level of user {name!r} to seven digits, so that nothing is known of how it moves: "
             "solve with a smaller tol, such as solve(cluster, tol=1e-9)"
         )
     return sets, blocked

@@ -20,7 +20,7 @@ from ..model.criterion import ShareRule
 Array = NDArray[np.float64]
 
 #: Resources tie if they are this close.
-TIED = 1e-9
+TIED = 1e-7
 
 
 @dataclass(frozen=True)
