@@ -3,44 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from .allocation import Allocation
-    from .sensitivity import Solve
+from ..model.cluster import Cluster
+from ..model.merging import merge
 
 Array = NDArray[np.float64]
+#: Tasks (users,) where a datum (kind, of whom, resource) is larger by a step in its logarithm.
+Solve = Callable[[tuple[str, str, str], float], Array]
 
 #: What differences of solves ask of them.
 _TOL = 1e-9
 
 
-def solve_of(allocation: Allocation) -> Solve | None:
-    """A function of a label (kind, of whom, resource) and a step in its logarithm; `None` if nobody can solve again."""
-    mechanism: Any = getattr(allocation.judge, "__self__", None)
+def solve_of(judge: object, seen: Cluster) -> Solve | None:
+    """Solves of the mechanism whose `certify` judges; `None` if that is nobody's, as of an allocation from a file."""
+    mechanism: Any = getattr(judge, "__self__", None)
     if not hasattr(mechanism, "solve"):
         return None
 
     def solved(label: tuple[str, str, str], step: float) -> Array:
         by, of, resource = label
-        cluster, rule = allocation.cluster, mechanism
+        cluster, rule = seen, mechanism
         if by == "alpha":
             rule = dataclasses.replace(mechanism, alpha=mechanism.alpha + step)
         else:
-            cluster = changed(allocation, by, of, resource, step)
+            cluster = changed(seen, by, of, resource, step)
         return np.asarray(rule.solve(cluster, _TOL, start=None).user_tasks)
 
     return solved
 
 
-def changed(allocation: Allocation, by: str, of: str, resource: str, step: float) -> Any:
+def changed(cluster: Cluster, by: str, of: str, resource: str, step: float) -> Cluster:
     """The cluster with one datum times `exp(step)`; `counts` change all capacities of a type."""
-    from ..model.merging import merge
-
-    cluster = allocation.cluster
     name = {"weights": "weight", "demands": "demand", "capacities": "capacity", "max_tasks": "max_tasks"}.get(
         by, "capacity"
     )

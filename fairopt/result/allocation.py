@@ -258,7 +258,7 @@ class Allocation(Immutable):
         from .sensitivity import Sensitivity
 
         found = derivatives(self.cluster, self.criterion, self._split or self.tasks, self.log_prices)
-        return Sensitivity(self, found, solve_of(self))
+        return Sensitivity(self, found, solve_of(self.judge, self.cluster))
 
     def marginal_values(self) -> pd.DataFrame:
         """Tasks gained by one more unit of a resource on a server, by user: `sensitivity().marginal_values()`."""

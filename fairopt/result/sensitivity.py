@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
-from ..sensitivity.derivatives import ByData, Derivatives
+from ..sensitivity.derivatives import ByData
 from . import metrics
-from ._answer import Answer
+from ._changed import Solve
+from ._data import DATA, Data
 from ._gradients import Gradient, gradients
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-#: The tasks of every user (users,) where a datum, a field of the cluster, has another value: by a certified solve.
-Solve = Callable[..., Array]
 
-#: Data by name: field of the cluster, and the levels of their index.
-DATA = {
-    "alpha": ("alpha", ("parameter",)),
-    "weights": ("weight", ("user",)),
-    "demands": ("demand", ("user", "resource")),
-    "capacities": ("capacity", ("server", "resource")),
-    "max_tasks": ("limit", ("user",)),
-    "counts": ("count", ("server",)),
-}
 #: Variants of a measure that differ by more than this, relatively, have no derivative in common.
 _SAME = 1e-7
 #: Gains below this part of the largest are not spoken of.
@@ -42,7 +31,7 @@ _REASONS = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sensitivity:
+class Sensitivity(Data):
     """Derivatives of tasks and measures by the logarithms of all data, and by alpha.
 
     Frames have a row per datum and a column per user, `d log x_n / d log(datum)` (`alpha`: `d log x_n / d alpha`): a 1%
@@ -59,8 +48,6 @@ class Sensitivity:
         every datum with a NaN, how many users it concerns, and why
     """
 
-    answer: Answer
-    derivatives: Derivatives = field(repr=False)
     solve: Solve | None = field(default=None, repr=False)
 
     @property
@@ -256,38 +243,6 @@ class Sensitivity:
         np.add.at(per_type, groups, direct.sum(axis=1))
         found["count"] = found["count"] + per_type
         return np.concatenate([np.ravel(found[DATA[by][0]]) for by in DATA])
-
-    def _there(self, by: str) -> NDArray[np.bool_]:
-        """Which data of a kind there are, flat: not limits of who has none, nor zeros."""
-        cluster = self.answer.cluster
-        if by == "demands":
-            return np.asarray(cluster.demand > 0).ravel()
-        if by == "capacities":
-            return np.asarray(cluster.capacity > 0).ravel()
-        if by == "max_tasks":
-            return np.isfinite(cluster.max_tasks) & (cluster.max_tasks > 0)
-        return np.ones(len(self._index(by)), dtype=bool)
-
-    def _index(self, by: str) -> pd.Index:
-        cluster = self.answer.cluster
-        of: dict[str, tuple[str, ...]] = {
-            "parameter": ("alpha",),
-            "user": cluster.users,
-            "server": self.derivatives.cluster.servers if by == "counts" else cluster.servers,
-            "resource": cluster.resources,
-        }
-        levels = DATA[by][1]
-        if len(levels) == 1:
-            return pd.Index(of[levels[0]], name=levels[0])
-        return pd.MultiIndex.from_product([of[level] for level in levels], names=levels)
-
-    @cached_property
-    def _whole(self) -> pd.MultiIndex:
-        """All data: kind, of whom, resource."""
-        rows: list[tuple[Any, ...]] = []
-        for by in DATA:
-            rows += [(by, *each) if isinstance(each, tuple) else (by, each, "") for each in self._index(by)]
-        return pd.MultiIndex.from_tuples(rows, names=["by", "of", "resource"])
 
     def _label(self, by: str, at: tuple[int, ...]) -> tuple[str, str, str]:
         shape = getattr(self._of_users, DATA[by][0]).shape[:-1]
