@@ -26,6 +26,7 @@ from .._libraries import sp, sparse_linalg
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .backward import BackwardError, log_price_per_task
+from .derivative import derivative
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -136,7 +137,7 @@ def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: Backw
     near = _least(np.where(kept, np.inf, slack), small), _least(np.where(priced, np.inf, idle), small)
     pairs = np.concatenate([np.flatnonzero(kept), near[0]])
     rows = np.concatenate([np.flatnonzero(priced), near[1]])
-    matrix = _matrix(polytope, pairs, rows, full, total, rule.elasticity(total) / scale, scale, cost, found.log_rows)
+    matrix = derivative(polytope, pairs, rows, full, total, rule.elasticity(total) / scale, scale, cost, found.log_rows)
     p, r, size = len(pairs) - len(near[0]), len(rows) - len(near[1]), matrix.shape[0]
     outside = np.r_[p : len(pairs), len(pairs) + r : len(pairs) + len(rows)]
     inside = np.setdiff1d(np.arange(size), outside)
@@ -172,51 +173,6 @@ def _least(slack: Array, wanted: bool) -> Index:
     """Those that are near, the nearest first."""
     near = np.flatnonzero(slack < _FAR) if wanted else np.zeros(0, dtype=np.intp)
     return near[np.argsort(slack[near], kind="stable")][:_MOST]
-
-
-def _matrix(
-    polytope: Polytope,
-    pairs: Index,
-    rows: Index,
-    full: Index,
-    total: Array,
-    elasticity: Array,
-    scale: float,
-    cost: Array,
-    log_rows: Array,
-) -> sp.csr_matrix:
-    """The derivative for these pairs, rows and limits; a row without a price has one in another unit."""
-    user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
-    row_of = np.full(polytope.cluster.capacity.shape, -1)
-    row_of[polytope.row_server[rows], polytope.row_resource[rows]] = np.arange(len(rows))
-    to = row_of[server]
-    at, resource = np.nonzero((to >= 0) & (polytope.pair_use[pairs] > 0))
-    to = to[at, resource]
-    log_cost = cost[pairs] + np.log(polytope.gamma[pairs])
-    relative = np.log(polytope.pair_use[pairs][at, resource]) - log_cost[at]
-    log_price = log_rows[rows]
-    free = np.flatnonzero(log_price == -np.inf)
-    most = np.full(len(rows), -np.inf)
-    np.maximum.at(most, to, relative)
-    log_price[free] = -np.where(np.isfinite(most[free]), most[free], 0.0)
-    share = np.exp(relative + log_price[to])
-    use = polytope.pair_use[pairs][at, resource] / polytope.gamma[pairs][at] * total[user[at]]
-    number = np.full(len(total), -1)
-    number[full] = np.arange(len(full))
-    own = number[user]
-    served = np.flatnonzero(own >= 0)
-    p, r, k = len(pairs), len(rows), len(full)
-    same = sp.csr_matrix((np.ones(p), (np.arange(p), user)), shape=(p, len(total)))
-    entries = [
-        (sp.diags(elasticity[user, server] if elasticity.ndim == 2 else elasticity[user]) @ same @ same.T).tocoo(),
-        sp.coo_matrix((share / scale, (at, p + to)), shape=(p, p + r + k)),
-        sp.coo_matrix((use, (p + to, at)), shape=(p + r, p)),
-        sp.coo_matrix((np.ones(len(served)), (served, p + r + own[served])), shape=(p, p + r + k)),
-        sp.coo_matrix((np.ones(len(served)), (p + r + own[served], served)), shape=(p + r + k, p)),
-    ]
-    size = p + r + k
-    joined = [np.concatenate([getattr(each, name) for each in entries]) for name in ("data", "row", "col")]
-    return sp.csr_matrix((joined[0], (joined[1], joined[2])), shape=(size, size))
 
 
 def _exact(active: _Active, error: float, regular: float) -> Array:

@@ -33,15 +33,17 @@ class AlphaPath(pd.DataFrame):  # type: ignore[misc]
     """A frame with a row of numbers per alpha, and what they are of: `allocations` (a series by alpha), `mechanism`.
 
     `attrs["jumps"]` has the jumps of alphaPF-VDS (alpha, user, before, after), where its curve was followed; `back` is
-    the path from the other side (`hysteresis=True`), or None.
+    the path from the other side (`hysteresis=True`), or None. `errors`, of a path that was refined: by alpha, how far
+    tasks are from a straight line to the next one, relatively.
     What is computed from it (a part of it, a copy, ...) is a plain frame.
     """
 
-    _metadata = ["allocations", "mechanism", "back"]
+    _metadata = ["allocations", "mechanism", "back", "errors"]
 
     allocations: pd.Series
     mechanism: str
     back: AlphaPath | None
+    errors: pd.Series | None = None
 
     @property
     def _constructor(self) -> Any:
@@ -63,13 +65,16 @@ def alpha_path(
     tol: float | None = None,
     throw: bool = True,
     progress: bool = False,
+    refine: float | None = None,
     jumps: bool | None = None,
     hysteresis: bool = False,
     seconds: float = 60.0,
 ) -> AlphaPath:
     """Follow a mechanism with a parameter `alpha` (alphaPF-VDS unless told otherwise) as alpha changes.
 
-    `mechanism=fo.AlphaFair` (or `"alpha-fair"`) follows the global family.
+    `mechanism=fo.AlphaFair` (or `"alpha-fair"`) follows the global family. `refine=1e-2` adds alphas where tasks bend,
+    until between neighbours those of every user are straight lines in `alpha / (1 + alpha)` to 1%; rows are then
+    sorted, and `errors` says how straight (above `refine` where tasks jump; docs/sensitivity.md).
 
     Parameters
     ----------
@@ -107,15 +112,26 @@ def alpha_path(
 
         values = tqdm(values, desc="alpha path", unit="alpha")
     found = [follower(alpha) for alpha in values]
+    errors: list[float] | None = None
+    if refine is not None:
+        from ._refine import refined
+
+        goal = _validate.number(refine, "refine", "a number > 0, such as 1e-2")
+        if not goal > 0:
+            raise DataError(f"refine is {refine!r}; it must be a number > 0, such as 1e-2")
+        found, errors = refined(follower, found, goal)
     one = follower.make(2.0)
     curve = curve_of_path(cluster, one, [alpha for alpha, _ in found], hysteresis or jumps, seconds)
     if curve is None:
-        return as_path(found, follower.title)
-    path = as_path([(a, on_curve(curve, one, each, a, 0, tol)) for a, each in found], follower.title)
-    path.attrs["jumps"], path.attrs["curve"] = curve.jumps(), curve.missing
-    if hysteresis:
-        back = [(a, on_curve(curve, one, each, a, -1, tol)) for a, each in found]
-        path.back = as_path(back, f"{follower.title}, coming back")
+        path = as_path(found, follower.title)
+    else:
+        path = as_path([(a, on_curve(curve, one, each, a, 0, tol)) for a, each in found], follower.title)
+        path.attrs["jumps"], path.attrs["curve"] = curve.jumps(), curve.missing
+        if hysteresis:
+            back = [(a, on_curve(curve, one, each, a, -1, tol)) for a, each in found]
+            path.back = as_path(back, f"{follower.title}, coming back")
+    if errors is not None:
+        path.errors = pd.Series(errors, index=path.index, name="error")
     return path
 
 

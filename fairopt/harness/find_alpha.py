@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, SolverError
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model import _validate
 from ..model.cluster import Cluster
@@ -89,8 +89,9 @@ def find_alpha(
     accuracy : the ends of the bracket differ by this part of alpha at most, or the larger is infinite and the other
         beyond 1024
 
-    Eighteen alphas from 0.1 to infinity are solved for, then the ones that bisection of `log alpha` asks for, between
-    the last that reaches the target and its neighbour that misses it (for the smallest share, the first). Every solve
+    Eighteen alphas from 0.1 to infinity are solved for, then the ones that Newton's method in `log alpha` asks for,
+    kept within the bracket of the last that reaches the target and its neighbour that misses it (for the smallest
+    share, the first), and bisection where the measure has no slope. Every solve
     is certified. Nothing is known of alphas between those: where the measure is not monotone there may be others, and a
     warning `NotMonotone` says so.
 
@@ -117,6 +118,13 @@ def find_alpha(
             found[alpha] = follower(alpha)[1]
         return float(found[alpha].summary()[measure])
 
+    def slope(alpha: float) -> float:
+        """Of the measure, by alpha; NaN where there is none."""
+        try:
+            return found[alpha].sensitivity().measure_by_alpha(measure)
+        except (DataError, SolverError):
+            return math.nan
+
     values = np.array([value(alpha) for alpha in SCAN])
     threshold = target * float(values.max()) if relative else target
     reached = values >= threshold - _SAME * abs(threshold)
@@ -132,7 +140,7 @@ def find_alpha(
     beyond = k + (1 if side == "last" else -1)
     good = bad = SCAN[k]
     if 0 <= beyond < len(SCAN):
-        good, bad = _bisect(lambda alpha: value(alpha) >= threshold, SCAN[k], SCAN[beyond], accuracy)
+        good, bad = bracketed(lambda alpha: value(alpha) - threshold, slope, SCAN[k], SCAN[beyond], accuracy)
     if not monotone:
         warnings.warn(
             f"{measure} both rises and falls with alpha on this cluster: alpha = {good:g} is the "
@@ -146,11 +154,37 @@ def find_alpha(
     return AlphaFound(good, value(good), threshold, measure, bracket, found[good], path, monotone)
 
 
-def _bisect(reaches: Callable[[float], bool], good: float, bad: float, accuracy: float) -> tuple[float, float]:
-    """Two alphas close to each other of which only the first reaches the target."""
+def bracketed(
+    excess: Callable[[float], float], slope: Callable[[float], float], good: float, bad: float, accuracy: float
+) -> tuple[float, float]:
+    """Two alphas close to each other, `excess >= 0` at the first alone: Newton's method within a bracket.
+
+    `slope` is that of the excess by alpha, NaN where it is unknown. A step goes a little beyond where the tangent
+    reaches 0, so that the other end comes near as well; one that leaves the bracket, or two that do not halve it, are
+    followed by bisection. Every alpha given has been, or is now, solved for.
+    """
+    ends, slow = {good: excess(good), bad: excess(bad)}, 0
     while True:
         low, high = min(good, bad), max(good, bad)
         if high <= low * (1 + accuracy) or (math.isinf(high) and low >= _LARGEST):
             return good, bad
         middle = 2 * low if math.isinf(high) else math.sqrt(low * high)
-        good, bad = (middle, bad) if reaches(middle) else (good, middle)
+        tangent = math.nan if math.isinf(high) or slow > 1 else _beyond(ends, slope, low, high, accuracy)
+        alpha = middle if math.isnan(tangent) else tangent
+        ends[alpha] = excess(alpha)
+        width = math.log(high / low) if math.isfinite(high) else math.inf
+        good, bad = (alpha, bad) if ends[alpha] >= 0 else (good, alpha)
+        left = math.log(max(good, bad) / min(good, bad))
+        slow = slow + 1 if left > width / 2 and alpha != middle else 0
+
+
+def _beyond(
+    ends: dict[float, float], slope: Callable[[float], float], low: float, high: float, accuracy: float
+) -> float:
+    """Where the tangent of the nearer end reaches 0, and less than half of `accuracy` further; NaN outside."""
+    near, far = sorted((low, high), key=lambda alpha: abs(ends[alpha]))
+    step = -ends[near] / (near * slope(near)) if ends[near] else 0.0
+    if math.isnan(step) or math.isinf(step):
+        return math.nan
+    alpha = near * math.exp(step + math.copysign(0.4 * accuracy, math.log(far / near)))
+    return alpha if low < alpha < high else math.nan

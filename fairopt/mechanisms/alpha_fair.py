@@ -14,7 +14,7 @@ from ..engines.reference.program import Formulation, Leximin, Program, alpha_fai
 from ..errors import DataError
 from ..model import _intake, _validate
 from ..model.cluster import Cluster
-from ..model.criterion import Criterion, criterion
+from ..model.criterion import Criterion, ShareRule, criterion
 from ._base import Mechanism, pooled
 from ._trials import ALPHAS
 
@@ -37,6 +37,13 @@ def share_per_task(cluster: Cluster, share: Share) -> Array:
         return named[share]()
     numbers = share(cluster) if callable(share) else share
     return _intake.plain(_validate.row(numbers, "share", cluster.users, "user"), "the share per task")
+
+
+def share_rule(share: Share) -> ShareRule:
+    """How `u_n` follows from the data, for derivatives: nobody knows that of a function."""
+    if callable(share):
+        return "unknown"
+    return share if share in ("dominant", "asset") else "constant"
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,8 @@ class AlphaFair(Mechanism):
         return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        return criterion(cluster, share_per_task(cluster, self.share), self.alpha, self.scope)
+        rule = share_rule(self.share)
+        return criterion(cluster, share_per_task(cluster, self.share), self.alpha, self.scope, share_rule=rule)
 
     def formulate(self, program: Program) -> Formulation:
         if math.isinf(self.alpha):

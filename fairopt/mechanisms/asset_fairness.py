@@ -44,7 +44,7 @@ class AssetFairness(Mechanism):
         return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        return criterion(cluster, cluster.share_per_task.sum(axis=1), np.inf, self.scope)
+        return criterion(cluster, cluster.share_per_task.sum(axis=1), np.inf, self.scope, share_rule="asset")
 
     def formulate(self, program: Program) -> Formulation:
         asset_share = program.share

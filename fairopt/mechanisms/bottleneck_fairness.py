@@ -46,7 +46,7 @@ class BottleneckFairness(Mechanism):
         return pooled(cluster)
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        return criterion(cluster, cluster.dominant_share_per_task, 1.0, "pool")
+        return criterion(cluster, cluster.dominant_share_per_task, 1.0, "pool", share_rule="dominant")
 
     def formulate(self, program: Program) -> Formulation:
         return alpha_fair(program, alpha=1.0)

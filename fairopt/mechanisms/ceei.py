@@ -44,7 +44,7 @@ class CEEI(Mechanism):
         return pooled(cluster, self.scope)
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        return criterion(cluster, cluster.dominant_share_per_task, 1.0, self.scope)
+        return criterion(cluster, cluster.dominant_share_per_task, 1.0, self.scope, share_rule="dominant")
 
     def formulate(self, program: Program) -> Formulation:
         return alpha_fair(program, alpha=1.0)

@@ -37,7 +37,7 @@ class CMMF(Mechanism):
             )
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        return criterion(cluster, cluster.share_per_task[:, 0], np.inf, "servers")
+        return criterion(cluster, cluster.share_per_task[:, 0], np.inf, "servers", share_rule="asset")
 
     def formulate(self, program: Program) -> Formulation:
         part_of_all_machines = program.share

@@ -49,7 +49,7 @@ class DRF(Mechanism):
 
     def criterion(self, cluster: Cluster) -> Criterion:
         if self.resource_weights is None:
-            return criterion(cluster, cluster.dominant_share_per_task, np.inf, "pool")
+            return criterion(cluster, cluster.dominant_share_per_task, np.inf, "pool", share_rule="dominant")
         weights = np.array(self.resource_weights)
         if weights.shape != cluster.demand.shape or not (weights > 0).all():
             raise DataError(

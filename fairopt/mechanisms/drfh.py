@@ -33,7 +33,7 @@ class DRFH(Mechanism):
     properties = "EF, PO, SP, BF (pooled); not SI"
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        return criterion(cluster, cluster.dominant_share_per_task, np.inf, "servers")
+        return criterion(cluster, cluster.dominant_share_per_task, np.inf, "servers", share_rule="dominant")
 
     def formulate(self, program: Program) -> Formulation:
         global_dominant_share = program.share

@@ -71,7 +71,9 @@ class GuaranteedAlphaFair(Mechanism):
                 f"part has {len(self.part)} numbers; give one for each of the {users} users, or one for all"
             )
         floor = np.minimum(np.asarray(self.part) * self.benchmark(cluster), cluster.max_tasks)
-        return criterion(cluster, cluster.dominant_share_per_task, self.alpha, "servers", floor=floor)
+        return criterion(
+            cluster, cluster.dominant_share_per_task, self.alpha, "servers", floor=floor, share_rule="dominant"
+        )
 
     def formulate(self, program: Program) -> Formulation:
         """The floors are `program.constraints["min_tasks"]`."""

@@ -43,7 +43,7 @@ class MaxMin(Mechanism):
         return pooled(cluster)
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        return criterion(cluster, cluster.demand[:, 0], np.inf, "pool")
+        return criterion(cluster, cluster.demand[:, 0], np.inf, "pool", share_rule="demand")
 
     def formulate(self, program: Program) -> Formulation:
         amount = program.share

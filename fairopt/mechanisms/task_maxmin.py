@@ -29,7 +29,7 @@ class TaskMaxMin(Mechanism):
     properties = "PO; depends on the size of a task"
 
     def criterion(self, cluster: Cluster) -> Criterion:
-        return criterion(cluster, np.ones(len(cluster.users)), np.inf, "servers")
+        return criterion(cluster, np.ones(len(cluster.users)), np.inf, "servers", share_rule="constant")
 
     def formulate(self, program: Program) -> Formulation:
         return Formulation(Leximin(program.user_tasks / program.weight), program.constraints)

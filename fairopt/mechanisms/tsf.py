@@ -34,7 +34,7 @@ class TSF(Mechanism):
         servers = tuple(str(k) for k in range(len(kinds)))
         alone = cluster.derived(capacity=kinds, eligible=None, servers=servers).gamma0 @ count
         share = np.divide(1.0, alone, out=np.full(len(alone), np.inf), where=alone > 0)
-        return criterion(cluster, share, np.inf, "servers")
+        return criterion(cluster, share, np.inf, "servers", share_rule="alone")
 
     def formulate(self, program: Program) -> Formulation:
         task_share = program.share

@@ -7,7 +7,7 @@ f_alpha(t) = t^(1-alpha)/(1-alpha),  log t at alpha = 1,  lexicographic max-min 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -22,6 +22,7 @@ from .cluster import Cluster
 
 Array = NDArray[np.float64]
 Scope = Literal["pool", "servers", "per_server", "game"]
+ShareRule = Literal["dominant", "asset", "alone", "demand", "constant", "unknown"]
 
 
 @deferrable("share")
@@ -45,6 +46,9 @@ class Criterion(Immutable):
         The most tasks that the mechanism lets n run, on top of the cluster's `max_tasks`.
     floor : (users,)
         The least tasks that n must have, 0 for no floor; in the scopes `pool` and `servers`.
+    share_rule : how shares of users follow from the data, for derivatives by these
+        `dominant`: `max_r d[n,r]/C_r`; `asset`: `sum_r d[n,r]/C_r`; `alone`: `1/sum_i gamma0[n,i]`; `demand`: `d[n,0]`;
+        `constant`: given as numbers. In the scopes `per_server` and `game` shares are `1/gamma[n,i]`.
     """
 
     share: Array
@@ -53,11 +57,12 @@ class Criterion(Immutable):
     weight: Array
     cap: Array
     floor: Array
+    share_rule: ShareRule = field(default="unknown", kw_only=True)
 
     @property
     def plain(self) -> dict[str, Any]:
         """The fields that every criterion has, by name."""
-        return {field.name: getattr(self, field.name) for field in fields(Criterion)}
+        return {each.name: getattr(self, each.name) for each in fields(Criterion)}
 
     @property
     def stiffness(self) -> float:
@@ -149,6 +154,8 @@ def criterion(
     weight: Array | None = None,
     cap: Array | None = None,
     floor: Array | None = None,
+    *,
+    share_rule: ShareRule = "unknown",
 ) -> Criterion:
     """A `Criterion` with the cluster's weights, no cap and no floor unless given, checked against the cluster."""
     alpha = _validate.alpha(alpha)
@@ -163,6 +170,7 @@ def criterion(
         cluster.weight if weight is None else np.asarray(weight, dtype=float),
         cap,
         np.zeros(n) if floor is None else _floor(cluster, floor, np.minimum(cap, cluster.max_tasks), scope),
+        share_rule=share_rule,
     )
 
 

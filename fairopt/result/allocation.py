@@ -26,6 +26,7 @@ from .stats import Stats
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from .sensitivity import Sensitivity
     from .trace import Trace
 
 Array = NDArray[np.float64]
@@ -244,6 +245,30 @@ class Allocation(Immutable):
         from . import plot
 
         return plot.allocation(self)
+
+    def sensitivity(self) -> Sensitivity:
+        """How tasks and measures move with alpha, weights, demands, capacities and limits: derivatives, as frames.
+
+        By the implicit function theorem on the optimality conditions (docs/sensitivity.md); what is not differentiable
+        is NaN, and said in words. Of pooled mechanisms capacities are those of the pool.
+
+        Raises
+        ------
+        DataError
+            Neither alphaPF-VDS at finite alpha > 0, nor an alpha-fair program, nor max-min over a pool or servers.
+        SolverError
+            The allocation is not near enough to an exact answer: solve with a smaller `tol`.
+        """
+        from ..sensitivity.answer import derivatives
+        from ._changed import solve_of
+        from .sensitivity import Sensitivity
+
+        found = derivatives(self.cluster, self.criterion, self._split or self.tasks, self.log_prices)
+        return Sensitivity(self, found, solve_of(self.judge, self.cluster))
+
+    def marginal_values(self) -> pd.DataFrame:
+        """Tasks gained by one more unit of a resource on a server, by user: `sensitivity().marginal_values()`."""
+        return self.sensitivity().marginal_values()
 
     def uncertain(self) -> pd.Series:
         """Users of whose tasks fewer than three digits are certain, and by how much theirs may be off, relatively.

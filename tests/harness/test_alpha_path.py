@@ -193,3 +193,22 @@ def test_plot() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["alphaPF-VDS", "alpha-fair", "here"]
     with pytest.raises(DataError, match="no column 'jane'"):
         path.plot(measures=["jane"])
+
+
+def test_refined_paths_are_as_straight_as_they_say() -> None:
+    """Fresh solves between neighbours: never further from the line than the path says, nor than was asked."""
+    shared, ends = cluster(1, 6, 3, 2), [0.2, 1, 8, math.inf]
+    path = fo.alpha_path(shared, ends, mechanism=fo.AlphaFair, refine=1e-2)
+    assert set(ends) <= set(path.index)
+    assert path.index.is_monotonic_increasing
+    assert path.errors is not None
+    assert path.errors.dropna().max() <= 1e-2
+    at = np.array([1.0 if math.isinf(alpha) else alpha / (1 + alpha) for alpha in path.index])
+    tasks = np.log([found.user_tasks for found in path.allocations])
+    for k in range(len(at) - 1):
+        middle = (at[k] + at[k + 1]) / 2
+        fresh = np.log(fo.AlphaFair(middle / (1 - middle)).solve(shared).user_tasks)
+        assert np.abs(fresh - (tasks[k] + tasks[k + 1]) / 2).max() <= 1e-2
+    assert fo.alpha_path(shared, ends, mechanism=fo.AlphaFair).errors is None
+    with pytest.raises(DataError, match="refine"):
+        fo.alpha_path(shared, ends, refine=0)

@@ -1,0 +1,278 @@
+"""How an allocation moves with its data: frames of derivatives, words and a picture. See `docs/sensitivity.md`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import pd
+from ..errors import DataError
+from ..sensitivity.derivatives import ByData
+from . import metrics
+from ._changed import Solve
+from ._data import DATA, Data
+from ._gradients import Gradient, gradients
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+#: Variants of a measure that differ by more than this, relatively, have no derivative in common.
+_SAME = 1e-7
+#: Gains below this part of the largest are not spoken of.
+_NOTHING = 1e-3
+#: Of reasons in words so many are given.
+_REASONS = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity(Data):
+    """Derivatives of tasks and measures by the logarithms of all data, and by alpha.
+
+    Frames have a row per datum and a column per user, `d log x_n / d log(datum)` (`alpha`: `d log x_n / d alpha`): a 1%
+    larger datum changes n's tasks by so many percent. NaN: not differentiable there (`not_differentiable` says why), or
+    the user runs nothing.
+
+    Attributes
+    ----------
+    alpha, weights, demands, capacities, max_tasks, counts : pd.DataFrame
+        `counts`: by the log of how many servers of a type there are; proportional servers are of one type.
+    measures : pd.DataFrame
+        a row for every datum, a column for every measure of `Allocation.summary`: `d measure / d log(datum)`
+    not_differentiable : pd.DataFrame
+        every datum with a NaN, how many users it concerns, and why
+    """
+
+    solve: Solve | None = field(default=None, repr=False)
+
+    @property
+    def alpha(self) -> pd.DataFrame:
+        """By alpha; NaN for max-min."""
+        return self.tasks("alpha")
+
+    @property
+    def weights(self) -> pd.DataFrame:
+        """By log weights."""
+        return self.tasks("weights")
+
+    @property
+    def demands(self) -> pd.DataFrame:
+        """By log demands, users and resources."""
+        return self.tasks("demands")
+
+    @property
+    def capacities(self) -> pd.DataFrame:
+        """By log capacities, servers and resources."""
+        return self.tasks("capacities")
+
+    @property
+    def max_tasks(self) -> pd.DataFrame:
+        """By log task limits, of users who have one."""
+        return self.tasks("max_tasks")
+
+    @property
+    def counts(self) -> pd.DataFrame:
+        """By the log of the number of servers of a type."""
+        return self.tasks("counts")
+
+    def tasks(self, by: str) -> pd.DataFrame:
+        """`d log x_n` by one kind of data: a row per datum, a column per user."""
+        if by not in DATA:
+            raise DataError(f"by is {by!r}; it must be one of {', '.join(DATA)}")
+        values = getattr(self._of_users, DATA[by][0])
+        users = pd.Index(self.answer.cluster.users, name="user")
+        frame = pd.DataFrame(values.reshape(-1, values.shape[-1]), index=self._index(by), columns=users)
+        return frame[self._there(by)]
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """Derivatives of every measure by all data; of measures of plug-ins, unless they have a gradient here, none."""
+        columns = {}
+        for name in metrics.MEASURES:
+            found = gradients(self.answer, name)
+            if found:
+                each = [self._of_measure(one) for one in found]
+                apart = np.ptp(each, axis=0) > _SAME * (1 + np.abs(each[0]))
+                columns[name] = np.where(apart, np.nan, each[0])
+        return pd.DataFrame(columns, index=self._whole)[np.concatenate([self._there(by) for by in DATA])]
+
+    def measure_by_alpha(self, name: str) -> float:
+        """The derivative of one measure by alpha; NaN if there is none."""
+        found = gradients(self.answer, name) if name in metrics.MEASURES else None
+        if not found or not self.derivatives.finite:
+            return float("nan")
+        slopes = [
+            float(self.derivatives.of_tasks(np.where(self._runs, one.tasks, 0.0)[:, None]).alpha[0, 0]) for one in found
+        ]
+        return slopes[0] if np.ptp(slopes) <= _SAME * (1 + abs(slopes[0])) else float("nan")
+
+    @cached_property
+    def not_differentiable(self) -> pd.DataFrame:
+        """The data with a NaN: `users`, for how many, and `why`, in words."""
+        rows: list[tuple[int, str]] = []
+        index = []
+        for by, (name, _) in DATA.items():
+            values = getattr(self._of_users, name)[..., self._runs]
+            wrong = np.isnan(values).sum(axis=-1) * (self._there(by).reshape(values.shape[:-1]))
+            if by == "alpha" and not self.derivatives.finite:
+                continue
+            for at in map(tuple, np.argwhere(wrong > 0).tolist()):
+                index.append(self._label(by, at))
+                rows.append((int(wrong[at]), self._why(name, at) if len(rows) < 200 else ""))
+        levels = pd.MultiIndex.from_tuples(index, names=["by", "of", "resource"]) if index else self._whole[:0]
+        return pd.DataFrame(rows, index=levels, columns=["users", "why"])
+
+    def one_sided(self, step: float = 1e-5, most: int = 50) -> pd.DataFrame:
+        """Derivatives from the right and from the left of what has none, by certified solves of changed clusters.
+
+        Differences over `step` and half of it must agree to 1e-3, relatively, else NaN: there is no one-sided value, as
+        where tasks jump. At most so many data, in the order of `not_differentiable`, four solves each.
+
+        Raises
+        ------
+        DataError
+            The allocation does not know its mechanism (it was loaded from a file), or there are too many data.
+        """
+        if self.solve is None:
+            raise DataError("this allocation does not know its mechanism, as it came from a file: solve its cluster")
+        wrong = self.not_differentiable.index
+        if len(wrong) > most:
+            raise DataError(
+                f"{len(wrong)} data have no derivative; one_sided(most={len(wrong)}) solves four times each"
+            )
+        rows, index = [], []
+        for label in wrong:
+            for side, sign in (("right", 1.0), ("left", -1.0)):
+                rows.append(self._difference(label, sign * step))
+                index.append((*label, side))
+        levels = pd.MultiIndex.from_tuples(index, names=["by", "of", "resource", "side"]) if index else None
+        return pd.DataFrame(rows, index=levels, columns=pd.Index(self.answer.cluster.users, name="user"))
+
+    def marginal_values(self) -> pd.DataFrame:
+        """Tasks gained by one more unit of a resource on a server: (server, resource) by user, and `all`.
+
+        The largest sum of gains first; to first order, so that a unit which is much of a server may bring less.
+        """
+        frame = self.tasks("capacities")
+        capacity = self.answer.cluster.capacity.ravel()[self._there("capacities")]
+        found = frame.mul(self.answer.user_tasks, axis=1).div(capacity, axis=0)
+        found.loc[:, ~self._runs] = 0.0
+        found.insert(0, self._all_name, found.sum(axis=1, skipna=False))
+        return found.sort_values(self._all_name, ascending=False, kind="stable", na_position="last")
+
+    def in_words(self, most: int = 10, users: int = 4) -> str:
+        """Marginal values as sentences, such as `one more gpu on rack2: team A +0.8 tasks, team B -0.1`."""
+        lines = []
+        for (server, resource), row in self.marginal_values().head(most).iterrows():
+            gains = row.drop(self._all_name)
+            start = f"one more {resource} on {server}: "
+            if gains.isna().any():
+                lines.append(start + "not differentiable here, see one_sided()")
+                continue
+            gains = gains[gains.abs() > max(_NOTHING * float(gains.abs().max()), 1e-9)]
+            order = gains.abs().sort_values(ascending=False, kind="stable").index[:users]
+            parts = [f"{user} {gains[user]:+.3g}" + (" tasks" if k == 0 else "") for k, user in enumerate(order)]
+            left = len(gains) - len(order)
+            if left:
+                parts.append(f"{left} others {float(gains.drop(order).sum()):+.3g} together")
+            lines.append(start + (", ".join(parts) if parts else "nobody gains"))
+        return "\n".join(lines)
+
+    def plot(self, most: int = 12) -> Figure:
+        """Marginal values: a bar per resource of a server, gains to the right, losses to the left, by user."""
+        from . import _plot_sensitivity
+
+        frame = self.marginal_values().drop(columns=self._all_name)
+        return _plot_sensitivity.marginal_values(frame, self.answer.mechanism, most)
+
+    def __repr__(self) -> str:
+        lines = [f"Sensitivity of {self.answer.mechanism}: {len(self._runs)} users, {len(self._whole)} data"]
+        lines += [f"  {line}" for line in self.in_words(5).splitlines()]
+        count = len(self.not_differentiable)
+        lines.append(
+            f"  not differentiable by {count} of them: see not_differentiable" if count else "  differentiable"
+        )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        tables = [("marginal values", self.marginal_values().head(10))]
+        if self.derivatives.finite:
+            tables.append(("by alpha", self.alpha))
+        tables.append(("not differentiable", self.not_differentiable.head(10)))
+        return "".join(f"<p><b>{title}</b></p>{frame.to_html(max_cols=20)}" for title, frame in tables)
+
+    # -- inside --------------------------------------------------------------------------------------
+
+    @property
+    def _all_name(self) -> str:
+        name = "all"
+        while name in self.answer.cluster.users:
+            name += " users"
+        return name
+
+    @property
+    def _runs(self) -> NDArray[np.bool_]:
+        return np.asarray(self.answer.user_tasks > 0)
+
+    @cached_property
+    def _of_users(self) -> ByData:
+        found = self.derivatives.of_tasks(np.eye(len(self._runs)))
+        for _, values in found.items():
+            values[..., ~self._runs] = np.nan
+        return found
+
+    def _of_measure(self, gradient: Gradient) -> Array:
+        """One measure by all data, flat."""
+        cluster = self.answer.cluster
+        by_tasks = np.where(self._runs, gradient.tasks, 0.0)
+        found = {name: values[..., 0] for name, values in self.derivatives.of_tasks(by_tasks[:, None]).items()}
+        there = cluster.pooled_capacity
+        part = np.divide(cluster.capacity, there, out=np.zeros(cluster.capacity.shape), where=there > 0)
+        found["weight"] = found["weight"] + gradient.weight
+        found["demand"] = np.where(gradient.unclear, np.nan, found["demand"] + gradient.demand)
+        direct = np.where(gradient.unclear.any(axis=0), np.nan, gradient.pool) * part
+        direct = np.where(part == 0, 0.0, direct)
+        found["capacity"] = found["capacity"] + direct
+        groups = self.derivatives.merging.server_of
+        per_type = np.zeros(len(found["count"]))
+        np.add.at(per_type, groups, direct.sum(axis=1))
+        found["count"] = found["count"] + per_type
+        return np.concatenate([np.ravel(found[DATA[by][0]]) for by in DATA])
+
+    def _label(self, by: str, at: tuple[int, ...]) -> tuple[str, str, str]:
+        shape = getattr(self._of_users, DATA[by][0]).shape[:-1]
+        found = self._index(by)[int(np.ravel_multi_index(at, shape))]
+        return (by, *found) if isinstance(found, tuple) else (by, found, "")
+
+    def _why(self, name: str, at: tuple[int, ...]) -> str:
+        conditions = self.derivatives.conditions
+        if self.derivatives.by_share and not self.derivatives.shares.known and name in ("demand", "capacity", "count"):
+            return "the mechanism does not say how shares follow from the data"
+        left = self.derivatives.residual(name, at)
+        worst = np.argsort(-left)[:_REASONS]
+        worst = worst[left[worst] > 1e-6 * max(float(left.max(initial=0.0)), 1e-300)]
+        if left.max(initial=0.0) > 1e-6:
+            said = [*conditions.kinks(_REASONS), *conditions.ties(_REASONS)]
+            where = "; ".join(dict.fromkeys(conditions.word(int(k)) for k in worst))
+            return f"cannot stay as it is: {where}" + (f" ({'; '.join(said[:_REASONS])})" if said else "")
+        tied = conditions.ties(_REASONS)
+        return "; ".join(tied) if tied else "resources tie for a user's share, or tasks are not determined"
+
+    def _difference(self, label: tuple[str, str, str], step: float) -> Array:
+        """One-sided differences of log tasks by certified solves, NaN where two steps do not agree."""
+        assert self.solve is not None
+        runs, found = self._runs, []
+        base = self.answer.user_tasks
+        for h in (step, step / 2):
+            result = np.full(len(base), np.nan)
+            after = self.solve(label, h)
+            with np.errstate(divide="ignore"):
+                result[runs] = np.log(after[runs] / base[runs]) / h
+            found.append(result)
+        agree = np.abs(found[0] - found[1]) <= 1e-3 * (1 + np.abs(found[1]))
+        return np.where(agree, 2 * found[1] - found[0], np.nan)

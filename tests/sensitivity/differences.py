@@ -1,0 +1,107 @@
+"""Derivatives against differences of certified solves: the tests' and `tools/sensitivity_table.py`'s judge."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fairopt as fo
+from fairopt.errors import FairoptError
+from fairopt.model.cluster import Cluster
+
+Array = NDArray[np.float64]
+#: Kinds of data and the fields of a cluster that they are.
+FIELDS = {"weights": "weight", "demands": "demand", "capacities": "capacity", "max_tasks": "max_tasks"}
+STEP = 1e-5
+#: Tasks that change by this much over a step have jumped, or the solver has changed equilibria.
+JUMP = 1e-2
+SAME = 1e-4
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One datum: `right`, `wrong`, `noticed` or `missed` (a kink), `careful` (NaN, though there is none), `jump`.
+
+    `near`: right for a step a hundred times smaller, as there is a kink nearer than a step.
+    """
+
+    by: str
+    of: str
+    verdict: str
+    error: float
+
+
+def changed(mechanism: fo.mechanisms.Mechanism, cluster: Cluster, by: str, at: tuple[int, ...], step: float) -> Array:
+    """The tasks where one datum is times `exp(step)`, alpha `step` larger."""
+    if by == "alpha":
+        alpha = mechanism.alpha + step  # type: ignore[attr-defined]
+        return dataclasses.replace(mechanism, alpha=alpha).solve(cluster, 1e-9).user_tasks
+    values = np.array(getattr(cluster, FIELDS[by]))
+    values[at] *= np.exp(step)
+    return mechanism.solve(cluster.replace(**{FIELDS[by]: values}), 1e-9).user_tasks
+
+
+def data(
+    mechanism: fo.mechanisms.Mechanism, cluster: Cluster, found: fo.Allocation
+) -> list[tuple[str, tuple[int, ...]]]:
+    """All data of a cluster that can change a little."""
+    result: list[tuple[str, tuple[int, ...]]] = []
+    if np.isfinite(found.criterion.alpha) and hasattr(mechanism, "alpha"):
+        result.append(("alpha", (0,)))
+    for by, field in FIELDS.items():
+        values = getattr(cluster, field)
+        result += [(by, at) for at in np.ndindex(values.shape) if 0 < values[at] < np.inf]
+    return result
+
+
+def compared(
+    mechanism: fo.mechanisms.Mechanism, cluster: Cluster, rng: np.random.Generator, most: int = 1000
+) -> list[Compared]:
+    """Every datum of a cluster, or so many at random, compared."""
+    found = mechanism.solve(cluster, 1e-9)
+    runs = found.user_tasks > 0
+    if not runs.any():
+        return []
+    seen, sensitivity = found.cluster, found.sensitivity()
+    every = data(mechanism, seen, found)
+    result = []
+    for k in rng.permutation(len(every))[:most]:
+        by, at = every[k]
+        values = getattr(sensitivity._of_users, {"alpha": "alpha", "weights": "weight", "demands": "demand",
+                                                 "capacities": "capacity", "max_tasks": "limit"}[by])  # fmt: skip
+        mine = values[at][runs]
+        try:
+            verdict = _verdict(mine, *_sides(mechanism, found, by, at, STEP))
+            if verdict[0] in ("wrong", "missed"):  # a kink may be nearer than the step
+                sides = _sides(mechanism, found, by, at, STEP / 100)
+                verdict = ("near", verdict[1]) if _verdict(mine, *sides, same=20 * SAME)[0] == "right" else verdict
+        except FairoptError:
+            continue
+        result.append(Compared(by, str(at), *verdict))
+    return result
+
+
+def _sides(
+    mechanism: fo.mechanisms.Mechanism, found: fo.Allocation, by: str, at: tuple[int, ...], step: float
+) -> tuple[Array, Array]:
+    """Differences of log tasks of those who run, to the right and to the left."""
+    runs, base = found.user_tasks > 0, found.user_tasks
+    after = [changed(mechanism, found.cluster, by, at, sign * step)[runs] for sign in (1, -1)]
+    return np.log(after[0] / base[runs]) / step, -np.log(after[1] / base[runs]) / step
+
+
+def _verdict(mine: Array, right: Array, left: Array, same: float = SAME) -> tuple[str, float]:
+    if max(np.abs(right).max(), np.abs(left).max()) > JUMP / STEP:
+        return "jump", np.inf
+    size = (1 + np.abs(right) + np.abs(left)) ** 2  # curvature goes with the square of slopes
+    smooth = bool((np.abs(right - left) <= 2 * same * size).all())
+    known = ~np.isnan(mine)
+    off = np.abs(mine - (right + left) / 2) / (1 + np.abs(right))
+    error = float(off[known].max(initial=0.0))
+    if smooth:
+        return ("careful" if not known.all() else "right" if error <= same else "wrong"), error
+    either = (np.abs(right - left) <= 2 * same * size) & (off <= same * size)
+    return ("noticed" if (either | ~known).all() else "missed"), error

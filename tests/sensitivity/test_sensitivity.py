@@ -1,0 +1,159 @@
+"""Derivatives of tasks and measures against differences of certified solves, ties, adjoints, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from families import draw
+
+import fairopt as fo
+from fairopt.errors import DataError
+from fairopt.result import metrics
+from fairopt.sensitivity import answer
+from fairopt.sensitivity.linear import LeastSquares, Options
+
+from .differences import compared
+
+MECHANISMS = (
+    fo.AlphaPFVDS(0.5),
+    fo.AlphaPFVDS(3.0),
+    fo.AlphaFair(0.6),
+    fo.AlphaFair(4.0, "asset", "pool"),
+    fo.AlphaFair(2.0, "task"),
+    fo.CEEI("servers"),
+    fo.DRF(),
+    fo.DRFH(),
+    fo.TSF(),
+    fo.AssetFairness("servers"),
+    fo.TaskMaxMin(),
+)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_derivatives_are_differences_of_solves(mechanism: fo.mechanisms.Mechanism) -> None:
+    rng, verdicts = np.random.default_rng(0), []
+    for seed in range(4):
+        for one in compared(mechanism, draw("plain", seed, 5, 3, 3), rng, most=8):
+            assert one.verdict not in ("wrong", "missed"), (mechanism, seed, one)
+            verdicts.append(one.verdict)
+    assert verdicts.count("right") > len(verdicts) / 2
+
+
+@pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(3.0), fo.AlphaFair(2.0), fo.DRFH(), fo.TSF()], ids=str)
+def test_ties_are_noticed(mechanism: fo.mechanisms.Mechanism) -> None:
+    rng, verdicts = np.random.default_rng(1), []
+    for seed in range(8):
+        for one in compared(mechanism, draw("nice", seed, 4, 3, 3), rng, most=8):
+            assert one.verdict not in ("wrong", "missed"), (mechanism, seed, one)
+            verdicts.append(one.verdict)
+    assert "right" in verdicts
+
+
+def test_a_tie_of_levels_is_a_kink() -> None:
+    """User 1 and the others have the same level by chance: who rises above the others loses to them."""
+    cluster = fo.Cluster([[2], [1], [6]], [[1], [2], [1]], eligible=[[1, 1, 0], [1, 1, 1], [1, 1, 1]])
+    found = fo.DRFH().solve(cluster).sensitivity()
+    assert found.weights.isna().all(axis=None)
+    sides = found.one_sided()
+    right = sides.loc[("weights", "user1", "", "right")]
+    left = sides.loc[("weights", "user1", "", "left")]
+    assert np.allclose(right, 0, atol=1e-4)
+    assert np.allclose(left, [2 / 3, -1 / 3, -1 / 3], atol=1e-4)
+
+
+def test_what_sets_gamma_ties_in_words() -> None:
+    cluster = fo.Cluster([[5, 4, 3], [6, 4, 5]], [[3, 0, 0], [3, 2, 1], [2, 1, 0]], [2, 1, 2], [[0, 1], [1, 1], [1, 1]])
+    found = fo.AlphaPFVDS(0.5).solve(cluster, 1e-9).sensitivity()
+    why = found.not_differentiable.loc[("demands", "user2", "resource1"), "why"]
+    assert "tie for gamma of user 'user2' on server 'server2'" in why
+    assert found.demands.loc[("user2", "resource1")].isna().all()
+    assert not found.demands.loc[("user1", "resource1")].isna().any()
+
+
+@pytest.mark.parametrize("mechanism", [fo.AlphaPFVDS(2.0), fo.AlphaFair(3.0), fo.DRFH()], ids=str)
+def test_measures_move_as_solves_say(mechanism: fo.mechanisms.Mechanism) -> None:
+    cluster = draw("plain", 3, 5, 3, 3)
+    found = mechanism.solve(cluster, 1e-9)
+    table, step = found.sensitivity().measures, 1e-5
+    assert list(table.columns) == [name for name in metrics.MEASURES if name in table]
+    for by, field, at, label in (
+        ("demands", "demand", (0, 0), (cluster.users[0], cluster.resources[0])),
+        ("capacities", "capacity", (0, 0), (cluster.servers[0], cluster.resources[0])),
+        ("weights", "weight", (0,), (cluster.users[0], "")),
+    ):
+        ends = []
+        for sign in (1, -1):
+            values = np.array(getattr(cluster, field))
+            values[at] *= np.exp(sign * step)
+            ends.append(mechanism.solve(cluster.replace(**{field: values}), 1e-9).summary())
+        for name in table.columns:
+            slope = (ends[0][name] - ends[1][name]) / (2 * step)
+            mine = table.loc[(by, *label), name]
+            assert np.isnan(mine) or mine == pytest.approx(slope, rel=1e-4, abs=1e-4), (by, name)
+
+
+def test_units_and_scale() -> None:
+    """Tasks are homogeneous in demands and capacities of a resource, of degree 0, and of degree 1 in all capacities."""
+    cluster = fo.Cluster([[9.1, 18.3], [4.2, 7.7]], [[1, 4.2], [3.1, 1], [1, 1.7]], [1, 2, 1.5])
+    for mechanism in (fo.AlphaPFVDS(2.0), fo.AlphaFair(3.0), fo.DRFH()):
+        found = mechanism.solve(cluster, 1e-9).sensitivity()
+        assert np.allclose(found.capacities.sum(), 1, atol=1e-7)
+        assert np.allclose(found.weights.sum(), 0, atol=1e-7)
+        of_each = found.demands.groupby(level="resource").sum() + found.capacities.groupby(level="resource").sum()
+        assert np.allclose(of_each, 0, atol=1e-7)
+        assert np.allclose(found.counts.sum(), 1, atol=1e-7)
+
+
+def test_large_equations_give_what_small_ones_do() -> None:
+    """The LU of large systems, with free splits and none, against the decomposition of small ones."""
+    for mechanism, seed in ((fo.AlphaPFVDS(3.0), 0), (fo.AlphaFair(2.0), 1), (fo.DRFH(), 2)):
+        cluster = draw("plain", seed, 12, 6, 3)
+        found = mechanism.solve(cluster, 1e-9)
+        whole = answer.derivatives(found.cluster, found.criterion, found.tasks, found.log_prices)
+        small = whole.of_tasks(np.eye(len(cluster.users)))
+        conditions = whole.conditions
+        whole.linear = LeastSquares(conditions.matrix, conditions.main, Options(dense=0))
+        vars(whole).pop("_inconsistent", None)
+        for (name, one), (_, other) in zip(
+            whole.of_tasks(np.eye(len(cluster.users))).items(), small.items(), strict=True
+        ):
+            assert np.allclose(one, other, atol=1e-7, equal_nan=True), (mechanism, name)
+
+
+def test_marginal_values_in_words_and_as_a_picture() -> None:
+    cluster = fo.Cluster(
+        [[64, 3, 256], [32, 9, 128]], [[4, 1, 8], [2, 0.2, 16], [6, 0.1, 4]],
+        users=["team A", "team B", "team C"], servers=["rack1", "rack2"], resources=["cpu", "gpu", "mem"],
+    )  # fmt: skip
+    mechanism = fo.AlphaPFVDS(3)
+    found = mechanism.solve(cluster, 1e-9)
+    values = found.marginal_values()
+    more = np.array(cluster.capacity)
+    more[0, 0] += 1e-4
+    gained = (mechanism.solve(cluster.replace(capacity=more), 1e-9).user_tasks - found.user_tasks) / 1e-4
+    assert np.allclose(values.loc[("rack1", "cpu"), list(cluster.users)], gained, atol=1e-3)
+    assert values["all"].dropna().is_monotonic_decreasing
+    words = found.sensitivity().in_words()
+    assert "one more cpu on rack1: " in words
+    assert " tasks" in words
+    assert repr(found.sensitivity()).startswith("Sensitivity of alphaPF-VDS")
+    assert "by alpha" in found.sensitivity()._repr_html_()
+    labels = [text.get_text() for text in found.sensitivity().plot().axes[0].get_yticklabels()]
+    assert "cpu on rack1" in labels
+
+
+@pytest.mark.parametrize(
+    "mechanism", [fo.PSDSF(), fo.PerServerDRF(), fo.AlphaFair(0.0), fo.GuaranteedAlphaFair(2.0), fo.MQDRF()], ids=str
+)
+def test_what_has_no_formula_is_refused(mechanism: fo.mechanisms.Mechanism) -> None:
+    found = mechanism.solve(fo.Cluster([[9.1, 18]], [[1, 4], [3, 1]]))
+    with pytest.raises(DataError, match="derivatives are for"):
+        found.sensitivity()
+
+
+def test_who_runs_nothing_has_no_derivative() -> None:
+    cluster = fo.Cluster([[9.1, 18], [0, 3]], [[1, 4], [3, 1], [1, 1]], eligible=[[1, 1], [1, 1], [0, 1]])
+    found = fo.AlphaPFVDS(2).solve(cluster).sensitivity()
+    assert found.alpha["user3"].isna().all()
+    assert not found.alpha[["user1", "user2"]].isna().any(axis=None)
+    assert found.measures["tasks"].notna().all()
