@@ -75,7 +75,7 @@ def cooled(place: Place, last: float, budget: int, options: HomotopyOptions = OP
         def attempt(length: float, at: CoupledGame = here, slope: Array = slope) -> tuple[CoupledGame, int] | None:
             """The curve where log tau is lower by `length`, and the Newton steps there."""
             nonlocal systems
-            guess = at.price + np.where(at.barrier > 0.5, -length, np.expm1(-length)) * slope
+            guess = at.price + np.where(np.abs(slope) > 0.5, -length, np.expm1(-length)) * slope
             game = CoupledGame(at.q, guess, at.tau * np.exp(-length), at.unit, options=options.coupling)
             there = newton(game, control.most, options)
             systems += there.systems
