@@ -23,6 +23,7 @@ from ..model.problem import Problem
 from . import engine
 from .curve.curve import Crossing, follow
 from .curve.options import OPTIONS, CurveOptions
+from .curve.satisfied import everybody, may_be
 from .curve.unique import unique
 from .responses import chained
 
@@ -52,6 +53,8 @@ def solutions(
     if known or not len(problem.polytope.users):
         yield from engine.solutions(problem, tol, warm)
         return
+    if may_be(problem):  # an answer that gives everybody all its tasks is on the curve, which stands still there
+        yield from (one for one in engine.solutions(problem, tol, warm) if everybody(problem, one.tasks))
     if select == "best-response":
         yield from chained.solutions(problem, tol)
         yield from _noted(engine.solutions(problem, tol, warm), "best responses from alpha = 1 did not settle")

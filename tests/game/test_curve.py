@@ -150,3 +150,62 @@ def test_both_sides_of_a_fold() -> None:
 def test_what_has_no_curve() -> None:
     with pytest.raises(DataError, match="no curve of equilibria"):
         fo.alpha_path(JUMPS, [2, 3], mechanism=fo.AlphaFair, hysteresis=True)
+
+
+def test_servers_of_very_different_size() -> None:
+    """What a large merged server has of a user would be far more than a small one can hold."""
+    rng = np.random.default_rng(5)
+    size = 10 ** rng.uniform(-4, 0, (6, 1))
+    demand = rng.uniform(0.2, 1, (4, 2))
+    cluster = fo.Cluster(size * rng.uniform(0.5, 1, (6, 2)), demand)
+    found = fo.game.equilibrium_curve(cluster, [0.2, 30.0])
+    assert not found.missing
+    np.testing.assert_allclose(
+        found.crossings(30.0)[0].user_tasks, fo.AlphaPFVDS(30.0, "fast").solve(cluster).user_tasks, rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "seed", "alpha"), [((4, 3, 3), 453, 64.0), ((5, 3, 3), 272, 0.1), ((5, 3, 3), 530, 0.1)]
+)
+def test_users_who_share_a_bottleneck_on_two_servers(shape: tuple[int, int, int], seed: int, alpha: float) -> None:
+    """They tie on both at once, unless the data are changed so that differences of any two pairs differ."""
+    users, servers, resources = shape
+    rng = np.random.default_rng([seed, *shape])
+    capacity, demand = rng.integers(1, 21, (servers, resources)), rng.integers(1, 13, (users, resources))
+    cluster = fo.Cluster(capacity.astype(float), demand.astype(float), weight=rng.integers(1, 3, users).astype(float))
+    assert not fo.game.equilibrium_curve(cluster, [alpha]).missing
+
+
+@pytest.mark.parametrize("seed", [26, 75, 87])
+def test_a_price_that_is_all_that_a_user_would_pay_goes_to_zero(seed: int) -> None:
+    """Its logarithm has no end: the user comes to the server before."""
+    rng = np.random.default_rng([seed, 5, 3, 3])
+    capacity, demand = rng.lognormal(2, 1, (3, 3)), rng.lognormal(0, 1, (5, 3))
+    if seed % 2:
+        capacity, demand = np.ceil(capacity), np.ceil(2 * demand)
+    demand *= rng.random(demand.shape) < 0.7
+    demand[~demand.any(axis=1), 0] = 1
+    assert not fo.game.equilibrium_curve(fo.Cluster(capacity, demand), [64.0]).missing
+
+
+def test_where_everybody_has_all_its_tasks_the_curve_stands_still() -> None:
+    rng = np.random.default_rng(3)
+    capacity, demand = rng.uniform(5, 9, (6, 2)), rng.uniform(1, 2, (4, 2))
+    limit = np.array([4.0, 1.0, 3.0, 2.0])
+    cluster = fo.Cluster(capacity, demand, max_tasks=limit)
+    found = fo.game.equilibrium_curve(cluster, [0.2, 2.0, 9.0])
+    assert not found.missing
+    for alpha in (0.2, 2.0, 9.0):
+        [one] = found.crossings(alpha)
+        np.testing.assert_allclose(one.user_tasks, limit, rtol=1e-9)
+        assert (one.tasks.T @ demand <= capacity * (1 + 1e-9)).all()
+    for servers in (6, 60):  # 240 pairs: the curve is not followed, and need not be
+        more = fo.Cluster(
+            np.vstack([capacity] + [rng.uniform(5, 9, (6, 2))] * (servers // 6 - 1)), demand, max_tasks=limit
+        )
+        answer = fo.AlphaPFVDS(3.0).solve(more)
+        np.testing.assert_allclose(answer.user_tasks, limit, rtol=1e-7)
+        assert not any("curve" in note for note in answer.notes)
+    tight = fo.game.equilibrium_curve(fo.Cluster(capacity, demand, max_tasks=10 * limit), [3.0])
+    assert (tight.crossings(3.0)[0].user_tasks < 9.9 * limit).any()

@@ -218,8 +218,8 @@ def _regular(g, at, v):  # type: ignore[no-untyped-def]
 
 @compiled
 def _spread(k):  # type: ignore[no-untyped-def]
-    """A number in (1, 2), other for every k."""
-    return 1 + (0.6180339887498949 * (k + 1)) % 1
+    """A number in (1, 2), other for every k; nor are differences alike, as ties are of two users on two servers."""
+    return 1 + (43758.5453123 * np.sin(12.9898 * (k + 1))) % 1
 
 
 @compiled
@@ -228,7 +228,8 @@ def _perturbed(g, at, v):  # type: ignore[no-untyped-def]
     pairs, rows = len(g.user), len(g.host)
     for p in range(pairs):
         if at.pair_on[p]:
-            at.z[p] += _JITTER * _spread(p) * v.x[g.user[p]] / g.size[p]
+            # In parts of the user's tasks, but of the server where these are more than it can hold.
+            at.z[p] += _JITTER * _spread(p) * min(v.x[g.user[p]] / g.size[p], 1.0)
     for k in range(rows):
         if at.row_on[k] and not at.stands[k]:
             at.w[k] += _JITTER * _spread(pairs + k)

@@ -29,6 +29,8 @@ _EXACT, _VIOLATED = 1e-12, 1e-10
 _CORRECTIONS, _MATRICES, _ATTEMPTS = 10, 3, 24
 #: A value of log alpha counts as reached within this; a landing may be off by this many lengths; shorter steps.
 _REACHED, _FAR, _SHORTER = 1e-13, 3.0, 0.4
+#: What `_passed` says of a step that is to be shorter, whatever changes then, and by which part.
+_BEFORE, _NEARLY = -2, 0.9
 #: Corrections that leave more than this part of the residual ask for another matrix.
 _SLOW = 0.3
 
@@ -218,15 +220,19 @@ def _aimed(g, at, v, place, t, length, target, first):  # type: ignore[no-untype
 
 @compiled
 def _passed(g, start, at, v, land, target, first):  # type: ignore[no-untyped-def]
-    """What has changed on the way besides `land` (-1: nothing), and after about which part of it."""
+    """What has changed on the way besides `land` (-1: nothing, -2: unknown), and after about which part of it."""
     worst, part = -1, 1.0
     for c in range(len(first)):
         if c != land and first[c] < np.inf:
             now = distance(g, at, v, c, target)
-            if now < -_VIOLATED and first[c] / (first[c] - now) < part:
+            if now == -np.inf:
+                # The last price of a pair has gone to 0, where its cost has no logarithm: it enters before that.
+                if part > _NEARLY:
+                    worst, part = _BEFORE, _NEARLY
+            elif now < -_VIOLATED and first[c] / (first[c] - now) < part:
                 worst, part = c, first[c] / (first[c] - now)
     before, after = start.theta[0] - target, at.theta[0] - target
-    if worst < 0 and land != len(first) and before * after < 0 and abs(after) > _REACHED:
+    if worst == -1 and land != len(first) and before * after < 0 and abs(after) > _REACHED:
         worst, part = len(first), abs(before) / abs(after - before)
     return worst, part
 
@@ -257,9 +263,9 @@ def advanced(g, at, v, place, border, matrix, order, t, scale, length, shortest,
                 break
         else:
             worst, part = _passed(g, start, at, v, land, target, first)
-            if worst < 0:
+            if worst == -1:
                 return land, turns, h
-            land, h = worst, h * part
+            land, h = max(worst, -1), h * part
         fresh = False
     put(at, start)
     return -1, -1, h

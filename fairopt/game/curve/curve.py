@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ...engines.small.stack import stacked
 from ...model.problem import Problem
 from .options import OPTIONS, CurveOptions
+from .satisfied import satisfied
 
 Array = NDArray[np.float64]
 
@@ -113,12 +114,20 @@ def follow(
     """
     up = max(alphas) > 1
     end = max(alphas) if up else min(alphas)
+    if (still := satisfied(problem)) is not None:
+        return _still(problem, sorted(alphas, reverse=not up), *still)
     found = Curve((), (), False, _REASONS[1], 0, 1.0)
     for shorter in options.retries:
         found = _followed(problem, sorted(alphas), up, end, options, options.control(shorter), seconds, most, bar)
         if found.arrived or found.reason == _REASONS[5]:
             break
     return found
+
+
+def _still(problem: Problem, alphas: Sequence[float], tasks: Array, error: float) -> Curve:
+    """The curve where everybody has all tasks that it may have: nothing has a price, whatever alpha is."""
+    free = np.full(problem.cluster.capacity.shape, -np.inf)
+    return Curve(tuple(Crossing(one, 1, error, tasks, free) for one in alphas), (), True, "", 0, alphas[-1])
 
 
 def _followed(
