@@ -105,7 +105,7 @@ def _noted(offers: Iterator[Solution], note: str) -> Iterator[Solution]:
 
 
 def _crossing(problem: Problem, options: CurveOptions) -> Solution | None:
-    """The first crossing, by one compiled call, or None."""
+    """The first crossing, or None."""
     from ..engines.small.stack import stacked
     from .curve import _point
 
@@ -118,7 +118,7 @@ def _crossing(problem: Problem, options: CurveOptions) -> Solution | None:
     budget = options.steps(_pairs(problem), alpha)
     for shorter in options.retries:
         control = options.control(shorter)
-        error, _, steps = _point.first(alpha, near, *data, options.begin, budget, control, tasks, log_rows)
+        error, _, steps = _point.first(alpha, near, data, options.begin, budget, control, tasks, log_rows)
         if np.isfinite(error):
             return _solution(problem, tasks, log_rows, float(error), build, _clock.now() - begun, int(steps))
     return None

@@ -13,7 +13,7 @@ import numpy as np
 from ..._loops import compiled
 from ...engines.small._conditions import conditions
 from ...engines.small._interior import equilibrium
-from ...engines.small._scaled import cell
+from ...engines.small._scaled import Cell
 from ._system import Game, Place, evaluate, gauged, values_of
 
 #: Singular values below this part of the largest are ties.
@@ -115,17 +115,19 @@ def _pushed(matrix, amount, on, value, sign, held):  # type: ignore[no-untyped-d
     return -1
 
 
-@compiled
-def begun(q, tol, most):  # type: ignore[no-untyped-def]
-    """The game, the curve's place at the alpha of a cell, and whether there is one."""
+def begun(q: Cell, tol: float, most: int) -> tuple[Game, Place, bool]:
+    """The game, the curve's place at the alpha of a cell, and whether there is one.
+
+    Not compiled: a compiled function has the code of all that it calls, and took a minute more.
+    """
     g = _game(q)
-    pairs, rows, users, alpha = len(g.user), len(g.host), len(g.limit), q.alpha
+    pairs, rows, users = len(g.user), len(g.host), len(g.limit)
     at = Place(
         np.zeros(pairs),
         np.zeros(rows),
         np.zeros(rows),
         np.zeros(users),
-        np.array([np.log(alpha)]),
+        np.array([np.log(q.alpha)]),
         np.zeros(pairs, np.bool_),
         np.zeros(rows, np.bool_),
         np.zeros(users, np.bool_),
@@ -133,9 +135,14 @@ def begun(q, tol, most):  # type: ignore[no-untyped-def]
     )
     tasks, log_rows = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
     certificate, _ = equilibrium(q, 1e-9, tol, most, tasks, log_rows)
-    if not certificate <= 1e-8:
-        return g, at, False
     v = values_of(g)
+    return g, at, bool(certificate <= 1e-8 and _placed(q, g, at, v, tasks, log_rows) and _regular(g, at, v))
+
+
+@compiled
+def _placed(q, g, at, v, tasks, log_rows):  # type: ignore[no-untyped-def]
+    """Fill the place from an equilibrium; False where its numbers are not finite."""
+    pairs, rows, users, alpha = len(g.user), len(g.host), len(g.limit), q.alpha
     for p in range(pairs):
         at.z[p] = tasks[g.user[p], g.server[p]] / q.gamma[g.user[p], g.server[p]]
         for r in range(q.capacity.shape[1]):
@@ -146,7 +153,7 @@ def begun(q, tol, most):  # type: ignore[no-untyped-def]
                 at.level[k], at.w[k] = (price / alpha, 1.0) if at.row_on[k] else (0.0, 0.0)
     at.pair_on[:] = at.z > 0
     if not evaluate(g, at, v):
-        return g, at, False
+        return False
     for n in range(users):
         if 1 - v.x[n] / g.limit[n] < 1e-7:
             at.limit_on[n] = True
@@ -165,9 +172,7 @@ def begun(q, tol, most):  # type: ignore[no-untyped-def]
         at.row_on[k] = at.row_on[k] and (at.stands[k] or at.w[k] > abs(v.idle[k]))
         at.w[k] = at.w[k] if at.row_on[k] else 0.0
     gauged(g, at)
-    if not evaluate(g, at, v):
-        return g, at, False
-    return g, at, _regular(g, at, v)
+    return evaluate(g, at, v)
 
 
 @compiled
@@ -251,9 +256,3 @@ def _perturbed(g, at, v):  # type: ignore[no-untyped-def]
         if at.limit_on[g.user[p]]:
             g.jitter[p] -= _JITTER * _spread(g.user[p])
     return worst <= _MOST * _JITTER
-
-
-@compiled
-def of_data(alpha, capacity, demand, eligible, share, weight, limit, tol, most):  # type: ignore[no-untyped-def]
-    """`begun` for the numbers of a problem (`engines.small.stack.Stacked`, one of them)."""
-    return begun(cell(alpha, True, capacity, demand, eligible, limit, weight, share), tol, most)
