@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import DataError
+from fairopt.game.curve.options import CurveOptions
 from fairopt.game.selection import NOT_FOLLOWED, SELECTIONS
 
 Array = NDArray[np.float64]
@@ -210,3 +211,10 @@ def test_where_everybody_has_all_its_tasks_the_curve_stands_still() -> None:
         assert not any("curve" in note for note in answer.notes)
     tight = fo.game.equilibrium_curve(fo.Cluster(capacity, demand, max_tasks=10 * limit), [3.0])
     assert (tight.crossings(3.0)[0].user_tasks < 9.9 * limit).any()
+
+
+def test_a_cluster_that_is_too_large_for_the_curve_is_named() -> None:
+    rng = np.random.default_rng(0)
+    cluster = fo.Cluster(rng.uniform(5, 9, (4, 2)), rng.uniform(1, 2, (6, 2)))
+    [missing] = fo.game.equilibrium_curve(cluster, [3.0], options=CurveOptions(most_pairs=20)).missing
+    assert "more pairs (user, server) than CurveOptions.most_pairs" in missing
