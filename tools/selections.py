@@ -3,6 +3,7 @@
     python tools/selections.py --count 2000              # draws per family; appends to results/selections.csv
     python tools/selections.py --traces DIR --count 0    # parts of Bitbrains and Google
     python tools/selections.py --print                   # the tables of what there is
+    python tools/selections.py --enumerate               # are the equilibria inside of its folds all on the curve?
 
 The curve of equilibria of every draw is followed from alpha = 1 to 64 and to 0.1. Each of its jumps is a fold; just
 inside of it (0.1% before alpha) there are several equilibria, and all selections are asked there. They are asked at one
@@ -145,6 +146,21 @@ def snapshots(folder: Path, count: int) -> Iterator[tuple[str, int, fo.Cluster]]
             yield f"trace {name} 5x3", seed, draw(np.random.default_rng(seed), (5, 3), folder)
 
 
+def enumerated(found: pd.DataFrame) -> str:
+    """Inside of every fold of drawn clusters: are all equilibria enumerated, and are they those of the curve?"""
+    folds = found[(found["where"] == "fold") & (found["equilibria"] > 1) & found["family"].isin(list(FAMILIES))]
+    lines = []
+    for (name, seed, alpha), own in folds.groupby(["family", "seed", "alpha"]):
+        draw, shape = FAMILIES[name]
+        known = fo.game.equilibria(draw(shape, np.random.default_rng([seed, *shape])), alpha, rng=0)
+        same = len(known) == int(own["equilibria"].iloc[0])
+        same &= abs(float(np.ptp(np.log(known.user_tasks), axis=0).max()) / own["apart"].iloc[0] - 1) < 0.5
+        lines.append({"complete": known.complete, "as many as on the curve, as far apart": same})
+        if not (same and known.complete):
+            sys.stderr.write(f"{name} {seed} at {alpha}: {known.indices}, complete: {known.complete}\n")
+    return str(pd.DataFrame(lines).value_counts().to_frame("folds").reset_index().to_markdown(index=False))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200)
@@ -152,12 +168,16 @@ def main() -> None:
     parser.add_argument("--snapshots", type=int, default=50, help="draws from each trace")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "selections.csv")
     parser.add_argument("--print", action="store_true")
+    parser.add_argument("--enumerate", action="store_true")
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done: set[tuple[str, int]] = set()
     if options.out.exists():
         kept = pd.read_csv(options.out)
         done = set(zip(kept["family"], kept["seed"], strict=True))
+    if options.enumerate:
+        sys.stdout.write(enumerated(pd.read_csv(options.out)) + "\n")
+        return
     if not options.print:
         every = [*clusters(options.count), *(snapshots(options.traces, options.snapshots) if options.traces else ())]
         with options.out.open("a", newline="", encoding="utf-8") as file:

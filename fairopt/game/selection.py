@@ -33,6 +33,11 @@ Array = NDArray[np.float64]
 SELECTIONS = ("curve", "welfare", "best-response", "fast")
 #: What an answer says that was found by the curve.
 BY = "curve from alpha = 1"
+#: What an answer says that nobody has compared with the curve.
+NOT_FOLLOWED = "fast: not shown to be the first equilibrium on the curve (docs/equilibria.md)"
+#: What is said of another equilibrium that was taken for one of index -1.
+_FIRST = "that is the first equilibrium on the curve from alpha = 1"
+_CHAINED = "that is where best responses, chained in alpha from alpha = 1, end"
 #: Errors above this have their last digits looked for.
 _FINE = 1e-10
 
@@ -75,16 +80,13 @@ def _pairs(problem: Problem) -> int:
 
 def _first(problem: Problem, tol: float, warm: object, options: CurveOptions) -> Iterator[Solution]:
     """The first crossing; on clusters that are not small what the engine finds."""
-    note = "the curve from alpha = 1 could not be followed: this is an equilibrium, not certainly the first on it"
+    note = "the curve from alpha = 1 could not be followed: not certainly the first equilibrium on it"
     if _pairs(problem) <= min(options.affordable, kinds.LARGEST["game"]):
         found = _crossing(problem, options)
         if found is not None:
             yield found
     else:
-        note = (
-            "on a cluster of this size the curve from alpha = 1 is not followed unasked (fo.game.equilibrium_curve "
-            "does): this is an equilibrium (see index), not certainly the first on it"
-        )
+        note = NOT_FOLLOWED
     yield from _noted(engine.solutions(problem, tol, warm), note)
 
 
@@ -95,8 +97,8 @@ def neighbours(problem: Problem, tol: float, select: str, options: CurveOptions 
     if select == "curve" and _between(problem.criterion.alpha, options) and _pairs(problem) <= options.rescue:
         found = _crossing(problem, options)
         if found is not None:
-            yield found
-    yield from chained.solutions(problem, tol)
+            yield replace(found, notes=(_FIRST,))
+    yield from _noted(chained.solutions(problem, tol), _CHAINED)
 
 
 def _noted(offers: Iterator[Solution], note: str) -> Iterator[Solution]:

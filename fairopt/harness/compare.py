@@ -8,6 +8,7 @@ from .. import mechanisms
 from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError, FairoptError
+from ..game.selection import NOT_FOLLOWED
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster, expected
 from ..result import metrics
@@ -47,7 +48,8 @@ def compare(
         row: dict[str, object] = {"mechanism": str(mechanism), "pooled": False}
         try:
             allocation = mechanism.solve(cluster, tol, solver=solver)
-            row |= allocation.summary() | {"status": "ok", "notes": "; ".join(allocation.notes)}
+            notes = (note for note in allocation.notes if note != NOT_FOLLOWED)  # what is said of every large game
+            row |= allocation.summary() | {"status": "ok", "notes": "; ".join(notes)}
             row["pooled"] = pooled(cluster, allocation)
         except DataError as error:
             row |= {"status": f"not applicable: {error}"}

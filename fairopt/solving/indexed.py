@@ -1,4 +1,7 @@
-"""The index of the equilibrium that candidates ended at; one of index -1 is left for another."""
+"""The index of the equilibrium that candidates ended at; one of index -1 is left for another.
+
+On large clusters the index is found when it is first read; then an answer of index -1 has been given.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,7 @@ _SMALL = 500
 #: Tasks that are less certain than this have no index.
 _CERTAIN = 1e-7
 
-_LEFT = (
-    "the engine came to an equilibrium of index -1, which best responses leave: this is one of index +1, where best "
-    "responses chained in alpha from alpha = 1 end"
-)
+_LEFT = "the engine came to an equilibrium of index -1, which best responses leave: another, of index +1, was taken"
 _STAYS = "an equilibrium of index -1: best responses leave it, and there are at least two others (fo.game.equilibria)"
 _LOOSE = "index 0: users' tasks are not locally unique here, as equilibria are a continuum or two of them meet"
 
@@ -45,7 +45,7 @@ def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: boo
 
 
 def _left(mechanism: Solvable, problem: Problem, found: Candidates) -> bool:
-    """Is there a neighbour of index +1 that reaches the tolerance? It is the best candidate then."""
+    """Is there a neighbour of index +1 that reaches the tolerance? It is the best candidate then, and says its way."""
     for offer in mechanism.neighbours(problem, found.tol):
         other = Candidates(mechanism, problem, found.tol)
         try:

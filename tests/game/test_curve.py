@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.game.selection import SELECTIONS
+from fairopt.game.curve.options import CurveOptions
+from fairopt.game.selection import NOT_FOLLOWED, SELECTIONS
 
 Array = NDArray[np.float64]
 pytestmark = pytest.mark.kernels
@@ -120,7 +121,8 @@ def test_a_selection_is_part_of_the_text() -> None:
 def test_large_clusters_say_that_the_curve_was_not_followed() -> None:
     rng = np.random.default_rng(0)
     cluster = fo.Cluster(rng.uniform(5, 9, (6, 2)), rng.uniform(1, 2, (8, 2)))
-    assert any("not certainly the first" in note for note in fo.AlphaPFVDS(3).solve(cluster).notes)
+    assert NOT_FOLLOWED in fo.AlphaPFVDS(3).solve(cluster).notes
+    assert list(fo.compare(cluster, [fo.AlphaPFVDS(3)])["notes"]) == [""]  # it is said of every large game
     assert not fo.AlphaPFVDS(3, "fast").solve(cluster).notes
     assert not fo.AlphaPFVDS(3).solve(fo.Cluster([[9.0, 18]], rng.uniform(1, 2, (40, 2)))).notes  # unique: proved
 
@@ -209,3 +211,10 @@ def test_where_everybody_has_all_its_tasks_the_curve_stands_still() -> None:
         assert not any("curve" in note for note in answer.notes)
     tight = fo.game.equilibrium_curve(fo.Cluster(capacity, demand, max_tasks=10 * limit), [3.0])
     assert (tight.crossings(3.0)[0].user_tasks < 9.9 * limit).any()
+
+
+def test_a_cluster_that_is_too_large_for_the_curve_is_named() -> None:
+    rng = np.random.default_rng(0)
+    cluster = fo.Cluster(rng.uniform(5, 9, (4, 2)), rng.uniform(1, 2, (6, 2)))
+    [missing] = fo.game.equilibrium_curve(cluster, [3.0], options=CurveOptions(most_pairs=20)).missing
+    assert "more pairs (user, server) than CurveOptions.most_pairs" in missing

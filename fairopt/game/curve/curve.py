@@ -36,6 +36,7 @@ _REASONS = (
     "the curve takes more steps than allowed",
     "the curve is not regular: exact ties",
     "it takes too long",
+    "the cluster has more pairs (user, server) than CurveOptions.most_pairs",
 )
 
 
@@ -116,6 +117,8 @@ def follow(
     end = max(alphas) if up else min(alphas)
     if (still := satisfied(problem)) is not None:
         return _still(problem, sorted(alphas, reverse=not up), *still)
+    if len(problem.polytope.gamma) > options.most_pairs:
+        return Curve((), (), False, _REASONS[6], 0, 1.0)
     found = Curve((), (), False, _REASONS[1], 0, 1.0)
     for shorter in options.retries:
         found = _followed(problem, sorted(alphas), up, end, options, options.control(shorter), seconds, most, bar)

@@ -33,7 +33,9 @@ class CurveOptions:
     affordable: int = 30
     #: and where what was found is unstable (index -1) up to this one.
     rescue: int = 600
-    #: Largest alpha up to which it does: above, prices of one server differ by more than numbers hold.
+    #: Asked for, it is followed up to this number of pairs; its beginning has dense matrices and looks at no clock.
+    most_pairs: int = 6000
+    #: Largest alpha up to which `solve` does: above, prices of one server differ by more than numbers hold.
     largest: float = 200.0
     #: Crossings that `select="welfare"` compares lie on the curve up to this factor beyond alpha.
     beyond: float = 3.0
