@@ -13,24 +13,19 @@ from ._misfit import Misfit
 
 @dataclass(frozen=True)
 class InferenceOptions:
-    """How alpha is looked for.
+    """How alpha is looked for."""
 
-    Attributes
-    ----------
-    smallest, largest : the ends of the finite alphas that are looked at; infinity is looked at too
-    count : alphas of the first look, a constant factor apart
-    minima : so many local minima of the first look are refined
-    accuracy : of log alpha, where it is refined
-    step : of log alpha, in the difference that the sensitivity comes from
-    floor : standard deviation of log tasks below which differences are the solver's
-    """
-
+    #: The ends of the finite alphas that are looked at; infinity is looked at too.
     smallest: float = 0.05
     largest: float = 1000.0
+    #: Alphas of the first look, a constant factor apart.
     count: int = 37
+    #: So many local minima of the first look are refined, to this accuracy of log alpha.
     minima: int = 4
     accuracy: float = 1e-6
+    #: The step of log alpha in the difference that the sensitivity comes from.
     step: float = 1e-3
+    #: The standard deviation of log tasks below which differences are the solver's.
     floor: float = 1e-7
 
     @property

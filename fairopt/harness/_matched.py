@@ -23,25 +23,21 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MatchingOptions:
-    """How weights are looked for.
+    """How weights are looked for."""
 
-    Attributes
-    ----------
-    most : solves of one attempt
-    memory : steps that are mixed
-    plain : parts of the step that are then tried without mixing
-    restart : forget them and halve the step where the error is this many times the least so far
-    smallest_step : give up below this part of the step
-    largest : no weight changes by more than this factor at once
-    patience : give up an attempt where so many solves have found nothing better
-    """
-
+    #: Solves of one attempt.
     most: int = 200
+    #: Steps that are mixed.
     memory: int = 5
+    #: Parts of the step that are then tried without mixing.
     plain: tuple[float, ...] = (1.0, 0.5, 0.2)
+    #: Mixed steps are forgotten and the step is halved where the error is this many times the least so far.
     restart: float = 2.0
+    #: Given up below this part of the step.
     smallest_step: float = 1 / 64
+    #: No weight changes by more than this factor at once.
     largest: float = 10.0
+    #: An attempt is given up where so many solves have found nothing better.
     patience: int = 40
 
 

@@ -43,7 +43,7 @@ def share_rule(share: Share) -> ShareRule:
     """How `u_n` follows from the data, for derivatives: nobody knows that of a function."""
     if callable(share):
         return "unknown"
-    return share if share in ("dominant", "asset") else "constant"
+    return share if isinstance(share, str) and share in ("dominant", "asset") else "constant"
 
 
 @dataclass(frozen=True)

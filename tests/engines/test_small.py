@@ -24,7 +24,7 @@ BY = {
     fo.TSF(): "dense simplex",
     fo.CEEI(): "dense interior point",
     fo.AlphaFair(3.0): "dense interior point",
-    fo.AlphaPFVDS(3.0): "dense interior point",
+    fo.AlphaPFVDS(3.0, select="fast"): "dense interior point",
     fo.PSDSF(): "dense limit",
 }
 
@@ -89,7 +89,7 @@ def test_large_problems_and_other_criteria_have_none() -> None:
 @pytest.mark.parametrize("seed", [1, 6])
 def test_where_a_task_count_binds_the_equilibrium_is_that_of_any_size(seed: int) -> None:
     """There are many, and a kernel's was 6% from it: answers must not depend on the size of a cluster."""
-    cluster, mechanism = draw("limits", seed, 8, 8), fo.AlphaPFVDS(20.0)
+    cluster, mechanism = draw("limits", seed, 8, 8), fo.AlphaPFVDS(20.0, select="fast")
     found = mechanism.solve(cluster, 1e-9)
     assert (found.user_tasks >= cluster.max_tasks * (1 - 1e-6)).any()
     with without_kernels():

@@ -57,7 +57,7 @@ def test_psdsf_with_finite_tasks_over_eight_decades(seed: int) -> None:
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0, np.inf])
 def test_the_engines_of_the_game_in_their_order(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    game = fo.AlphaPFVDS(alpha)
+    game = fo.AlphaPFVDS(alpha, select="fast")
     wanted = game.solve(EXAMPLE).user_tasks
     monkeypatch.setattr(game_engine, "solutions", broken)
     for engine in game.engines(game.criterion(EXAMPLE))[1:]:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _clock
 from ...engines.small.stack import stacked
 from ...model.problem import Problem
 from .options import OPTIONS, CurveOptions
@@ -147,7 +148,7 @@ def _followed(
     """One run."""
     from . import _begin, _follow, _point
 
-    begun = time.process_time()
+    begun = time.process_time() - _clock.compiled()
     data = [one[0] for one in stacked([problem])]
     near = min(options.near, max(end, 1 / end)) if up else max(1 / options.near, min(end, 1 / end))
     g, at, sound = _begin.begun(_point.cell_of(near, data), options.begin, _point.STEPS)
@@ -171,7 +172,7 @@ def _followed(
         if bar is not None:
             bar.n = round(100 * float(at.theta[0]) / np.log(end))
             bar.refresh()
-        late = time.process_time() - begun > seconds
+        late = time.process_time() - _clock.compiled() - begun > seconds
         if ended != _follow.SPENT or steps >= budget or late:
             break
     reason = _REASONS[5] if late and ended == _follow.SPENT else _REASONS[ended]
