@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -34,7 +35,7 @@ _GROSS = 1e4
 _SHOWN = ("alpha", "beta", "utility")
 
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
-REGISTRY: Registry[type[Mechanism]] = Registry()
+REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent)
 
 
 @dataclasses.dataclass(frozen=True)
