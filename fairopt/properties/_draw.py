@@ -15,11 +15,15 @@ Shape = tuple[int, int, int]
 Family = Callable[[np.random.Generator, Shape], tuple[Array, Array]]
 
 
+def _between(rng: np.random.Generator, low: int, high: int, shape: tuple[int, int]) -> Array:
+    return rng.integers(low, high + 1, shape).astype(float)
+
+
 def _uniform(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
     """Whole numbers up to 6, 12 or 20."""
     users, servers, resources = shape
     top = int(rng.choice([6, 12, 20]))
-    return rng.integers(1, top + 1, (servers, resources)), rng.integers(1, top + 1, (users, resources))
+    return _between(rng, 1, top, (servers, resources)), _between(rng, 1, top, (users, resources))
 
 
 def _identical_servers(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
@@ -33,7 +37,7 @@ def _identical_servers(rng: np.random.Generator, shape: Shape) -> tuple[Array, A
 def _near_ties(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
     """Numbers 1 to 3."""
     users, servers, resources = shape
-    return rng.integers(1, 4, (servers, resources)), rng.integers(1, 4, (users, resources))
+    return _between(rng, 1, 3, (servers, resources)), _between(rng, 1, 3, (users, resources))
 
 
 def _two_users(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
@@ -43,7 +47,7 @@ def _two_users(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
 def _heterogeneous(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
     """Powers of two up to 64."""
     users, servers, resources = shape
-    return 2 ** rng.integers(0, 7, (servers, resources)), 2 ** rng.integers(0, 7, (users, resources))
+    return 2 ** _between(rng, 0, 6, (servers, resources)), 2 ** _between(rng, 0, 6, (users, resources))
 
 
 def _zeros(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -142,13 +143,13 @@ class _Hunt:
         for loss, instance in self.elite:
             if loss > MARGIN and violated(self.mechanism, self.prop.name, instance):
                 least = max(self.options.kept * loss, 2 * MARGIN)
-                small = renumbered(shrunk(instance, lambda some, least=least: self._survive(some, least)))
+                small = renumbered(shrunk(instance, partial(self._survive, least)))
                 sound = violated(self.mechanism, self.prop.name, small) is not None
                 return witness(self.mechanism, self.prop.name, small if sound else instance)
         self.elite = [each for each in self.elite if each[0] <= MARGIN]
         return None
 
-    def _survive(self, some: Sequence[Instance], least: float) -> list[bool]:
+    def _survive(self, least: float, some: Sequence[Instance]) -> list[bool]:
         within = [one in self.scope for one in some]
         losses = iter(self.losses([one for one, good in zip(some, within, strict=True) if good]))
         return [good and next(losses) >= least for good in within]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -38,14 +39,14 @@ def _simpler(instance: Instance) -> Iterator[Instance]:
     cluster = instance[0]
     for axis in ("users", "servers", "resources"):
         for name in getattr(cluster, axis):
-            yield from _made(lambda axis=axis, name=name: without(instance, axis, name))
+            yield from _made(partial(without, instance, axis, name))
     for argument, plain in (("weight", 1.0), ("max_tasks", np.inf), ("eligible", 1.0)):
-        for place in np.argwhere(getattr(cluster, argument) != plain).tolist():
-            yield from _made(lambda a=argument, p=tuple(place), v=plain: with_entry(instance, a, p, v))
+        for at in np.argwhere(getattr(cluster, argument) != plain).tolist():
+            yield from _made(partial(with_entry, instance, argument, tuple(at), plain))
     yield from _scaled(instance)
     for argument, place in disagreements(instance):
         told = float(getattr(cluster, argument)[place])
-        yield from _made(lambda a=argument, p=place, v=told: with_entry(instance, a, p, v, told=True))
+        yield from _made(partial(with_entry, instance, argument, place, told, told=True))
     for argument in ("demand", "capacity", "weight", "max_tasks"):
         yield from _smaller(instance, argument)
 
@@ -61,7 +62,7 @@ def _smaller(instance: Instance, argument: str) -> Iterator[Instance]:
             if np.isfinite(old):
                 for value in sorted({0.0, 1.0, old // 2, old - 1}):
                     if 0 <= value < old:
-                        yield from _made(lambda p=place, v=value, t=told: with_entry(instance, argument, p, v, t))
+                        yield from _made(partial(with_entry, instance, argument, place, value, told))
 
 
 def _scaled(instance: Instance) -> Iterator[Instance]:

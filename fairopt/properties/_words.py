@@ -35,8 +35,7 @@ def changes(cluster: Cluster, deviation: Deviation) -> str:
                 said.append(f"{user} {what} {_numbers(told.reshape(-1).astype(float))}")
     if (changed.capacity != cluster.capacity).any():
         said.append(f"capacity {_rows(changed.capacity)}")
-    quiet = [user for user in deviation.users if not any(text.startswith(f"{user} ") for text in said)]
-    return "; ".join(said) + (f"; {' and '.join(quiet)} in its coalition" if quiet else "")
+    return "; ".join(said)
 
 
 def _numbers(values: Any) -> str:

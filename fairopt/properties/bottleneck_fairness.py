@@ -34,7 +34,7 @@ class BottleneckFairness(Property):
 
 
 def shared_bottleneck(cluster: Cluster) -> int | None:
-    """A resource rho with `d[n,rho]/c[i,rho] >= d[n,r]/c[i,r]` on every usable pair, for all r; None if there is none."""
+    """A resource rho with `d[n,rho]/c[i,rho] >= d[n,r]/c[i,r]` for all r and usable pairs; None if there is none."""
     full = cluster.normalised_demand  # 1 for a resource that binds n alone on i
     binds = (full >= 1 - 1e-12) | ~cluster.usable[:, :, None]
     return int(np.argmax(binds.all(axis=(0, 1)))) if binds.all(axis=(0, 1)).any() else None

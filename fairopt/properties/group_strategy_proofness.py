@@ -27,17 +27,17 @@ class GroupStrategyProofness(StrategyProofness):
 
     def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
         while True:
-            size = int(rng.integers(2, min(3, len(cluster.users)) + 1))
+            size = int(rng.integers(1, min(3, len(cluster.users)) + 1))
             users = rng.choice(len(cluster.users), size, replace=False).tolist()
             told = cluster
-            for user in users[: int(rng.integers(1, size + 1))]:  # some may gain by what the others say
+            for user in users:
                 told = misreport(told, user, self.about, rng)
             yield Deviation(told, tuple(cluster.users[user] for user in users))
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
-        return differs_only(cluster, deviation.cluster, deviation.users, self.about)
+        return bool(deviation.users) and differs_only(cluster, deviation.cluster, deviation.users, self.about)
 
     def loss(self, missing: Numbers, case: Case) -> int:
-        """The member who gains least."""
+        """The liar who gains least."""
         members = np.flatnonzero(np.isin(case.cluster.users, case.changed[0].users))
         return int(members[np.argmin(missing[members])])

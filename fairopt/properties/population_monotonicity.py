@@ -26,7 +26,7 @@ class PopulationMonotonicity(Property):
         return "" if len(cluster.users) > 1 else "there is one user"
 
     def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
-        order = rng.permutation(len(cluster.users)) if len(cluster.users) > 1 else []
+        order = rng.permutation(len(cluster.users)).tolist() if len(cluster.users) > 1 else []
         return (Deviation(cluster.drop_user(cluster.users[n]), (cluster.users[n],)) for n in order)
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:

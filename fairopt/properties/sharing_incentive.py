@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ._base import Case, Numbers, Property
 from ._bundles import capped, tasks_per_task
 
@@ -32,4 +34,4 @@ def monopoly_tasks(case: Case) -> Numbers:
     cluster = case.cluster
     capacity, demand = case.numbers(cluster.capacity), case.numbers(cluster.demand)
     alone = tasks_per_task(demand, capacity)  # the bundle of a whole server
-    return (alone * case.numbers(cluster.eligible.astype(float))).sum(axis=1)
+    return np.asarray((alone * case.numbers(cluster.eligible.astype(float))).sum(axis=1))

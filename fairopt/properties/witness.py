@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
+from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 
 from ..errors import DataError
@@ -58,12 +61,12 @@ class Witness:
     route: str
     selection: str = ""
 
-    @property
+    @cached_property
     def exact(self) -> bool:
         """Was nothing rounded?"""
         return all(isinstance(value, Fraction) for value in self.violation)
 
-    @property
+    @cached_property
     def instance(self) -> Instance:
         """The cluster, and how it changes."""
         return self.cluster, None if self.changed is None else Deviation(self.changed, self.users)
@@ -85,7 +88,14 @@ class Witness:
 
     def save(self, path: str | Path) -> None:
         """Write a witness file (JSON)."""
-        _files.write(Path(path), json.dumps(document(vars(self)), indent=1, allow_nan=False) + "\n", "witness file")
+        _files.write(
+            Path(path),
+            json.dumps(
+                document({one.name: getattr(self, one.name) for one in fields_of(self)}), indent=1, allow_nan=False
+            )
+            + "\n",
+            "witness file",
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Witness:
