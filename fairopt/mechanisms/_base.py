@@ -22,6 +22,7 @@ from ..model.problem import Problem
 from ..model.split import Split
 from ..result.allocation import Allocation
 from ..solving import solve as solving
+from ._claim import Claim
 from ._label import differs, plain
 from ._registry import Registry
 from ._stated import Stated
@@ -50,6 +51,7 @@ class Mechanism(Stated):
     title: ClassVar[str] = ""
     source: ClassVar[str] = ""
     properties: ClassVar[str] = ""
+    claims: ClassVar[tuple[Claim, ...]] = ()
     default_tol: ClassVar[float] = 1e-6
     merges_users: ClassVar[bool] = False
 

@@ -36,8 +36,8 @@ class Claim:
         False: there is a counterexample among the clusters that meet the conditions.
     conditions : tuple of str
         What clusters must be like, names of `CONDITIONS`.
-    parameters : mapping of str to (low, high)
-        The mechanism's parameters for which this is claimed, both ends included.
+    parameters : mapping of str to (low, high) or None
+        The mechanism's parameters for which this is claimed: both ends included, or `None` itself.
     source : str
         A proof or a counterexample: a paper and a section, or a page of docs.
     """
@@ -45,7 +45,7 @@ class Claim:
     property: str
     holds: bool = True
     conditions: tuple[str, ...] = ()
-    parameters: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
+    parameters: Mapping[str, tuple[float, float] | None] = field(default_factory=lambda: MappingProxyType({}))
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -54,11 +54,19 @@ class Claim:
 
     def about(self, mechanism: object) -> bool:
         """Is this claimed of a mechanism with these parameters?"""
-        return all(low <= getattr(mechanism, name) <= high for name, (low, high) in self.parameters.items())
+        for name, interval in self.parameters.items():
+            value = getattr(mechanism, name)
+            if (value is None) != (interval is None) or (interval is not None and not _within(value, *interval)):
+                return False
+        return True
 
     def met(self, cluster: Cluster) -> bool:
         """Does a cluster meet the conditions?"""
         return all(CONDITIONS[name](cluster) for name in self.conditions)
+
+
+def _within(value: float, low: float, high: float) -> bool:
+    return low <= value <= high
 
 
 def claim(
@@ -66,7 +74,7 @@ def claim(
     holds: bool = True,
     conditions: tuple[str, ...] = (),
     source: str = "",
-    **parameters: tuple[float, float],
+    **parameters: tuple[float, float] | None,
 ) -> tuple[Claim, ...]:
     """The same claim about several properties."""
     return tuple(Claim(name, holds, conditions, MappingProxyType(parameters), source) for name in properties)

@@ -10,6 +10,7 @@ from ..model import _validate
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ._base import Mechanism
+from ._claim import claim
 from ._game import GameMechanism
 from ._trials import ALPHAS
 
@@ -37,7 +38,21 @@ class AlphaPFVDS(GameMechanism):
     name = "alphapf-vds"
     title = "alphaPF-VDS"
     source = "Khamse-Ashari et al., TPDS 2018 (PF)"
-    properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; not SP"
+    properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; BF, PO without task counts; not SP"
+    claims = (
+        *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D", alpha=(1, math.inf)),
+        *claim(
+            "per-server-bottleneck-fairness",
+            "single-resource-fairness",
+            conditions=("no task counts",),
+            source="PF, section 5",
+            alpha=(1, math.inf),
+        ),
+        *claim("pareto-optimality", conditions=("no task counts",), source="PF, section 5", alpha=(1, 1)),
+        *claim("sharing-incentive", "envy-freeness", holds=False, alpha=(0.1, 0.5)),
+        *claim("pareto-optimality", holds=False, alpha=(2, 64)),
+        *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, alpha=(0.1, 8)),
+    )
 
     alpha: float = 1.0
 

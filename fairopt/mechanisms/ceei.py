@@ -9,6 +9,7 @@ from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class CEEI(Mechanism):
     title = "CEEI"
     source = "Varian 1974; NSDI 2011, 5.2"
     properties = "SI, EF, PO, BF; not SP"
+    claims = (
+        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", "bottleneck-fairness", source="Varian 1974"),
+        *claim("single-resource-fairness", source="docs/properties.md, A"),
+        *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False),
+        *claim("single-server-drf", holds=False),
+    )
 
     scope: Literal["pool", "servers"] = "pool"
 

@@ -12,6 +12,7 @@ from ..model import _intake
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,26 @@ class DRF(Mechanism):
     title = "DRF"
     source = "Ghodsi et al., NSDI 2011"
     properties = "SI, EF, PO, SP, BF; one pool"
+    claims = (
+        *claim(
+            "sharing-incentive",
+            "envy-freeness",
+            "pareto-optimality",
+            "bottleneck-fairness",
+            "single-resource-fairness",
+            source="NSDI 2011",
+        ),
+        *claim("single-server-drf", "per-server-bottleneck-fairness", source="its definition"),
+        *claim(
+            "strategy-proofness",
+            "strategy-proofness-placement",
+            "strategy-proofness-counts",
+            "group-strategy-proofness",
+            source="docs/properties.md, B",
+        ),
+        *claim("population-monotonicity", conditions=("positive demands",), source="NSDI 2011"),
+        *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
+    )
 
     resource_weights: tuple[tuple[float, ...], ...] | None = None
 

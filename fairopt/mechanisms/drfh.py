@@ -10,6 +10,7 @@ from ..engines.reference.program import Formulation, Leximin, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,24 @@ class DRFH(Mechanism):
     title = "DRFH"
     source = "Wang, Li, Liang, INFOCOM 2014"
     properties = "EF, PO, SP, BF (pooled); not SI"
+    claims = (
+        *claim("envy-freeness", "pareto-optimality", "bottleneck-fairness", source="INFOCOM 2014"),
+        *claim("single-server-drf", "single-resource-fairness", source="INFOCOM 2014"),
+        *claim(
+            "strategy-proofness",
+            "strategy-proofness-placement",
+            "strategy-proofness-counts",
+            "group-strategy-proofness",
+            source="docs/properties.md, B",
+        ),
+        *claim(
+            "population-monotonicity",
+            conditions=("positive demands", "no placement constraints"),
+            source="INFOCOM 2014",
+        ),
+        *claim("sharing-incentive", "per-server-bottleneck-fairness", holds=False),
+        *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
+    )
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, np.inf, "servers")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ._base import REGISTRY, Case, Deviation, Finding, Property
 from ._check import Check, check, report
+from ._claimed import Claimed, claims
 from ._names import get, names
 from ._search import SearchOptions, search
 from .witness import Witness
@@ -19,12 +20,14 @@ __all__ = [
     "REGISTRY",
     "Case",
     "Check",
+    "Claimed",
     "Deviation",
     "Finding",
     "Property",
     "SearchOptions",
     "Witness",
     "check",
+    "claims",
     "get",
     "names",
     "report",

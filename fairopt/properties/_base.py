@@ -91,6 +91,10 @@ class Finding:
     text: str
 
 
+#: This part of the tasks on all servers is none, in doubles.
+NONE = 1e-9
+
+
 class Property(ABC):
     """A property of fairness. Subclasses state a `name`, and define `dues` and what else they need.
 
@@ -140,7 +144,10 @@ class Property(ABC):
         """The largest loss."""
         has, due = self.dues(case)
         one = Fraction(1) if case.exact else 1.0
-        missing = np.array([max(-one, one - h / d) if d > 0 else -one for h, d in zip(has, due, strict=True)])
+        least = 0 * due if case.exact else NONE * case.cluster.gamma0.sum(axis=1)
+        missing = np.array(
+            [max(-one, one - h / d) if d > no else -one for h, d, no in zip(has, due, least, strict=True)]
+        )
         n = self.loss(missing, case)
         user = case.cluster.users[n]
         text = self.words(user, shown(has[n]), shown(due[n])) if missing[n] > 0 else ""

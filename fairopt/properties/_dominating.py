@@ -15,10 +15,8 @@ from ..errors import SolverError
 from ..exact import rational
 from ..model.criterion import criterion
 from ..model.problem import Problem
-from ._base import Case, Numbers
+from ._base import NONE, Case, Numbers
 
-#: A part of the tasks on all servers that is none.
-_NONE = 1e-9
 #: What the kernel's certificate must reach.
 _TOL = 1e-7
 
@@ -39,7 +37,7 @@ def _levelled(case: Case) -> Numbers | None:
     cluster, tasks = case.cluster, case.user_tasks
     runs = cluster.runnable
     pairs = len(cluster.users) * len(cluster.servers)
-    if not runs.any() or not small_enough("leximin", pairs, np.inf) or not (tasks > _NONE * _alone(case))[runs].all():
+    if not runs.any() or not small_enough("leximin", pairs, np.inf) or not (tasks > NONE * _alone(case))[runs].all():
         return None
     share = np.divide(1.0, tasks, out=np.full(len(tasks), np.inf), where=runs)
     rule = criterion(cluster, share, np.inf, "servers", weight=np.ones(len(tasks)))
@@ -57,7 +55,7 @@ def _by_program(case: Case) -> Numbers:
     user, server = np.nonzero(cluster.usable & (cluster.max_tasks > 0)[:, None])
     if not len(user):
         return tasks
-    negligible = _NONE * _alone(case)
+    negligible = NONE * _alone(case)
     unit = np.where(tasks > negligible, tasks, _alone(case))
     pair = np.arange(len(user))
     rows = [

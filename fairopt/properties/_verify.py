@@ -52,25 +52,26 @@ def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
         return Verified(case, finding, (finding.violation, finding.violation), "exact fractions")
     case, error = _certified(mechanism, instance)
     finding = prop.find(case)
-    low, high = float(finding.violation) - error, min(float(finding.violation) + error, 1.0)
-    if not low > 0:
+    low, high = max(float(finding.violation) - error, 0.0), min(float(finding.violation) + error, 1.0)
+    if not float(finding.violation) > MARGIN:
         raise DataError(f"{name} is not violated beyond rounding: the largest loss is {float(finding.violation):.3g}")
     return Verified(case, finding, (low, high), f"answers certified to {TOL:g}, bounds to first order")
 
 
 def _certified(mechanism: Mechanism, instance: Instance) -> tuple[Case, float]:
-    """The case by `Mechanism.solve`, and by how much ratios of its tasks may be wrong: the margin at least."""
+    """The case by `Mechanism.solve`, and by how much ratios of its tasks may be wrong."""
     cluster, deviation = instance
     before = mechanism.solve(cluster, TOL)
     after = None if deviation is None else mechanism.solve(deviation.cluster, TOL)
     found = Case(cluster, before.tasks, deviation, None if after is None else after.tasks)
-    return found, MARGIN + sum(_error(one) for one in (before, after) if one is not None)
+    return found, sum(_error(one) for one in (before, after) if one is not None)
 
 
 def _error(found: Allocation) -> float:
-    """Relative error of tasks, to first order: the backward error times the condition, where that is known."""
+    """Relative error of tasks, to first order: residual times condition, where that is known and a rounding error."""
     condition = found.certificate.condition
-    return found.certificate.residual * condition if np.isfinite(condition) else 0.0
+    error = max(TOL, found.certificate.residual * condition)
+    return float(error) if np.isfinite(condition) and error < MARGIN else MARGIN
 
 
 def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | None:

@@ -24,6 +24,8 @@ class BottleneckFairness(Property):
     def domain(self, cluster: Cluster) -> str:
         share = cluster.share_per_task[cluster.runnable]
         dominant = (share == share.max(axis=1, keepdims=True)).all(axis=0)
+        if not len(share):
+            return "nobody can run"
         return "" if dominant.any() else "no resource is dominant for everybody"
 
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:

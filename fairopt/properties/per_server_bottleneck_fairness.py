@@ -21,6 +21,8 @@ class PerServerBottleneckFairness(Property):
     definition = "if one resource binds everybody on every server, x is constrained max-min on it"
 
     def domain(self, cluster: Cluster) -> str:
+        if not cluster.usable.any():
+            return "nobody can run"
         return "" if shared_bottleneck(cluster) is not None else "no resource binds everybody on every server"
 
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:

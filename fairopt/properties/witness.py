@@ -114,7 +114,8 @@ class Witness:
             raise DataError(f"{path}: {error}", error.where) from None
 
     def __repr__(self) -> str:
-        at = shown(self.violation[0]) if self.exact else " to ".join(f"{float(v):.6g}" for v in self.violation)
+        low, high = self.violation
+        at = shown(low) if self.exact else f"{float(low + high) / 2:.6g} (+- {float(high - low) / 2:.1g})"
         lines = [f"{self.mechanism} violates {self.property} by {at} ({self.route}): {self.text}"]
         lines += [f"  {line}" for line in described(*self.instance)]
         lines.append(f"  tasks: {', '.join(map(shown, self.before))}")
