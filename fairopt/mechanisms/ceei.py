@@ -35,7 +35,8 @@ class CEEI(Mechanism):
     source = "Varian 1974; NSDI 2011, 5.2"
     properties = "SI, EF, PO, BF; not SP"
     claims = (
-        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", "bottleneck-fairness", source="Varian 1974"),
+        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="Varian 1974"),
+        *claim("bottleneck-fairness", conditions=("one server",), source="NSDI 2011, table 2"),
         *claim("single-resource-fairness", source="docs/properties.md, A"),
         *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False),
         *claim("single-server-drf", holds=False),

@@ -14,6 +14,7 @@ from ._check import Check, check, report
 from ._claimed import Claimed, claims
 from ._names import get, names
 from ._search import SearchOptions, search
+from ._table import table
 from .witness import Witness
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "names",
     "report",
     "search",
+    "table",
 ]
