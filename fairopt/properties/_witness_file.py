@@ -51,8 +51,8 @@ def fields(document: Any) -> dict[str, Any]:
     users = document["users"]
     if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
         raise DataError("users must be a list of names")
-    low, high, *more = _values(document, "violation") or (0.0,)
-    if more or not 0 < low <= high <= 1:
+    bounds = _values(document, "violation")
+    if len(bounds) != 2 or not 0 < bounds[0] <= bounds[1] <= 1:
         raise DataError(f"violation is {short(document['violation'])}; it must be two numbers, 0 < low <= high <= 1")
     cluster = _made(document["cluster"], "cluster")
     other = None if changed is None else _made(changed, "changed")
@@ -60,7 +60,7 @@ def fields(document: Any) -> dict[str, Any]:
     for name, of in (("before", cluster), ("after", other)):
         if len(tasks[name]) != (0 if of is None else len(of.users)):
             raise DataError(f"{name} must have a number for every user")
-    return {"cluster": cluster, "changed": other, "users": tuple(users), "violation": (low, high), **tasks, **texts}
+    return {"cluster": cluster, "changed": other, "users": tuple(users), "violation": bounds, **tasks, **texts}
 
 
 def _made(document: Any, name: str) -> Cluster:

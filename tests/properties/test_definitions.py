@@ -122,7 +122,7 @@ def test_envy_and_lies_in_plain_loops(seed: int) -> None:
 def test_doubles_and_fractions_agree(mechanism: str, name: str) -> None:
     rng, rule, prop = np.random.default_rng(5), fo.mechanisms.get(mechanism), get(name)
     compared = 0
-    for _ in range(30):
+    for _ in range(20):
         try:
             cluster = seen(rule, draw(rng, prop))
         except DataError:
@@ -135,11 +135,11 @@ def test_doubles_and_fractions_agree(mechanism: str, name: str) -> None:
             found = exact(rule, instance)
             if found is not None:
                 precise, near = prop.find(found), prop.find(solved(rule, instance, 1e-9))
-                # What a lie about servers is worth depends on who runs where, which is not unique; strong: who loses at all
+                # What a lie about servers is worth depends on who runs where, which is not unique.
                 if "group" not in name and "placement" not in name:
                     assert float(precise.violation) == pytest.approx(float(near.violation), abs=2e-6)
                 compared += 1
-    assert compared >= 3
+    assert compared >= 2
 
 
 def _limited(instance: tuple[fo.Cluster, Deviation | None]) -> bool:
