@@ -27,8 +27,10 @@ class DRF(Mechanism):
         `w[n,r] > 0`, a weight per user and resource (DRF section 4.3). Equal weights `w[n,r] = w_n` are the same
         as the cluster's weights `phi_n = w_n`; both may be given.
 
-    Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness, bottleneck fairness, population
-    monotonicity. Not resource monotonicity (no mechanism with sharing incentive and Pareto has it: DRF theorem 6).
+    Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness (of groups too, in the weak sense),
+    bottleneck fairness; population monotonicity for positive demands. With zero demands a user may lose when another
+    leaves, and a liar may help others at no loss. Not resource monotonicity (no mechanism with sharing incentive and
+    Pareto has it: DRF theorem 6).
 
     Source: Ghodsi et al., NSDI 2011, sections 4.1 and 4.3; zero demands as in Parkes, Procaccia, Shah, EC 2012.
     """

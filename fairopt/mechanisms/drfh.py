@@ -22,8 +22,8 @@ class DRFH(Mechanism):
     The one linear program printed in the paper equalises once; that is enough only when every demand is positive
     and nobody is kept off a server. Here every level is raised.
 
-    Properties: envy-freeness, Pareto, strategy-proofness, bottleneck fairness on a globally dominant resource.
-    Not sharing incentive (catalogue item 37), not bottleneck fairness per server (item 33).
+    Properties: envy-freeness, Pareto, strategy-proofness, bottleneck fairness on a globally dominant resource;
+    population monotonicity for positive demands. Not sharing incentive (catalogue item 37), not bottleneck fairness per server (item 33).
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section IV.
     """

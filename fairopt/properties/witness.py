@@ -71,6 +71,11 @@ class Witness:
         """The cluster, and how it changes."""
         return self.cluster, None if self.changed is None else Deviation(self.changed, self.users)
 
+    @cached_property
+    def sentence(self) -> str:
+        """The cluster, its change and the violation, in one line."""
+        return "; ".join([*described(*self.instance), self.text])
+
     def replay(self) -> Finding:
         """Solve and verify again, without any search.
 
