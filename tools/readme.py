@@ -8,10 +8,10 @@ A block of `python` followed by one of `text` is run, and what it prints replace
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
 the real traces, and cells that take minutes: `fairopt sweep frontier`.
 
-docs/utilities.md, docs/alpha.md, docs/many.md, docs/inverse.md, docs/properties.md and docs/first-task.md, with its picture, are made anew;
-what is said of convergence comes from the measurements that come with fairopt (`tools/measurements.py`).
-`fairopt/__init__.pyi` tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms.
-"""
+docs/utilities.md, docs/alpha.md, docs/many.md, docs/inverse.md, docs/properties.md and docs/first-task.md, with its
+picture, are made anew; what is said of convergence comes from the measurements that come with fairopt
+(`tools/measurements.py`). `fairopt/__init__.pyi` tells type checkers the names that `fairopt/__init__.py` takes from
+the registry of mechanisms."""
 
 from __future__ import annotations
 

@@ -14,11 +14,21 @@ import sys
 import time
 from pathlib import Path
 
-from fairopt import properties
+from fairopt import Cluster, properties, solve_many
+from fairopt.mechanisms import Mechanism
 
 WITNESSES = Path(__file__).resolve().parent.parent / "docs" / "witnesses"
 #: The most trials for one counterexample.
 TRIALS = 200_000
+
+
+#: So many times fewer trials where no kernel solves many clusters together.
+SLOWER = 50
+
+
+def fast(mechanism: Mechanism) -> bool:
+    """Do compiled kernels solve many clusters of the mechanism together?"""
+    return not solve_many(mechanism, [Cluster([[9]], [[1], [3]])]).fallback.any()
 
 
 def file_of(claimed: properties.Claimed) -> Path:
@@ -46,9 +56,10 @@ def refute(trials: int) -> int:
     wrong = 0
     for mechanism, claim in properties.claims(holds=True):
         start = time.process_time()
-        found = properties.search(mechanism, claim.property, trials, rng=1, conditions=claim.conditions)
+        number = trials if fast(mechanism) else trials // SLOWER
+        found = properties.search(mechanism, claim.property, number, rng=1, conditions=claim.conditions)
         words = "none" if found is None else repr(found)
-        _say(f"{mechanism}, {claim.property}, {trials} trials, {time.process_time() - start:.1f} s: {words}")
+        _say(f"{mechanism}, {claim.property}, {number} trials, {time.process_time() - start:.1f} s: {words}")
         wrong += found is not None
     return wrong
 

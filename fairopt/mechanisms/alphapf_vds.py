@@ -30,7 +30,8 @@ class AlphaPFVDS(GameMechanism):
     alpha : 0 to infinity
 
     Properties: envy-freeness and sharing incentive for alpha >= 1; without task counts bottleneck fairness (per server)
-    for alpha >= 1, and Pareto for alpha = 1. Not Pareto for large alpha (catalogue item 38), not strategy-proof (at alpha = 1 it is CEEI).
+    for alpha >= 1, and Pareto for alpha = 1. Not Pareto for large alpha (catalogue item 38), not strategy-proof (at
+    alpha = 1 it is CEEI).
 
     Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, arXiv 1712.10114 (PF), sections 3 to 5.
     """

@@ -24,8 +24,8 @@ class CEEI(Mechanism):
     ----------
     scope : "pool" (as in the DRF paper) or "servers"
 
-    Properties: sharing incentive, envy-freeness, Pareto, bottleneck fairness of the pool. Not strategy-proof (DRF theorem 4),
-    not population monotone (theorem 5).
+    Properties: sharing incentive, envy-freeness, Pareto, bottleneck fairness of the pool. Not strategy-proof (DRF
+    theorem 4), not population monotone (theorem 5).
 
     Source: Varian 1974; Ghodsi et al., NSDI 2011, section 5.2; as a convex program Eisenberg and Gale 1959.
     """

@@ -23,7 +23,8 @@ class DRFH(Mechanism):
     and nobody is kept off a server. Here every level is raised.
 
     Properties: envy-freeness, Pareto, strategy-proofness, bottleneck fairness on a globally dominant resource;
-    population monotonicity for positive demands. Not sharing incentive (catalogue item 37), not bottleneck fairness per server (item 33).
+    population monotonicity for positive demands. Not sharing incentive (catalogue item 37), not bottleneck fairness per
+    server (item 33).
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section IV.
     """

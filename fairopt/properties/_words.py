@@ -34,7 +34,7 @@ def changes(cluster: Cluster, deviation: Deviation) -> str:
             if (told != getattr(cluster, name)[n]).any():
                 said.append(f"{user} {what} {_numbers(told.reshape(-1).astype(float))}")
     if (changed.capacity != cluster.capacity).any():
-        said.append(f"capacity {_rows(changed.capacity)}")
+        said.append(f"capacity grows to {_rows(changed.capacity)}")
     return "; ".join(said)
 
 
