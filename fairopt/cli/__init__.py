@@ -37,7 +37,7 @@ _ELSEWHERE = {
         "sources": "list traces and generators, each a FILE as NAME?option=value",
     },
     "fairness": {
-        "properties": "properties of fairness: search what mechanisms violate, report a cluster, replay a counterexample",
+        "properties": "search what properties mechanisms violate, report on a cluster, or replay a counterexample",
     },
     "sweeps": {
         "sweep": "compute the cells of experiments that the store does not have",

@@ -49,6 +49,11 @@ class Case:
         return np.asarray(self.tasks.sum(axis=1))
 
     @property
+    def changed_user_tasks(self) -> Numbers:
+        """`x'_n` of the changed cluster, (users there,); none without one."""
+        return np.zeros(0) if self.changed_tasks is None else np.asarray(self.changed_tasks.sum(axis=1))
+
+    @property
     def exact(self) -> bool:
         """Is nothing rounded?"""
         return self.tasks.dtype == object
@@ -104,6 +109,8 @@ class Property(ABC):
     name: ClassVar[str] = ""
     definition: ClassVar[str] = ""
     compares: ClassVar[bool] = False
+    #: Does the loss of a user depend on the tasks of others?
+    needs_all: ClassVar[bool] = False
     #: What random clusters of a search must have, where the property is about no others.
     servers: ClassVar[int | None] = None
     resources: ClassVar[int | None] = None

@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 from fractions import Fraction
 
-import numpy as np
-
 from ..errors import DataError
 from ..mechanisms import GameMechanism, Mechanism, one
+from ..model.cluster import Cluster
 from ._base import Numbers
 from ._solved import Instance
 from ._verify import verified
@@ -28,7 +27,7 @@ def witness(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
         changed=changed,
         users=() if deviation is None else deviation.users,
         before=_values(found.case.user_tasks),
-        after=() if found.case.changed_tasks is None else _values(found.case.changed_tasks.sum(axis=1)),
+        after=_values(found.case.changed_user_tasks),
         violation=found.violation,
         text=found.finding.text,
         route=found.route,
@@ -60,8 +59,11 @@ def _values(tasks: Numbers) -> tuple[Fraction | float, ...]:
     return tuple(value if isinstance(value, Fraction) else float(value) for value in tasks)
 
 
-def _selection(mechanism: Mechanism, cluster: object) -> str:
-    """Equilibria of the game need not be unique, but for alpha = 1."""
-    alpha = getattr(mechanism, "alpha", np.inf)
-    unique = not isinstance(mechanism, GameMechanism) or alpha == 1
-    return "" if unique else "of the equilibrium that Mechanism.solve returns; others were not looked for"
+def _selection(mechanism: Mechanism, cluster: Cluster) -> str:
+    """Equilibria of the game need not be unique, but for alpha = 1; nor do optima at alpha = 0."""
+    alpha = mechanism.criterion(cluster).alpha
+    if alpha == 0:
+        return "of the optimum that Mechanism.solve returns; others were not looked for"
+    if not isinstance(mechanism, GameMechanism) or alpha == 1:
+        return ""
+    return "of the equilibrium that Mechanism.solve returns; others were not looked for"

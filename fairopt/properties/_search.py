@@ -141,18 +141,22 @@ class _Hunt:
         for _ in range(self.options.further):
             self.batch(self.options.batch, 1.0)
         for loss, instance in self.elite:
-            if loss > MARGIN and violated(self.mechanism, self.prop.name, instance):
+            if loss > MARGIN and self._violated(instance):
                 least = max(self.options.kept * loss, 2 * MARGIN)
-                small = renumbered(shrunk(instance, partial(self._survive, least)))
-                sound = violated(self.mechanism, self.prop.name, small) is not None
-                return witness(self.mechanism, self.prop.name, small if sound else instance)
+                small = shrunk(instance, partial(self._survive, least))
+                return witness(self.mechanism, self.prop.name, renumbered(small))
         self.elite = [each for each in self.elite if each[0] <= MARGIN]
         return None
 
     def _survive(self, least: float, some: Sequence[Instance]) -> list[bool]:
         within = [one in self.scope for one in some]
         losses = iter(self.losses([one for one, good in zip(some, within, strict=True) if good]))
-        return [good and next(losses) >= least for good in within]
+        large = [good and next(losses) >= least for good in within]
+        first = next((k for k, one in enumerate(some) if large[k] and self._violated(one)), None)
+        return [k == first for k in range(len(some))]
+
+    def _violated(self, instance: Instance) -> bool:
+        return violated(self.mechanism, self.prop.name, instance) is not None
 
     def _climber(self) -> Instance:
         """One of the elite, changed at random."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import DataError, FairoptError
 from ..mechanisms import Mechanism
 from ..result.allocation import Allocation
-from ._base import Case, Finding
+from ._base import Case, Finding, Property
 from ._names import get
 from ._solved import Instance, exact, speaks_of
 
@@ -50,28 +51,40 @@ def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
         if not finding.violation > 0:
             raise DataError(f"{name} is not violated: in fractions the largest loss is {finding.violation}")
         return Verified(case, finding, (finding.violation, finding.violation), "exact fractions")
-    case, error = _certified(mechanism, instance)
+    case, errors = _certified(mechanism, prop, instance)
     finding = prop.find(case)
-    low, high = max(float(finding.violation) - error, 0.0), min(float(finding.violation) + error, 1.0)
-    if not float(finding.violation) > MARGIN:
-        raise DataError(f"{name} is not violated beyond rounding: the largest loss is {float(finding.violation):.3g}")
-    return Verified(case, finding, (low, high), f"answers certified to {TOL:g}, bounds to first order")
+    loss, error = float(finding.violation), errors[finding.user]
+    if not loss > MARGIN + error or error > 2 * MARGIN:
+        raise DataError(f"{name} is not violated beyond rounding: the largest loss is {loss:.3g}, +- {error:.1g}")
+    return Verified(case, finding, (loss - error, min(loss + error, 1.0)), f"answers certified to {TOL:g}")
 
 
-def _certified(mechanism: Mechanism, instance: Instance) -> tuple[Case, float]:
-    """The case by `Mechanism.solve`, and by how much ratios of its tasks may be wrong."""
+def _certified(mechanism: Mechanism, prop: Property, instance: Instance) -> tuple[Case, dict[str, float]]:
+    """The case by `Mechanism.solve`, and by how much each user's ratio of tasks may be wrong."""
     cluster, deviation = instance
-    before = mechanism.solve(cluster, TOL)
-    after = None if deviation is None else mechanism.solve(deviation.cluster, TOL)
-    found = Case(cluster, before.tasks, deviation, None if after is None else after.tasks)
-    return found, sum(_error(one) for one in (before, after) if one is not None)
+    answers = [mechanism.solve(cluster, TOL)]
+    if deviation is not None:
+        answers.append(mechanism.solve(deviation.cluster, TOL))
+    tasks = [found.tasks for found in answers]
+    case = Case(cluster, tasks[0], deviation, tasks[1] if len(tasks) > 1 else None)
+    error = dict.fromkeys(cluster.users, 0.0)
+    for found in answers:
+        for user, own in zip(found.cluster.users, _errors(found, prop), strict=True):
+            error[user] += own
+    return case, error
 
 
-def _error(found: Allocation) -> float:
-    """Relative error of tasks, to first order: residual times condition, where that is known and a rounding error."""
-    condition = found.certificate.condition
-    error = max(TOL, found.certificate.residual * condition)
-    return float(error) if np.isfinite(condition) and error < MARGIN else MARGIN
+def _errors(found: Allocation, prop: Property) -> NDArray[np.float64]:
+    """Relative errors of tasks, (users,), to first order: residual times condition; at degenerate ties infinite.
+
+    `MARGIN` where conditions are not known, and where an optimum need not be unique (alpha = 0).
+    """
+    residual = found.certificate.residual
+    known = found.certificate.conditions
+    if known is None or np.isnan(known).any() or found.criterion.starves:
+        return np.full(len(found.cluster.users), MARGIN)
+    errors = np.maximum(TOL, residual * np.asarray(known)) if residual > 0 else np.full(len(known), TOL)
+    return np.full(len(errors), errors.max()) if prop.needs_all else errors
 
 
 def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | None:

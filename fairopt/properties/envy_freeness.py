@@ -18,6 +18,7 @@ class EnvyFreeness(Property):
 
     name = "envy-freeness"
     definition = "x_n >= min(q_n, tasks of n with phi_n/phi_m of what m has where n may run), for every m"
+    needs_all = True
 
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
         cluster = case.cluster

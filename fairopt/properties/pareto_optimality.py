@@ -16,6 +16,7 @@ class ParetoOptimality(Property):
 
     name = "pareto-optimality"
     definition = "no feasible x' gives somebody more tasks and nobody fewer"
+    needs_all = True
 
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
         return case.user_tasks, dominating(case)

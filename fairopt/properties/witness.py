@@ -85,10 +85,15 @@ class Witness:
             The property does not speak of this change, or is not violated: then the message says what was found.
         """
         again = verified(one(self.mechanism), self.property, self.instance)
-        low, high = self.violation
-        if again.violation[1] < low - _SLACK or again.violation[0] > high + _SLACK:
-            found = " to ".join(shown(value) for value in again.violation)
-            raise DataError(f"the violation is {found}, not {shown(low)} to {shown(high)} as the witness says")
+        (low, high), (least, most) = self.violation, again.violation
+        if most < low - _SLACK or least > high + _SLACK:
+            raise DataError(f"the violation is {_between(least, most)}, not {_between(low, high)} as the witness says")
+        for name, found in (("before", again.case.user_tasks), ("after", again.case.changed_user_tasks)):
+            for stated, tasks in zip(getattr(self, name), found, strict=True):
+                if abs(stated - tasks) > _SLACK * (1 + abs(tasks)):
+                    raise DataError(
+                        f"somebody has {shown(tasks)} tasks {name}, not {shown(stated)} as the witness says"
+                    )
         return again.finding
 
     def save(self, path: str | Path) -> None:
@@ -127,3 +132,7 @@ class Witness:
         if self.changed is not None:
             lines.append(f"  tasks after the change: {', '.join(map(shown, self.after))}")
         return "\n".join([*lines, *([f"  {self.selection}"] if self.selection else [])])
+
+
+def _between(low: Number, high: Number) -> str:
+    return shown(low) if low == high else f"{shown(low)} to {shown(high)}"
