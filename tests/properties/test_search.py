@@ -152,7 +152,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     ("entry", "value", "message"),
     [
         ("violation", ["1/100", "1/90"], "as the witness says"),
-        ("before", [1, 2, 3], "before: somebody has"),
+        ("before", [1, 2, 3], "somebody has 3/2 tasks before"),
         ("mechanism", "cmmf", "one resource"),
         ("mechanism", "nothing", "no mechanism"),
         ("property", "envy-freeness", "says nothing here"),
