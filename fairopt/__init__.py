@@ -33,7 +33,10 @@ _HOME = {
     "sweep": "harness.sweep",
 }
 _MODULES = {
-    **{name: name for name in ("certificates", "errors", "game", "harness", "mechanisms", "papers", "report")},
+    **{
+        name: name
+        for name in ("certificates", "errors", "game", "harness", "mechanisms", "papers", "properties", "report")
+    },
     "metrics": "result.metrics",
     "plot": "result.plot",
     "workloads": "workloads",

@@ -6,6 +6,7 @@ from . import game as game
 from . import harness as harness
 from . import mechanisms as mechanisms
 from . import papers as papers
+from . import properties as properties
 from . import report as report
 from . import workloads as workloads
 from ._version import __version__ as __version__

@@ -8,10 +8,10 @@ A block of `python` followed by one of `text` is run, and what it prints replace
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
 the real traces, and cells that take minutes: `fairopt sweep frontier`.
 
-docs/utilities.md, docs/alpha.md, docs/many.md, docs/inverse.md and docs/first-task.md, with its picture, are made anew;
-what is said of convergence comes from the measurements that come with fairopt (`tools/measurements.py`).
-`fairopt/__init__.pyi` tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms.
-"""
+docs/utilities.md, docs/alpha.md, docs/many.md, docs/inverse.md, docs/properties.md and docs/first-task.md, with its
+picture, are made anew; what is said of convergence comes from the measurements that come with fairopt
+(`tools/measurements.py`). `fairopt/__init__.pyi` tells type checkers the names that `fairopt/__init__.py` takes from
+the registry of mechanisms."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from textwrap import wrap
 
+import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -39,7 +40,7 @@ from fairopt.report import Results, figures, mechanism_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in ("utilities", "alpha", "many", "inverse"))
+PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in ("utilities", "alpha", "many", "inverse", "properties"))
 FIRST_TASK = ROOT / "docs" / "first-task.md"
 STUB = ROOT / "fairopt" / "__init__.pyi"
 
@@ -55,6 +56,7 @@ def render(text: str) -> str:
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
     tables = {"mechanisms": _mechanisms, "claims": _claims, "errors": _errors} | measured_words.sections()
+    tables |= {"properties": _properties, "witnesses": _witnesses}
     for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         if section.search(text):
@@ -119,6 +121,20 @@ def _session(block: str) -> str:
 
 def _mechanisms() -> str:
     return str(mechanism_table().frame.to_markdown(index=False))
+
+
+def _properties() -> str:
+    frame = fo.properties.table().T.rename_axis("property").reset_index()
+    halves = np.array_split(np.arange(1, frame.shape[1]), 4)
+    return "\n\n".join(str(frame.iloc[:, [0, *half]].to_markdown(index=False)) for half in halves)
+
+
+def _witnesses() -> str:
+    folder, lines = ROOT / "docs" / "witnesses", []
+    for path in sorted(folder.glob("*.json")):
+        found = fo.properties.Witness.load(path)
+        lines.append(f"- [{found.mechanism}, {found.property}](witnesses/{path.name}): {found.sentence}")
+    return "\n".join(part for line in lines for part in wrap(line, 120, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _claims() -> str:

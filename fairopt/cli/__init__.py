@@ -36,6 +36,9 @@ _ELSEWHERE = {
         "instances": "list the instances of the papers, each a FILE as paper:NAME",
         "sources": "list traces and generators, each a FILE as NAME?option=value",
     },
+    "fairness": {
+        "properties": "search what properties mechanisms violate, report on a cluster, or replay a counterexample",
+    },
     "sweeps": {
         "sweep": "compute the cells of experiments that the store does not have",
         "results": "list, filter and export what is stored",

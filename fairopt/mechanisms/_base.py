@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..model.problem import Problem
 from ..model.split import Split
 from ..result.allocation import Allocation
 from ..solving import solve as solving
+from ._claim import Claim
 from ._label import differs, plain
 from ._registry import Registry
 from ._stated import Stated
@@ -34,7 +36,7 @@ _GROSS = 1e4
 _SHOWN = ("alpha", "beta", "utility")
 
 #: Every mechanism by its name; a subclass that states a `name` is in it by being defined.
-REGISTRY: Registry[type[Mechanism]] = Registry()
+REGISTRY: Registry[type[Mechanism]] = Registry(__package__, Path(__file__).parent)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Mechanism(Stated):
     title: ClassVar[str] = ""
     source: ClassVar[str] = ""
     properties: ClassVar[str] = ""
+    claims: ClassVar[tuple[Claim, ...]] = ()
     default_tol: ClassVar[float] = 1e-6
     merges_users: ClassVar[bool] = False
 

@@ -1,4 +1,4 @@
-"""Mechanisms by name. A file of this package is imported for the mechanism that it is named after, or for all of them.
+"""Mechanisms by name. A file of their package is imported for the mechanism that it is named after, or for all of them.
 
 So whoever asks for DRF waits for `drf.py` and what that needs, and no file has to be listed anywhere.
 """
@@ -16,11 +16,12 @@ Kind = TypeVar("Kind", bound=type)
 
 
 class Registry(MutableMapping[str, Kind]):
-    """A dict of all mechanisms by their names, those of plug-ins included; it fills itself when it has to."""
+    """A dict of all classes of a package by their names, those of plug-ins included; it fills itself when it has to."""
 
-    def __init__(self) -> None:
+    def __init__(self, package: str, folder: Path) -> None:
+        self._package = package
         self._known: dict[str, Kind] = {}
-        names = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
+        names = [module.name for module in pkgutil.iter_modules([str(folder)])]
         self._files = {plain(name): name for name in names if not name.startswith("_")}
 
     def __getitem__(self, name: str) -> Kind:
@@ -46,7 +47,7 @@ class Registry(MutableMapping[str, Kind]):
 
     def taken(self, name: str, module: str) -> Kind | None:
         """Which has this name already, when a module defines another: all of this package come before plug-ins."""
-        if not module.startswith(f"{__package__}."):
+        if not module.startswith(f"{self._package}."):
             self._import(self._files)
         return self._known.get(name)
 
@@ -63,7 +64,7 @@ class Registry(MutableMapping[str, Kind]):
     def _import(self, files: Iterable[str]) -> None:
         for name in files:
             if name in self._files:
-                importlib.import_module(f"{__package__}.{self._files[name]}")
+                importlib.import_module(f"{self._package}.{self._files[name]}")
 
 
 def plain(name: str) -> str:

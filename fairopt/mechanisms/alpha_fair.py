@@ -16,6 +16,7 @@ from ..model import _intake, _validate
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, criterion
 from ._base import Mechanism, pooled
+from ._claim import claim
 from ._trials import ALPHAS
 
 Array = NDArray[np.float64]
@@ -68,6 +69,11 @@ class AlphaFair(Mechanism):
     title = "alpha-fair"
     source = "Mo, Walrand 2000"
     properties = "PO; from utilitarian to max-min"
+    claims = (
+        *claim("pareto-optimality", source="strictly increasing welfare"),
+        *claim("sharing-incentive", "per-server-bottleneck-fairness", holds=False, alpha=(1.5, 64)),
+        *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, alpha=(0.5, 4)),
+    )
 
     alpha: float = 2.0
     share: Share = "dominant"

@@ -15,6 +15,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.problem import Problem
 from ._base import Mechanism
+from ._claim import claim
 from ._game import GameMechanism
 from ._trials import ALPHAS
 
@@ -42,8 +43,9 @@ class AlphaPFVDS(GameMechanism):
         `best-response`: what best responses of servers come to, in small steps of alpha from 1.
         `fast`: what the engine comes to, which may be unstable.
 
-    Properties: envy-freeness, sharing incentive and bottleneck fairness (per server) for alpha >= 1; Pareto for
-    alpha = 1. Not Pareto for large alpha (catalogue item 38), not strategy-proof (at alpha = 1 it is CEEI).
+    Properties: envy-freeness and sharing incentive for alpha >= 1; without task counts bottleneck fairness (per server)
+    for alpha >= 1, and Pareto for alpha = 1. Not Pareto for large alpha (catalogue item 38), not strategy-proof (at
+    alpha = 1 it is CEEI).
 
     Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, arXiv 1712.10114 (PF), sections 3 to 5.
     """
@@ -51,7 +53,21 @@ class AlphaPFVDS(GameMechanism):
     name = "alphapf-vds"
     title = "alphaPF-VDS"
     source = "Khamse-Ashari et al., TPDS 2018 (PF)"
-    properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; not SP"
+    properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; BF, PO without task counts; not SP"
+    claims = (
+        *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D", alpha=(1, math.inf)),
+        *claim(
+            "per-server-bottleneck-fairness",
+            "single-resource-fairness",
+            conditions=("no task counts",),
+            source="PF, section 5",
+            alpha=(1, math.inf),
+        ),
+        *claim("pareto-optimality", conditions=("no task counts",), source="PF, section 5", alpha=(1, 1)),
+        *claim("sharing-incentive", "envy-freeness", holds=False, alpha=(0.1, 0.5)),
+        *claim("pareto-optimality", holds=False, alpha=(2, 64)),
+        *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, alpha=(0.1, 8)),
+    )
 
     alpha: float = 1.0
     select: str = "curve"

@@ -11,6 +11,7 @@ from ..engines.reference.program import Formulation, Leximin, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,18 @@ class AssetFairness(Mechanism):
     title = "asset fairness"
     source = "Ghodsi et al., NSDI 2011, 5.1"
     properties = "EF, PO, SP; not SI, not BF"
+    claims = (
+        *claim("envy-freeness", "pareto-optimality", source="NSDI 2011, 5.1"),
+        *claim(
+            "strategy-proofness",
+            "strategy-proofness-placement",
+            "strategy-proofness-counts",
+            "group-strategy-proofness",
+            source="docs/properties.md, B",
+        ),
+        *claim("sharing-incentive", "bottleneck-fairness", holds=False),
+        *claim("population-monotonicity", "resource-monotonicity", holds=False),
+    )
 
     scope: Literal["pool", "servers"] = "pool"
 

@@ -12,6 +12,7 @@ from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
+from ._claim import claim
 
 Array = NDArray[np.float64]
 
@@ -36,6 +37,10 @@ class BottleneckFairness(Mechanism):
     title = "bottleneck fairness"
     source = "Dolev et al., ITCS 2012; Gutman, Nisan 2012"
     properties = "no justified complaint, SI, PO; not SP"
+    claims = (
+        *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012"),
+        *claim("strategy-proofness", holds=False),
+    )
 
     @property
     def met_by_criterion(self) -> bool:

@@ -9,6 +9,7 @@ from ..engines.reference.program import Formulation, Program, alpha_fair
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class CEEI(Mechanism):
     ----------
     scope : "pool" (as in the DRF paper) or "servers"
 
-    Properties: sharing incentive, envy-freeness, Pareto, bottleneck fairness. Not strategy-proof (DRF theorem 4),
-    not population monotone (theorem 5).
+    Properties: sharing incentive, envy-freeness, Pareto, bottleneck fairness of the pool. Not strategy-proof (DRF
+    theorem 4), not population monotone (theorem 5).
 
     Source: Varian 1974; Ghodsi et al., NSDI 2011, section 5.2; as a convex program Eisenberg and Gale 1959.
     """
@@ -33,6 +34,13 @@ class CEEI(Mechanism):
     title = "CEEI"
     source = "Varian 1974; NSDI 2011, 5.2"
     properties = "SI, EF, PO, BF; not SP"
+    claims = (
+        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="Varian 1974"),
+        *claim("bottleneck-fairness", conditions=("one server",), source="NSDI 2011, table 2"),
+        *claim("single-resource-fairness", source="docs/properties.md, A"),
+        *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False),
+        *claim("single-server-drf", holds=False),
+    )
 
     scope: Literal["pool", "servers"] = "pool"
 

@@ -11,6 +11,7 @@ from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,18 @@ class CMMF(Mechanism):
     title = "CMMF"
     source = "Ghodsi et al., EuroSys 2013 (Choosy)"
     properties = "EF, PO, SP; one resource"
+    claims = (
+        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="EuroSys 2013"),
+        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition"),
+        *claim("single-resource-fairness", "single-server-drf", source="its definition"),
+        *claim(
+            "strategy-proofness",
+            "strategy-proofness-placement",
+            "strategy-proofness-counts",
+            "group-strategy-proofness",
+            source="docs/properties.md, B",
+        ),
+    )
 
     def check(self, cluster: Cluster) -> None:
         if len(cluster.resources) != 1:

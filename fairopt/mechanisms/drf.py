@@ -12,6 +12,7 @@ from ..model import _intake
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,10 @@ class DRF(Mechanism):
         `w[n,r] > 0`, a weight per user and resource (DRF section 4.3). Equal weights `w[n,r] = w_n` are the same
         as the cluster's weights `phi_n = w_n`; both may be given.
 
-    Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness, bottleneck fairness, population
-    monotonicity. Not resource monotonicity (no mechanism with sharing incentive and Pareto has it: DRF theorem 6).
+    Properties: sharing incentive, envy-freeness, Pareto, strategy-proofness (of groups too, in the weak sense),
+    bottleneck fairness; population monotonicity for positive demands. With zero demands a user may lose when another
+    leaves, and a liar may help others at no loss. Not resource monotonicity (no mechanism with sharing incentive and
+    Pareto has it: DRF theorem 6).
 
     Source: Ghodsi et al., NSDI 2011, sections 4.1 and 4.3; zero demands as in Parkes, Procaccia, Shah, EC 2012.
     """
@@ -36,6 +39,26 @@ class DRF(Mechanism):
     title = "DRF"
     source = "Ghodsi et al., NSDI 2011"
     properties = "SI, EF, PO, SP, BF; one pool"
+    claims = (
+        *claim(
+            "sharing-incentive",
+            "envy-freeness",
+            "pareto-optimality",
+            "bottleneck-fairness",
+            "single-resource-fairness",
+            source="NSDI 2011",
+        ),
+        *claim("single-server-drf", "per-server-bottleneck-fairness", source="its definition"),
+        *claim(
+            "strategy-proofness",
+            "strategy-proofness-placement",
+            "strategy-proofness-counts",
+            "group-strategy-proofness",
+            source="docs/properties.md, B",
+        ),
+        *claim("population-monotonicity", conditions=("positive demands",), source="NSDI 2011"),
+        *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
+    )
 
     resource_weights: tuple[tuple[float, ...], ...] | None = None
 

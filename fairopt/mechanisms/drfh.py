@@ -10,6 +10,7 @@ from ..engines.reference.program import Formulation, Leximin, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,9 @@ class DRFH(Mechanism):
     The one linear program printed in the paper equalises once; that is enough only when every demand is positive
     and nobody is kept off a server. Here every level is raised.
 
-    Properties: envy-freeness, Pareto, strategy-proofness, bottleneck fairness on a globally dominant resource.
-    Not sharing incentive (catalogue item 37), not bottleneck fairness per server (item 33).
+    Properties: envy-freeness, Pareto, strategy-proofness, bottleneck fairness on a globally dominant resource;
+    population monotonicity for positive demands. Not sharing incentive (catalogue item 37), not bottleneck fairness per
+    server (item 33).
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section IV.
     """
@@ -31,6 +33,24 @@ class DRFH(Mechanism):
     title = "DRFH"
     source = "Wang, Li, Liang, INFOCOM 2014"
     properties = "EF, PO, SP, BF (pooled); not SI"
+    claims = (
+        *claim("envy-freeness", "pareto-optimality", "bottleneck-fairness", source="INFOCOM 2014"),
+        *claim("single-server-drf", "single-resource-fairness", source="INFOCOM 2014"),
+        *claim(
+            "strategy-proofness",
+            "strategy-proofness-placement",
+            "strategy-proofness-counts",
+            "group-strategy-proofness",
+            source="docs/properties.md, B",
+        ),
+        *claim(
+            "population-monotonicity",
+            conditions=("positive demands", "no placement constraints"),
+            source="INFOCOM 2014",
+        ),
+        *claim("sharing-incentive", "per-server-bottleneck-fairness", holds=False),
+        *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
+    )
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, cluster.dominant_share_per_task, np.inf, "servers", share_rule="dominant")

@@ -16,6 +16,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ..model.fairness_efficiency import FairnessEfficiency
 from ._base import Mechanism, pooled
+from ._claim import claim
 
 Array = NDArray[np.float64]
 
@@ -46,6 +47,20 @@ class FDS(Mechanism):
     title = "FDS"
     source = "Joe-Wong et al., ToN 2013"
     properties = "PO where convex; SI for beta > 1 at lam = (1-beta)/beta"
+    claims = (
+        *claim("pareto-optimality", source="Joe-Wong et al., ToN 2013"),
+        *claim(
+            "sharing-incentive",
+            "envy-freeness",
+            "bottleneck-fairness",
+            source="alpha-fair: PF, section 5",
+            beta=(1, math.inf),
+            lam=None,
+        ),
+        *claim(
+            "strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, beta=(2, 2), lam=None
+        ),
+    )
 
     beta: float = 2.0
     lam: float | None = None
@@ -119,6 +134,7 @@ class GFJ(FDS):
     name = "gfj"
     title = "GFJ"
     properties = "PO where convex; depends on the size of a task"
+    claims = claim("pareto-optimality", source="Joe-Wong et al., ToN 2013")
 
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:

@@ -11,6 +11,7 @@ from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,19 @@ class MaxMin(Mechanism):
     title = "max-min"
     source = "Bertsekas, Gallager 1992"
     properties = "SI, EF, PO, SP; one resource, one pool"
+    claims = (
+        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="Bertsekas, Gallager 1992"),
+        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition"),
+        *claim("single-resource-fairness", "single-server-drf", source="its definition"),
+        *claim("population-monotonicity", "resource-monotonicity", source="water filling"),
+        *claim(
+            "strategy-proofness",
+            "strategy-proofness-placement",
+            "strategy-proofness-counts",
+            "group-strategy-proofness",
+            source="docs/properties.md, B",
+        ),
+    )
 
     def check(self, cluster: Cluster) -> None:
         if len(cluster.resources) != 1:

@@ -11,6 +11,7 @@ from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,10 @@ class MQDRF(Mechanism):
     title = "MQDRF"
     source = "Liu, Liu, definition 1"
     properties = "SP; not PO, although its paper says so"
+    claims = (
+        *claim("strategy-proofness", source="a report leaves at most DK/N of everything"),
+        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", holds=False),
+    )
 
     shares: tuple[float, ...] = (1.0,)
     sizes: tuple[int, ...] | None = None

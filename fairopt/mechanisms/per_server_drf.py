@@ -13,6 +13,7 @@ from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion, virtual_share_per_task
 from ..model.merging import merge
 from ._base import Mechanism
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class PerServerDRF(Mechanism):
     title = "per-server DRF"
     source = "INFOCOM 2014, III"
     properties = "SI, EF; not PO"
+    claims = (
+        *claim("sharing-incentive", "envy-freeness", source="NSDI 2011, on every server"),
+        *claim("single-server-drf", source="its definition"),
+        *claim("pareto-optimality", "per-server-bottleneck-fairness", "single-resource-fairness", holds=False),
+        *claim("population-monotonicity", "resource-monotonicity", holds=False),
+    )
 
     def check(self, cluster: Cluster) -> None:
         bound = (cluster.max_tasks < merge(cluster, users=False).cluster.gamma.sum(axis=1)) & cluster.runnable

@@ -9,6 +9,7 @@ import numpy as np
 from ..engines.reference.program import Formulation, Leximin, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
+from ._claim import claim
 from ._game import GameMechanism
 
 
@@ -35,6 +36,11 @@ class PSDSF(GameMechanism):
     title = "PS-DSF"
     source = "Khamse-Ashari et al., ICC 2017"
     properties = "SI, EF, BF; not PO"
+    claims = (
+        *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D"),
+        *claim("per-server-bottleneck-fairness", "single-resource-fairness", "single-server-drf", source="ICC 2017"),
+        *claim("pareto-optimality", "resource-monotonicity", holds=False),
+    )
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return self.game(cluster, np.inf)

@@ -10,6 +10,7 @@ from ..engines.reference.program import Formulation, Leximin, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,12 @@ class TaskMaxMin(Mechanism):
     title = "task max-min"
     source = "baseline"
     properties = "PO; depends on the size of a task"
+    claims = (
+        *claim("pareto-optimality", source="lexicographic max-min"),
+        *claim("sharing-incentive", "envy-freeness", "strategy-proofness", holds=False),
+        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", "single-resource-fairness", holds=False),
+        *claim("population-monotonicity", "resource-monotonicity", holds=False),
+    )
 
     def criterion(self, cluster: Cluster) -> Criterion:
         return criterion(cluster, np.ones(len(cluster.users)), np.inf, "servers", share_rule="constant")

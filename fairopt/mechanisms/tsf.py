@@ -10,6 +10,7 @@ from ..engines.reference.program import Formulation, Leximin, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism
+from ._claim import claim
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,19 @@ class TSF(Mechanism):
     title = "TSF"
     source = "Wang et al., SC 2016"
     properties = "EF, PO, SP; not SI as PF defines it, not BF"
+    claims = (
+        *claim("envy-freeness", "pareto-optimality", source="SC 2016"),
+        *claim("single-server-drf", "single-resource-fairness", source="its definition"),
+        *claim(
+            "strategy-proofness",
+            "strategy-proofness-placement",
+            "strategy-proofness-counts",
+            "group-strategy-proofness",
+            source="docs/properties.md, B",
+        ),
+        *claim("sharing-incentive", "bottleneck-fairness", "per-server-bottleneck-fairness", holds=False),
+        *claim("population-monotonicity", "resource-monotonicity", holds=False),
+    )
 
     def criterion(self, cluster: Cluster) -> Criterion:
         kinds, count = np.unique(cluster.capacity, axis=0, return_counts=True)

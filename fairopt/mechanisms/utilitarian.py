@@ -10,6 +10,7 @@ from ..engines.reference.program import Formulation, Program
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
 from ._base import Mechanism, pooled
+from ._claim import claim
 from .alpha_fair import Share, share_per_task
 
 
@@ -32,6 +33,10 @@ class Utilitarian(Mechanism):
     title = "utilitarian"
     source = "baseline (alpha = 0)"
     properties = "PO; no fairness"
+    claims = (
+        *claim("pareto-optimality", source="strictly increasing welfare"),
+        *claim("sharing-incentive", "envy-freeness", holds=False),
+    )
 
     share: Share = "dominant"
     scope: Literal["servers", "pool"] = "servers"

@@ -69,7 +69,13 @@ def read(path: str | Path) -> Source:
 
 def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
     """Write the arguments of a `Cluster`; numbers keep every digit."""
-    path = Path(path)
+    path, made = Path(path), document(arguments)
+    text = json.dumps(made, indent=1) if path.suffix == ".json" else _toml(made)
+    _files.write(path, text + "\n", "cluster file")
+
+
+def document(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a cluster file says, as tables and lists, of the arguments of a `Cluster`."""
     resources = list(arguments["resources"])
     servers = [
         {"name": name, "capacity": dict(zip(resources, row.tolist(), strict=True))}
@@ -88,9 +94,7 @@ def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
         if not eligible.all():
             user["eligible"] = [s for s, ok in zip(arguments["servers"], eligible, strict=True) if ok]
         users.append(user)
-    document = {"resources": resources, "servers": servers, "users": users}
-    text = json.dumps(document, indent=1) if path.suffix == ".json" else _toml(document)
-    _files.write(path, text + "\n", "cluster file")
+    return {"resources": resources, "servers": servers, "users": users}
 
 
 def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:

@@ -1,0 +1,107 @@
+"""`fairopt properties`: what mechanisms violate, what users of a cluster could gain, and counterexamples again."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from .. import mechanisms, report
+from .. import properties as fairness
+from .._libraries import pd
+from ..errors import DataError
+from . import _screen
+from ._json import print_json
+from ._open import open_cluster
+from ._slips import listed
+
+
+def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """The options of `properties`."""
+    command = commands["properties"]
+    command.add_argument("file", nargs="?", metavar="FILE", help="a cluster: what is violated there; default: search")
+    command.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    command.add_argument("--mechanisms", "--mechanism", "-m", nargs="+", metavar="NAME", help="default: all of them")
+    command.add_argument("--properties", "-p", nargs="+", metavar="NAME", help="default: all of them")
+    command.add_argument("--trials", type=int, default=500, help="clusters to try in a search; default: %(default)s")
+    command.add_argument("--changes", type=int, default=200, help="lies to try on a FILE; default: %(default)s")
+    command.add_argument("--seed", type=int, default=0, help="of random clusters and lies; default: %(default)s")
+    command.add_argument("--save", metavar="DIR", help="write the counterexamples of a search there")
+    command.add_argument("--replay", metavar="FILE", help="solve and verify a saved counterexample again; no search")
+    command.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    command.add_argument("--out", metavar="FILE", help="write the table as .csv, .json, .md, .tex or .parquet as well")
+
+
+def properties(options: argparse.Namespace) -> int:
+    """`fairopt properties [FILE] --mechanisms NAME ... --properties NAME ...`, or `--replay FILE`."""
+    if options.replay:
+        return _replay(options)
+    names = [fairness.get(name).name for name in listed(options.properties) or fairness.names()]
+    chosen = mechanisms.chosen(listed(options.mechanisms) or _plain())
+    for name in ("trials", "changes", "seed"):
+        if getattr(options, name) < (0 if name == "seed" else 1):
+            raise DataError(f"--{name} is {getattr(options, name)}; it must be a whole number, at least 1 (a seed: 0)")
+    if options.out:
+        report.exportable(Path(options.out))
+    frame = _searched(chosen, names, options) if options.file is None else _reported(chosen, names, options)
+    if options.out:
+        report.export(frame, Path(options.out))
+    if options.json:
+        print_json(frame.to_dict(orient="records"))
+    else:
+        print(_screen.table(frame))
+    return 0
+
+
+def _plain() -> list[str]:
+    """Mechanisms that need no parameters."""
+    return [name for name in mechanisms.names() if mechanisms.kind(name).claims]
+
+
+def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:
+    """A row per mechanism and property: the violation of the smallest counterexample, or in how many trials none."""
+    rows = []
+    for mechanism in chosen:
+        for name in names:
+            try:
+                found = fairness.search(
+                    mechanism, name, options.trials, rng=options.seed, progress=_screen.shows_progress(options)
+                )
+            except DataError as error:
+                rows.append((str(mechanism), name, np.nan, str(error)))
+                continue
+            if found is None:
+                rows.append((str(mechanism), name, 0.0, f"none in {options.trials} trials"))
+                continue
+            if options.save:
+                file = f"{found.mechanism.replace('/', '-')}--{name}.json"
+                Path(options.save).mkdir(parents=True, exist_ok=True)
+                found.save(Path(options.save) / file)
+            rows.append((str(mechanism), name, float(found.violation[0]), found.sentence))
+    return pd.DataFrame(rows, columns=["mechanism", "property", "violation", "witness"])
+
+
+def _reported(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:
+    """A row per mechanism and property of the cluster in a file."""
+    cluster, _ = open_cluster(options.file, options.traces)
+    frames = []
+    for mechanism in chosen:
+        frame = fairness.report(mechanism, cluster, names, changes=options.changes, rng=options.seed).reset_index()
+        frame.insert(0, "mechanism", str(mechanism))
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    """A saved counterexample, verified again."""
+    witness = fairness.Witness.load(options.replay)
+    finding = witness.replay()
+    if options.json:
+        print_json({"mechanism": witness.mechanism, "property": witness.property, "user": finding.user,
+                    "violation": float(finding.violation), "text": finding.text, "route": witness.route})  # fmt: skip
+    else:
+        print(witness)
+        print("verified again")
+    return 0

@@ -1,0 +1,37 @@
+"""Properties of fairness, one a file: checks with a witness, and searches for counterexamples.
+
+    fo.properties.check("envy-freeness", allocation)
+    fo.properties.report("drfh", cluster)
+    fo.properties.search("tsf", "sharing-incentive", rng=1)
+
+A property is registered by being defined. See docs/properties.md.
+"""
+
+from __future__ import annotations
+
+from ._base import REGISTRY, Case, Deviation, Finding, Property
+from ._check import Check, check, report
+from ._claimed import Claimed, claims
+from ._names import get, names
+from ._search import SearchOptions, search
+from ._table import table
+from .witness import Witness
+
+__all__ = [
+    "REGISTRY",
+    "Case",
+    "Check",
+    "Claimed",
+    "Deviation",
+    "Finding",
+    "Property",
+    "SearchOptions",
+    "Witness",
+    "check",
+    "claims",
+    "get",
+    "names",
+    "report",
+    "search",
+    "table",
+]

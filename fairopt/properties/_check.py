@@ -1,0 +1,136 @@
+"""`check` and `report`: a property of one allocation, and all properties of a mechanism on one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import mechanisms
+from .._libraries import pd
+from ..errors import DataError
+from ..mechanisms import Mechanism
+from ..model.cluster import Cluster, expected
+from ..result.allocation import Allocation
+from ._base import Case, Finding, Property
+from ._names import get, names
+from ._solved import Instance, cases, instances, seen
+from ._words import changes as changed
+
+#: What answers are certified to here; losses below a hundred times that are rounding.
+_TOL = 1e-8
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a property says of an allocation.
+
+    Attributes
+    ----------
+    property : str
+    holds : bool
+        Is the largest loss within `tol`?
+    violation : float
+        The largest loss, `1 - has/due`: the part of what is due that somebody misses; below 0 everybody has more.
+    user : str
+        Whose loss that is.
+    witness : str
+        The violation in words; empty if the property holds.
+    tol : float
+    """
+
+    property: str
+    holds: bool
+    violation: float
+    user: str
+    witness: str
+    tol: float
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __repr__(self) -> str:
+        if self.holds:
+            return f"{self.property} holds: the largest loss is {self.violation:.3g}, of {self.user}"
+        return f"{self.property} is violated by {self.violation:.3g}: {self.witness}"
+
+
+def check(property: str | Property, allocation: Allocation, tol: float = 1e-5) -> Check:
+    """Has an allocation a property, on the cluster that its mechanism saw?
+
+    Raises
+    ------
+    DataError
+        The property says nothing about this cluster, or compares it with changed ones: see `report`.
+    """
+    prop = get(property)
+    if not isinstance(allocation, Allocation):
+        raise DataError("check needs an allocation; solve first, or use report(mechanism, cluster)")
+    if prop.compares:
+        raise DataError(f"{prop.name} compares with changed clusters; use report(mechanism, cluster, [{prop.name!r}])")
+    if reason := prop.domain(allocation.cluster):
+        raise DataError(f"{prop.name} says nothing about this cluster: {reason}")
+    found = prop.find(Case(allocation.cluster, np.maximum(allocation.tasks, 0)))
+    loss = float(found.violation)
+    holds = loss <= tol
+    return Check(prop.name, holds, loss, found.user, "" if holds else found.text, tol)
+
+
+def report(
+    mechanism: Mechanism | str,
+    cluster: Cluster,
+    properties: Sequence[str] | None = None,
+    *,
+    changes: int = 200,
+    rng: np.random.Generator | int | None = 0,
+    tol: float = 1e-5,
+) -> pd.DataFrame:
+    """Every property of a mechanism on one cluster.
+
+    Parameters
+    ----------
+    properties : names, optional
+        Default: all.
+    changes : int
+        Lies and other changed clusters to try, for every property that compares.
+    rng : numpy.random.Generator or a seed, optional
+        Which changes. Default: the same ones every time.
+    tol : float
+        A loss up to this is none.
+
+    Returns
+    -------
+    DataFrame
+        A row per property: `violation`, the largest loss found (0 for none, NaN where the property says nothing), and
+        `witness`, that in words, or why the property says nothing.
+    """
+    chosen, shared = mechanisms.one(mechanism), seen(mechanisms.one(mechanism), expected(cluster))
+    if isinstance(properties, str):
+        raise DataError(f"properties are {properties!r}; give a list of names, such as [{properties!r}]")
+    rows = []
+    for name in names() if properties is None else properties:
+        prop = get(name)
+        if reason := prop.domain(shared):
+            rows.append((prop.name, float("nan"), f"says nothing: {reason}"))
+            continue
+        worst = _worst(chosen, prop, list(instances(prop, shared, np.random.default_rng(rng), changes)))
+        if worst is None:
+            rows.append((prop.name, float("nan"), "no answer reached the tolerance"))
+        elif worst[0].violation <= tol:
+            rows.append((prop.name, 0.0, ""))
+        else:
+            rows.append((prop.name, float(worst[0].violation), _words(*worst)))
+    return pd.DataFrame(rows, columns=["property", "violation", "witness"]).set_index("property")
+
+
+def _worst(mechanism: Mechanism, prop: Property, some: list[Instance]) -> tuple[Finding, Instance] | None:
+    """The largest loss among these."""
+    found = zip(cases(mechanism, some, _TOL), some, strict=True)
+    known = [(prop.find(case), instance) for case, instance in found if case is not None]
+    return max(known, key=lambda each: each[0].violation, default=None)
+
+
+def _words(finding: Finding, instance: Instance) -> str:
+    cluster, deviation = instance
+    return finding.text if deviation is None else f"{finding.text} ({changed(cluster, deviation)})"

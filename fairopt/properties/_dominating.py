@@ -1,0 +1,100 @@
+"""An allocation in which nobody has less, and somebody more if that is possible."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from .._libraries import optimize, sp
+from ..engines.small import batches
+from ..engines.small.kinds import small_enough
+from ..engines.small.stack import stacked
+from ..errors import SolverError
+from ..exact import rational
+from ..model.criterion import criterion
+from ..model.problem import Problem
+from ._base import NONE, Case, Numbers
+
+#: What the kernel's certificate must reach.
+_TOL = 1e-7
+
+
+def dominating(case: Case) -> Numbers:
+    """Tasks of every user, (users,), at least those of the case; more for somebody unless these are Pareto optimal."""
+    if case.exact:
+        return _exact(case)
+    better = _levelled(case)
+    return _by_program(case) if better is None else better
+
+
+def _levelled(case: Case) -> Numbers | None:
+    """Lexicographic max-min of `x'_n / x_n` by the kernel of small problems; x itself has the level 1.
+
+    `None` where that has no answer: somebody who can run has no tasks, or the cluster is large.
+    """
+    cluster, tasks = case.cluster, case.user_tasks
+    runs = cluster.runnable
+    pairs = len(cluster.users) * len(cluster.servers)
+    if not runs.any() or not small_enough("leximin", pairs, np.inf) or not (tasks > NONE * _alone(case))[runs].all():
+        return None
+    share = np.divide(1.0, tasks, out=np.full(len(tasks), np.inf), where=runs)
+    rule = criterion(cluster, share, np.inf, "servers", weight=np.ones(len(tasks)))
+    found, certificate = batches.leximins(*stacked([Problem(cluster, rule)]))[:2]
+    return np.asarray(np.maximum(tasks, found[0].sum(axis=1))) if certificate[0] <= _TOL else None
+
+
+def _alone(case: Case) -> Numbers:
+    return np.asarray(case.cluster.gamma.sum(axis=1))
+
+
+def _by_program(case: Case) -> Numbers:
+    """`max sum_n y_n` over `y_n = x'_n / x_n >= 1`; of users without tasks `x'_n` in parts of what they run alone."""
+    cluster, tasks = case.cluster, case.user_tasks
+    user, server = np.nonzero(cluster.usable & (cluster.max_tasks > 0)[:, None])
+    if not len(user):
+        return tasks
+    negligible = NONE * _alone(case)
+    unit = np.where(tasks > negligible, tasks, _alone(case))
+    pair = np.arange(len(user))
+    rows = [
+        sp.csr_matrix((cluster.demand[user, r] * unit[user], (server, pair)), (len(cluster.servers), len(pair)))
+        for r in range(len(cluster.resources))
+    ]
+    total = sp.csr_matrix((np.ones(len(pair)), (user, pair)), (len(tasks), len(pair)))
+    runs = np.flatnonzero(np.bincount(user, minlength=len(tasks)))
+    limited = runs[np.isfinite(cluster.max_tasks[runs])]
+    most = [
+        *cluster.capacity.T,
+        cluster.max_tasks[limited] / unit[limited],
+        -np.where(tasks > negligible, 1.0, 0)[runs],
+    ]
+    left = sp.vstack([*rows, total[limited], -total[runs]]).tocsr()
+    found = optimize.linprog(-np.ones(len(pair)), left, np.concatenate(most), method="highs")
+    if found.x is None:
+        raise SolverError(f"the linear program of Pareto optimality was not solved: {found.message}")
+    return np.asarray(np.maximum(tasks, np.bincount(user, found.x, len(tasks)) * unit))
+
+
+def _exact(case: Case) -> Numbers:
+    """Lexicographic max-min of `x'_n / x_n`, without rounding: x itself has the level 1, so nobody has less.
+
+    In tasks of size `x_n`, and in the least common unit, all data are whole numbers. Users without tasks must be such
+    as can run none.
+    """
+    cluster, tasks = case.cluster, case.user_tasks
+    runs = [n for n in range(len(tasks)) if cluster.runnable[n]]
+    if not runs or any(tasks[n] == 0 for n in runs):
+        return tasks
+    demand = case.numbers(cluster.demand)[runs] * tasks[runs][:, None]
+    whole = math.lcm(*(Fraction(value).denominator for value in demand.ravel()))
+    limits = np.array([case.cluster.max_tasks[n] / tasks[n] for n in runs])
+    chosen = cluster.select(users=[cluster.users[n] for n in runs])
+    one = chosen.derived(demand=(demand * whole).astype(float), capacity=cluster.capacity * whole)
+    rule = criterion(one, np.ones(len(runs)), np.inf, "servers", weight=np.ones(len(runs)))
+    found = rational.leximin(one, rule, limits.astype(float))
+    better = tasks.copy()
+    if found is not None:
+        better[runs] = np.maximum(found.tasks.sum(axis=1), Fraction(1)) * tasks[runs]  # type: ignore[call-overload]
+    return better

@@ -1,0 +1,183 @@
+"""`search`: a counterexample, made small and verified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from .. import mechanisms
+from .._progress import tqdm
+from ..errors import DataError
+from ..mechanisms import Mechanism
+from ._base import Property
+from ._conditions import Scope
+from ._draw import draw
+from ._moves import moved, renumbered
+from ._names import get
+from ._record import witness
+from ._shrink import shrunk
+from ._solved import Instance, cases, instances, seen
+from ._verify import MARGIN, violated
+from .witness import Witness
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How clusters are drawn and climbed.
+
+    Attributes
+    ----------
+    batch : int
+        Trials that are solved together.
+    changes : int
+        Changes tried of every cluster drawn.
+    elite : int
+        So many trials with the largest losses are kept, to be changed at random.
+    climbing : float
+        The part of a batch that comes from the elite.
+    further : int
+        Batches of climbing alone after the first violation, to start shrinking from a larger one.
+    tol : float
+        What answers of trials are certified to.
+    kept : float
+        Shrinking keeps this part of the violation.
+    tries : int
+        Draws for each trial, most, that meet the conditions.
+    """
+
+    batch: int = 250
+    changes: int = 4
+    elite: int = 8
+    climbing: float = 0.3
+    further: int = 2
+    tol: float = 1e-8
+    kept: float = 0.5
+    tries: int = 40
+
+
+def search(
+    mechanism: Mechanism | str,
+    property: str | Property,
+    trials: int = 2000,
+    rng: np.random.Generator | int | None = None,
+    *,
+    conditions: Sequence[str] = (),
+    options: SearchOptions = SearchOptions(),
+    progress: bool = False,
+) -> Witness | None:
+    """Look for a cluster on which a mechanism violates a property.
+
+    Clusters of small whole numbers are drawn in families (identical servers, near ties, two users, powers of two,
+    zeros), solved together, and those of the largest losses changed at random. The first violation is made smaller,
+    step by step, while half of it stays, and verified: in fractions where the mechanism is lexicographic max-min, else
+    from answers certified to 1e-9.
+
+    Parameters
+    ----------
+    mechanism : a mechanism, or its name, such as `"alphapf-vds(alpha=2)"`
+    property : the name of a property, such as `"envy-freeness"`, or one
+    trials : int
+        Clusters, or pairs of a cluster and a changed one, to try.
+    rng : numpy.random.Generator or a seed, optional
+    conditions : names of conditions on clusters, such as `["positive demands", "no task counts"]`
+    options : SearchOptions
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Witness or None
+        None: nothing was found. That proves nothing.
+
+    Raises
+    ------
+    DataError
+        There is no such mechanism, property or condition, or no cluster meets all conditions.
+    """
+    chosen, prop = mechanisms.one(mechanism), get(property)
+    hunt = _Hunt(chosen, prop, Scope(chosen, prop, conditions), options, np.random.default_rng(rng))
+    with tqdm(total=trials, disable=None if progress else True, unit="trial", leave=False) as bar:
+        while hunt.trials < trials:
+            before = hunt.trials
+            hunt.batch(min(options.batch, trials - before), options.climbing)
+            bar.update(hunt.trials - before)
+            if found := hunt.found():
+                return found
+    return None
+
+
+class _Hunt:
+    """A search as it goes on: the elite, with their losses."""
+
+    def __init__(
+        self, mechanism: Mechanism, prop: Property, scope: Scope, options: SearchOptions, rng: np.random.Generator
+    ) -> None:
+        self.mechanism, self.prop, self.scope, self.options, self.rng = mechanism, prop, scope, options, rng
+        self.elite: list[tuple[float, Instance]] = []
+        self.trials = 0
+
+    def batch(self, size: int, climbing: float) -> None:
+        """Try so many instances."""
+        climbers = [self._climber() for _ in range(int(climbing * size))] if self.elite else []
+        tried = [one for one in climbers if one in self.scope]
+        tried += self._drawn(size - len(tried))
+        self.trials += size
+        losses = self.losses(tried)
+        self.elite += [(loss, one) for loss, one in zip(losses, tried, strict=True) if loss > -1]
+        self.elite = sorted(self.elite, key=lambda each: -each[0])[: self.options.elite]
+
+    def losses(self, some: Sequence[Instance]) -> list[float]:
+        """The largest loss of each; -1 where there is no answer."""
+        found = cases(self.mechanism, some, self.options.tol)
+        return [-1.0 if case is None else float(self.prop.find(case).violation) for case in found]
+
+    def found(self) -> Witness | None:
+        """The witness of the elite's largest violation that can be verified."""
+        if not self.elite or self.elite[0][0] <= MARGIN:
+            return None
+        for _ in range(self.options.further):
+            self.batch(self.options.batch, 1.0)
+        for loss, instance in self.elite:
+            if loss > MARGIN and self._violated(instance):
+                least = max(self.options.kept * loss, 2 * MARGIN)
+                small = shrunk(instance, partial(self._survive, least))
+                return witness(self.mechanism, self.prop.name, renumbered(small))
+        self.elite = [each for each in self.elite if each[0] <= MARGIN]
+        return None
+
+    def _survive(self, least: float, some: Sequence[Instance]) -> list[bool]:
+        within = [one in self.scope for one in some]
+        losses = iter(self.losses([one for one, good in zip(some, within, strict=True) if good]))
+        large = [good and next(losses) >= least for good in within]
+        first = next((k for k, one in enumerate(some) if large[k] and self._violated(one)), None)
+        return [k == first for k in range(len(some))]
+
+    def _violated(self, instance: Instance) -> bool:
+        return violated(self.mechanism, self.prop.name, instance) is not None
+
+    def _climber(self) -> Instance:
+        """One of the elite, changed at random."""
+        _, (cluster, deviation) = self.elite[int(self.rng.integers(len(self.elite)))]
+        return moved((cluster, deviation), self.rng)
+
+    def _drawn(self, size: int) -> list[Instance]:
+        """New clusters, with changes."""
+        made: list[Instance] = []
+        for _ in range(self.options.tries * size):
+            if len(made) >= size:
+                break
+            cluster = draw(self.rng, self.prop)
+            try:
+                cluster = seen(self.mechanism, cluster)
+            except DataError:
+                continue
+            if self.prop.domain(cluster):
+                continue
+            changes = instances(self.prop, cluster, self.rng, self.options.changes)
+            made += [one for one in changes if one in self.scope]
+        if size and not made:
+            raise DataError(f"no cluster drawn meets the conditions of {self.prop.name} for {self.mechanism}")
+        return made[:size]

@@ -1,0 +1,95 @@
+"""A violation verified: without rounding where the package can, else from certified answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError, FairoptError
+from ..mechanisms import Mechanism
+from ..result.allocation import Allocation
+from ._base import Case, Finding, Property
+from ._names import get
+from ._solved import Instance, exact, speaks_of
+
+#: What answers are certified to, and what a violation must exceed where it is not a fraction: at degenerate ties an
+#: error of 1e-8 leaves 2e-5 in tasks.
+TOL, MARGIN = 1e-9, 1e-4
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A finding, and bounds on its violation."""
+
+    case: Case
+    finding: Finding
+    violation: tuple[Fraction | float, Fraction | float]
+    route: str
+
+
+def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
+    """Verify that a property is violated.
+
+    Raises
+    ------
+    DataError
+        The property says nothing about this, or it is not violated.
+    SolverError, NotConverged, CertificateError
+        The mechanism has no answer to 1e-9.
+    """
+    prop = get(name)
+    if prop.domain(instance[0]) or (instance[1] is None) == prop.compares or not speaks_of(prop, instance):
+        why = prop.domain(instance[0]) or "this is not a change that it speaks of"
+        raise DataError(f"{name} says nothing here: {why}")
+    mechanism.check(instance[0])
+    case = exact(mechanism, instance)
+    if case is not None:
+        finding = prop.find(case)
+        if not finding.violation > 0:
+            raise DataError(f"{name} is not violated: in fractions the largest loss is {finding.violation}")
+        return Verified(case, finding, (finding.violation, finding.violation), "exact fractions")
+    case, errors = _certified(mechanism, prop, instance)
+    finding = prop.find(case)
+    loss, error = float(finding.violation), errors[finding.user]
+    if not loss > MARGIN + error or error > 2 * MARGIN:
+        raise DataError(f"{name} is not violated beyond rounding: the largest loss is {loss:.3g}, +- {error:.1g}")
+    return Verified(case, finding, (loss - error, min(loss + error, 1.0)), f"answers certified to {TOL:g}")
+
+
+def _certified(mechanism: Mechanism, prop: Property, instance: Instance) -> tuple[Case, dict[str, float]]:
+    """The case by `Mechanism.solve`, and by how much each user's ratio of tasks may be wrong."""
+    cluster, deviation = instance
+    answers = [mechanism.solve(cluster, TOL)]
+    if deviation is not None:
+        answers.append(mechanism.solve(deviation.cluster, TOL))
+    tasks = [found.tasks for found in answers]
+    case = Case(cluster, tasks[0], deviation, tasks[1] if len(tasks) > 1 else None)
+    error = dict.fromkeys(cluster.users, 0.0)
+    for found in answers:
+        for user, own in zip(found.cluster.users, _errors(found, prop), strict=True):
+            error[user] += own
+    return case, error
+
+
+def _errors(found: Allocation, prop: Property) -> NDArray[np.float64]:
+    """Relative errors of tasks, (users,), to first order: residual times condition; at degenerate ties infinite.
+
+    `MARGIN` where conditions are not known, and where an optimum need not be unique (alpha = 0).
+    """
+    residual = found.certificate.residual
+    known = found.certificate.conditions
+    if known is None or np.isnan(known).any() or found.criterion.starves:
+        return np.full(len(found.cluster.users), MARGIN)
+    errors = np.maximum(TOL, residual * np.asarray(known)) if residual > 0 else np.full(len(known), TOL)
+    return np.full(len(errors), errors.max()) if prop.needs_all else errors
+
+
+def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | None:
+    """As `verified`, `None` where there is nothing to report."""
+    try:
+        return verified(mechanism, name, instance)
+    except FairoptError:
+        return None

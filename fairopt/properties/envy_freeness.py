@@ -1,0 +1,32 @@
+"""Envy-freeness."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._base import Case, Numbers, Property
+from ._bundles import capped, tasks_per_task
+
+
+class EnvyFreeness(Property):
+    """Nobody could run more tasks with what another has, in proportion to their weights.
+
+        x_n >= min(q_n, max_m phi_n/phi_m sum_{i: e[n,i]} x[m,i] min_{r: d[n,r] > 0} d[m,r]/d[n,r])
+
+    Source: Ghodsi et al., NSDI 2011; with weights and placement PF, section 4.
+    """
+
+    name = "envy-freeness"
+    definition = "x_n >= min(q_n, tasks of n with phi_n/phi_m of what m has where n may run), for every m"
+    needs_all = True
+
+    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+        cluster = case.cluster
+        weight, demand = case.numbers(cluster.weight), case.numbers(cluster.demand)
+        within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)
+        worth = tasks_per_task(demand, demand) * within * weight[:, None] / weight
+        np.fill_diagonal(worth, 0)
+        return case.user_tasks, capped(worth.max(axis=1), cluster, case)
+
+    def words(self, user: str, has: str, due: str) -> str:
+        return f"{user} has {has} tasks; with what another user has it would run {due}"

@@ -1,0 +1,25 @@
+"""Pareto optimality."""
+
+from __future__ import annotations
+
+from ._base import Case, Numbers, Property
+from ._dominating import dominating
+
+
+class ParetoOptimality(Property):
+    """Nobody can have more tasks without another having fewer.
+
+        no feasible x' has x'_n >= x_n for all n, and more for one
+
+    Source: Ghodsi et al., NSDI 2011. A linear program decides; exactly, lexicographic max-min of `x'_n / x_n`.
+    """
+
+    name = "pareto-optimality"
+    definition = "no feasible x' gives somebody more tasks and nobody fewer"
+    needs_all = True
+
+    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+        return case.user_tasks, dominating(case)
+
+    def words(self, user: str, has: str, due: str) -> str:
+        return f"{user} has {has} tasks; it could have {due} while nobody loses any"

@@ -1,0 +1,44 @@
+"""Population monotonicity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..model.cluster import Cluster
+from ._base import Case, Deviation, Numbers, Property
+
+
+class PopulationMonotonicity(Property):
+    """Nobody loses tasks when another user leaves.
+
+        x_n(users without m) >= x_n(users), for all n other than m
+
+    Source: Ghodsi et al., NSDI 2011.
+    """
+
+    name = "population-monotonicity"
+    definition = "when a user leaves nobody has fewer tasks"
+    compares = True
+
+    def domain(self, cluster: Cluster) -> str:
+        return "" if len(cluster.users) > 1 else "there is one user"
+
+    def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
+        order = rng.permutation(len(cluster.users)).tolist() if len(cluster.users) > 1 else []
+        return (Deviation(cluster.drop_user(cluster.users[n]), (cluster.users[n],)) for n in order)
+
+    def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
+        gone = deviation.users
+        return len(gone) == 1 and gone[0] in cluster.users and deviation.cluster == cluster.drop_user(gone[0])
+
+    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+        deviation, after = case.changed
+        stays = ~np.isin(case.cluster.users, deviation.users)
+        has = case.user_tasks.copy()
+        has[stays] = after.sum(axis=1)
+        return has, np.where(stays, case.user_tasks, 0 * has)
+
+    def words(self, user: str, has: str, due: str) -> str:
+        return f"{user} has {due} tasks, and {has} after the other user left"

@@ -1,0 +1,37 @@
+"""Sharing incentive."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._base import Case, Numbers, Property
+from ._bundles import capped, tasks_per_task
+
+
+class SharingIncentive(Property):
+    """Nobody has fewer tasks than with its part of every server to itself.
+
+        x_n >= min(q_n, phi_n / sum_m phi_m * sum_i gamma[n,i])
+
+    Source: Ghodsi et al., NSDI 2011; over servers PF, section 4.
+    """
+
+    name = "sharing-incentive"
+    definition = "x_n >= min(q_n, phi_n / sum phi * sum_i gamma[n,i])"
+
+    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+        cluster = case.cluster
+        weight = case.numbers(cluster.weight)
+        alone = monopoly_tasks(case)
+        return case.user_tasks, capped(weight / weight.sum() * alone, cluster, case)
+
+    def words(self, user: str, has: str, due: str) -> str:
+        return f"{user} has {has} tasks; its part of every server would run {due}"
+
+
+def monopoly_tasks(case: Case) -> Numbers:
+    """`sum_i gamma[n,i]`, (users,), in the arithmetic of the case."""
+    cluster = case.cluster
+    capacity, demand = case.numbers(cluster.capacity), case.numbers(cluster.demand)
+    alone = tasks_per_task(demand, capacity)  # the bundle of a whole server
+    return np.asarray((alone * case.numbers(cluster.eligible.astype(float))).sum(axis=1))

@@ -1,0 +1,61 @@
+"""`fairopt properties` as a person or a script meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fairopt.cli import main
+from fairopt.properties import Witness
+
+WITNESS = Path(__file__).resolve().parents[2] / "docs" / "witnesses" / "drf--population-monotonicity.json"
+
+
+def test_replay(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["properties", "--replay", str(WITNESS)]) == 0
+    out = capsys.readouterr().out
+    assert "drf violates population-monotonicity by 1/4" in out
+    assert "verified again" in out
+    assert main(["properties", "--replay", str(WITNESS), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["violation"] == 0.25
+    false = tmp_path / "false.json"
+    false.write_text(WITNESS.read_text(encoding="utf-8").replace('"1/4"', '"1/8"'), encoding="utf-8")
+    assert main(["properties", "--replay", str(false)]) == 2
+    assert "the violation is 1/4, not 1/8" in capsys.readouterr().err
+
+
+def test_search_prints_and_saves(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["properties", "-m", "task-maxmin,maxmin", "-p", "sharing-incentive", "--trials", "100", "--json"]
+    assert main([*words, "--save", str(tmp_path / "new"), "--out", str(tmp_path / "table.csv")]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["mechanism"] for row in rows] == ["task max-min", "max-min"]
+    assert rows[0]["violation"] > 0.1
+    assert rows[1]["witness"] == "none in 100 trials"
+    (saved,) = (tmp_path / "new").iterdir()
+    assert Witness.load(saved).replay().violation > 0.1
+    assert (tmp_path / "table.csv").read_text().startswith("mechanism,property,violation,witness")
+
+
+def test_what_a_user_of_a_cluster_could_gain(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["properties", "paper:drf-4.1", "-m", "ceei", "drf", "-p", "strategy-proofness", "--changes", "60"]
+    assert main([*words, "--json"]) == 0
+    ceei, drf = json.loads(capsys.readouterr().out)
+    assert ceei["violation"] > 0.1
+    assert "when it lies" in ceei["witness"]
+    assert drf["violation"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-p", "kindness"], "no property 'kindness'"),
+        (["-m", "kind"], "no mechanism 'kind'"),
+        (["-m", "drf", "--trials", "0"], "--trials is 0"),
+        (["--replay", "nowhere.json"], "cannot read the witness file"),
+    ],
+)
+def test_slips(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["properties", *words]) == 2
+    assert message in capsys.readouterr().err

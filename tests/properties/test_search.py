@@ -1,0 +1,190 @@
+"""Searches find what is known to be violated, nothing where there is a proof, and files that can be checked."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction as F
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.errors import DataError
+from fairopt.properties import Case, Property, Witness, get, search
+from fairopt.properties._moves import moved, with_entry, without
+from fairopt.properties._shrink import _simpler, shrunk
+from fairopt.properties._solved import instances
+
+FOUND = [
+    ("drfh", "sharing-incentive"),
+    ("drf", "population-monotonicity"),
+    ("asset-fairness", "resource-monotonicity"),
+    ("ceei", "strategy-proofness"),
+    ("alphapf-vds(alpha=4)", "pareto-optimality"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "name"), FOUND)
+def test_known_violations_are_found_small_and_again(mechanism: str, name: str) -> None:
+    found = search(mechanism, name, trials=4000, rng=3)
+    assert found is not None
+    assert 1e-4 < found.violation[0] <= found.violation[1] <= 1
+    assert max(found.cluster.shape) <= 4
+    again = found.replay()
+    assert found.violation[0] - 1e-9 <= again.violation <= found.violation[1] + 1e-9
+    assert again.text == found.text
+    assert found.exact == ("ceei" not in mechanism and "alpha" not in mechanism)
+    assert bool(found.selection) == ("alphapf" in mechanism)
+    if name == "resource-monotonicity":
+        assert repr(search(mechanism, name, trials=4000, rng=3)) == repr(found)
+
+
+def test_nothing_is_found_where_there_is_nothing() -> None:
+    assert search("maxmin", "envy-freeness", trials=300, rng=1) is None
+    assert search("drf", "population-monotonicity", trials=500, rng=1, conditions=["positive demands"]) is None
+
+
+def test_what_cannot_be_searched() -> None:
+    for call, message in (
+        (lambda: search("drfh", "kindness"), "no property 'kindness'"),
+        (lambda: search("drfhh", "envy-freeness"), "no mechanism"),
+        (lambda: search("drfh", "envy-freeness", conditions=["happy users"]), "happy users"),
+        (lambda: search("drfh", "envy-freeness", conditions="equal weights"), "give a list"),
+    ):
+        with pytest.raises(DataError, match=message):
+            call()
+
+
+def test_shrinking_ends_where_no_simplification_survives() -> None:
+    cluster = fo.Cluster([[6, 4], [8, 2]], [[2, 4], [4, 2], [2, 2]], [1, 2, 1], [[1, 1], [1, 0], [1, 1]], [5, 7, 9])
+
+    def survives(some: object) -> list[bool]:
+        """The first user needs at least two of something, and a second user is there."""
+        return [one.demand[0].max() >= 2 and len(one.users) > 1 for one, _ in some]  # type: ignore[attr-defined]
+
+    small, _ = shrunk((cluster, None), survives)
+    assert small.shape == (2, 1, 1)
+    assert small.demand[0, 0] == 2
+    assert (small.weight == 1).all()
+    assert np.isinf(small.max_tasks).all()
+    assert not any(survives([one])[0] for one in _simpler((small, None)))
+
+
+def test_changes_are_made_in_both_clusters() -> None:
+    cluster = fo.Cluster([[6, 4]], [[2, 4], [4, 2], [1, 1]])
+    left = fo.properties.Deviation(cluster.drop_user("user1"), ("user1",))
+    changed, deviation = with_entry((cluster, left), "demand", (2, 0), 3)
+    assert deviation is not None
+    assert changed.demand[2, 0] == deviation.cluster.demand[1, 0] == 3
+    fewer, deviation = without((cluster, left), "users", "user2")
+    assert deviation is not None
+    assert (fewer.users, deviation.cluster.users) == (("user1", "user3"), ("user3",))
+    prop, rng = get("population-monotonicity"), np.random.default_rng(0)
+    instance = (cluster, left)
+    for _ in range(50):
+        instance = moved(instance, rng)  # type: ignore[assignment]
+        assert prop.admits(*instance)
+
+
+@pytest.mark.parametrize("name", [name for name in fo.properties.names() if get(name).compares])
+def test_deviations_are_such_as_the_property_admits(name: str) -> None:
+    cluster = fo.Cluster([[6, 4], [3, 3]], [[2, 4], [4, 2], [1, 1]], max_tasks=[np.inf, 3, np.inf])
+    prop = get(name)
+    some = list(instances(prop, cluster, np.random.default_rng(1), 20))
+    assert len(some) == (3 if name == "population-monotonicity" else 20)
+    assert all(deviation is not None and prop.admits(cluster, deviation) for _, deviation in some)
+    other = fo.properties.Deviation(cluster.with_weight("user1", 2), ("user1",))
+    assert not prop.admits(cluster, other)
+
+
+@pytest.fixture(scope="module")
+def witness() -> Witness:
+    found = search("drf", "population-monotonicity", trials=4000, rng=3)
+    assert found is not None
+    return found
+
+
+def test_files_come_back(witness: Witness, tmp_path: Path) -> None:
+    witness.save(tmp_path / "w.json")
+    again = Witness.load(tmp_path / "w.json")
+    assert repr(again) == repr(witness)
+    assert again.exact
+    assert isinstance(again.before[0], F)
+    assert again.cluster == witness.cluster
+    assert again.changed == witness.changed
+    again.replay()
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("fairopt_witness", 2, "this version reads 1"),
+        ("violation", ["1/2"], "two numbers"),
+        ("violation", ["0", "1"], "low <= high"),
+        ("violation", ["1/0", "1"], "fractions"),
+        ("violation", [0.1, float("inf")], "must be a number"),
+        ("before", ["1"], "a number for every user"),
+        ("users", "user1", "list of names"),
+        ("mechanism", 3, "must be a text"),
+        ("cluster", {}, "servers"),
+        ("changed", None, "a number for every user"),
+        ("extra", 1, "unknown"),
+        ("route", None, "must be a text"),
+    ],
+)
+def test_damaged_files_are_refused(witness: Witness, tmp_path: Path, entry: str, value: object, message: str) -> None:
+    path = tmp_path / "w.json"
+    witness.save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {entry: value}))
+    with pytest.raises(DataError, match=message):
+        Witness.load(path)
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    for text, message in (("[]", "no witness file"), ("{", "not valid JSON"), ('{"a": 1}', "no witness file")):
+        (tmp_path / "w.json").write_text(text)
+        with pytest.raises(DataError, match=message):
+            Witness.load(tmp_path / "w.json")
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("violation", ["1/100", "1/90"], "as the witness says"),
+        ("before", [1, 2, 3], "somebody has 3/2 tasks before"),
+        ("mechanism", "cmmf", "one resource"),
+        ("mechanism", "nothing", "no mechanism"),
+        ("property", "envy-freeness", "says nothing here"),
+        ("users", ["user2"], "not a change"),
+    ],
+)
+def test_false_witnesses_do_not_replay(
+    witness: Witness, tmp_path: Path, entry: str, value: object, message: str
+) -> None:
+    path = tmp_path / "w.json"
+    witness.save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {entry: value}))
+    with pytest.raises(DataError, match=message):
+        Witness.load(path).replay()
+
+
+def test_a_property_of_ones_own() -> None:
+    """By being defined it can be checked and searched."""
+
+    class Equality(Property):
+        """Nobody has fewer tasks than another. Source: this test."""
+
+        name = "equality"
+        definition = "all have the same tasks"
+
+        def dues(self, case: Case) -> tuple[np.ndarray, np.ndarray]:
+            return case.user_tasks, 0 * case.user_tasks + case.user_tasks.max()
+
+    try:
+        found = search("drf", "equality", trials=500, rng=1)
+        assert found is not None
+        assert found.exact
+        assert search("task-maxmin", "equality", trials=100, rng=1, conditions=["one resource"]) is not None  # weights
+    finally:
+        del fo.properties.REGISTRY["equality"]

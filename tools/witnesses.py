@@ -1,0 +1,82 @@
+"""Find a counterexample for everything that mechanisms say they have not: docs/witnesses/MECHANISM--PROPERTY.json.
+
+    python tools/witnesses.py                # those that are missing
+    python tools/witnesses.py --again        # all of them
+    python tools/witnesses.py --trials 20000 # look for counterexamples of what mechanisms say they have: exit 1 if any
+
+`make readme` writes the tables of docs/properties.md from claims and witnesses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from fairopt import Cluster, properties, solve_many
+from fairopt.mechanisms import Mechanism
+
+WITNESSES = Path(__file__).resolve().parent.parent / "docs" / "witnesses"
+#: The most trials for one counterexample.
+TRIALS = 200_000
+
+
+#: So many times fewer trials where no kernel solves many clusters together.
+SLOWER = 50
+
+
+def fast(mechanism: Mechanism) -> bool:
+    """Do compiled kernels solve many clusters of the mechanism together?"""
+    return not solve_many(mechanism, [Cluster([[9]], [[1], [3]])]).fallback.any()
+
+
+def file_of(claimed: properties.Claimed) -> Path:
+    """Where the counterexample of a claim is kept."""
+    return WITNESSES / f"{claimed.mechanism.name}--{claimed.claim.property}.json"
+
+
+def find(again: bool) -> int:
+    """Search for what is missing; the number of counterexamples that were not found."""
+    missing = 0
+    WITNESSES.mkdir(exist_ok=True)
+    for claimed in properties.claims(holds=False):
+        if again or not file_of(claimed).exists():
+            start = time.process_time()
+            found = properties.search(claimed.mechanism, claimed.claim.property, TRIALS, rng=1)
+            _say(f"{claimed.mechanism}, {claimed.claim.property}: {time.process_time() - start:.1f} s\n{found}\n")
+            missing += found is None
+            if found is not None:
+                found.save(file_of(claimed))
+    return missing
+
+
+def refute(trials: int) -> int:
+    """Search for counterexamples of claims; how many were found."""
+    wrong = 0
+    for mechanism, claim in properties.claims(holds=True):
+        start = time.process_time()
+        number = trials if fast(mechanism) else trials // SLOWER
+        found = properties.search(mechanism, claim.property, number, rng=1, conditions=claim.conditions)
+        words = "none" if found is None else repr(found)
+        _say(f"{mechanism}, {claim.property}, {number} trials, {time.process_time() - start:.1f} s: {words}")
+        wrong += found is not None
+    return wrong
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """Search; 1 if a claim is wrong or lacks its counterexample."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--again", action="store_true", help="find those that are kept anew")
+    options.add_argument("--trials", type=int, help="try to refute what mechanisms say they have")
+    given = options.parse_args()
+    return int(bool(refute(given.trials) if given.trials else find(given.again)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
