@@ -26,35 +26,23 @@ from .witness import Witness
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How clusters are drawn and climbed.
+    """How clusters are drawn and climbed."""
 
-    Attributes
-    ----------
-    batch : int
-        Trials that are solved together.
-    changes : int
-        Changes tried of every cluster drawn.
-    elite : int
-        So many trials with the largest losses are kept, to be changed at random.
-    climbing : float
-        The part of a batch that comes from the elite.
-    further : int
-        Batches of climbing alone after the first violation, to start shrinking from a larger one.
-    tol : float
-        What answers of trials are certified to.
-    kept : float
-        Shrinking keeps this part of the violation.
-    tries : int
-        Draws for each trial, most, that meet the conditions.
-    """
-
+    #: Trials that are solved together.
     batch: int = 250
+    #: Changes tried of every cluster drawn.
     changes: int = 4
+    #: So many trials with the largest losses are kept, to be changed at random.
     elite: int = 8
+    #: The part of a batch that comes from the elite.
     climbing: float = 0.3
+    #: Batches of climbing alone after the first violation, to start shrinking from a larger one.
     further: int = 2
+    #: What answers of trials are certified to.
     tol: float = 1e-8
+    #: Shrinking keeps this part of the violation.
     kept: float = 0.5
+    #: Draws for each trial, most, that meet the conditions.
     tries: int = 40
 
 
