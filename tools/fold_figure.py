@@ -60,7 +60,7 @@ def main() -> None:
     draw, shape = FAMILIES[name]
     panel(right, draw(shape, np.random.default_rng([seed, *shape])), np.geomspace(*RANGE, 401), f"{name}, draw {seed}")
     left.set_ylabel("tasks of user 1")
-    right.legend(frameon=False, fontsize="small", loc="lower left")
+    right.legend(frameon=False, fontsize="small", loc="upper right")
     figure.savefig(ROOT / "docs" / "fold.png", dpi=120)
 
 

@@ -160,6 +160,6 @@ def welfare(problem: Problem, one: Crossing) -> float:
     """A figure that grows with the alpha-fair welfare of weighted dominant shares: their mean of power 1 - alpha."""
     share = one.user_tasks * problem.cluster.dominant_share_per_task / problem.criterion.weight
     runs = share > 0
-    power, weight, largest = 1 - problem.criterion.alpha, problem.criterion.weight[runs], float(share[runs].min())
-    mean = float(np.average((share[runs] / largest) ** power, weights=weight))
-    return float(np.log(largest) + np.log(mean) / power)
+    power, weight, least = 1 - problem.criterion.alpha, problem.criterion.weight[runs], float(share[runs].min())
+    mean = float(np.average((share[runs] / least) ** power, weights=weight))
+    return float(np.log(least) + np.log(mean) / power)

@@ -21,7 +21,7 @@ _STEEP = 1e3
 
 
 def has_index(problem: Problem) -> bool:
-    """Is it a game at a finite alpha > 0 other than 1, where tasks are known to be unique?"""
+    """Is it a game of alpha-fair servers at an alpha in (0, 1000]? (At alpha = 1 tasks are unique: the index is 1.)"""
     rule = problem.criterion
     return type(rule) is Criterion and rule.scope == "game" and 0 < rule.alpha <= _STEEP
 
