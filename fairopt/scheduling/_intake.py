@@ -1,0 +1,306 @@
+"""Tables of tasks, servers, users and changes, checked and put into whole numbers: errors name the row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import pd
+from ..errors import DataError
+from .workload import NEVER, SECOND, Whole
+
+if TYPE_CHECKING:
+    from .workload import Workload
+
+#: The most that all servers together, or one task, may have of a resource, in its unit. Sums are exact as floats, and
+#: decimal fractions of up to 12 digits are whole numbers of units whatever rounding made of them.
+_MOST = 2**43
+#: The longest time in seconds: a thousand years, far below what microseconds can count.
+_LONGEST = 3.2e10
+#: Columns of a table of tasks, and of servers, that are no resources.
+_OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on")
+_OF_SERVERS = ("server", "type", "count")
+
+
+def from_frames(
+    kind: type[Workload],
+    tasks: pd.DataFrame,
+    servers: pd.DataFrame,
+    users: pd.DataFrame | None,
+    changes: pd.DataFrame | None,
+    source: str,
+    report: dict[str, int | float | str],
+) -> Workload:
+    """What `Workload.from_frames` returns."""
+    _only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
+    names, types, amounts, resources = _servers(servers)
+    user, known = _users(tasks, users)
+    demand = _numbers(tasks, resources, "tasks")
+    for row in np.flatnonzero(~(demand > 0).any(axis=1)).tolist():
+        raise _error("tasks", row, tasks, "asks for nothing; give it some of a resource, or leave it out")
+    unit = _units(amounts, demand, resources)
+    whole = _in_units(demand, unit, tasks)
+    arrival = _microseconds(tasks, "arrival", 0.0)
+    duration = _microseconds(tasks, "duration", None, least=1)
+    count = _counts(tasks, "tasks")
+    placement, eligible = _placements(tasks, names, types)
+    job, jobs, job_user = _jobs(tasks, user, known)
+    key = np.column_stack([user, arrival, job, placement, whole])
+    order, first_row, group = _groups(key)
+    repeated = np.repeat(order, count[order])
+    sizes = np.bincount(group[order], count[order], minlength=len(first_row)).astype(np.int64)
+    weight, leaves = _about_users(users, known)
+    change_time, change_server, change_up = _changes(changes, names)
+    return kind(
+        resources=tuple(resources), servers=tuple(names), users=tuple(known), jobs=tuple(jobs),
+        unit=unit, capacity=np.rint(amounts / unit).astype(np.int64), weight=weight, leaves=leaves, job_user=job_user,
+        job=job[first_row], arrival=arrival[first_row], demand=whole[first_row], placement=placement[first_row],
+        eligible=eligible, first=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), duration=duration[repeated],
+        change_time=change_time, change_server=change_server, change_up=change_up,
+        source=source, report=dict(report),
+    )  # fmt: skip
+
+
+def to_frames(workload: Workload) -> dict[str, pd.DataFrame]:
+    """What `Workload.to_frames` returns."""
+    w = workload
+    group = w.group_of_task
+    where = np.array(
+        ["|".join(np.array(w.servers)[row]) if k else "" for k, row in enumerate(w.eligible)], dtype=object
+    )
+    users, jobs = np.array(w.users, dtype=object), np.array(w.jobs, dtype=object)
+    need = w.demand[group] * w.unit
+    tasks = {"user": users[w.user[group]], "job": jobs[w.job[group]], "arrival": w.arrival[group] / SECOND,
+             "duration": w.duration / SECOND}  # fmt: skip
+    tasks |= {name: need[:, r] for r, name in enumerate(w.resources)}
+    if len(w.eligible) > 1:
+        tasks["on"] = where[w.placement[group]]
+    left = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)
+    return {
+        "tasks": pd.DataFrame(tasks),
+        "servers": pd.DataFrame({"server": w.servers} | _columns(w.capacity * w.unit, w.resources)),
+        "users": pd.DataFrame({"user": w.users, "weight": w.weight, "leaves": left}),
+        "changes": pd.DataFrame(
+            {
+                "time": w.change_time / SECOND,
+                "server": [w.servers[k] for k in w.change_server],
+                "up": w.change_up,
+            }
+        ),
+    }
+
+
+def _columns(table: NDArray[Any], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    return {name: table[:, k] for k, name in enumerate(names)}
+
+
+def _only_frames(**tables: object) -> None:
+    for name, table in tables.items():
+        if table is not None and not isinstance(table, pd.DataFrame):
+            raise DataError(f"{name} is of type {type(table).__name__}; give a pandas DataFrame")
+        if isinstance(table, pd.DataFrame) and not table.columns.is_unique:
+            raise DataError(f"{name} has the column {table.columns[table.columns.duplicated()][0]!r} twice; rename one")
+
+
+def _error(table: str, row: int, frame: pd.DataFrame, what: str) -> DataError:
+    """An error about a row, by its position and, where the table has one, its name."""
+    named = next((f" ({column} {frame[column].iloc[row]!r})" for column in ("job", "server", "user")
+                  if column in frame.columns), "")  # fmt: skip
+    return DataError(f"row {row} of {table}{named} {what}", (table, row))
+
+
+def _numbers(frame: pd.DataFrame, columns: Sequence[str], table: str) -> NDArray[np.float64]:
+    """Columns as finite numbers >= 0."""
+    values = np.empty((len(frame), len(columns)))
+    for k, column in enumerate(columns):
+        if column not in frame.columns:
+            raise DataError(f"{table} has no column {column!r}; it has {', '.join(map(repr, frame.columns))}")
+        values[:, k] = found = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
+        for row in np.flatnonzero(~(np.isfinite(found) & (found >= 0))).tolist():
+            raise _error(table, row, frame, f"has {column} {frame[column].iloc[row]!r}; it must be a number >= 0")
+    return values
+
+
+def _servers(frame: pd.DataFrame) -> tuple[list[str], list[str], NDArray[np.float64], list[str]]:
+    """Names, types, capacities and resources; a row stands for `count` servers."""
+    if frame.empty:
+        raise DataError("there is no server; give the table of servers at least one row")
+    resources = [str(column) for column in frame.columns if column not in _OF_SERVERS]
+    if not resources or any(name in _OF_TASKS for name in resources):
+        raise DataError(f"columns of servers but {', '.join(_OF_SERVERS)} are resources, one at least, and are not "
+                        f"called {', '.join(_OF_TASKS)}; these are {', '.join(map(repr, frame.columns))}")  # fmt: skip
+    amounts = _numbers(frame, resources, "servers")
+    count = _counts(frame, "count", "servers")
+    given = frame["server"].astype(str).tolist() if "server" in frame else [f"server{k + 1}" for k in range(len(frame))]
+    types = frame["type"].astype(str).tolist() if "type" in frame else [""] * len(frame)
+    names, kinds = [], []
+    for name, of_type, copies in zip(given, types, count.tolist(), strict=True):
+        names += [name] if copies == 1 else [f"{name}-{k + 1}" for k in range(copies)]
+        kinds += [of_type] * copies
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise DataError(f"two servers are called {twice!r}; give every server a name of its own")
+    if (amounts.sum(axis=0) <= 0).any():
+        none = resources[int(np.argmin(amounts.sum(axis=0)))]
+        raise DataError(f"no server has any {none!r}; leave the resource out")
+    return names, kinds, np.repeat(amounts, count, axis=0), resources
+
+
+def _counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
+    if column not in frame:
+        return np.ones(len(frame), dtype=np.int64)
+    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
+    for row in np.flatnonzero(~((values >= 1) & (values == np.rint(values)) & (values <= 1e9))).tolist():
+        raise _error(table, row, frame, f"has {column} {frame[column].iloc[row]!r}; it must be a whole number >= 1")
+    if values.sum() > 1e9:
+        raise DataError(f"{table} stand for {values.sum():.3g} in all; at most 10^9 can be simulated")
+    return np.asarray(values, dtype=np.int64)
+
+
+def _microseconds(frame: pd.DataFrame, column: str, default: float | None, least: int = 0) -> Whole:
+    if column not in frame:
+        if default is None:
+            raise DataError(f"tasks have no column {column!r}, in seconds; every task needs one")
+        return np.full(len(frame), round(default * SECOND), dtype=np.int64)
+    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
+    with np.errstate(invalid="ignore", over="ignore"):
+        whole = np.rint(values * SECOND)
+    for row in np.flatnonzero(~((whole >= least) & (values <= _LONGEST))).tolist():
+        wanted = "a microsecond or more" if least else "0 or more"
+        raise _error("tasks", row, frame, f"has {column} {frame[column].iloc[row]!r}; it must be seconds, {wanted}")
+    return np.asarray(whole, dtype=np.int64)
+
+
+def _units(amounts: NDArray[np.float64], demand: NDArray[np.float64], resources: list[str]) -> NDArray[np.float64]:
+    """The smallest power of ten in which sums over all servers stay below `_MOST`."""
+    most = np.maximum(amounts.sum(axis=0), demand.max(axis=0, initial=0.0))
+    digits = np.floor(np.log10(_MOST / most)).clip(-300, 300)
+    return np.array([float(f"1e{-int(d)}") for d in digits])
+
+
+def _in_units(demand: NDArray[np.float64], unit: NDArray[np.float64], frame: pd.DataFrame) -> Whole:
+    """Rounded down, by less than a unit: what fits in real numbers fits in units as well (six times 1/6)."""
+    whole = np.floor(demand / unit + 0.01).astype(np.int64)
+    for row, r in np.argwhere((demand > 0) & (whole == 0)).tolist():
+        raise _error("tasks", row, frame, f"asks for {demand[row, r]:g} of a resource of which servers have "
+                     f"{_MOST * unit[r]:.0e}; that is too little to count: leave it out or write 0")  # fmt: skip
+    return whole
+
+
+def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list[str]]:
+    if "user" not in tasks:
+        raise DataError("tasks have no column 'user': whose they are")
+    for row in np.flatnonzero(tasks["user"].isna()).tolist():
+        raise _error("tasks", row, tasks, "has no user; give it one")
+    named = tasks["user"].astype(str)
+    if users is None:
+        codes, known = pd.factorize(named)
+        return codes.astype(np.int64), [str(name) for name in known]
+    if "user" not in users:
+        raise DataError("users have no column 'user': their names")
+    known = users["user"].astype(str).tolist()
+    if len(set(known)) < len(known):
+        twice = next(name for k, name in enumerate(known) if name in known[:k])
+        raise DataError(f"user {twice!r} is there twice; give every user one row")
+    codes = pd.Index(known).get_indexer(named)
+    for row in np.flatnonzero(codes < 0).tolist():
+        raise _error(
+            "tasks", row, tasks, f"is of user {named.iloc[row]!r}, who is not in the table of users; add a row"
+        )
+    return codes.astype(np.int64), known
+
+
+def _about_users(users: pd.DataFrame | None, known: Sequence[str]) -> tuple[NDArray[np.float64], Whole]:
+    weight, leaves = np.ones(len(known)), np.full(len(known), NEVER)
+    if users is not None and "weight" in users:
+        weight = pd.to_numeric(users["weight"], errors="coerce").to_numpy(dtype=float)
+        for row in np.flatnonzero(~(np.isfinite(weight) & (weight > 0))).tolist():
+            found = users["weight"].iloc[row]
+            raise _error("users", row, users, f"has weight {found!r}; it must be a finite number > 0")
+    if users is not None and "leaves" in users:
+        when = pd.to_numeric(users["leaves"], errors="coerce").to_numpy(dtype=float)
+        for row in np.flatnonzero(when < 0).tolist():
+            raise _error("users", row, users, f"leaves at {when[row]:g}; it must be seconds >= 0, or empty for never")
+        stays = ~(when <= _LONGEST)
+        leaves = np.where(stays, NEVER, np.rint(np.where(stays, 0, when) * SECOND).astype(np.int64))
+    return weight, leaves
+
+
+def _jobs(tasks: pd.DataFrame, user: Whole, known: Sequence[str]) -> tuple[Whole, list[str], Whole]:
+    """The job of every row, names of jobs and whose they are; a job has one user."""
+    if "job" not in tasks:
+        names = [f"job{k + 1}" for k in range(len(tasks))]
+        return np.arange(len(tasks), dtype=np.int64), names, user
+    for row in np.flatnonzero(tasks["job"].isna()).tolist():
+        raise _error("tasks", row, tasks, "has no job; give it one, or leave out the column")
+    codes, found = pd.factorize(tasks["job"].astype(str))
+    owner = np.empty(len(found), dtype=np.int64)
+    owner[codes[::-1]] = user[::-1]
+    for row in np.flatnonzero(owner[codes] != user).tolist():
+        other = known[owner[codes[row]]]
+        raise _error("tasks", row, tasks, f"is of user {known[user[row]]!r}, and the job of {other!r}; rename the job")
+    return codes.astype(np.int64), [str(name) for name in found], owner
+
+
+def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str]) -> tuple[Whole, NDArray[np.bool_]]:
+    """The row of `eligible` of every row of tasks; a text names servers or types, with | between them."""
+    anywhere = np.ones((1, len(servers)), dtype=bool)
+    if "on" not in tasks:
+        return np.zeros(len(tasks), dtype=np.int64), anywhere
+    texts = tasks["on"].fillna("").astype(str)
+    codes, found = pd.factorize(texts)
+    rows, place = [anywhere[0]], np.zeros(len(found), dtype=np.int64)
+    at = {name: k for k, name in enumerate(servers)}
+    kinds = np.array(types)
+    for k, text in enumerate(found):
+        if not text:
+            continue
+        row = np.zeros(len(servers), dtype=bool)
+        for name in text.split("|"):
+            if name in at:
+                row[at[name]] = True
+            elif name and (kinds == name).any():
+                row |= kinds == name
+            else:
+                where = int(np.flatnonzero(codes == k)[0])
+                raise _error("tasks", where, tasks, f"may run on {name!r}, which is neither a server nor a type of one")
+        place[k] = len(rows)
+        rows.append(row)
+    return place[codes], np.array(rows)
+
+
+def _groups(key: Whole) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Rows in order of (user, arrival, place in the input); the first row of every group; the group of every row."""
+    _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    rank = np.empty(len(first), dtype=np.intp)
+    ordered = np.lexsort([first, key[first, 1], key[first, 0]]) if len(first) else np.empty(0, dtype=np.intp)
+    rank[ordered] = np.arange(len(first))
+    group = rank[inverse]
+    return np.argsort(group, kind="stable"), first[ordered], group
+
+
+def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole, Whole, NDArray[np.bool_]]:
+    if frame is None or frame.empty:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
+    for column in ("time", "server", "up"):
+        if column not in frame:
+            raise DataError(f"changes have no column {column!r}; they need time, server and up")
+    time = pd.to_numeric(frame["time"], errors="coerce").to_numpy(dtype=float)
+    for row in np.flatnonzero(~((time >= 0) & (time <= _LONGEST))).tolist():
+        raise _error("changes", row, frame, f"is at time {frame['time'].iloc[row]!r}; it must be seconds >= 0")
+    server = pd.Index(servers).get_indexer(frame["server"].astype(str))
+    for row in np.flatnonzero(server < 0).tolist():
+        raise _error("changes", row, frame, "is about a server that is not in the table of servers")
+    up = frame["up"].astype(bool).to_numpy()
+    order = np.lexsort([np.arange(len(frame)), time])
+    last: dict[int, bool] = {}
+    for row in order.tolist():
+        if last.get(int(server[row]), not up[row]) == up[row]:
+            state = "comes back" if up[row] else "goes"
+            raise _error("changes", row, frame, f"{state}, and has done so before; leave the row out")
+        last[int(server[row])] = bool(up[row])
+    return np.rint(time[order] * SECOND).astype(np.int64), server[order].astype(np.int64), up[order]

@@ -1,0 +1,205 @@
+"""`Workload`: jobs of whole tasks that arrive over time, whose they are, and the servers that could run them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import pd
+from ..errors import DataError
+from ..model._immutable import frozen
+from ..model.cluster import Cluster
+
+Whole = NDArray[np.int64]
+
+#: Microseconds in a second: times are whole numbers of them.
+SECOND = 1_000_000
+#: The time of what never happens.
+NEVER = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Workload:
+    """Users, their jobs and tasks, and servers, in whole numbers: simulations of it are exact and repeatable.
+
+    Times are int64 microseconds, amounts of a resource int64 multiples of its `unit`. Tasks of one job that arrive
+    together, ask for the same and may run on the same servers are a *group*; groups are in order of (user, arrival,
+    place in the input), tasks in order of their groups. Make one with `from_frames`, or open a source
+    (`fairopt.open_workload`).
+
+    Parameters
+    ----------
+    resources, servers, users, jobs : names
+    unit : (resources,), what 1 stands for
+    capacity : (servers, resources), in units
+    weight : (users,), > 0
+    leaves : (users,), when a user goes and takes its tasks along, or `NEVER`
+    job_user : (jobs,)
+    job : (groups,), arrival : (groups,), demand : (groups, resources), in units
+    placement : (groups,), rows of `eligible`
+    eligible : (placements, servers), where tasks may run; row 0 is all True
+    first : (groups + 1,), the first task of every group, and the number of tasks
+    duration : (tasks,), > 0
+    change_time, change_server, change_up : (changes,), servers that go (False) and come back (True), by time; a server
+        whose first change is to come is not there before
+    source : a line about where it comes from
+    report : what was found, left out and assumed when it was made, by name
+    """
+
+    resources: tuple[str, ...]
+    servers: tuple[str, ...]
+    users: tuple[str, ...]
+    jobs: tuple[str, ...]
+    unit: NDArray[np.float64]
+    capacity: Whole
+    weight: NDArray[np.float64]
+    leaves: Whole
+    job_user: Whole
+    job: Whole
+    arrival: Whole
+    demand: Whole
+    placement: Whole
+    eligible: NDArray[np.bool_]
+    first: Whole
+    duration: Whole
+    change_time: Whole
+    change_server: Whole
+    change_up: NDArray[np.bool_]
+    source: str = ""
+    report: dict[str, int | float | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, frozen(value))
+
+    @classmethod
+    def from_frames(
+        cls,
+        tasks: pd.DataFrame,
+        servers: pd.DataFrame,
+        users: pd.DataFrame | None = None,
+        changes: pd.DataFrame | None = None,
+        *,
+        source: str = "",
+        report: dict[str, int | float | str] | None = None,
+    ) -> Workload:
+        """A workload from tables; times in seconds, amounts in units of one's own (the same for tasks and servers).
+
+        Parameters
+        ----------
+        tasks
+            A row per task, or per number of like ones: `user`, `duration`, a column per resource; optional `job`
+            (default: every row is one), `arrival` (0), `tasks` (how many, 1), and `on`: where it may run, names of
+            servers or their `type`, separated by `|`, empty for anywhere.
+        servers
+            A row per server, or per number of like ones: a column per resource; optional `server` (a name),
+            `type`, `count`. All columns but these are resources.
+        users
+            Optional: `user`, `weight` (1), `leaves` (never).
+        changes
+            Optional: `time`, `server`, `up`: servers that go (False) and come back (True).
+
+        Raises
+        ------
+        DataError
+            A row that cannot be: a demand below 0 or for nothing at all, no duration, a time that runs backwards, a
+            server that nobody knows, too little of a resource to count. The message names row and remedy.
+        """
+        from ._intake import from_frames
+
+        return from_frames(cls, tasks, servers, users, changes, source, report or {})
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Users, servers, resources."""
+        return len(self.users), len(self.servers), len(self.resources)
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks there are."""
+        return len(self.duration)
+
+    @property
+    def groups(self) -> int:
+        """How many groups of like tasks there are."""
+        return len(self.job)
+
+    @cached_property
+    def user(self) -> Whole:
+        """(groups,): whose they are."""
+        return frozen(self.job_user[self.job])
+
+    @cached_property
+    def group_of_task(self) -> Whole:
+        """(tasks,): the group of every task."""
+        return frozen(np.repeat(np.arange(self.groups, dtype=np.int64), np.diff(self.first)))
+
+    @cached_property
+    def total(self) -> Whole:
+        """(resources,): the capacity of all servers that ever are, in units."""
+        return frozen(self.capacity.sum(axis=0))
+
+    @cached_property
+    def fits(self) -> NDArray[np.bool_]:
+        """(groups,): is there a server, empty, that could run a task of the group?"""
+        kinds, which = np.unique(np.column_stack([self.placement, self.demand]), axis=0, return_inverse=True)
+        found = np.empty(len(kinds), dtype=bool)
+        for placement in np.unique(kinds[:, 0]):
+            here = kinds[:, 0] == placement
+            capacity = np.unique(self.capacity[self.eligible[placement]], axis=0)
+            need = kinds[here, 1:]
+            possible = np.zeros(len(need), dtype=bool)
+            for row in capacity:
+                possible |= (need <= row).all(axis=1)
+            found[here] = possible
+        return frozen(found[which.reshape(-1)])
+
+    @cached_property
+    def span(self) -> float:
+        """Seconds from the first arrival to the last."""
+        return float(self.arrival.max() - self.arrival.min()) / SECOND if self.groups else 0.0
+
+    def work(self) -> pd.Series:
+        """Amount times duration that all tasks need, over capacity: seconds that all servers together are busy."""
+        seconds = np.bincount(self.group_of_task, self.duration / SECOND, minlength=self.groups)
+        need = (self.demand * seconds[:, None]).sum(axis=0)
+        return pd.Series(need / self.total, index=pd.Index(self.resources, name="resource"), name="seconds")
+
+    def load(self, until: float | None = None) -> float:
+        """Work of what arrives over what servers can do until then: the largest over resources.
+
+        `until` is in seconds from the first arrival; default: the last arrival.
+        """
+        end = self.span if until is None else until
+        if end <= 0:
+            raise DataError("all tasks arrive at once, so there is no load; give `until`, seconds from then")
+        return float(self.work().max() / end)
+
+    def cluster(self) -> Cluster:
+        """Users and servers without time: mean demands of tasks, numbers of tasks as limits, where any task may run."""
+        count = np.diff(self.first).astype(float)
+        tasks = np.bincount(self.user, count, minlength=len(self.users))
+        if not tasks.all():
+            raise DataError(f"user {self.users[int(tasks.argmin())]!r} has no task; leave it out")
+        need = np.stack([np.bincount(self.user, count * column, minlength=len(self.users)) for column in self.demand.T])
+        eligible = np.zeros((len(self.users), len(self.servers)), dtype=bool)
+        np.logical_or.at(eligible, self.user, self.eligible[self.placement])
+        return Cluster(
+            self.capacity * self.unit, (need / tasks).T * self.unit, self.weight, eligible, tasks,
+            self.resources, self.users, self.servers,
+        )  # fmt: skip
+
+    def to_frames(self) -> dict[str, pd.DataFrame]:
+        """The tables `tasks` (a row per task), `servers`, `users` and `changes`, as `from_frames` takes them."""
+        from ._intake import to_frames
+
+        return to_frames(self)
+
+    def __repr__(self) -> str:
+        about = f", {self.source}" if self.source else ""
+        numbers = f"{len(self.users)} users, {len(self.jobs)} jobs, {self.tasks} tasks, {len(self.servers)} servers"
+        return f"Workload({numbers}, {'/'.join(self.resources)}{about})"
