@@ -11,7 +11,7 @@ from typing import Any
 from .. import _plugins, mechanisms
 from ..errors import DataError
 from ..workloads import known as known_sources
-from ..workloads._registry import ALIASES
+from ..workloads._registry import CLUSTERS
 from ..workloads.sources import check_source
 from ._folders import known as known
 from ._toml import Document, Where, read
@@ -187,7 +187,7 @@ def _check_options(document: Document, here: Where, sources: list[ClusterSource]
                 raise document.error((*here, next(iter(options))), "only traces and generators take options")
             continue
         kind = source.text.partition("?")[0].partition(":")[0]
-        if kind not in (*known_sources(), *ALIASES):
+        if kind not in (*known_sources(), *CLUSTERS.aliases):
             names = f"paper:NAME, FILE.toml, {', '.join(known_sources())}"
             raise document.error(here, f"there is no source {source.text!r}; known: {names}")
         try:

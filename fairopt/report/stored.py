@@ -17,7 +17,7 @@ from ..harness.experiment import load
 from ..harness.matching import match
 from ..harness.store import Contents
 from ..harness.sweep import store_of
-from ..workloads._registry import ALIASES, STAND_INS
+from ..workloads._registry import CLUSTERS
 
 
 class MissingCells(DataError):
@@ -156,4 +156,4 @@ def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> tuple[str, ..
 def _stands_in(cell: Cell) -> bool:
     """Was a trace asked for, and is there none?"""
     kind = cell.origin.text.partition("?")[0].partition(":")[0]
-    return cell.origin.kind == "generator" and ALIASES.get(kind, kind) in STAND_INS
+    return cell.origin.kind == "generator" and CLUSTERS.aliases.get(kind, kind) in CLUSTERS.stand_ins
