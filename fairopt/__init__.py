@@ -26,6 +26,7 @@ _HOME = {
     "compare": "harness.compare",
     "find_alpha": "harness.find_alpha",
     "find_weights": "harness.find_weights",
+    "fluid": "scheduling.fluid",
     "infer_alpha": "harness.infer_alpha",
     "merge": "model.merging",
     "open_source": "workloads.sources",

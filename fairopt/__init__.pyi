@@ -45,4 +45,5 @@ from .model.merging import merge as merge
 from .result import metrics as metrics
 from .result import plot as plot
 from .result.allocation import Allocation as Allocation
+from .scheduling.fluid import fluid as fluid
 from .workloads.sources import open_source as open_source
