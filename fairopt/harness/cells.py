@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..result import metrics
 from . import code
+from ._hash import digest
 from ._values import MEASURES
 from .clusters import Origin, origin
 from .experiment import ClusterSource, Experiment, Grid
@@ -60,12 +59,12 @@ class Cell:
         for label in ("experiment", "cluster", "code", "plugins"):
             del fields[label]
         del fields["origin"]["path"]
-        return _hash(fields)
+        return digest(fields)
 
     @cached_property
     def key(self) -> str:
         """The question, and the digest of what computes the answer (`code.of`)."""
-        return _hash([self.question, self.code])
+        return digest([self.question, self.code])
 
     @property
     def solver(self) -> Mechanism:
@@ -183,7 +182,3 @@ def _error(experiment: Experiment, grid: Grid, key: str, message: str) -> DataEr
     inside = ("smoke", key)
     where = inside if experiment.smoke and inside in experiment.document.lines else (*grid.where, key)
     return experiment.document.error(where, message)
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:24]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -13,8 +12,8 @@ from ..errors import DataError
 from ..workloads import known as known_sources
 from ..workloads._registry import CLUSTERS
 from ..workloads.sources import check_source
-from ._folders import known as known
 from . import _reading
+from ._folders import known as known
 from ._reading import checked, table, unknown, with_options
 from ._toml import Document, Where, read
 from ._values import GRID, MEASURES, is_flag, is_text, whole

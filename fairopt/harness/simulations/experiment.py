@@ -131,9 +131,7 @@ def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], 
     )
 
 
-def _workloads(
-    document: Document, value: Any, where: Where, old: set[str] | None
-) -> dict[str, list[WorkloadSource]]:
+def _workloads(document: Document, value: Any, where: Where, old: set[str] | None) -> dict[str, list[WorkloadSource]]:
     """By name; options that are lists make a workload for every combination."""
     found: dict[str, list[WorkloadSource]] = {}
     for name, entry in table(document, where, value).items():
@@ -144,7 +142,9 @@ def _workloads(
         text = options.pop("source", None)
         if not isinstance(text, str) or not text:
             raise document.error((*here, "source"), "name a source, such as 'google-day?tasks=20000'")
-        choices = [[(key, one) for one in (item if isinstance(item, list) else [item])] for key, item in options.items()]
+        choices = [
+            [(key, one) for one in (item if isinstance(item, list) else [item])] for key, item in options.items()
+        ]
         found[name] = [WorkloadSource(name, with_options(text, pairs)) for pairs in product(*choices)]
         for source in found[name]:
             try:
@@ -180,5 +180,3 @@ def _grid(
         values("impossible", ("raise",))[0], values("thrashing", (None,))[0], values("repetitions", (None,))[0],
         values("measures", ("timeline",)),
     )  # fmt: skip
-
-
