@@ -153,5 +153,5 @@ def execute(
         text = " ".join(str(error).split())
         raise Stopped(
             f"{len(dead)} cells were not computed, as workers died of them or could not send them (memory?), such as "
-            f"{cell.mechanism} on {cell.cluster}: {type(error).__name__}: {text[:200]}"
+            f"{cell.label}: {type(error).__name__}: {text[:200]}"
         )

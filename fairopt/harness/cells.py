@@ -67,6 +67,11 @@ class Cell:
         return digest([self.question, self.code])
 
     @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.mechanism} on {self.cluster}"
+
+    @property
     def solver(self) -> Mechanism:
         """The mechanism itself."""
         return mechanisms.parse(self.mechanism)[0]

@@ -32,10 +32,10 @@ class MissingCells(DataError):
 class StoredCells:
     """The cells of one experiment as the store has them.
 
-    `cells` has one row per cell that gave numbers, in the order of the experiment; `experiment` and `cluster` (of simulations
-    `workload`) are those of this experiment, whichever computed the cell first, and `alpha` is infinite for PS-DSF. `notes` say what
-    a reader must know: stand-ins for traces, cells that failed (left out: they are in `failed`) or missed their
-    tolerance (kept).
+    `cells` has one row per cell that gave numbers, in the order of the experiment; `experiment` and `cluster` (of
+    simulations `workload`) are those of this experiment, whichever computed the cell first, and `alpha` is infinite for
+    PS-DSF. `notes` say what a reader must know: stand-ins for traces, cells that failed (left out: they are in
+    `failed`) or missed their tolerance (kept).
     """
 
     cells: pd.DataFrame

@@ -49,6 +49,11 @@ class Simulation:
         return digest([self.question, self.code])
 
     @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.policy} on {self.workload}"
+
+    @property
     def options(self) -> runners.Options:
         """What the grid says besides the policy."""
         return runners.Options(self.until, self.every, self.impossible, self.thrashing)

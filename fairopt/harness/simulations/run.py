@@ -82,8 +82,15 @@ def _simulated(cell: Simulation, traces: str | None) -> Row:
     workload = workloads.build(cell.origin, cell.seed, cell.repetition, traces)
     drawn = _clock.now()
     found = runners.run(cell.policy, workload, cell.options)
+    if isinstance(found, Schedule) and found.interrupted:
+        raise KeyboardInterrupt  # half a simulation is not a result
     row = _of_workload(workload) | {"drawing": drawn - begun, "simulate": _clock.now() - drawn}
-    return row | (_of_fluid(found) if isinstance(found, FluidSchedule) else _of_schedule(found)) | _long(found, cell)
+    return row | numbers(found) | _long(found, cell)
+
+
+def numbers(found: Schedule | FluidSchedule) -> Row:
+    """What is said of a simulation in one row, whichever kind it is of."""
+    return _of_fluid(found) if isinstance(found, FluidSchedule) else _of_schedule(found)
 
 
 def _of_workload(workload: Workload) -> Row:
@@ -96,8 +103,6 @@ def _of_workload(workload: Workload) -> Row:
 
 
 def _of_schedule(found: Schedule) -> Row:
-    if found.interrupted:
-        raise KeyboardInterrupt  # half a simulation is not a result
     said = found.summary()
     wait = (found.tasks["start"] - found.tasks["arrival"]).dropna()
     return {

@@ -59,16 +59,18 @@ def digest(text: str) -> str:
     return code.of_policy(type(policies.one(text)))
 
 
-def run(text: str, workload: Workload, options: Options) -> Schedule | FluidSchedule:
+def run(text: str, workload: Workload, options: Options, progress: bool = False) -> Schedule | FluidSchedule:
     """What comes of the workload."""
     if text.startswith(FLUID):
         if options.thrashing is not None:
             raise DataError(f"{text} never over-commits servers; leave out thrashing")
-        return fluid(workload, text.removeprefix(FLUID), every=options.every or EVERY, until=options.until, throw=False)
+        mechanism, every = text.removeprefix(FLUID), options.every or EVERY
+        return fluid(workload, mechanism, every=every, until=options.until, throw=False, progress=progress)
     return simulate(
         workload,
         text,
         until=options.until,
         impossible="report" if options.impossible == "report" else "raise",
         timeline=options.every,
+        progress=progress,
     )
