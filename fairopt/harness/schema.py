@@ -106,10 +106,10 @@ SIMULATIONS = Schema(
         "use": {"resource": _TEXT, "utilization": _REAL},
         "timeline": {"time": _REAL, "what": _TEXT, "value": _REAL},
         "shares": {"time": _REAL, "user": _TEXT, "share": _REAL},
-        "jobs": {
+        "each_job": {
             "job": _TEXT, "user": _TEXT, "arrival": _REAL, "response": _REAL, "tasks": _WHOLE, "tasks_done": _WHOLE,
         },
-        "users": {
+        "each_user": {
             "user": _TEXT, "jobs": _WHOLE, "jobs_done": _WHOLE, "tasks": _WHOLE, "tasks_done": _WHOLE,
             "mean_response": _REAL, "mean_dominant_share": _REAL,
         },

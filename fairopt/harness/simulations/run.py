@@ -137,9 +137,9 @@ def _long(found: Schedule | FluidSchedule, cell: Simulation) -> Row:
         frame = found.jobs.reset_index().rename(columns={"completion_time": "response"})
         if "tasks_done" not in frame:
             frame["tasks_done"] = np.where(frame["status"] == "done", frame["tasks"], 0)
-        tables["jobs"] = frame
+        tables["each_job"] = frame
     if "users" in cell.measures:
-        tables["users"] = found.users.reset_index().rename(columns={"completion_time": "mean_response"})
+        tables["each_user"] = found.users.reset_index().rename(columns={"completion_time": "mean_response"})
     return {name: _records(table, list(SIMULATIONS.long[name])) for name, table in tables.items()}
 
 
@@ -157,7 +157,8 @@ def _timeline(found: Schedule | FluidSchedule) -> pd.DataFrame:
         names = [name for name in frame if name.startswith("use_") or name in ("players", "waiting", "span")]
         frame = frame.set_index("time")[names].astype(float)
     else:
-        frame = found.timeline.astype(float)
+        use = {name: f"use_{name}" for name in found.workload.resources}
+        frame = found.timeline.rename(columns=use).astype(float)
         frame.index.name = "time"
     frame.columns.name = "what"
     return frame.stack().rename("value").reset_index()
