@@ -17,7 +17,9 @@ from fairopt.harness.kinds import run
 from fairopt.harness.schema import CELLS, SIMULATIONS
 from fairopt.harness.simulations import workloads
 from fairopt.report import MissingCells, Results, tables_of
-from fairopt.scheduling import policies
+from fairopt.scheduling.policies._base import Numbers
+from fairopt.scheduling.policies.fifo import FIFO
+from fairopt.scheduling.state import State
 
 EXPERIMENT = """
 title = "Two policies and a mechanism"
@@ -44,6 +46,17 @@ policies = ["fifo", "best-fit-drfh()"]
 repetitions = 1
 until = 1800
 """
+
+
+class Mine(FIFO):
+    """The same."""
+
+
+class Other(FIFO):
+    """The last comes first."""
+
+    def share(self, state: State) -> Numbers:
+        return -super().share(state)
 
 
 @pytest.fixture
@@ -152,16 +165,7 @@ def test_another_file_is_another_cell(experiment: Path, tmp_path: Path) -> None:
 
 def test_code_of_simulations_is_not_that_of_mechanisms() -> None:
     assert of_scheduling() != of_fairopt()
-    fifo = policies.REGISTRY["fifo"]
-
-    class Mine(fifo):  # type: ignore[misc,valid-type]
-        pass
-
-    class Other(fifo):  # type: ignore[misc,valid-type]
-        def share(self, state: object) -> object:
-            return -super().share(state)
-
-    assert len({of_policy(kind) for kind in (fifo, Mine, Other)}) == 3
+    assert len({of_policy(kind) for kind in (FIFO, Mine, Other)}) == 3
     assert CELLS.folder != SIMULATIONS.folder
 
 
