@@ -108,9 +108,9 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def _needed(purpose: str | None) -> list[str]:
-    """The experiments of the tables that show single clusters, or those that figures need."""
+    """The experiments of the tables that take seconds, or those that figures need."""
     if purpose == "tables":
-        return [name for name in known() if harness.load(name).table == "clusters"]
+        return [name for name in known() if harness.load(name).quick]
     if purpose == "figures":
         return [need for name in drawing.known() for need in drawing.module(name).NEEDS]
     return []

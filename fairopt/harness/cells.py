@@ -17,6 +17,7 @@ from ..mechanisms import Mechanism
 from ..result import metrics
 from . import code
 from ._hash import digest
+from ._texts import named, text_of
 from ._values import MEASURES
 from .clusters import Origin, origin
 from .experiment import ClusterSource, Experiment, Grid
@@ -164,23 +165,9 @@ def _with_alphas(grid: Grid) -> Iterator[str]:
         kinds = mechanisms.parse(text)
         takes = "(" not in text and any(field.name == "alpha" for field in dataclasses.fields(kinds[0]))
         if takes and grid.alphas:
-            yield from (_text(kinds[0].name, alpha=alpha) for alpha in grid.alphas)
+            yield from (named(kinds[0].name, alpha=alpha) for alpha in grid.alphas)
         else:
-            yield from (_text(kind.name, **_parameters(kind)) for kind in kinds)
-
-
-def _parameters(mechanism: Mechanism) -> dict[str, object]:
-    """The fields that differ from their defaults, and alpha always; 3 and 3.0 are one."""
-    return {
-        field.name: float(value) if isinstance(value := getattr(mechanism, field.name), int) else value
-        for field in dataclasses.fields(mechanism)
-        if field.name == "alpha" or getattr(mechanism, field.name) != field.default
-    }
-
-
-def _text(name: str, **parameters: object) -> str:
-    inside = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-    return f"{name}({inside})" if inside else name
+            yield from map(text_of, kinds)
 
 
 def _error(experiment: Experiment, grid: Grid, key: str, message: str) -> DataError:

@@ -75,6 +75,11 @@ class Experiment:
     plugins: tuple[Path, ...] = ()
 
     @property
+    def quick(self) -> bool:
+        """Does it take seconds? Then `make tables` computes it: a table for each cluster, of one draw."""
+        return self.table == "clusters"
+
+    @property
     def folder(self) -> Path:
         """Where the file is: paths of cluster files are relative to it."""
         return self.document.path.parent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .._libraries import pd
 from .stored import StoredCells, interval
 
@@ -26,6 +28,17 @@ def simulated_means(found: StoredCells) -> pd.DataFrame:
     for measure in _MEASURES:
         if cells[measure].notna().any():
             table = _joined(table, interval(cells, by, measure), by, measure)
+    return table
+
+
+def shares_at(found: StoredCells, times: Sequence[float]) -> pd.DataFrame:
+    """One row per workload, policy and user: its dominant share at each time, as the last sample before has it."""
+    shares = found.long("shares")
+    cells = [name for name in _BY[:3] if found.cells[name].nunique() > 1 or name == "policy"]
+    table = shares[[*cells, "user"]].drop_duplicates().reset_index(drop=True)
+    for time in times:
+        before = shares[shares["time"] <= time].groupby(["key", "user"], sort=False).tail(1)
+        table = _joined(table, interval(before, [*cells, "user"], "share"), [*cells, "user"], f"{time:g} s")
     return table
 
 

@@ -77,7 +77,7 @@ def test_cells_are_policies_on_workloads(experiment: Path) -> None:
     assert loaded.schema is SIMULATIONS
     assert len(cells) == 2 * 2 * 3 + 2  # two draws of two workloads under three, and one of a file under two
     assert len({cell.key for cell in cells}) == len(cells)
-    assert {cell.policy for cell in cells} == {"best-fit-drfh", "slots(n=6)", "fluid:DRFH", "fifo"}
+    assert {cell.policy for cell in cells} == {"best-fit-drfh", "slots(n=6)", "fluid:drfh", "fifo"}
     tiny = harness.cells_of(harness.load(experiment, smoke=True))
     assert {cell.until for cell in tiny} == {1800.0, None}
     assert len(tiny) == 2 * 3 + 2
@@ -214,7 +214,7 @@ def test_the_command(experiment: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert picture.stat().st_size > 10_000
     assert main(["simulate", "drfh-figure4", "-p", "fifo", "fluid:drfh", "--until", "100", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert [row["policy"] for row in said["policies"]] == ["fifo", "fluid:DRFH"]
+    assert [row["policy"] for row in said["policies"]] == ["fifo", "fluid:drfh"]
     assert said["policies"][0]["use_memory"] > 0.5
     for words, message in (
         (["drfh-figure4", "-p", "fifo", "slots", "--out", "x.csv"], "are of one policy, and there are 2"),

@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 from ...errors import DataError
 from .._reading import Check, checked, many, table, unknown, with_options
 from .._toml import Document, Where
-from .._values import is_positive, is_text, whole
+from .._values import is_flag, is_number, is_positive, is_text, whole
 from ..schema import SIMULATIONS, Schema
 from . import runners, workloads
 
-TOP = {"experiment", "title", "source", "about", "table", "seed", "repetitions", "workloads", "grid", "smoke"}
+TOP = {"experiment", "title", "source", "about", "at", "quick", "seed", "repetitions", "workloads", "grid", "smoke"}
 #: What a cell keeps besides its row and the use of resources.
 MEASURES = ("timeline", "shares", "jobs", "users")
-TABLES = ("means",)
 
 #: Keys of a grid: how one value is checked, and what it must be.
 GRID: dict[str, Check] = {
@@ -61,7 +60,8 @@ class SimulationGrid:
 
 @dataclass(frozen=True)
 class SimulationExperiment:
-    """A validated experiment file of simulations."""
+    """A validated experiment file of simulations. `at`: seconds at which a table shows shares, if they are
+    kept; `quick`: it takes seconds, and `make tables` computes it."""
 
     schema: ClassVar[Schema] = SIMULATIONS
 
@@ -70,7 +70,8 @@ class SimulationExperiment:
     title: str
     source: str
     about: str
-    table: str
+    at: tuple[float, ...]
+    quick: bool
     seed: int
     repetitions: int
     workloads: tuple[WorkloadSource, ...]
@@ -122,7 +123,8 @@ def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], 
         checked(document, ("title",), data.get("title"), is_text, "a line of text"),
         checked(document, ("source",), data.get("source", ""), is_text, "a line of text"),
         checked(document, ("about",), data.get("about", ""), is_text, "text"),
-        checked(document, ("table",), data.get("table", "means"), lambda value: value in TABLES, " or ".join(TABLES)),
+        many(document, {"at": ("at",)}, data, "at", (is_number, "a number of seconds"), ()),
+        checked(document, ("quick",), data.get("quick", False), is_flag, "true or false"),
         checked(document, at("seed"), merged.get("seed", 1), whole(0), "a whole number >= 0"),
         checked(document, at("repetitions"), merged.get("repetitions", 1), whole(1), "a whole number >= 1"),
         tuple(source for group in found.values() for source in group),

@@ -11,6 +11,7 @@ from ...scheduling import policies
 from ...scheduling.fluid import fluid
 from ...scheduling.simulate import simulate
 from .. import code
+from .._texts import text_of
 
 if TYPE_CHECKING:
     from ...scheduling.fluid_schedule import FluidSchedule
@@ -43,7 +44,7 @@ def check(text: str) -> None:
 def plain(text: str) -> str:
     """One text for all that mean the same."""
     if text.startswith(FLUID):
-        return f"{FLUID}{mechanisms.one(text.removeprefix(FLUID))}"
+        return FLUID + text_of(mechanisms.one(text.removeprefix(FLUID)))
     return str(policies.one(text))
 
 
