@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.figure import Figure
 
-from fairopt.report import Results
+from fairopt.report import Results, interval
 
-from .over_time import lines, policy, printed
-from .style import DOUBLE, legend, new, styled
+from .over_time import policy
+from .style import DOUBLE, legend, line, new, styled
 
 NEEDS = ("drf_dynamic",)
-#: About what the paper's figure shows in each phase: of job 1, and of job 2.
+#: What the text says of phases: of job 1, and of job 2. "Nearly equal" of phase 3 is no number.
 _PRINTED = {"phase1": (0.70, 0.75)}
-_POLICIES = ("first-fit-drfh", "first-fit-drfh(strict=True)", "best-fit-drfh(strict=True)")
 
 
 @styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """The first draw of tasks' durations: both jobs, each under three policies. Printed values of phase 1 in red."""
-    found = results.of("drf_dynamic")
-    shares = found.long("shares")
-    shares = shares[shares["repetition"] == 0].rename(columns={"share": "value"})
-    drawn, table = new(width, 2.1, 1, 3, stack=True, sharey=True)
+    """Means after a first wave of tasks, over draws of their durations, with 95% intervals; what is printed in red."""
+    shares = results.of("drf_dynamic").long("shares")
+    late = shares[shares["time"] >= shares["time"].max() / 4]
+    mean = late.groupby(["workload", "policy", "repetition", "user"], sort=False)["share"].mean().reset_index()
+    found = interval(mean, ["workload", "policy", "user"], "share")
+    policies = list(dict.fromkeys(found["policy"]))
+    drawn, table = new(width, 2.3, 1, 3, stack=True, sharey=width == DOUBLE)
     for axes, phase in zip(table.ravel(), ("phase1", "phase2", "phase3"), strict=True):
-        here = shares[(shares["workload"] == phase) & shares["policy"].isin(_POLICIES)]
-        here = here.assign(which=here["user"] + ", " + here["policy"].map(policy))
-        lines(axes, here, "which", {name: name for name in here["which"].unique()})
+        for k, job in enumerate(("job 1", "job 2")):
+            here = found[(found["workload"] == phase) & (found["user"] == job)].set_index("policy").reindex(policies)
+            look = line(k) | {"linestyle": "none"}
+            y = np.arange(len(policies))[::-1] + (0.12 if k else -0.12)
+            axes.errorbar(here["mean"], y, xerr=here["half"].fillna(0.0), label=job, capsize=2, **look)
         for value in _PRINTED.get(phase, ()):
-            printed(axes, here["time"].min(), here["time"].max(), value, "printed")
+            axes.axvline(value, color="#b5152c", linewidth=1.2, alpha=0.7, label="printed", zorder=0)
         axes.set_title(f"Phase {phase[-1]}")
-        axes.set_xlabel("seconds")
-        axes.set_ylim(0, 1)
-    table[0, 0].set_ylabel("dominant share")
-    legend(drawn, *table.ravel())
+        axes.set_yticks(np.arange(len(policies))[::-1], [policy(text) for text in policies])
+        axes.set_ylim(-0.6, len(policies) - 0.4)
+        axes.set_xlim(0.3, 0.85)
+        axes.set_xlabel("dominant share")
+    legend(drawn, table[0, 0])
     return drawn

@@ -28,7 +28,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     for k, (begin, end, value) in enumerate(_PRINTED):
         printed(left, begin, end, value, None if k else "printed")
     left.set_title("Dominant share")
-    lines(right, use, "what", {"use_cpu": "CPU in use", "use_memory": "memory in use"})
+    lines(right, use, "what", {"use_cpu": "CPU in use", "use_memory": "memory in use"}, first=3)
     right.set_title("All users together")
     for axes in (left, right):
         axes.set_xlabel("seconds")

@@ -28,14 +28,14 @@ def policy(text: str) -> str:
     return POLICIES.get(plain, plain) + (", strict" if "strict=True" in inside else "")
 
 
-def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], marks: int = 6) -> None:
-    """A line of `value` over hours or seconds for each of `labels`, with a few markers apart from each other."""
+def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], first: int = 0, marks: int = 6) -> None:
+    """A line of `value` over time for each of `labels`, with looks from the `first` on and markers apart."""
     for k, (one, text) in enumerate(labels.items()):
         shown = table[table[by] == one].sort_values("time")
         if shown.empty:
             continue
         every = max(1, len(shown) // marks)
-        look = line(k) | {"markevery": (k * every // max(len(labels), 1), every)}
+        look = line(first + k) | {"markevery": (k * every // max(len(labels), 1), every)}
         axes.plot(shown["time"], shown["value"], label=text, **look)
 
 
