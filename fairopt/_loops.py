@@ -50,6 +50,11 @@ class Loop:
             return vars(self)["dispatcher"]
 
     @property
+    def targetoptions(self) -> dict[str, Any]:
+        """Where numba looks whether calls are to be inlined."""
+        return self.options
+
+    @property
     def signatures(self) -> list[Any]:
         """The types of arguments that it is compiled for in this process."""
         return list(self.dispatcher.signatures) if "dispatcher" in vars(self) else []
@@ -93,12 +98,16 @@ class Loop:
 @overload
 def compiled(function: Callable[..., Any]) -> Loop: ...
 @overload
-def compiled(*, fastmath: set[str]) -> Callable[[Callable[..., Any]], Loop]: ...
+def compiled(*, fastmath: set[str] = ..., inline: bool = ...) -> Callable[[Callable[..., Any]], Loop]: ...
 def compiled(
-    function: Callable[..., Any] | None = None, *, fastmath: set[str] | None = None
+    function: Callable[..., Any] | None = None, *, fastmath: set[str] | None = None, inline: bool = False
 ) -> Loop | Callable[[Callable[..., Any]], Loop]:
-    """Decorate a function that numba compiles; `fastmath`: liberties that it may take with numbers."""
-    options = _OPTIONS | ({"fastmath": fastmath} if fastmath else {})
+    """Decorate a function that numba compiles.
+
+    `fastmath`: liberties that it may take with numbers. `inline`: it is written into the loops that call it, and not
+    compiled by itself; that saves a fifth of a second for each of many small ones.
+    """
+    options = _OPTIONS | ({"fastmath": fastmath} if fastmath else {}) | ({"inline": "always"} if inline else {})
     return (lambda of: Loop(of, options)) if function is None else Loop(function, options)  # type: ignore[arg-type]
 
 

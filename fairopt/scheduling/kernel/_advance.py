@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..._loops import compiled
 from ..runs import DONE
 from ..setup import DOWN, LEAVES, UP
@@ -40,7 +42,7 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
             return GROW
         counter[TIME] = now
         while counter[NHEAP] > 0 and heap[0, 0] == now:
-            end(sv, qs, tasks, option, counter, pop(heap, counter), DONE)
+            end(sv, qs, tasks, option, counter, pop(heap, counter), np.int64(DONE))
             drop_stale(tasks, counter)
         while counter[NCHANGE] < change.shape[1] and change[0, counter[NCHANGE]] == now:
             what, index = change[1, counter[NCHANGE]], change[2, counter[NCHANGE]]

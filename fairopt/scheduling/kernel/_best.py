@@ -9,7 +9,7 @@ from ._columns import NBLOCKS
 from ._ratios import block_of, place_in
 
 
-@compiled
+@compiled(inline=True)
 def fits(demand, g, free, s):  # type: ignore[no-untyped-def]
     """Is there room for a task of a group?"""
     for r in range(free.shape[1]):
@@ -29,10 +29,10 @@ def misfit(demand, g, free, pool, s, q):  # type: ignore[no-untyped-def]
     return score
 
 
-@compiled
+@compiled(inline=True)
 def first_demanded(demand, g):  # type: ignore[no-untyped-def]
     """The first resource that a group demands."""
-    q = 0
+    q = np.int64(0)
     while demand[g, q] == 0:
         q += 1
     return q
@@ -42,8 +42,8 @@ def first_demanded(demand, g):  # type: ignore[no-untyped-def]
 def best_by_scan(sv, demand, g, servers, p, best):  # type: ignore[no-untyped-def]
     """The server of a list with the lowest score, or -1; `best`: by score, else the first."""
     free, eligible = sv.free, sv.eligible
-    q = first_demanded(demand, g) if best else 0
-    found, lowest = -1, np.inf
+    q = first_demanded(demand, g) if best else np.int64(0)
+    found, lowest = np.int64(-1), np.inf
     for k in range(len(servers)):
         s = servers[k]
         if fits(demand, g, free, s) and eligible[p, s]:
@@ -64,9 +64,9 @@ def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
     free, pool, eligible = sv.free, sv.pool, sv.eligible
     blocks, only = counter[NBLOCKS], free.shape[1] == 2
     x = demand[g, 1] / pool[1] / (demand[g, 0] / pool[0])
-    begin = block_of(directory, ratios, ids, blocks, x, -1)
-    inside = place_in(ratios, ids, directory[begin], count[directory[begin]], x, -1)
-    found, lowest = -1, np.inf
+    begin = block_of(directory, ratios, ids, blocks, x, np.int64(-1))
+    inside = place_in(ratios, ids, directory[begin], count[directory[begin]], x, np.int64(-1))
+    found, lowest = np.int64(-1), np.inf
     k = inside
     for q in range(begin, blocks):  # to larger ratios
         b = directory[q]
@@ -76,7 +76,7 @@ def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
             while k < count[b] and ratios[b, k] - x <= lowest:
                 s = ids[b, k]
                 if fits(demand, g, free, s) and eligible[p, s]:
-                    score = misfit(demand, g, free, pool, s, 0)
+                    score = misfit(demand, g, free, pool, s, np.int64(0))
                     if score < lowest or (score == lowest and s < found) or found < 0:
                         found, lowest = s, score
                 k += 1
@@ -94,7 +94,7 @@ def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
                     if only:
                         limit, limited = ratios[b, k], True
                         s = _first_of(sv, demand, g, p, blocks, limit)
-                    score = misfit(demand, g, free, pool, s, 0)
+                    score = misfit(demand, g, free, pool, s, np.int64(0))
                     if score < lowest or (score == lowest and s < found) or found < 0:
                         found, lowest = s, score
                 k -= 1
@@ -103,7 +103,7 @@ def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
     return found
 
 
-@compiled
+@compiled(inline=True)
 def _room(demand, g, most, b):  # type: ignore[no-untyped-def]
     for r in range(most.shape[1]):
         if demand[g, r] > most[b, r]:
@@ -115,8 +115,8 @@ def _room(demand, g, most, b):  # type: ignore[no-untyped-def]
 def _first_of(sv, demand, g, p, blocks, x):  # type: ignore[no-untyped-def]
     """The first server of a ratio where a group fits; there is one."""
     directory, ratios, ids, count = sv.directory, sv.ratios, sv.ids, sv.count
-    begin = block_of(directory, ratios, ids, blocks, x, -1)
-    k = place_in(ratios, ids, directory[begin], count[directory[begin]], x, -1)
+    begin = block_of(directory, ratios, ids, blocks, x, np.int64(-1))
+    k = place_in(ratios, ids, directory[begin], count[directory[begin]], x, np.int64(-1))
     for q in range(begin, blocks):
         b = directory[q]
         if _room(demand, g, sv.most, b):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..._loops import compiled
 from ..runs import DONE, EVICTED, GONE, RUNNING
 from ._columns import (
@@ -55,7 +57,7 @@ def push(heap, run, counter, r):  # type: ignore[no-untyped-def]
     _up(heap, counter, run[END, r], r)
 
 
-@compiled
+@compiled(inline=True)
 def _up(heap, counter, time, r):  # type: ignore[no-untyped-def]
     k = counter[NHEAP]
     counter[NHEAP] = k + 1
@@ -99,7 +101,7 @@ def drop_stale(tasks, counter):  # type: ignore[no-untyped-def]
         pop(heap, counter)
 
 
-@compiled
+@compiled(inline=True)
 def stale(sv, counter, s):  # type: ignore[no-untyped-def]
     """What is free of a server has changed."""
     if sv.table[s, DIRTY] == 0:
@@ -108,7 +110,7 @@ def stale(sv, counter, s):  # type: ignore[no-untyped-def]
         counter[NDIRTY] += 1
 
 
-@compiled
+@compiled(inline=True)
 def gained(sv, counter, s):  # type: ignore[no-untyped-def]
     """A server has more room."""
     stale(sv, counter, s)
@@ -118,7 +120,7 @@ def gained(sv, counter, s):  # type: ignore[no-untyped-def]
         counter[NTOUCHED] += 1
 
 
-@compiled
+@compiled(inline=True)
 def look_at(tasks, counter, g):  # type: ignore[no-untyped-def]
     """A group may fit anywhere."""
     if tasks.group[g, FRESH] == 0:
@@ -213,7 +215,7 @@ def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
         set_key(qs, tasks, q, option)
 
 
-@compiled
+@compiled(inline=True)
 def idle(qs, counter, q):  # type: ignore[no-untyped-def]
     """A queue of which nothing runs or waits is not active."""
     if qs.table[q, RUNS] == 0 and qs.table[q, WAITS] == 0:
@@ -221,7 +223,7 @@ def idle(qs, counter, q):  # type: ignore[no-untyped-def]
         counter[ACTIVITY] = 1
 
 
-@compiled
+@compiled(inline=True)
 def down(sv, qs, tasks, option, counter, s):  # type: ignore[no-untyped-def]
     """A server goes: its tasks wait again, in order before those of their groups that never ran."""
     sv.table[s, THERE] = 0
@@ -240,12 +242,12 @@ def down(sv, qs, tasks, option, counter, s):  # type: ignore[no-untyped-def]
                 one = tasks.again[one]
             tasks.again[task] = tasks.again[one]
             tasks.again[one] = task
-        wait(qs, tasks, option, counter, g, 1)
+        wait(qs, tasks, option, counter, g, np.int64(1))
         counter[OPEN] += 1
-        end(sv, qs, tasks, option, counter, r, EVICTED)
+        end(sv, qs, tasks, option, counter, r, np.int64(EVICTED))
 
 
-@compiled
+@compiled(inline=True)
 def up(sv, counter, s):  # type: ignore[no-untyped-def]
     """A server comes."""
     sv.table[s, THERE] = 1
@@ -254,7 +256,7 @@ def up(sv, counter, s):  # type: ignore[no-untyped-def]
     gained(sv, counter, s)
 
 
-@compiled
+@compiled(inline=True)
 def leave(sv, qs, tasks, option, counter, user):  # type: ignore[no-untyped-def]
     """Waiting and running tasks of a user go; those that arrive later never wait."""
     group = tasks.group
@@ -275,5 +277,5 @@ def leave(sv, qs, tasks, option, counter, user):  # type: ignore[no-untyped-def]
         while r >= 0:
             after = tasks.run[AFTER, r]
             if group[tasks.run[GROUP, r], USER] == -1 - user:
-                end(sv, qs, tasks, option, counter, r, GONE)
+                end(sv, qs, tasks, option, counter, r, np.int64(GONE))
             r = after

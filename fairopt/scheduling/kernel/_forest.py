@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..._loops import compiled
 
 
-@compiled
+@compiled(inline=True)
 def enough(tree, row, sign, need, k):  # type: ignore[no-untyped-def]
     """Does a row of a tree have as much as `sign * need[k]` of everything?"""
     for r in range(need.shape[1]):
@@ -35,7 +35,7 @@ def raised(tree, base, node):  # type: ignore[no-untyped-def]
         node >>= 1
 
 
-@compiled
+@compiled(inline=True)
 def set_leaf(tree, base, size, leaf, sign, table, k):  # type: ignore[no-untyped-def]
     """Write `sign * table[k]` into a leaf."""
     for r in range(tree.shape[1]):
@@ -43,7 +43,7 @@ def set_leaf(tree, base, size, leaf, sign, table, k):  # type: ignore[no-untyped
     raised(tree, base, size + leaf)
 
 
-@compiled
+@compiled(inline=True)
 def clear_leaf(tree, base, size, leaf, nothing):  # type: ignore[no-untyped-def]
     """A leaf that never has enough."""
     for r in range(tree.shape[1]):

@@ -34,16 +34,16 @@ def flush(sv, option, counter):  # type: ignore[no-untyped-def]
             move(sv, counter, s)
         else:
             t = sv.table[s, TREE]
-            set_leaf(sv.tree, sv.tree_at[t, 0], sv.tree_at[t, 1], sv.table[s, SLOT], 1, sv.free, s)
+            set_leaf(sv.tree, sv.tree_at[t, 0], sv.tree_at[t, 1], sv.table[s, SLOT], np.int64(1), sv.free, s)
     counter[NDIRTY] = 0
 
 
 @compiled
 def first_of_type(sv, tasks, g, t):  # type: ignore[no-untyped-def]
     """The first server of a tree with room for a group, or -1."""
-    p, k = tasks.group[g, PLACEMENT], -1
+    p, k = tasks.group[g, PLACEMENT], np.int64(-1)
     while True:
-        k = next_leaf(sv.tree, sv.tree_at[t, 0], sv.tree_at[t, 1], 1, tasks.demand, g, k + 1)
+        k = next_leaf(sv.tree, sv.tree_at[t, 0], sv.tree_at[t, 1], np.int64(1), tasks.demand, g, k + 1)
         if k < 0:
             return -1
         s = sv.leaf[sv.tree_at[t, 2] + k]
@@ -60,14 +60,14 @@ def find(sv, tasks, g, option, counter):  # type: ignore[no-untyped-def]
         return best_by_scan(sv, tasks.demand, g, sv.near[sv.near_first[p] : sv.near_first[p + 1]], p, best)
     if place == FIRST_INDEX:
         flush(sv, option, counter)
-        return first_of_type(sv, tasks, g, 0)
+        return first_of_type(sv, tasks, g, np.int64(0))
     if place == BEST_INDEX and tasks.demand[g, 0] > 0:
         flush(sv, option, counter)
         return best_by_ratio(sv, tasks.demand, g, p, counter)
     return best_by_scan(sv, tasks.demand, g, sv.everyone, p, best)
 
 
-@compiled
+@compiled(inline=True)
 def find_among(sv, tasks, g, servers, option):  # type: ignore[no-untyped-def]
     """The same of a few servers."""
     best = option[PLACE] == BEST_INDEX or option[PLACE] == BEST_SCAN

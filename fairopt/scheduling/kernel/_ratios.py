@@ -13,7 +13,7 @@ from ..._loops import compiled
 from ._columns import NBLOCKS
 
 
-@compiled
+@compiled(inline=True)
 def before(x, s, y, t):  # type: ignore[no-untyped-def]
     """Does (x, s) stand before (y, t)?"""
     return x < y or (x == y and s < t)
@@ -46,7 +46,7 @@ def place_in(ratios, ids, b, count, x, s):  # type: ignore[no-untyped-def]
     return low
 
 
-@compiled
+@compiled(inline=True)
 def highest(most, ids, b, count, free):  # type: ignore[no-untyped-def]
     """The largest free amounts of a block anew; it stops as soon as the old ones are met."""
     for r in range(most.shape[1]):
@@ -59,7 +59,7 @@ def highest(most, ids, b, count, free):  # type: ignore[no-untyped-def]
         most[b, r] = found
 
 
-@compiled
+@compiled(inline=True)
 def ratio_of(free, pool, s):  # type: ignore[no-untyped-def]
     """Free of the second resource over free of the first, in parts of the pool; infinite without any of the first."""
     if free[s, 0] <= 0:
@@ -67,7 +67,7 @@ def ratio_of(free, pool, s):  # type: ignore[no-untyped-def]
     return free[s, 1] / pool[1] / (free[s, 0] / pool[0])
 
 
-@compiled
+@compiled(inline=True)
 def fill(sv, order, counter):  # type: ignore[no-untyped-def]
     """All blocks anew, half full, from servers in order."""
     directory, ratios, ids, count, most, ratio, seen = (
@@ -94,7 +94,7 @@ def fill(sv, order, counter):  # type: ignore[no-untyped-def]
     counter[NBLOCKS] = blocks
 
 
-@compiled
+@compiled(inline=True)
 def split(sv, counter, p):  # type: ignore[no-untyped-def]
     """A full block becomes two; if no block is left all are filled anew."""
     directory, ratios, ids, count, most, seen = sv.directory, sv.ratios, sv.ids, sv.count, sv.most, sv.seen

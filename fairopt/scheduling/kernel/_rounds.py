@@ -39,7 +39,7 @@ NEXT_GROUP, BEST, ONE, BEGIN, END = range(3, 8)
 BY_SHARE, VALUE = range(2)
 
 
-@compiled
+@compiled(inline=True)
 def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-untyped-def]
     """One round, and what was touched is forgotten."""
     if option[LIMITED]:
@@ -59,7 +59,7 @@ def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-unty
     counter[NTOUCHED], counter[NFRESH] = 0, 0
 
 
-@compiled
+@compiled(inline=True)
 def _strict(sv, qs, tasks, option, counter):  # type: ignore[no-untyped-def]
     """The first group of the lowest queue, as long as it fits."""
     leaves = len(qs.key) // 2
@@ -76,12 +76,16 @@ def _strict(sv, qs, tasks, option, counter):  # type: ignore[no-untyped-def]
         start(sv, qs, tasks, option, counter, g, s)
 
 
-@compiled
+@compiled(inline=True)
 def _fresh(qs, tasks, counter):  # type: ignore[no-untyped-def]
     """Sort the fresh groups, and note where those of every queue begin and end; how many queues have some."""
-    n, queues = counter[NFRESH], 0
-    if n > 1:
-        tasks.fresh[:n].sort()
+    n, queues = counter[NFRESH], np.int64(0)
+    for k in range(1, n):  # nearly in order as they come
+        g, j = tasks.fresh[k], k
+        while j > 0 and tasks.fresh[j - 1] > g:
+            tasks.fresh[j] = tasks.fresh[j - 1]
+            j -= 1
+        tasks.fresh[j] = g
     for k in range(n):
         q = tasks.group[tasks.fresh[k], QUEUE]
         if k == 0 or qs.chosen[WHO, queues - 1] != q:
@@ -103,9 +107,9 @@ def _lowest(sv, qs, tasks, option, counter, queues):  # type: ignore[no-untyped-
     known, version, key, leaves = sv.known[0], sv.known[1], sv.lowest, len(qs.key) // 2
     known[: len(touched)] = -2
     while True:
-        queue, lowest, at = -1, np.inf, -1
+        queue, lowest, at = np.int64(-1), np.inf, -1
         while True:
-            queue, lowest, at = -1, np.inf, -1
+            queue, lowest, at = np.int64(-1), np.inf, -1
             for t in range(len(touched)):
                 if known[t] == -2:
                     known[t], key[t] = lowest_queue(sv, qs, tasks, touched[t], option)
@@ -115,7 +119,7 @@ def _lowest(sv, qs, tasks, option, counter, queues):  # type: ignore[no-untyped-
             if at < 0 or version[at] == qs.table[queue, CHANGED]:
                 break
             known[at] = -2
-        place, fresh, server = -1, -1, -1
+        place, fresh, server = -1, np.int64(-1), np.int64(-1)
         while True:  # a lower one with a fresh group that fits somewhere
             place = -1
             low, first = lowest, queue
@@ -137,7 +141,7 @@ def _lowest(sv, qs, tasks, option, counter, queues):  # type: ignore[no-untyped-
             qs.chosen[FROM, place] += 1
         if queue < 0:
             return
-        g = BIG
+        g = np.int64(BIG)
         for t in range(len(touched)):
             g = min(g, first_group(sv, qs, tasks, queue, touched[t], option))
         while place >= 0 and server < 0 and qs.chosen[FROM, place] < qs.chosen[UNTIL, place]:
@@ -159,7 +163,7 @@ def _lowest(sv, qs, tasks, option, counter, queues):  # type: ignore[no-untyped-
                 known[t] = -2
 
 
-@compiled
+@compiled(inline=True)
 def _placed(sv, qs, tasks, option, counter, g):  # type: ignore[no-untyped-def]
     """Where a fresh group goes, or -1 if it does not wait any more, is over its limit or fits nowhere."""
     if tasks.group[g, WAIT] == 0 or not allowed(qs, tasks, g, option):
@@ -173,7 +177,7 @@ def _pairs(sv, qs, tasks, option, parameter, counter, queues):  # type: ignore[n
 
     A queue's best server stays its best until the queue or that server is served: other values do not fall meanwhile.
     """
-    touched, n, i = sv.touched[: counter[NTOUCHED]], 0, 0
+    touched, n, i = sv.touched[: counter[NTOUCHED]], np.int64(0), 0
     for q in range(len(qs.table)):
         begin, until = 0, 0
         if i < queues and qs.chosen[WHO, i] == q:
@@ -188,14 +192,14 @@ def _pairs(sv, qs, tasks, option, parameter, counter, queues):  # type: ignore[n
         _sort(qs, tasks, option, n)
     while n > 0:
         among = max(1, int(np.ceil((1 - parameter[0]) * n))) if option[FURTHEST] else n
-        chosen = 0
+        chosen = np.int64(0)
         for k in range(1, among):
             value, least = qs.values[VALUE, k], qs.values[VALUE, chosen]
             if value < least or (value == least and qs.chosen[ONE, k] < qs.chosen[ONE, chosen]):
                 chosen = k
         q, s, g = qs.chosen[ONE, chosen], qs.chosen[BEST, chosen], qs.chosen[NEXT_GROUP, chosen]
         start(sv, qs, tasks, option, counter, g, s)
-        left = 0
+        left = np.int64(0)
         for k in range(n):
             keep = True
             if qs.chosen[ONE, k] == q or qs.chosen[BEST, k] == s:
@@ -209,7 +213,7 @@ def _pairs(sv, qs, tasks, option, parameter, counter, queues):  # type: ignore[n
             _sort(qs, tasks, option, n)
 
 
-@compiled
+@compiled(inline=True)
 def _move(qs, k, to):  # type: ignore[no-untyped-def]
     for row in range(3, 8):
         qs.chosen[row, to] = qs.chosen[row, k]
@@ -234,7 +238,7 @@ def _sort(qs, tasks, option, n):  # type: ignore[no-untyped-def]
         _move(qs, spare, j)
 
 
-@compiled
+@compiled(inline=True)
 def _after(qs, one, other):  # type: ignore[no-untyped-def]
     a, b = qs.values[BY_SHARE, one], qs.values[BY_SHARE, other]
     return a > b or (a == b and qs.chosen[ONE, one] > qs.chosen[ONE, other])
@@ -243,7 +247,7 @@ def _after(qs, one, other):  # type: ignore[no-untyped-def]
 @compiled
 def _best(sv, qs, tasks, option, counter, touched, k):  # type: ignore[no-untyped-def]
     """The next group of candidate k that fits, and its best server; False if there is none."""
-    q, g = qs.chosen[ONE, k], BIG
+    q, g = qs.chosen[ONE, k], np.int64(BIG)
     for t in range(len(touched)):
         g = min(g, first_group(sv, qs, tasks, q, touched[t], option))
     s, value = -1, np.inf
@@ -263,28 +267,32 @@ def _best(sv, qs, tasks, option, counter, touched, k):  # type: ignore[no-untype
     return s >= 0
 
 
-@compiled
+@compiled(inline=True)
 def _limits(qs, tasks, counter):  # type: ignore[no-untyped-def]
     """MQDRF's caps by age, and what may start again below them: groups of queues whose tasks ended or whose caps rose."""
     if counter[ACTIVITY]:
         counter[ACTIVITY] = 0
-        n = 0
+        levels, level, left = len(qs.level_size), 0, qs.level_size[0]
         for q in range(len(qs.table)):
-            if qs.table[q, SINCE] >= 0:
-                qs.chosen[WHO, n], qs.values[BY_SHARE, n] = q, -qs.table[q, SINCE]
-                n += 1
-        # The newest first, of equal age the last in place.
-        order = np.argsort(qs.values[BY_SHARE, :n][::-1], kind="mergesort")
-        level, left = 0, qs.level_size[0]
-        for k in range(n):
-            q = qs.chosen[WHO, n - 1 - order[k]]
-            while left == 0 and level < len(qs.level_size) - 1:
+            qs.chosen[WHO, q] = qs.table[q, SINCE] >= 0
+        while level < levels:
+            newest = -1  # of equal age the last in place
+            for q in range(len(qs.table)):
+                if qs.chosen[WHO, q] and (newest < 0 or qs.table[q, SINCE] >= qs.table[newest, SINCE]):
+                    newest = q
+            if newest < 0:
+                break
+            if level == levels - 1:
+                for q in range(len(qs.table)):  # all that are left
+                    if qs.chosen[WHO, q]:
+                        _capped(qs, q, level)
+                break
+            qs.chosen[WHO, newest] = 0
+            _capped(qs, newest, level)
+            left -= 1
+            if left == 0:
                 level += 1
                 left = qs.level_size[level]
-            left -= left > 0
-            if qs.level_cap[level] > qs.limit[q]:
-                qs.table[q, LOOK] = 1
-            qs.limit[q] = qs.level_cap[level]
     for q in range(len(qs.table)):
         if qs.table[q, LOOK]:
             qs.table[q, LOOK] = 0
@@ -293,3 +301,10 @@ def _limits(qs, tasks, counter):  # type: ignore[no-untyped-def]
                 for g in range(first, first + qs.table[q, GROUPS]):
                     if tasks.group[g, WAIT] > 0:
                         look_at(tasks, counter, g)
+
+
+@compiled(inline=True)
+def _capped(qs, q, level):  # type: ignore[no-untyped-def]
+    if qs.level_cap[level] > qs.limit[q]:
+        qs.table[q, LOOK] = 1
+    qs.limit[q] = qs.level_cap[level]

@@ -23,7 +23,7 @@ from ._columns import (
 from ._forest import clear_leaf, enough, next_leaf, raised, set_leaf
 
 
-@compiled
+@compiled(inline=True)
 def head_of(qs, q):  # type: ignore[no-untyped-def]
     """The first waiting group of a queue that has one."""
     base, size, node = qs.table[q, BASE], qs.table[q, SIZE], 1
@@ -32,7 +32,7 @@ def head_of(qs, q):  # type: ignore[no-untyped-def]
     return qs.table[q, FIRST] + node - size
 
 
-@compiled
+@compiled(inline=True)
 def share_of(qs, tasks, q, option):  # type: ignore[no-untyped-def]
     """What the plain policy calls `share`."""
     share, head = 0.0, -1
@@ -62,7 +62,7 @@ def set_key(qs, tasks, q, option):  # type: ignore[no-untyped-def]
         node >>= 1
 
 
-@compiled
+@compiled(inline=True)
 def set_root(qs, q):  # type: ignore[no-untyped-def]
     """Copy the root of a queue's tree into the tree of all."""
     node, same = len(qs.key) // 2 + q, True
@@ -71,7 +71,7 @@ def set_root(qs, q):  # type: ignore[no-untyped-def]
         same = same and qs.all_tree[node, r] == root
         qs.all_tree[node, r] = root
     if not same:
-        raised(qs.all_tree, 0, node)
+        raised(qs.all_tree, np.int64(0), node)
 
 
 @compiled
@@ -80,7 +80,7 @@ def set_waiting(qs, tasks, g):  # type: ignore[no-untyped-def]
     q = tasks.group[g, QUEUE]
     base, size, leaf = qs.table[q, BASE], qs.table[q, SIZE], tasks.group[g, LEAF]
     if tasks.group[g, WAIT] > 0:
-        set_leaf(qs.tree, base, size, leaf, -1, tasks.demand, g)
+        set_leaf(qs.tree, base, size, leaf, np.int64(-1), tasks.demand, g)
     else:
         clear_leaf(qs.tree, base, size, leaf, -BIG)
     set_root(qs, q)
@@ -101,9 +101,9 @@ def allowed(qs, tasks, g, option):  # type: ignore[no-untyped-def]
 @compiled
 def first_group(sv, qs, tasks, q, s, option):  # type: ignore[no-untyped-def]
     """The first waiting group of a queue that fits a server, or `BIG`."""
-    base, size, first, k = qs.table[q, BASE], qs.table[q, SIZE], qs.table[q, FIRST], -1
+    base, size, first, k = qs.table[q, BASE], qs.table[q, SIZE], qs.table[q, FIRST], np.int64(-1)
     while True:
-        k = next_leaf(qs.tree, base, size, -1, sv.free, s, k + 1)
+        k = next_leaf(qs.tree, base, size, np.int64(-1), sv.free, s, k + 1)
         if k < 0:
             return BIG
         g = first + k
@@ -119,7 +119,7 @@ def lowest_queue(sv, qs, tasks, s, option):  # type: ignore[no-untyped-def]
     """
     stack = np.empty(64, np.int64)
     leaves = len(qs.key) // 2
-    found, lowest = -1, np.inf
+    found, lowest = np.int64(-1), np.inf
     stack[0], top = 1, 1
     while top > 0:
         top -= 1
