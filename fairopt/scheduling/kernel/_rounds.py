@@ -8,6 +8,7 @@ from ..._loops import compiled
 from ._columns import (
     ACTIVITY,
     AFTER_TASK,
+    BASE,
     BIG,
     CHANGED,
     FIRST,
@@ -17,17 +18,21 @@ from ._columns import (
     LIMITED,
     LOOK,
     NFRESH,
+    NO_PAIRS,
     NTOUCHED,
     PAIR,
     QUEUE,
     SHARE,
     SINCE,
+    SIZE,
     STRICT,
     TOUCHED,
+    VIRTUAL,
     WAIT,
     WAITS,
 )
 from ._events import look_at, start
+from ._forest import next_leaf
 from ._places import best_among, best_of_all, find, find_among
 from ._waiting import allowed, first_group, head_of, lowest_queue, share_of
 
@@ -37,6 +42,8 @@ WHO, FROM, UNTIL = range(3)
 NEXT_GROUP, BEST, ONE, BEGIN, END = range(3, 8)
 # Rows of `Queues.values`.
 BY_SHARE, VALUE = range(2)
+#: More touched servers than these are not looked at one by one.
+FEW = 6
 
 
 @compiled(inline=True)
@@ -47,11 +54,15 @@ def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-unty
     if option[STRICT]:
         _strict(sv, qs, tasks, option, counter)
     elif counter[NTOUCHED] > 0 or counter[NFRESH] > 0:
+        among = counter[NTOUCHED]
+        if among > FEW and (option[PAIR] == NO_PAIRS or option[PAIR] == VIRTUAL):
+            _all_fresh(sv, qs, tasks, counter)
+            among = 0
         fresh = _fresh(qs, tasks, counter)
         if option[PAIR]:
-            _pairs(sv, qs, tasks, option, parameter, counter, fresh)
+            _pairs(sv, qs, tasks, option, parameter, counter, fresh, among)
         else:
-            _lowest(sv, qs, tasks, option, counter, fresh)
+            _lowest(sv, qs, tasks, option, counter, fresh, among)
     for k in range(counter[NTOUCHED]):
         sv.table[sv.touched[k], TOUCHED] = 0
     for k in range(counter[NFRESH]):
@@ -76,6 +87,25 @@ def _strict(sv, qs, tasks, option, counter):  # type: ignore[no-untyped-def]
         start(sv, qs, tasks, option, counter, g, s)
 
 
+@compiled
+def _all_fresh(sv, qs, tasks, counter):  # type: ignore[no-untyped-def]
+    """Many servers were touched: whatever fits the largest free amounts of these is looked for everywhere."""
+    amounts, row = sv.free.shape[1], len(sv.envelope) - 1
+    for r in range(amounts):
+        sv.envelope[row, r] = -1
+    for k in range(counter[NTOUCHED]):
+        for r in range(amounts):
+            sv.envelope[row, r] = max(sv.envelope[row, r], sv.free[sv.touched[k], r])
+    for q in range(len(qs.table)):
+        if qs.table[q, WAITS] > 0:
+            base, size, k = qs.table[q, BASE], qs.table[q, SIZE], np.int64(-1)
+            while True:
+                k = next_leaf(qs.tree, base, size, np.int64(-1), sv.envelope, row, k + 1)
+                if k < 0:
+                    break
+                look_at(tasks, counter, qs.table[q, FIRST] + k)
+
+
 @compiled(inline=True)
 def _fresh(qs, tasks, counter):  # type: ignore[no-untyped-def]
     """Sort the fresh groups, and note where those of every queue begin and end; how many queues have some."""
@@ -96,14 +126,14 @@ def _fresh(qs, tasks, counter):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _lowest(sv, qs, tasks, option, counter, queues):  # type: ignore[no-untyped-def]
+def _lowest(sv, qs, tasks, option, counter, queues, among):  # type: ignore[no-untyped-def]
     """The lowest queue that has a group that fits.
 
     Groups that were looked for in vain before fit on touched servers alone. `known[t]` is the lowest queue of touched
     server t as it was last looked for: shares rise in a round, so it stays right until its queue or server changes.
     Where a share may fall (`AFTER_TASK`), all are looked for again after every start.
     """
-    touched = sv.touched[: counter[NTOUCHED]]
+    touched = sv.touched[:among]
     known, version, key, leaves = sv.known[0], sv.known[1], sv.lowest, len(qs.key) // 2
     known[: len(touched)] = -2
     while True:
@@ -172,12 +202,12 @@ def _placed(sv, qs, tasks, option, counter, g):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _pairs(sv, qs, tasks, option, parameter, counter, queues):  # type: ignore[no-untyped-def]
+def _pairs(sv, qs, tasks, option, parameter, counter, queues, few):  # type: ignore[no-untyped-def]
     """The pair of queue and server with the lowest value.
 
     A queue's best server stays its best until the queue or that server is served: other values do not fall meanwhile.
     """
-    touched, n, i = sv.touched[: counter[NTOUCHED]], np.int64(0), 0
+    touched, n, i = sv.touched[:few], np.int64(0), 0
     for q in range(len(qs.table)):
         begin, until = 0, 0
         if i < queues and qs.chosen[WHO, i] == q:

@@ -17,7 +17,7 @@ class Servers(NamedTuple):
     table : (servers, columns); capacity, free : (servers, amounts); pool : (amounts,), of all servers
     eligible : (placements, servers); near : servers of placements of few, from `near_first[p]` on
     touched, dirty : servers that gained room at this instant; servers whose index is stale
-    known, lowest : room for rounds
+    known, lowest, envelope : room for rounds
     tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on with `tree_at[t, 1]`
         leaves, which are servers `leaf[tree_at[t, 2]]` and following
     directory, ratios, ids, count, most, ratio, seen : the index of ratios (`_ratios.py`)
@@ -35,6 +35,7 @@ class Servers(NamedTuple):
     dirty: Whole
     known: Whole
     lowest: Numbers
+    envelope: Whole
     tree: Whole
     tree_at: Whole
     leaf: Whole
