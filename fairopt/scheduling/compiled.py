@@ -124,7 +124,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     return Servers(
         table, s.capacity.copy(), free.copy(), pool, np.ascontiguousarray(s.workload.eligible),
         np.arange(n), np.concatenate(near).astype(np.int64), np.cumsum([0, *map(len, near)]).astype(np.int64),
-        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64), np.zeros(n), np.zeros((1, amounts), np.int64),
+        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64), np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
         tree, np.column_stack([base, size, first]), leaf.astype(np.int64),
         np.zeros(blocks, np.int64), np.zeros((blocks, _BLOCK)), np.zeros((blocks, _BLOCK), np.int64),
         np.zeros(blocks, np.int64), np.zeros((blocks, amounts), np.int64), ratio, free.copy(),
@@ -155,7 +155,7 @@ def _queues(setup: Setup) -> Queues:
         np.zeros(placed, np.int64), np.full((2 * size.sum(), amounts), -at.BIG),
         np.full((2 * leaves, amounts), -at.BIG), np.full(2 * leaves, np.inf),
         np.array(sizes, dtype=np.int64), np.array(shares, dtype=float) / np.array(sizes),
-        np.zeros((8, q + 1), np.int64), np.zeros((2, q + 1)),
+        np.zeros((8, q + 1), np.int64), np.zeros((2, q + 1)), np.zeros(64, np.int64),
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from ._events import down, drop_stale, end, leave, pop, up, wait
 from ._rounds import round_of
 
 
-@compiled
+@compiled(borrows=True)
 def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  # type: ignore[no-untyped-def]
     """At most so many instants, not beyond `until`; why it stops. `size` : (groups,), their tasks."""
     heap, change, arrival, arriving = tasks.heap, tasks.change, tasks.arrival, tasks.arriving

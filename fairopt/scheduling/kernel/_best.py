@@ -18,7 +18,7 @@ def fits(demand, g, free, s):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@compiled(inner=True)
 def misfit(demand, g, free, pool, s, q):  # type: ignore[no-untyped-def]
     """DRFH's H(n, i), equation (9), in the order of operations of the plain policy; q: the first that is demanded."""
     need, base = demand[g, q] / pool[q], free[s, q] / pool[q]
@@ -38,7 +38,7 @@ def first_demanded(demand, g):  # type: ignore[no-untyped-def]
     return q
 
 
-@compiled
+@compiled(inner=True)
 def best_by_scan(sv, demand, g, servers, p, best):  # type: ignore[no-untyped-def]
     """The server of a list with the lowest score, or -1; `best`: by score, else the first."""
     free, eligible = sv.free, sv.eligible
@@ -57,7 +57,7 @@ def best_by_scan(sv, demand, g, servers, p, best):  # type: ignore[no-untyped-de
     return found
 
 
-@compiled
+@compiled(inner=True)
 def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
     """The same by the index of ratios, for a group that demands the first resource."""
     directory, ratios, ids, count, most = sv.directory, sv.ratios, sv.ids, sv.count, sv.most
@@ -111,7 +111,7 @@ def _room(demand, g, most, b):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@compiled(inner=True)
 def _first_of(sv, demand, g, p, blocks, x):  # type: ignore[no-untyped-def]
     """The first server of a ratio where a group fits; there is one."""
     directory, ratios, ids, count = sv.directory, sv.ratios, sv.ids, sv.count

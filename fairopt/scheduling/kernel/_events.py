@@ -46,7 +46,7 @@ from ._columns import (
 from ._waiting import set_key, set_waiting
 
 
-@compiled
+@compiled(inner=True)
 def push(heap, run, counter, r):  # type: ignore[no-untyped-def]
     """A run will end; where the heap is full, ends of runs that ended otherwise are dropped."""
     if counter[NHEAP] == heap.shape[1]:
@@ -70,7 +70,7 @@ def _up(heap, counter, time, r):  # type: ignore[no-untyped-def]
     heap[0, k], heap[1, k] = time, r
 
 
-@compiled
+@compiled(inner=True)
 def pop(heap, counter):  # type: ignore[no-untyped-def]
     """The run that ends first."""
     first = heap[1, 0]
@@ -93,7 +93,7 @@ def pop(heap, counter):  # type: ignore[no-untyped-def]
     return first
 
 
-@compiled
+@compiled(inner=True)
 def drop_stale(tasks, counter):  # type: ignore[no-untyped-def]
     """Ends of runs that ended otherwise are no events."""
     heap, run = tasks.heap, tasks.run
@@ -129,7 +129,7 @@ def look_at(tasks, counter, g):  # type: ignore[no-untyped-def]
         counter[NFRESH] += 1
 
 
-@compiled
+@compiled(inner=True)
 def wait(qs, tasks, option, counter, g, more):  # type: ignore[no-untyped-def]
     """Tasks of a group wait."""
     group, q = tasks.group, tasks.group[g, QUEUE]
@@ -145,7 +145,7 @@ def wait(qs, tasks, option, counter, g, more):  # type: ignore[no-untyped-def]
         set_key(qs, tasks, q, option)
 
 
-@compiled
+@compiled(inner=True)
 def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
     """The first waiting task of a group starts."""
     group, run, q, r = tasks.group, tasks.run, tasks.group[g, QUEUE], counter[NRUNS]
@@ -184,7 +184,7 @@ def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
         set_key(qs, tasks, q, option)
 
 
-@compiled
+@compiled(inner=True)
 def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
     """A run ends: what it held is free."""
     run, g, s = tasks.run, tasks.run[GROUP, r], tasks.run[SERVER, r]

@@ -18,7 +18,7 @@ def enough(tree, row, sign, need, k):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@compiled(inner=True)
 def raised(tree, base, node):  # type: ignore[no-untyped-def]
     """Put maxima right from the parent of `node` to the root."""
     node >>= 1
@@ -51,7 +51,7 @@ def clear_leaf(tree, base, size, leaf, nothing):  # type: ignore[no-untyped-def]
     raised(tree, base, size + leaf)
 
 
-@compiled
+@compiled(inner=True)
 def next_leaf(tree, base, size, sign, need, k, begin):  # type: ignore[no-untyped-def]
     """The first leaf from `begin` on with enough, or -1."""
     if begin >= size:

@@ -24,7 +24,7 @@ from ._forest import next_leaf, set_leaf
 from ._ratios import move
 
 
-@compiled
+@compiled(inner=True)
 def flush(sv, option, counter):  # type: ignore[no-untyped-def]
     """Bring the index of free vectors up to date."""
     for k in range(counter[NDIRTY]):
@@ -38,7 +38,7 @@ def flush(sv, option, counter):  # type: ignore[no-untyped-def]
     counter[NDIRTY] = 0
 
 
-@compiled
+@compiled(inner=True)
 def first_of_type(sv, tasks, g, t):  # type: ignore[no-untyped-def]
     """The first server of a tree with room for a group, or -1."""
     p, k = tasks.group[g, PLACEMENT], np.int64(-1)
@@ -51,7 +51,7 @@ def first_of_type(sv, tasks, g, t):  # type: ignore[no-untyped-def]
             return s
 
 
-@compiled
+@compiled(inner=True)
 def find(sv, tasks, g, option, counter):  # type: ignore[no-untyped-def]
     """Where a task of a group goes, of all servers, or -1."""
     p, place = tasks.group[g, PLACEMENT], option[PLACE]
@@ -74,7 +74,7 @@ def find_among(sv, tasks, g, servers, option):  # type: ignore[no-untyped-def]
     return best_by_scan(sv, tasks.demand, g, servers, tasks.group[g, PLACEMENT], best)
 
 
-@compiled
+@compiled(inner=True)
 def value_of(sv, qs, tasks, g, q, s, option):  # type: ignore[no-untyped-def]
     """What the plain policy calls `value`: the lowest pair of queue and server is next."""
     value = 0.0
@@ -90,7 +90,7 @@ def value_of(sv, qs, tasks, g, q, s, option):  # type: ignore[no-untyped-def]
     return value
 
 
-@compiled
+@compiled(inner=True)
 def best_among(sv, qs, tasks, g, q, servers, option):  # type: ignore[no-untyped-def]
     """The server of a list with the lowest value for a queue, and the value; -1 where none fits."""
     found, lowest, p = -1, np.inf, tasks.group[g, PLACEMENT]
@@ -103,7 +103,7 @@ def best_among(sv, qs, tasks, g, q, servers, option):  # type: ignore[no-untyped
     return found, lowest
 
 
-@compiled
+@compiled(inner=True)
 def best_of_all(sv, qs, tasks, g, q, option, counter):  # type: ignore[no-untyped-def]
     """The same of all servers; where values are the same for all of a type, the first with room of every type."""
     if option[PAIR] != VIRTUAL or option[PLACE] != FIRST_INDEX:

@@ -19,7 +19,7 @@ def before(x, s, y, t):  # type: ignore[no-untyped-def]
     return x < y or (x == y and s < t)
 
 
-@compiled
+@compiled(inner=True)
 def block_of(directory, ratios, ids, blocks, x, s):  # type: ignore[no-untyped-def]
     """The place in the directory of the last block that begins at or before (x, s), else 0."""
     low, high = 0, blocks
@@ -33,7 +33,7 @@ def block_of(directory, ratios, ids, blocks, x, s):  # type: ignore[no-untyped-d
     return low
 
 
-@compiled
+@compiled(inner=True)
 def place_in(ratios, ids, b, count, x, s):  # type: ignore[no-untyped-def]
     """How many servers of a block stand before (x, s)."""
     low, high = 0, count
@@ -105,8 +105,7 @@ def split(sv, counter, p):  # type: ignore[no-untyped-def]
             new = b
             break
     if new < 0:
-        order = np.empty(len(sv.ratio), np.int64)
-        n = 0
+        order, n = sv.order, 0
         for q in range(blocks):
             b = directory[q]
             for k in range(count[b]):
@@ -133,7 +132,7 @@ def split(sv, counter, p):  # type: ignore[no-untyped-def]
                     most[c, r] = seen[ids[c, k], r]
 
 
-@compiled
+@compiled(inner=True)
 def move(sv, counter, s):  # type: ignore[no-untyped-def]
     """Put a server where what is free of it belongs now."""
     directory, ratios, ids, count, most = sv.directory, sv.ratios, sv.ids, sv.count, sv.most

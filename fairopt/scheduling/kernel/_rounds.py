@@ -87,7 +87,7 @@ def _strict(sv, qs, tasks, option, counter):  # type: ignore[no-untyped-def]
         start(sv, qs, tasks, option, counter, g, s)
 
 
-@compiled
+@compiled(inner=True)
 def _all_fresh(sv, qs, tasks, counter):  # type: ignore[no-untyped-def]
     """Many servers were touched: whatever fits the largest free amounts of these is looked for everywhere."""
     amounts, row = sv.free.shape[1], len(sv.envelope) - 1
@@ -125,7 +125,7 @@ def _fresh(qs, tasks, counter):  # type: ignore[no-untyped-def]
     return queues
 
 
-@compiled
+@compiled(inner=True)
 def _lowest(sv, qs, tasks, option, counter, queues, among):  # type: ignore[no-untyped-def]
     """The lowest queue that has a group that fits.
 
@@ -201,7 +201,7 @@ def _placed(sv, qs, tasks, option, counter, g):  # type: ignore[no-untyped-def]
     return find(sv, tasks, g, option, counter)
 
 
-@compiled
+@compiled(inner=True)
 def _pairs(sv, qs, tasks, option, parameter, counter, queues, few):  # type: ignore[no-untyped-def]
     """The pair of queue and server with the lowest value.
 
@@ -251,7 +251,7 @@ def _move(qs, k, to):  # type: ignore[no-untyped-def]
         qs.values[row, to] = qs.values[row, k]
 
 
-@compiled
+@compiled(inner=True)
 def _sort(qs, tasks, option, n):  # type: ignore[no-untyped-def]
     """Candidates by share, then by place: nearly sorted but the first time, so by insertion."""
     for k in range(n):
@@ -274,7 +274,7 @@ def _after(qs, one, other):  # type: ignore[no-untyped-def]
     return a > b or (a == b and qs.chosen[ONE, one] > qs.chosen[ONE, other])
 
 
-@compiled
+@compiled(inner=True)
 def _best(sv, qs, tasks, option, counter, touched, k):  # type: ignore[no-untyped-def]
     """The next group of candidate k that fits, and its best server; False if there is none."""
     q, g = qs.chosen[ONE, k], np.int64(BIG)

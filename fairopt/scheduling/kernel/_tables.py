@@ -17,7 +17,7 @@ class Servers(NamedTuple):
     table : (servers, columns); capacity, free : (servers, amounts); pool : (amounts,), of all servers
     eligible : (placements, servers); near : servers of placements of few, from `near_first[p]` on
     touched, dirty : servers that gained room at this instant; servers whose index is stale
-    known, lowest, envelope : room for rounds
+    known, lowest, envelope, order : room for what rounds and the index keep in mind
     tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on with `tree_at[t, 1]`
         leaves, which are servers `leaf[tree_at[t, 2]]` and following
     directory, ratios, ids, count, most, ratio, seen : the index of ratios (`_ratios.py`)
@@ -36,6 +36,7 @@ class Servers(NamedTuple):
     known: Whole
     lowest: Numbers
     envelope: Whole
+    order: Whole
     tree: Whole
     tree_at: Whole
     leaf: Whole
@@ -57,7 +58,7 @@ class Queues(NamedTuple):
     all_tree, key : a tree of roots of these, and of the lowest share below; a queue that waits for nothing is infinite
     level_size, level_cap : of MQDRF
     chosen : room for rounds: (columns, queues)
-    values : likewise, of floats
+    values, stack : likewise
     """
 
     table: Whole
@@ -73,6 +74,7 @@ class Queues(NamedTuple):
     level_cap: Numbers
     chosen: Whole
     values: Numbers
+    stack: Whole
 
 
 class Tasks(NamedTuple):

@@ -45,7 +45,7 @@ def share_of(qs, tasks, q, option):  # type: ignore[no-untyped-def]
     return share
 
 
-@compiled
+@compiled(inner=True)
 def set_key(qs, tasks, q, option):  # type: ignore[no-untyped-def]
     """Put a queue's share right in the tree of shares."""
     node = len(qs.key) // 2 + q
@@ -74,7 +74,7 @@ def set_root(qs, q):  # type: ignore[no-untyped-def]
         raised(qs.all_tree, np.int64(0), node)
 
 
-@compiled
+@compiled(inner=True)
 def set_waiting(qs, tasks, g):  # type: ignore[no-untyped-def]
     """A group begins to wait, or ends."""
     q = tasks.group[g, QUEUE]
@@ -86,7 +86,7 @@ def set_waiting(qs, tasks, g):  # type: ignore[no-untyped-def]
     set_root(qs, q)
 
 
-@compiled
+@compiled(inner=True)
 def allowed(qs, tasks, g, option):  # type: ignore[no-untyped-def]
     """Does a task more leave its queue within its limit?"""
     if not option[LIMITED]:
@@ -98,7 +98,7 @@ def allowed(qs, tasks, g, option):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@compiled(inner=True)
 def first_group(sv, qs, tasks, q, s, option):  # type: ignore[no-untyped-def]
     """The first waiting group of a queue that fits a server, or `BIG`."""
     base, size, first, k = qs.table[q, BASE], qs.table[q, SIZE], qs.table[q, FIRST], np.int64(-1)
@@ -111,14 +111,13 @@ def first_group(sv, qs, tasks, q, s, option):  # type: ignore[no-untyped-def]
             return g
 
 
-@compiled
+@compiled(inner=True)
 def lowest_queue(sv, qs, tasks, s, option):  # type: ignore[no-untyped-def]
     """The queue with the lowest share that has a group that fits a server, and the share; -1 if there is none.
 
     Branch and bound: first where shares are lower, and no further where no demand is small enough.
     """
-    stack = np.empty(64, np.int64)
-    leaves = len(qs.key) // 2
+    stack, leaves = qs.stack, len(qs.key) // 2
     found, lowest = np.int64(-1), np.inf
     stack[0], top = 1, 1
     while top > 0:
