@@ -12,7 +12,7 @@ from fairopt.report import Results
 from .style import DOUBLE, NARROW, legend, line, new, styled
 
 NEEDS = ("drf_demands",)
-_NAMES = {"google": "Google 2011", "alibaba": "Alibaba 2023", "swim": "SWIM 2009 (assumed)"}
+_NAMES = {"google": "Google 2011", "alibaba": "Alibaba 2023"}
 #: Slots of a server of mean size, as on the nodes of the paper.
 _SLOTS = 12
 
@@ -26,8 +26,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     demands = results.of("drf_demands").long("demands")
     names = [name for name in _NAMES if (demands["workload"] == name).any()]
     narrow = width < NARROW
-    drawn, table = new(width, 2.6 * width, 4, 1) if narrow else new(width, 0.62 * width, 2, 3)
-    bubbles, slots = (table.ravel()[:3], table.ravel()[3:4]) if narrow else (table[0], table[1])
+    drawn, table = new(width, 2.6 * width, 4, 1) if narrow else new(width, 0.7 * width, 2, 2)
+    bubbles, slots = table.ravel()[:2], table.ravel()[2:]
     for axes, name in zip(bubbles, names, strict=False):
         _bubbles(axes, demands[demands["workload"] == name])
         axes.set_title(_NAMES[name])
@@ -40,8 +40,6 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         axes.axvline(1, color="#b5152c", linewidth=1, alpha=0.7, label="exactly a slot")
         axes.set(xscale="log", xlabel=f"{text} of a task, in slots", ylim=(0, 1.02))
     slots[0].set_ylabel("part of tasks")
-    for axes in slots[2:]:
-        axes.remove()
     legend(drawn, *slots[:1])
     return drawn
 
