@@ -1,7 +1,7 @@
 """A Slurm cluster as `scontrol show nodes --json`, `squeue --json` and `sshare --json` print it.
 
-Servers are nodes that are neither down nor drained, at what jobs may use of them. A user is the jobs of an account (or a
-person) that ask for the same per node in the same partitions: a task is what a job has on one node.
+Servers are nodes that are neither down nor drained, at what jobs may use of them. A user is the jobs of an account (or
+a person) that ask for the same per node in the same partitions: a task is what a job has on one node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import DataError
 from ..model import _files
 from ..model.cluster import Cluster
-from ._registry import generator, reader
+from ._registry import reader
 from ._snapshot import Snapshot
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
@@ -27,8 +27,7 @@ _AWAY = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "N
 _THERE = ("RUNNING", "PENDING")
 _UNITS = {"": Decimal(1), "K": Decimal(1) / 1024, "M": Decimal(1), "G": Decimal(1024), "T": Decimal(1024) ** 2}
 _ARRAY = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
-#: The most tasks that an array may stand for.
-_MOST = 10_000_000
+_MOST = 10_000_000  # tasks of an array
 #: Trackable resources that say nothing about what a node has.
 _NOT_SHARED = ("billing", "node", "energy", "fs/", "ic/", "license/", "vmem", "pages")
 
@@ -218,7 +217,6 @@ def _tres(text: object, who: str) -> dict[str, Decimal]:
             found["memory"] = amount / 1024
         elif not what.startswith(_NOT_SHARED):
             found[what] = amount * (1 if not match[2] else 1024 * 1024)
-    # gres/gpu:a100=2 stands beside gres/gpu=2: the kinds are parts of the whole.
     return found
 
 
@@ -301,27 +299,3 @@ def _names(users: list[tuple[str, tuple[tuple[str, Decimal], ...]]]) -> list[str
             seen[name] += 1
             names[n] = f"{name} #{seen[name]}"
     return names
-
-
-@generator("slurm-like", "a Slurm cluster, made up")
-def slurm_like(rng: np.random.Generator, nodes: int = 60, jobs: int = 300, accounts: int = 8) -> Snapshot:
-    """Nodes of two partitions, one with GPUs, and jobs and arrays of accounts with different shares."""
-    hosts: list[Object] = [
-        {"name": f"n{k + 1:03d}", "state": ["IDLE"], "effective_cpus": 64, "real_memory": 256_000,
-         "specialized_memory": 4096, "partitions": ["gpu" if k % 4 == 0 else "batch"], "features": [f"gen{k % 3}"],
-         "tres": "cpu=64,mem=250G,gres/gpu=4" if k % 4 == 0 else "cpu=64,mem=250G"}
-        for k in range(nodes)
-    ]  # fmt: skip
-    listed: list[Object] = []
-    for k in range(jobs):
-        gpu, wide = rng.random() < 0.3, int(rng.choice([1, 1, 1, 2, 4]))
-        cpus, memory = int(rng.choice([1, 4, 8, 16])) * wide, int(rng.choice([2, 8, 32])) * wide
-        asks = f"cpu={cpus},mem={memory}G,node={wide},billing={cpus}" + (f",gres/gpu={wide}" if gpu else "")
-        listed.append({
-            "job_id": k + 1, "account": f"lab{rng.integers(accounts) + 1}", "user_name": f"u{rng.integers(20)}",
-            "partition": "gpu" if gpu else "batch,gpu", "node_count": {"set": True, "infinite": False, "number": wide},
-            "job_state": ["RUNNING" if rng.random() < 0.6 else "PENDING"], "tres_req_str": asks,
-            "array_task_string": "1-5" if rng.random() < 0.1 else "",
-        })  # fmt: skip
-    weights = {f"lab{k + 1}": float(1 + k % 3) for k in range(accounts)}
-    return snapshot(hosts, listed, weights, "slurm-like")

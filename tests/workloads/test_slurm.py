@@ -20,8 +20,8 @@ from fairopt.workloads.slurm import snapshot
 Object = dict[str, Any]
 
 NODES: list[Object] = [
-    {"name": "c1", "state": ["IDLE"], "cpus": 64, "effective_cpus": 62, "real_memory": 131072, "specialized_memory": 2048,
-     "partitions": ["batch"], "tres": "cpu=62,mem=129024M,billing=62", "features": ["amd"]},
+    {"name": "c1", "state": ["IDLE"], "cpus": 64, "effective_cpus": 62, "real_memory": 131072,
+     "specialized_memory": 2048, "partitions": ["batch"], "tres": "cpu=62,mem=129024M,billing=62", "features": ["amd"]},
     {"name": "g1", "state": "MIXED", "effective_cpus": {"set": True, "infinite": False, "number": 32},
      "real_memory": 65536, "partitions": "gpu,batch", "tres": "cpu=32,mem=64G,gres/gpu=4,gres/gpu:a100=4",
      "features": "intel,big"},
