@@ -124,7 +124,8 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     return Servers(
         table, s.capacity.copy(), free.copy(), pool, np.ascontiguousarray(s.workload.eligible),
         np.arange(n), np.concatenate(near).astype(np.int64), np.cumsum([0, *map(len, near)]).astype(np.int64),
-        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64), np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
+        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64),
+        np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
         tree, np.column_stack([base, size, first]), leaf.astype(np.int64),
         np.zeros(blocks, np.int64), np.zeros((blocks, _BLOCK)), np.zeros((blocks, _BLOCK), np.int64),
         np.zeros(blocks, np.int64), np.zeros((blocks, amounts), np.int64), ratio, free.copy(),
