@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from fairopt.scheduling.policies import Policy
 from fairopt.scheduling.policies.best_fit_drfh import BestFitDRFH
 from fairopt.scheduling.setup import Setup
 from fairopt.scheduling.state import State
-from fairopt.scheduling.workload import NEVER, SECOND
+from fairopt.scheduling.workload import NEVER, SECOND, Workload
 
 from .draw import workload
 
@@ -71,7 +72,7 @@ class _Strict(Policy):
 
 
 def test_parts_of_others_run_plain() -> None:
-    w = workload(1)
+    w = workload(1, constrained=False, changes=False)
     found = simulate(w, _Last())
     assert (found.engine, simulate(w, _Strict()).engine) == ("plain", "compiled")
     assert found.runs.server[0] == 2
@@ -81,8 +82,10 @@ def test_parts_of_others_run_plain() -> None:
 
 def test_evictions_need_more_room_than_there_are_tasks() -> None:
     """Tasks that are put back again and again: more runs than tasks, and stale ends in the heap."""
-    w = workload(5, rows=60, servers=4, users=4)
-    setup = Setup.of(w, policies.one("first-fit-drfh"))
+    tasks = pd.DataFrame({"user": ["a", "b"], "duration": [50.0, 1.0], "cpu": 1.0, "tasks": [8, 40]})
+    time = np.arange(1, 41)
+    changes = pd.DataFrame({"time": time, "server": "server1", "up": time % 2 == 0})
+    setup = Setup.of(Workload.from_frames(tasks, pd.DataFrame({"cpu": [8.0]}), changes=changes), policies.one("fifo"))
     found = compiled.run(setup)
-    assert len(found.task) > w.tasks / 2
+    assert len(found.task) > 3 * 48
     assert found.same(plain.run(setup))
