@@ -1,0 +1,242 @@
+"""The fluid model: work is conserved, capacities are kept, and a plain loop comes to the same times."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairopt.errors import DataError, FairoptError
+from fairopt.mechanisms import get, one
+from fairopt.model.cluster import Cluster
+from fairopt.scheduling.fluid import fluid
+from fairopt.scheduling.fluid_players import players
+from fairopt.scheduling.fluid_run import FluidRun
+from fairopt.scheduling.fluid_schedule import FluidSchedule
+from fairopt.scheduling.workload import SECOND, Workload
+
+SERVERS = pd.DataFrame({"cpu": [9.0], "memory": [18.0]})
+TWO = pd.DataFrame(
+    {"user": ["a", "b"], "duration": [300.0, 300.0], "tasks": [10, 10], "cpu": [1.0, 3.0], "memory": [4.0, 1.0]}
+)
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    """Jobs of several groups, placement, users and servers that come and go; some demands are zero."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rows, servers = draw(st.integers(1, 9)), draw(st.integers(1, 3))
+    user = rng.integers(0, 3, rows)
+    tasks = pd.DataFrame(
+        {
+            "user": [f"u{n}" for n in user],
+            "job": [f"{n}/{k}" for n, k in zip(user, rng.integers(0, 3, rows), strict=True)],
+            "arrival": rng.integers(0, 20, rows) * 50.0,
+            "duration": rng.integers(1, 40, rows) * 25.0,
+            "tasks": rng.integers(1, 5, rows),
+            "cpu": rng.integers(1, 5, rows) / 4,
+            "memory": rng.integers(0, 5, rows) / 4,
+            "on": rng.choice(["", "", "s0"], rows),
+        }
+    )
+    table = pd.DataFrame({"server": [f"s{k}" for k in range(servers)], "cpu": rng.integers(1, 5, servers) * 1.0,
+                          "memory": rng.integers(1, 5, servers) * 1.0})  # fmt: skip
+    users = pd.DataFrame({"user": ["u0", "u1", "u2"], "weight": [1.0, 2.0, 0.5]})
+    changes = None
+    if draw(st.booleans()):
+        users["leaves"] = [np.inf, 700.0, np.inf]
+        changes = pd.DataFrame({"time": [200.0, 650.0], "server": ["s0", "s0"], "up": [False, True]})
+    return Workload.from_frames(tasks, table, users, changes)
+
+
+def spent(found: FluidSchedule) -> np.ndarray[Any, Any]:
+    """What every resource gave by the timeline, (resources,)."""
+    return np.sum([step.used for step in found.run.steps], axis=0)
+
+
+def test_drf_of_its_paper_by_hand() -> None:
+    """3 tasks of A and 2 of B: A's 3000 task seconds take 1000 s; B has 600 left at 1200, and 3 tasks run then."""
+    found = fluid(Workload.from_frames(TWO, SERVERS), "drf")
+    assert found.jobs["end"].tolist() == pytest.approx([1000, 1400])
+    at_once = fluid(Workload.from_frames(TWO, SERVERS), "drf", events=True)
+    assert at_once.jobs["end"].tolist() == pytest.approx([1000, 1000 + 1000 / 3])
+    assert found.timeline["use_cpu"].tolist() == pytest.approx([(3 * 1000 + 6 * 1200) / 9 / 1200, 1.0 * 6 * 0 + 1.0])
+
+
+def test_pf_units_give_the_same_times() -> None:
+    """PF's demands d / max d with q = 300 max d tasks for a second each, and ours with one task for 300 seconds."""
+    demand = np.array([[0.2, 0.6], [0.5, 0.1], [0.3, 0.3]])
+    common = {"user": ["a", "b", "c"], "arrival": [0.0, 10.0, 700.0]}
+    servers = pd.DataFrame({"cpu": [0.3, 0.1], "memory": [0.1, 0.4]})
+    ours = pd.DataFrame(common | {"duration": 300.0, "cpu": demand[:, 0], "memory": demand[:, 1]})
+    most = demand.max(axis=1)
+    theirs = pd.DataFrame(common | {"duration": 300 * most, "cpu": demand[:, 0] / most, "memory": demand[:, 1] / most})
+    for mechanism in ("ps-dsf", "drfh", "tsf", "alphapf-vds(alpha=3)"):
+        ends = [fluid(Workload.from_frames(tasks, servers), mechanism).jobs["end"] for tasks in (ours, theirs)]
+        np.testing.assert_allclose(*ends, rtol=1e-5)
+
+
+@pytest.mark.parametrize("mechanism", ["drfh", "ps-dsf", "alphapf-vds(alpha=1)"])
+@settings(max_examples=25)
+@given(workload=workloads(), by=st.sampled_from(["job", "user"]), events=st.booleans(), limits=st.booleans())
+def test_work_is_conserved_and_capacities_are_kept(
+    mechanism: str, workload: Workload, by: str, events: bool, limits: bool
+) -> None:
+    found = fluid(workload, mechanism, every=100, by=by, events=events, limits=limits, until=5000)
+    run, w = found.run, workload
+    done = run.work - run.left
+    assert (run.left >= 0).all()
+    assert (run.left[~np.isnan(run.ended)] == 0).all()
+    np.testing.assert_allclose(spent(found), done @ (w.demand * w.unit), rtol=1e-9, atol=1e-9)
+    use = found.timeline.filter(like="use_").to_numpy()
+    assert (use[~np.isnan(use)] <= 1 + 1e-5).all()
+    jobs = found.jobs
+    assert ((jobs["status"] == "done") == jobs["end"].notna()).all()
+    assert (jobs.loc[jobs["status"] == "done", "left"] == 0).all()
+    assert (jobs["start"].dropna() >= jobs["arrival"][jobs["start"].notna()]).all()
+    assert jobs["work"].sum() == pytest.approx(found.users["work"].sum())
+    timeline = found.timeline
+    np.testing.assert_allclose(timeline["time"][1:], (timeline["time"] + timeline["span"])[:-1])
+    if limits:  # nobody runs faster than on its own
+        alone = run.arrival + run.work / np.diff(w.first)
+        over = run.ended - alone
+        assert (over[~np.isnan(over)] >= -1e-3).all()
+
+
+def plain(workload: Workload, mechanism: str) -> np.ndarray[Any, Any]:
+    """Ends of jobs, solved at every event, by a loop over dictionaries that shares nothing with the run but `solve`."""
+    w = workload
+    left: dict[int, float] = {}
+    ends = np.full(w.groups, np.nan)
+    arrivals = sorted(range(w.groups), key=lambda g: w.arrival[g])
+    now = 0.0
+    while arrivals or left:
+        while arrivals and w.arrival[arrivals[0]] / SECOND <= now:
+            g = arrivals.pop(0)
+            left[g] = float(w.duration[w.first[g] : w.first[g + 1]].sum()) / SECOND
+        speed: dict[int, float] = {}
+        if left:
+            jobs = sorted({int(w.job[g]) for g in left})
+            rows, eligible, weight = [], [], []
+            for job in jobs:
+                mine = [g for g in left if w.job[g] == job]
+                size = {g: int(w.first[g + 1] - w.first[g]) for g in mine}
+                rows.append(sum(size[g] * w.demand[g] * w.unit for g in mine) / sum(size.values()))
+                eligible.append(np.any([w.eligible[w.placement[g]] for g in mine], axis=0))
+                weight.append(w.weight[w.job_user[job]])
+            tasks = one(mechanism).solve(Cluster(w.capacity * w.unit, rows, weight, eligible)).user_tasks
+            for job, x in zip(jobs, tasks, strict=True):
+                mine = [g for g in left if w.job[g] == job]
+                whole = sum(int(w.first[g + 1] - w.first[g]) for g in mine)
+                speed |= {g: x * int(w.first[g + 1] - w.first[g]) / whole for g in mine}
+        nexts = [now + left[g] / speed[g] for g in left if speed[g] > 0]
+        if arrivals:
+            nexts.append(w.arrival[arrivals[0]] / SECOND)
+        if not nexts:
+            break
+        after = min(nexts)
+        for g in list(left):
+            if speed[g] > 0 and now + left[g] / speed[g] <= after + 1e-9:
+                ends[g] = after
+                del left[g]
+            else:
+                left[g] -= speed[g] * (after - now)
+        now = after
+    return ends
+
+
+@settings(max_examples=40)
+@given(workload=workloads())
+def test_a_plain_loop_comes_to_the_same_ends(workload: Workload) -> None:
+    frames = workload.to_frames()
+    still = Workload.from_frames(frames["tasks"], frames["servers"], frames["users"].drop(columns="leaves"))
+    found = fluid(still, "drfh", events=True, warm=False)
+    np.testing.assert_allclose(found.run.ended, plain(still, "drfh"), rtol=1e-5)
+
+
+@given(workload=workloads(), at=st.floats(0, 2000))
+def test_an_interrupted_run_goes_on_where_it_was(workload: Workload, at: float) -> None:
+    whole = FluidRun(workload, get("drfh"), 100.0).run(4000)
+    parts = FluidRun(workload, get("drfh"), 100.0).run(at).run(4000)
+    np.testing.assert_allclose(parts.left, whole.left, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(parts.ended, whole.ended, rtol=1e-6)
+
+
+def test_who_can_run_nowhere_waits_and_the_run_ends() -> None:
+    servers = pd.DataFrame({"cpu": [1.0, 1.0], "gpu": [0.0, 1.0], "server": ["plain", "fast"]})
+    tasks = pd.DataFrame({"user": ["a", "b"], "duration": 10.0, "cpu": 1.0, "gpu": [0.0, 1.0], "on": ["", "plain"]})
+    found = fluid(Workload.from_frames(tasks, servers), "drfh")
+    assert found.jobs["status"].tolist() == ["done", "waiting"]
+    assert found.users["jobs_done"].tolist() == [1, 0]
+
+
+def test_a_server_that_goes_is_no_longer_allocated_at_once() -> None:
+    servers = pd.DataFrame({"server": ["s", "t"], "cpu": [1.0, 1.0]})
+    tasks = pd.DataFrame({"user": ["a"], "duration": [1000.0], "cpu": [1.0]})
+    changes = pd.DataFrame({"time": [100.0, 400.0], "server": "s", "up": [False, True]})
+    found = fluid(Workload.from_frames(tasks, servers, changes=changes), "drfh")
+    # Two tasks' worth until 100, one until 400, two again: 200 + 300 + 2 (t - 400) = 1000.
+    assert found.jobs["end"].tolist() == pytest.approx([650])
+    assert found.timeline["use_cpu"].tolist() == pytest.approx([1, 1, 1])
+
+
+def test_a_user_who_leaves_takes_its_work_along() -> None:
+    users = pd.DataFrame({"user": ["a", "b"], "leaves": [300.0, np.inf]})
+    found = fluid(Workload.from_frames(TWO, SERVERS, users), "drf")
+    assert found.jobs["status"].tolist() == ["left", "done"]
+    assert found.jobs["left"].tolist() == pytest.approx([3000 - 3 * 300, 0])
+    assert found.jobs["end"].iloc[1] == pytest.approx(300 + (3000 - 600) / 3)
+
+
+def test_players_are_jobs_or_users_with_the_mean_of_what_they_have_there() -> None:
+    tasks = pd.DataFrame({"user": ["a", "a", "b"], "job": ["1", "2", "3"], "duration": 1.0, "tasks": [1, 3, 1],
+                          "cpu": [1.0, 5.0, 1.0], "memory": [2.0, 0.0, 1.0]})  # fmt: skip
+    w = Workload.from_frames(tasks, SERVERS, pd.DataFrame({"user": ["a", "b"], "weight": [2.0, 1.0]}))
+    everyone, up = np.arange(3), np.ones(1, dtype=bool)
+    jobs, users = players(w, everyone, up, "job", False), players(w, everyone, up, "user", True)
+    assert jobs.cluster.users == ("1", "2", "3")
+    assert jobs.cluster.weight.tolist() == [2, 2, 1]
+    assert users.cluster.users == ("a", "b")
+    np.testing.assert_allclose(users.cluster.demand, [[4.0, 0.5], [1.0, 1.0]])
+    assert users.cluster.max_tasks.tolist() == [4, 1]
+    assert users.rates(np.array([2.0, 1.0])).tolist() == [0.5, 1.5, 1.0]
+
+
+def test_frames_say_what_happened() -> None:
+    w = Workload.from_frames(TWO, SERVERS)
+    found = fluid(w, "drf")
+    assert found.shares["player"].tolist() == ["job1", "job2", "job2"]
+    assert found.shares["share"].tolist() == pytest.approx([2 / 3, 2 / 3, 1])
+    assert found.summary()["jobs_done"] == 2
+    assert found.utilization().to_dict() == pytest.approx({"cpu": (3000 * 4) / 9 / 1400, "memory": 15000 / 18 / 1400})
+    assert "2 of 2 jobs done" in repr(found)
+    assert len(found.plot().axes) == 3
+
+
+def test_what_misses_its_tolerance_raises_or_is_flagged() -> None:
+    rng = np.random.default_rng(1)
+    tasks = pd.DataFrame({"user": ["a", "b", "c"], "duration": 10.0, "cpu": rng.random(3), "memory": rng.random(3)})
+    w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0, 2.0], "memory": [2.0, 1.0]}))
+    with pytest.raises(FairoptError, match="misses tol"):
+        fluid(w, "drfh", tol=1e-300, until=1)
+    assert fluid(w, "drfh", tol=1e-300, throw=False, until=1).timeline["flagged"].any()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"every": 0}, "every is 0"),
+        ({"every": math.inf}, "every is inf"),
+        ({"by": "task"}, "by is 'task'"),
+        ({"until": math.nan}, "until is nan"),
+        ({"mechanism": "nobody"}, "no mechanism"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        fluid(Workload.from_frames(TWO, SERVERS), **({"mechanism": "drf"} | options))
