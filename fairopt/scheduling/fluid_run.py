@@ -31,8 +31,8 @@ class Step:
     time: float
     span: float
     players: int
-    groups: int  # that are present
-    waiting: int  # of these, those that no allocation has seen
+    present: int  # groups
+    waiting: int  # of these, those that have never run
     capacity: Array  # (resources,), of servers that are up
     used: Array  # (resources,), amounts times seconds
     solved: Solved | None  # if the step begins with one
@@ -91,21 +91,28 @@ class FluidRun:
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
         self.due = True  # has anything changed since the last solve
         self.forced = False  # must be solved now, whatever `events` says
+        self.interrupted = False
         self._last: Allocation | None = None
 
     # -- going on ----------------------------------------------------------------------------------
 
     def run(self, until: float = math.inf, progress: bool = False) -> FluidRun:
-        """Go on until all work is done, nobody can go on, or the time `until` in seconds."""
-        whole = float(self.work.sum())
-        bar = tqdm(
-            total=whole, initial=float((self.work - self.left).sum()), disable=None if progress else True,
-            unit="task s", unit_scale=True, leave=False,
-        )  # fmt: skip
-        with bar:
-            while self.now < until and self.once(until):
-                bar.update(float((self.work - self.left).sum()) - bar.n)
+        """Go on until all work is done, nobody can go on, or the time `until` in seconds; Ctrl-C ends it before."""
+        self.interrupted = False
+        with tqdm(total=float(self.work.sum()), unit="task s", unit_scale=True, disable=not progress) as bar:
+            try:
+                while self.now < until and self.once(until):
+                    bar.update(float((self.work - self.left).sum()) - bar.n)
+            except KeyboardInterrupt:
+                self.interrupted = True
         return self
+
+    @property
+    def came(self) -> Mask:
+        """(groups,): which have arrived."""
+        found = np.zeros(self.workload.groups, dtype=bool)
+        found[self._order[: self._arrived]] = True
+        return found
 
     def once(self, until: float = math.inf) -> bool:
         """One step: what happens now, a solve if one is due, and on to the next instant; False at the end."""
@@ -151,16 +158,17 @@ class FluidRun:
 
     def _solve(self) -> Solved | None:
         """The mechanism's allocation to those who are present."""
-        self.due = self.forced = False
-        self.rate[:] = 0.0
         if not len(self.present) or not self.up.any():
+            self.due = self.forced = False
+            self.rate[:] = 0.0
             return None
         begun = _clock.now()
         sharing = players(self.workload, self.present, self.up, self.by, self.limits)
         start = None
         build = _clock.now() - begun
         found = self.mechanism.solve(sharing.cluster, self.tol, throw=self.throw, start=start)
-        self._last = found
+        self._last, self.due, self.forced = found, False, False  # and not before: it may be interrupted
+        self.rate[:] = 0.0
         self._serve(sharing, found.user_tasks)
         stats = found.stats
         return Solved(
