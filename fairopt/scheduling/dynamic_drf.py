@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster, expected
+from ._filling import highest
 
 Array = NDArray[np.float64]
 Engine = Literal["filling", "declarative"]
@@ -93,29 +94,10 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
 
             level[k] = reference.step(demand[there], have[there], weight[there], part)
         else:
-            level[k] = _highest(demand[there], have[there], weight[there], part)
+            level[k] = highest(demand[there], have[there], weight[there], part)
         have[there] = np.maximum(have[there], level[k] * weight[there])
         share[k] = have
     return DynamicShares(pool, level, share)
-
-
-def _highest(demand: Array, have: Array, weight: Array, part: float) -> float:
-    """The largest M with `sum_i max(w_i M, have_i) D_ir <= part` for every r.
-
-    Where j users are below M, `w_j` and `have_j` sorted by have/w, it is `M A_r + B_r` with A the sum of `w D` over
-    these and B that of `have D` over the others.
-    """
-    ratio = have / weight
-    order = np.argsort(ratio, kind="stable")
-    rising = np.cumsum((weight[:, None] * demand)[order], axis=0)
-    kept = (have[:, None] * demand)[order]
-    kept = np.cumsum(kept[::-1], axis=0)[::-1] - kept  # of those above
-    # Where the first j + 1 are below M, M is at most the next ratio: the first piece on which a resource runs out.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = np.where(rising > 0, (part - kept) / rising, np.inf)
-    ends = np.append(ratio[order][1:], np.inf)
-    piece = (reach <= ends[:, None]).argmax(axis=0)
-    return float(reach[piece, np.arange(demand.shape[1])].min())
 
 
 def _pool(cluster: Cluster, order: Sequence[str] | None) -> Cluster:
