@@ -30,37 +30,45 @@ SHORT, LONG = 0.38, 0.16
 _LOW, _HIGH = -0.30548, 0.99446
 
 
-def day(seed: int, jobs: int = 1500, servers: int = 12_583, load: float = 1.2, span: float = DAY) -> Workload:
+def day(
+    seed: int, jobs: int = 1500, servers: int = 12_583, load: float = 1.2, sliced: bool = False, span: float = DAY
+) -> Workload:
     """Jobs with demands and numbers of tasks like Google's, one a user, arriving evenly over a day.
 
-    Durations are lognormal with PF's two quantiles, at most 30 days. Numbers of tasks are scaled so that what arrives
-    needs `load` times what servers can do in the day, of the resource that is short.
+    Durations are lognormal with PF's two quantiles, at most 30 days. Servers, of whose number nothing else depends, are
+    made so large that what arrives needs `load` times what they can do in the day, of the resource that is short.
+    `sliced`: a job brings its tasks anew for every five minutes that it lasts, `q_n = 300 max_r d_nr` each, until the
+    end of the day. All that goes by one user, so that `by="user"` makes one player of it.
     """
     rng = np.random.default_rng(seed)
     cluster = google_like(rng, jobs, servers, max_tasks=True).cluster
     sigma = np.log(DAY / 300) / (_HIGH - _LOW)
     duration = np.minimum(np.exp(np.log(300) - _LOW * sigma + sigma * rng.standard_normal(jobs)), 30 * DAY).round(3)
-    need = (cluster.max_tasks * duration) @ cluster.demand / (cluster.pooled_capacity * span)
-    tasks = np.maximum(1, np.round(cluster.max_tasks * load / need.max()))
+    tasks, arrival = cluster.max_tasks.astype(int), np.sort(rng.uniform(0, span, jobs)).round(3)
+    who = np.arange(jobs)
+    if sliced:
+        count = np.ceil(np.minimum(duration, span - arrival) / 300).astype(int)
+        who = np.repeat(who, count)
+        within = 300.0 * (np.arange(len(who)) - np.repeat(np.cumsum(count) - count, count))
+        arrival, duration = arrival[who] + within, np.minimum(duration[who] - within, 300.0)
+    duration = np.maximum(duration, 1.0)
+    need = (tasks[who] * duration) @ cluster.demand[who] / span
+    larger = float((need / cluster.pooled_capacity).max()) / load
     frame = pd.DataFrame(
-        {
-            "user": [f"user{n + 1}" for n in range(jobs)],
-            "arrival": np.sort(rng.uniform(0, span, jobs)).round(3),
-            "duration": np.maximum(duration, 1.0),
-            "tasks": tasks.astype(int),
-        }
-        | {name: cluster.demand[:, r] for r, name in enumerate(cluster.resources)}
+        {"user": [f"user{n + 1}" for n in who], "arrival": arrival, "duration": duration, "tasks": tasks[who]}
+        | {name: cluster.demand[who, r] for r, name in enumerate(cluster.resources)}
     )
-    kinds, count = np.unique(cluster.capacity, axis=0, return_counts=True)
-    table = pd.DataFrame({name: kinds[:, r] for r, name in enumerate(cluster.resources)} | {"count": count})
-    return Workload.from_frames(frame, table, source=f"google-like day: {jobs} jobs, load {load:g}, seed {seed}")
+    kinds, number = np.unique(cluster.capacity, axis=0, return_counts=True)
+    table = pd.DataFrame({name: larger * kinds[:, r] for r, name in enumerate(cluster.resources)} | {"count": number})
+    kind = "sliced" if sliced else "whole"
+    return Workload.from_frames(frame, table, source=f"google-like day: {jobs} {kind} jobs, load {load:g}, seed {seed}")
 
 
-def measured(workload: Workload, mechanism: str, warm: bool, limits: bool, until: float) -> dict[str, object]:
+def measured(workload: Workload, mechanism: str, warm: bool, limits: bool, by: str, until: float) -> dict[str, object]:
     """One row, and the schedule behind it."""
     begun = time.process_time()
     try:
-        found = fluid(workload, mechanism, until=until, warm=warm, limits=limits, throw=False)
+        found = fluid(workload, mechanism, until=until, warm=warm, limits=limits, by=by, throw=False)
     except FairoptError as error:
         return {"mechanism": mechanism, "warm": warm, "error": str(error)[:60]}
     seconds, timeline = time.process_time() - begun, found.timeline
@@ -91,14 +99,16 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limits", action="store_true", help="no task runs faster than on its own")
+    parser.add_argument("--sliced", action="store_true", help="jobs bring their tasks anew every five minutes")
     parser.add_argument("--mechanisms", nargs="+", default=list(MECHANISMS))
     asked = parser.parse_args()
-    workload = day(asked.seed, asked.jobs, asked.servers, asked.load)
+    workload = day(asked.seed, asked.jobs, asked.servers, asked.load, asked.sliced)
     print(workload, f"load {workload.load(DAY):.2f}")
     rows = []
     for mechanism in asked.mechanisms:
-        fluid(workload, mechanism, until=2400.0, limits=asked.limits, throw=False)
-        pair = [measured(workload, mechanism, warm, asked.limits, 3600 * asked.hours) for warm in (False, True)]
+        until, by = 3600 * asked.hours, "user" if asked.sliced else "job"
+        fluid(workload, mechanism, until=2400.0, limits=asked.limits, by=by, throw=False)
+        pair = [measured(workload, mechanism, warm, asked.limits, by, until) for warm in (False, True)]
         schedules = [row.pop("schedule", None) for row in pair]
         if all(one is not None for one in schedules):
             one, other = (schedule.jobs["left"] / schedule.jobs["work"] for schedule in schedules)  # type: ignore[attr-defined]
