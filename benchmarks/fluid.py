@@ -35,16 +35,19 @@ def day(
 ) -> Workload:
     """Jobs with demands and numbers of tasks like Google's, one a user, arriving evenly over a day.
 
-    Durations are lognormal with PF's two quantiles, at most 30 days. Servers, of whose number nothing else depends, are
-    made so large that what arrives needs `load` times what they can do in the day, of the resource that is short.
+    Durations are lognormal with PF's two quantiles; jobs that last for more than a day are there from its beginning to
+    its end, as PF's trace of a day shows them, so that the cluster is as busy at first as later. Servers are made so
+    large that what arrives needs `load` times what they can do in the day, of the resource that is short.
     `sliced`: a job brings its tasks anew for every five minutes that it lasts, `q_n = 300 max_r d_nr` each, until the
     end of the day. All that goes by one user, so that `by="user"` makes one player of it.
     """
     rng = np.random.default_rng(seed)
     cluster = google_like(rng, jobs, servers, max_tasks=True).cluster
     sigma = np.log(DAY / 300) / (_HIGH - _LOW)
-    duration = np.minimum(np.exp(np.log(300) - _LOW * sigma + sigma * rng.standard_normal(jobs)), 30 * DAY).round(3)
-    tasks, arrival = cluster.max_tasks.astype(int), np.sort(rng.uniform(0, span, jobs)).round(3)
+    duration = np.exp(np.log(300) - _LOW * sigma + sigma * rng.standard_normal(jobs)).round(3)
+    tasks = cluster.max_tasks.astype(int)
+    arrival = np.where(duration < span, rng.uniform(0, span, jobs).round(3), 0.0)
+    duration = np.minimum(duration, span)
     who = np.arange(jobs)
     if sliced:
         count = np.ceil(np.minimum(duration, span - arrival) / 300).astype(int)

@@ -13,7 +13,7 @@ from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
-from ..result.allocation import Allocation
+from ..solving.earlier import OtherUsers
 from .fluid_players import By, Players, owner, players
 from .workload import NEVER, SECOND, Whole, Workload
 
@@ -92,7 +92,7 @@ class FluidRun:
         self.due = True  # has anything changed since the last solve
         self.forced = False  # must be solved now, whatever `events` says
         self.interrupted = False
-        self._last: Allocation | None = None
+        self._start: OtherUsers | None = None  # the last answer that offers others a start
 
     # -- going on ----------------------------------------------------------------------------------
 
@@ -164,16 +164,19 @@ class FluidRun:
             return None
         begun = _clock.now()
         sharing = players(self.workload, self.present, self.up, self.by, self.limits)
-        start = None
+        start = self._start if self.warm else None
         build = _clock.now() - begun
         found = self.mechanism.solve(sharing.cluster, self.tol, throw=self.throw, start=start)
-        self._last, self.due, self.forced = found, False, False  # and not before: it may be interrupted
+        self.due = self.forced = False  # and not before: the solve may be interrupted
+        offered = OtherUsers(found)
+        self._start = self._start if offered.earlier is None else offered
         self.rate[:] = 0.0
         self._serve(sharing, found.user_tasks)
         stats = found.stats
         return Solved(
             sharing.cluster, found.user_tasks, build + stats.build, stats.compile + stats.solve, stats.certify,
-            stats.rounds, stats.engine, found.certificate.residual, found.flagged, start is not None,
+            stats.rounds, stats.engine, found.certificate.residual, found.flagged,
+            start is not None,
         )  # fmt: skip
 
     def _serve(self, sharing: Players, tasks: Array) -> None:
