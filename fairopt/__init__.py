@@ -20,6 +20,7 @@ _HOME = {
     "Allocation": "result.allocation",
     "Certificate": "certificates",
     "Cluster": "model.cluster",
+    "Workload": "scheduling.workload",
     "Criterion": "model.criterion",
     "alpha_path": "harness.alpha_path",
     "best_response": "game.dynamics.distributed",
@@ -30,13 +31,25 @@ _HOME = {
     "infer_alpha": "harness.infer_alpha",
     "merge": "model.merging",
     "open_source": "workloads.sources",
+    "open_workload": "workloads.workload_sources",
+    "simulate": "harness.simulate",
     "solve_many": "many.solve_many",
     "sweep": "harness.sweep",
 }
 _MODULES = {
     **{
         name: name
-        for name in ("certificates", "errors", "game", "harness", "mechanisms", "papers", "properties", "report")
+        for name in (
+            "certificates",
+            "errors",
+            "game",
+            "harness",
+            "mechanisms",
+            "papers",
+            "properties",
+            "report",
+            "scheduling",
+        )
     },
     "metrics": "result.metrics",
     "plot": "result.plot",

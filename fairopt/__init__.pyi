@@ -8,6 +8,7 @@ from . import mechanisms as mechanisms
 from . import papers as papers
 from . import properties as properties
 from . import report as report
+from . import scheduling as scheduling
 from . import workloads as workloads
 from ._version import __version__ as __version__
 from .certificates import Certificate as Certificate
@@ -17,6 +18,7 @@ from .harness.compare import compare as compare
 from .harness.find_alpha import find_alpha as find_alpha
 from .harness.find_weights import find_weights as find_weights
 from .harness.infer_alpha import infer_alpha as infer_alpha
+from .harness.simulate import simulate as simulate
 from .harness.sweep import sweep as sweep
 from .many.solve_many import solve_many as solve_many
 from .mechanisms.alpha_fair import AlphaFair as AlphaFair
@@ -46,4 +48,6 @@ from .result import metrics as metrics
 from .result import plot as plot
 from .result.allocation import Allocation as Allocation
 from .scheduling.fluid import fluid as fluid
+from .scheduling.workload import Workload as Workload
 from .workloads.sources import open_source as open_source
+from .workloads.workload_sources import open_workload as open_workload

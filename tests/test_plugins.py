@@ -22,7 +22,7 @@ from fairopt.harness._ends import Elsewhere
 from fairopt.mechanisms import REGISTRY
 from fairopt.report import Results, figures
 from fairopt.result.metrics import MEASURES
-from fairopt.workloads._registry import GENERATORS
+from fairopt.workloads._registry import CLUSTERS
 
 PLUGIN = Path(__file__).with_name("plugin.py")
 EXPERIMENT = """
@@ -43,9 +43,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.copy(PLUGIN, tmp_path / "own.py")
     (tmp_path / "plugged.toml").write_text(EXPERIMENT)
     monkeypatch.chdir(tmp_path)
-    before = [dict(one) for one in (REGISTRY, GENERATORS, MEASURES, _plugins._LOADED)]
+    before = [dict(one) for one in (REGISTRY, CLUSTERS.generators, MEASURES, _plugins._LOADED)]
     yield tmp_path
-    for one, old in zip((REGISTRY, GENERATORS, MEASURES, _plugins._LOADED), before, strict=True):
+    for one, old in zip((REGISTRY, CLUSTERS.generators, MEASURES, _plugins._LOADED), before, strict=True):
         one.clear()
         one.update(old)
 
@@ -145,14 +145,14 @@ def test_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_bad_plugins_are_one_line(code: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.py").write_text(code)
-    before = [set(one) for one in (REGISTRY, GENERATORS, MEASURES)]
+    before = [set(one) for one in (REGISTRY, CLUSTERS.generators, MEASURES)]
     with pytest.raises(DataError, match=message):
         _plugins.load("bad.py")
     assert main(["mechanisms", "--plugin", "bad.py"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "bad.py" in err
-    assert [set(one) for one in (REGISTRY, GENERATORS, MEASURES)] == before
+    assert [set(one) for one in (REGISTRY, CLUSTERS.generators, MEASURES)] == before
     Path("plugged.toml").write_text(EXPERIMENT.replace("own.py", "bad.py"))
     with pytest.raises(DataError, match=r"plugged.toml:4: .*bad.py"):
         harness.load("plugged.toml")
@@ -211,9 +211,11 @@ def test_every_measure_is_a_column_everywhere_and_knows_no_order(name: str) -> N
     assert turned.summary()[name] == pytest.approx(found.summary()[name], rel=1e-6)
 
 
-@pytest.mark.parametrize("name", sorted(GENERATORS))
+@pytest.mark.parametrize("name", sorted(CLUSTERS.generators))
 def test_every_generator_draws_the_same_from_the_same_seed(name: str) -> None:
-    small = "&".join(f"{option}=4" for option in ("users", "servers", "vms") if option in GENERATORS[name].options)
+    small = "&".join(
+        f"{option}=4" for option in ("users", "servers", "vms") if option in CLUSTERS.generators[name].options
+    )
     one, two, other = (fo.open_source(f"{name}?{small}&seed={seed}").cluster for seed in (1, 1, 2))
     assert one == two
     assert one != other

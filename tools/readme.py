@@ -40,7 +40,9 @@ from fairopt.report import Results, figures, mechanism_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in ("utilities", "alpha", "many", "inverse", "properties"))
+PAGES = tuple(
+    ROOT / "docs" / f"{page}.md" for page in ("utilities", "alpha", "many", "inverse", "properties", "simulation")
+)
 FIRST_TASK = ROOT / "docs" / "first-task.md"
 STUB = ROOT / "fairopt" / "__init__.pyi"
 

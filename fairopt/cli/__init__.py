@@ -35,9 +35,14 @@ _ELSEWHERE = {
         "mechanisms": "list the mechanisms: name, parameters, properties, source",
         "instances": "list the instances of the papers, each a FILE as paper:NAME",
         "sources": "list traces and generators, each a FILE as NAME?option=value",
+        "policies": "list the schedulers of whole tasks",
+        "workloads": "list sources of jobs over time, each a WORKLOAD as NAME?option=value",
     },
     "fairness": {
         "properties": "search what properties mechanisms violate, report on a cluster, or replay a counterexample",
+    },
+    "simulations": {
+        "simulate": "run jobs of whole tasks on servers over time, under one policy or several, one row each",
     },
     "sweeps": {
         "sweep": "compute the cells of experiments that the store does not have",

@@ -12,7 +12,7 @@ from .._libraries import pd
 from ..errors import DataError, FairoptError
 from ..harness.experiment import known
 from ..harness.pooled import NOTE, marked
-from ..harness.schema import LONG
+from ..harness.schema import CELLS, LONG, SIMULATIONS, Schema
 from ..report import figures as drawing
 from ._open import existing
 from ._slips import listed
@@ -20,6 +20,8 @@ from ._slips import listed
 #: The columns of cells that `fairopt results` prints where no others are asked for.
 _SHOWN = ["cluster", "mechanism", "answered", "order", "status", "utilization", "min_share", "jain", "certificate"]
 _SHOWN += ["rounds", "seconds"]
+_SHOWN_OF_SIMULATIONS = ["workload", "policy", "repetition", "status", "utilization", "jobs", "jobs_done"]
+_SHOWN_OF_SIMULATIONS += ["mean_response", "tasks_waiting", "simulate"]
 
 #: The exit status after Ctrl-C.
 _STOPPED = 130
@@ -57,10 +59,16 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         "--where", nargs="+", default=[], metavar="COLUMN=VALUE", help="only these, such as name=drfh,alpha=3"
     )
     results.add_argument("--columns", nargs="+", metavar="COLUMN", help="these columns; 'all' for every one")
-    results.add_argument("--table", choices=["cells", *LONG], default="cells", help="default: cells, one row each")
+    results.add_argument(
+        "--table",
+        choices=sorted({"cells", *LONG, *SIMULATIONS.long}),
+        default="cells",
+        help="default: cells, one row each",
+    )
     results.add_argument(
         "--export", metavar="FILE", help="write .csv, .parquet, .json, .md or .tex instead of printing"
     )
+    results.add_argument("--simulations", action="store_true", help="cells of policies on workloads, not of mechanisms")
     results.add_argument("--compact", action="store_true", help="gather all parts of the store into one")
 
 
@@ -100,9 +108,9 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def _needed(purpose: str | None) -> list[str]:
-    """The experiments of the tables that show single clusters, or those that figures need."""
+    """The experiments of the tables that take seconds, or those that figures need."""
     if purpose == "tables":
-        return [name for name in known() if harness.load(name).table == "clusters"]
+        return [name for name in known() if harness.load(name).quick]
     if purpose == "figures":
         return [need for name in drawing.known() for need in drawing.module(name).NEEDS]
     return []
@@ -124,7 +132,7 @@ def _sweep(name: str, options: argparse.Namespace) -> int:
         return _STOPPED
     failed = frame[frame["status"] == "failed"]
     missed = int((frame["status"] == "missed").sum())
-    folder = harness.store_of(options.store, options.smoke).folder
+    folder = harness.store_of(options.store, options.smoke, harness.load(name, options.smoke).schema).folder
     print(f"{Path(name).stem}: {len(frame)} cells in {folder}: {len(frame) - len(failed) - missed} ok, "
           f"{missed} missed their tolerance, {len(failed)} failed")  # fmt: skip
     for line in _failures(failed):
@@ -136,7 +144,7 @@ def _sweep(name: str, options: argparse.Namespace) -> int:
 
 def results(options: argparse.Namespace) -> int:
     """`fairopt results`."""
-    store = harness.store_of(options.store, options.smoke)
+    store = harness.store_of(options.store, options.smoke, _schema(options))
     contents = store.read()
     for damage in contents.damaged:
         _warn(f"not read: {damage}")
@@ -146,7 +154,7 @@ def results(options: argparse.Namespace) -> int:
         report.exportable(Path(options.export))
     if options.experiment is None:
         existing(store.folder)
-    _give(frame, shown, NOTE if cells["pooled"].any() else None, options.export)
+    _give(frame, shown, NOTE if "pooled" in cells and cells["pooled"].any() else None, options.export)
     if options.compact:
         print(f"{store.gather_all()} parts gathered into one")
     return 0
@@ -159,6 +167,8 @@ def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
         frame = frame[frame["status"] == "failed"]
     for condition in listed(options.where) or []:
         frame = _filtered(frame, condition)
+    if contents.schema is SIMULATIONS:
+        return frame
     return frame.sort_values("pooled", kind="stable").assign(
         mechanism=lambda rows: marked(rows["mechanism"], rows["pooled"])
     )
@@ -168,13 +178,20 @@ def _columns(
     contents: harness.Contents, cells: pd.DataFrame, options: argparse.Namespace
 ) -> tuple[pd.DataFrame, list[str]]:
     """The table that the options choose, of these cells, and its columns to show."""
+    schema = contents.schema
     frame, shown = cells, _shown(cells) if options.export is None else list(cells.columns)
     if options.table != "cells":
         long = contents.long(options.table, cells["key"])
-        labels = ["cluster", "mechanism", "order", "repetition"]
-        frame, shown = cells[["key", *labels]].merge(long, on="key"), [*labels, *LONG[options.table]]
+        simulated = schema is SIMULATIONS
+        labels = ["workload", "policy", "repetition"] if simulated else ["cluster", "mechanism", "order", "repetition"]
+        left = cells[["key", *labels]].drop(columns=[name for name in labels if name in schema.long[options.table]])
+        frame, shown = left.merge(long, on="key"), list(dict.fromkeys([*labels, *schema.long[options.table]]))
     elif options.failed and options.export is None:
-        shown = ["key", "cluster", "mechanism", "engine", "error"]
+        shown = [
+            "key",
+            *(["workload", "policy"] if schema is SIMULATIONS else ["cluster", "mechanism", "engine"]),
+            "error",
+        ]
     if columns := listed(options.columns):
         shown = list(frame.columns) if columns == ["all"] else columns
         if strange := [name for name in shown if name not in frame]:
@@ -198,7 +215,7 @@ def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
     if options.experiment is None:
         frame = contents.frame()
     else:
-        every = harness.cells(harness.load(options.experiment, options.smoke), options.traces)
+        every = harness.cells_of(harness.load(options.experiment, options.smoke), options.traces)
         matched = harness.match(every, contents, accept_older=True)
         frame = contents.frame(matched.answered)
         if older := matched.warning(options.accept_older):
@@ -213,7 +230,14 @@ def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
 
 def _shown(frame: pd.DataFrame) -> list[str]:
     """The usual columns, and whose code it was where that differs."""
-    return _SHOWN if frame["this_code"].all() else [*_SHOWN[:2], "this_code", *_SHOWN[2:]]
+    usual = _SHOWN_OF_SIMULATIONS if "policy" in frame else _SHOWN
+    return usual if frame["this_code"].all() else [*usual[:2], "this_code", *usual[2:]]
+
+
+def _schema(options: argparse.Namespace) -> Schema:
+    """The kind of cells that are asked for."""
+    named = options.experiment is not None and harness.load(options.experiment, options.smoke).schema is SIMULATIONS
+    return SIMULATIONS if named or options.simulations else CELLS
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -248,7 +272,8 @@ def _time(seconds: float) -> str:
 
 
 def _failures(failed: pd.DataFrame) -> list[str]:
-    kinds = failed.groupby("error", sort=False).agg(cells=("key", "size"), first=("mechanism", "first"))
+    of = "policy" if "policy" in failed else "mechanism"
+    kinds = failed.groupby("error", sort=False).agg(cells=("key", "size"), first=(of, "first"))
     return [f"- {row.cells} x {error} (such as {row.first})" for error, row in kinds.iterrows()]
 
 

@@ -6,6 +6,7 @@ from ._ends import Elsewhere, Interrupted, Stopped
 from .cells import Cell, cells
 from .compare import compare
 from .experiment import Experiment, load
+from .kinds import cells_of
 from .matching import by_this_code, match
 from .store import Contents, Store
 from .sweep import SMOKE_STORE, STORE, Plan, plan, store_of, sweep
@@ -23,6 +24,7 @@ __all__ = [
     "Store",
     "by_this_code",
     "cells",
+    "cells_of",
     "compare",
     "load",
     "match",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import FairoptError
 from ._ends import Elsewhere, Stopped
-from .cells import Cell
+from .kinds import AnyCell
 from .run import Row
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PATIENCE, _LOOK = 20.0, 1.0
 _SILENT = logging.CRITICAL + 1
 
 #: Rows of the first cells, and the cells that are left.
-Several = Callable[[Sequence[Cell], str | None, int | None], tuple[list[Row], Sequence[Cell]]]
+Several = Callable[[Sequence[AnyCell], str | None, int | None], tuple[list[Row], Sequence[AnyCell]]]
 
 
 @contextmanager
@@ -51,18 +51,18 @@ class Sent:
 
     def __init__(self, client: Client, several: Several, traces: str | None, threads: int | None) -> None:
         self.client, self._several, self._more = client, several, {"traces": traces, "threads": threads}
-        self.batches: dict[str, tuple[Any, Sequence[Cell]]] = {}
+        self.batches: dict[str, tuple[Any, Sequence[AnyCell]]] = {}
         self._arrived: SimpleQueue[Any] = SimpleQueue()
         self._alone_since: float | None = None
 
-    def send(self, batches: Sequence[Sequence[Cell]]) -> None:
+    def send(self, batches: Sequence[Sequence[AnyCell]]) -> None:
         """Each a task. Not pure: that a scheduler remembers a cell of an earlier sweep must not matter."""
         futures = self.client.map(self._several, batches, pure=False, **self._more)
         for future, batch in zip(futures, batches, strict=True):
             self.batches[future.key] = (future, batch)
             future.add_done_callback(self._arrived.put)
 
-    def next(self) -> tuple[Any, Sequence[Cell]]:
+    def next(self) -> tuple[Any, Sequence[AnyCell]]:
         """A batch that came back, in whatever state.
 
         Raises
@@ -83,10 +83,10 @@ class Sent:
         """Of the scheduler."""
         return str(self.client.scheduler.address) if self.client.scheduler else "?"
 
-    def fetched(self, future: Any, batch: Sequence[Cell]) -> tuple[list[Row], Sequence[Cell]] | None:
+    def fetched(self, future: Any, batch: Sequence[AnyCell]) -> tuple[list[Row], Sequence[AnyCell]] | None:
         """What a worker found; None if it went away before it handed that over: then it is waited for again."""
         try:
-            found: tuple[list[Row], Sequence[Cell]] = future.result(timeout=PATIENCE)
+            found: tuple[list[Row], Sequence[AnyCell]] = future.result(timeout=PATIENCE)
         except (Exception, CancelledError):  # not of the task, which is finished: of the way from there
             self._look()
             self.batches[future.key] = (future, batch)
@@ -113,7 +113,7 @@ class Sent:
 
 
 def execute(
-    client: Client, batches: Sequence[Sequence[Cell]], several: Several, traces: str | None, threads: int | None
+    client: Client, batches: Sequence[Sequence[AnyCell]], several: Several, traces: str | None, threads: int | None
 ) -> Iterator[list[Row]]:
     """Rows as they come. Cells whose worker died are sent again, each by itself, and left out if that dies as well.
 
@@ -153,5 +153,5 @@ def execute(
         text = " ".join(str(error).split())
         raise Stopped(
             f"{len(dead)} cells were not computed, as workers died of them or could not send them (memory?), such as "
-            f"{cell.mechanism} on {cell.cluster}: {type(error).__name__}: {text[:200]}"
+            f"{cell.label}: {type(error).__name__}: {text[:200]}"
         )

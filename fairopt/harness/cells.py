@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +16,8 @@ from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..result import metrics
 from . import code
+from ._hash import digest
+from ._texts import named, text_of
 from ._values import MEASURES
 from .clusters import Origin, origin
 from .experiment import ClusterSource, Experiment, Grid
@@ -60,12 +60,17 @@ class Cell:
         for label in ("experiment", "cluster", "code", "plugins"):
             del fields[label]
         del fields["origin"]["path"]
-        return _hash(fields)
+        return digest(fields)
 
     @cached_property
     def key(self) -> str:
         """The question, and the digest of what computes the answer (`code.of`)."""
-        return _hash([self.question, self.code])
+        return digest([self.question, self.code])
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.mechanism} on {self.cluster}"
 
     @property
     def solver(self) -> Mechanism:
@@ -160,30 +165,12 @@ def _with_alphas(grid: Grid) -> Iterator[str]:
         kinds = mechanisms.parse(text)
         takes = "(" not in text and any(field.name == "alpha" for field in dataclasses.fields(kinds[0]))
         if takes and grid.alphas:
-            yield from (_text(kinds[0].name, alpha=alpha) for alpha in grid.alphas)
+            yield from (named(kinds[0].name, alpha=alpha) for alpha in grid.alphas)
         else:
-            yield from (_text(kind.name, **_parameters(kind)) for kind in kinds)
-
-
-def _parameters(mechanism: Mechanism) -> dict[str, object]:
-    """The fields that differ from their defaults, and alpha always; 3 and 3.0 are one."""
-    return {
-        field.name: float(value) if isinstance(value := getattr(mechanism, field.name), int) else value
-        for field in dataclasses.fields(mechanism)
-        if field.name == "alpha" or getattr(mechanism, field.name) != field.default
-    }
-
-
-def _text(name: str, **parameters: object) -> str:
-    inside = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-    return f"{name}({inside})" if inside else name
+            yield from map(text_of, kinds)
 
 
 def _error(experiment: Experiment, grid: Grid, key: str, message: str) -> DataError:
     inside = ("smoke", key)
     where = inside if experiment.smoke and inside in experiment.document.lines else (*grid.where, key)
     return experiment.document.error(where, message)
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:24]

@@ -40,25 +40,51 @@ _SHOWING = (
     "result/_text.py",
     "result/allocation_file.py",
     "model/_shown.py",
+    "scheduling/_plot.py",
+    "scheduling/_fluid_plot.py",
 )
 
 
 @cache
 def of_fairopt() -> str:
     """The digest of fairopt itself: syntax trees of what computes answers, without docstrings. Once per process."""
+    return _of_files(computing())
+
+
+def _of_files(files: list[Path]) -> str:
+    """Their syntax trees, and what generators draw from."""
     found = hashlib.sha256()
     with _no_collection():
-        for path in computing():
+        for path in files:
             found.update(f"{path.relative_to(PACKAGE).as_posix()} {_of_file(path)}\n".encode())
-    for path in sorted((PACKAGE / "workloads" / "data").iterdir()):  # what generators draw from
+    for path in sorted((PACKAGE / "workloads" / "data").iterdir()):
         if path.is_file():
             found.update(hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()[:24]
 
 
+@cache
+def of_scheduling() -> str:
+    """The same for what simulates: workloads, policies, simulators, and what a cell of a simulation does."""
+    here = PACKAGE / "harness" / "simulations"
+    files = [path for room in ("scheduling", "workloads", "model") for path in (PACKAGE / room).rglob("*.py")]
+    files += [PACKAGE / "_loops.py", here / "run.py", here / "runners.py", here / "workloads.py"]
+    return _of_files(sorted(path for path in files if path.relative_to(PACKAGE).as_posix() not in _SHOWING))
+
+
+def of_policy(kind: type) -> str:
+    """The digest of what simulates and of a policy, wherever its class is written."""
+    return hashlib.sha256("\n".join([of_scheduling(), *_of_classes(kind)]).encode()).hexdigest()[:24]
+
+
+def of_fluid(kind: type[Mechanism]) -> str:
+    """The digest of what simulates and of a mechanism."""
+    return hashlib.sha256(f"{of_scheduling()}\n{of(kind)}".encode()).hexdigest()[:24]
+
+
 def computing() -> list[Path]:
     """The files that count."""
-    files = [path for room in COMPUTING for path in (PACKAGE / room).rglob("*.py")]
+    files = [path for room in COMPUTING for path in (PACKAGE / room).rglob("*.py") if path.parent.name != "jobs"]
     files += [PACKAGE / "harness" / name for name in _HERE]
     files.append(PACKAGE / "_loops.py")  # how loops are compiled
     files += [path for pattern in _SHARED for path in (PACKAGE / "mechanisms").glob(pattern)]
@@ -72,14 +98,19 @@ def of(kind: type[Mechanism]) -> str:
     Outside fairopt also functions and constants of their modules that they name, and modules that these import, unless
     these are installed packages.
     """
-    parts = [of_fairopt()]
+    return hashlib.sha256("\n".join([of_fairopt(), *_of_classes(kind)]).encode()).hexdigest()[:24]
+
+
+def _of_classes(kind: type) -> list[str]:
+    """A class and those it inherits from; what all of fairopt share is elsewhere."""
+    parts: list[str] = []
     for one in kind.__mro__:
         module = sys.modules.get(one.__module__)
         if one.__module__.split(".")[0] == "fairopt":
             parts += _in_fairopt(one.__module__)
         elif module is None or not _installed(module):
             parts.append(_outside(one, module))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+    return parts
 
 
 def _in_fairopt(name: str) -> list[str]:

@@ -18,10 +18,10 @@ from typing import Any
 
 from . import _dask
 from ._ends import Stopped
-from .cells import Cell
-from .run import Row, run, warm_up
+from .kinds import AnyCell, run, warm_up
+from .run import Row
 
-Executor = Callable[[Sequence[Cell], str | None, int | None], Iterator[list[Row]]]
+Executor = Callable[[Sequence[AnyCell], str | None, int | None], Iterator[list[Row]]]
 
 #: Processes that die (memory) take the pool with them; it is started again this often.
 _RESTARTS = 3
@@ -30,7 +30,7 @@ _TOGETHER, _BATCH_SECONDS, _TURNS = 16, 0.25, 8
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
-def serial(cells: Sequence[Cell], traces: str | None, threads: int | None) -> Iterator[list[Row]]:
+def serial(cells: Sequence[AnyCell], traces: str | None, threads: int | None) -> Iterator[list[Row]]:
     """One after another, here."""
     for cell in cells:
         yield [run(cell, traces, threads)]
@@ -39,7 +39,7 @@ def serial(cells: Sequence[Cell], traces: str | None, threads: int | None) -> It
 def processes(jobs: int) -> Executor:
     """`jobs` processes of this machine, by joblib."""
 
-    def execute(cells: Sequence[Cell], traces: str | None, threads: int | None) -> Iterator[list[Row]]:
+    def execute(cells: Sequence[AnyCell], traces: str | None, threads: int | None) -> Iterator[list[Row]]:
         from joblib import Parallel, delayed
         from joblib.externals.loky import get_reusable_executor
         from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -81,7 +81,7 @@ def processes(jobs: int) -> Executor:
 def dask(address: str) -> Executor:
     """The workers of a running Dask scheduler, such as `tcp://HOST:8786`; needs `fairopt[dask]`."""
 
-    def execute(cells: Sequence[Cell], traces: str | None, threads: int | None) -> Iterator[list[Row]]:
+    def execute(cells: Sequence[AnyCell], traces: str | None, threads: int | None) -> Iterator[list[Row]]:
         with _dask.connected(address) as client:
             batches = _batches(cells, max(len(client.ncores()), 1))
             yield from _dask.execute(client, batches, several, traces, threads)
@@ -89,7 +89,7 @@ def dask(address: str) -> Executor:
     return execute
 
 
-def several(cells: Sequence[Cell], traces: str | None, threads: int | None) -> tuple[list[Row], Sequence[Cell]]:
+def several(cells: Sequence[AnyCell], traces: str | None, threads: int | None) -> tuple[list[Row], Sequence[AnyCell]]:
     """Rows of the first cells, as many as are begun within `_BATCH_SECONDS` and one at least; and the other cells."""
     end, rows = time.monotonic() + _BATCH_SECONDS, []
     for cell in cells:
@@ -99,13 +99,13 @@ def several(cells: Sequence[Cell], traces: str | None, threads: int | None) -> t
     return rows, cells[len(rows) :]
 
 
-def _batches(cells: Sequence[Cell], workers: int) -> list[Sequence[Cell]]:
+def _batches(cells: Sequence[AnyCell], workers: int) -> list[Sequence[AnyCell]]:
     """Cells that are sent together: sending costs as much as a small cell takes. Those of one cluster stay together."""
     size = max(1, min(_TOGETHER, len(cells) // (_TURNS * workers)))
     return [cells[k : k + size] for k in range(0, len(cells), size)]
 
 
-def _worker(cells: Sequence[Cell], traces: str | None, threads: int | None) -> tuple[list[Row], Sequence[Cell]]:
+def _worker(cells: Sequence[AnyCell], traces: str | None, threads: int | None) -> tuple[list[Row], Sequence[AnyCell]]:
     """In a process of a pool: Ctrl-C is for the one who started it."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import _plugins, mechanisms
 from ..errors import DataError
 from ..workloads import known as known_sources
-from ..workloads._registry import ALIASES
+from ..workloads._registry import CLUSTERS
 from ..workloads.sources import check_source
+from . import _reading
 from ._folders import known as known
+from ._reading import checked, table, unknown, with_options
 from ._toml import Document, Where, read
 from ._values import GRID, MEASURES, is_flag, is_text, whole
+from .schema import CELLS, Schema
+from .simulations.experiment import TOP, SimulationExperiment, simulations
 
 #: What is measured unless the file says otherwise.
 _USUAL = MEASURES[:3]
@@ -56,6 +59,8 @@ class Grid:
 class Experiment:
     """A validated experiment file."""
 
+    schema: ClassVar[Schema] = CELLS
+
     name: str
     document: Document
     title: str
@@ -70,13 +75,18 @@ class Experiment:
     plugins: tuple[Path, ...] = ()
 
     @property
+    def quick(self) -> bool:
+        """Does it take seconds? Then `make tables` computes it: a table for each cluster, of one draw."""
+        return self.table == "clusters"
+
+    @property
     def folder(self) -> Path:
         """Where the file is: paths of cluster files are relative to it."""
         return self.document.path.parent
 
 
-def load(name: str | Path, smoke: bool = False) -> Experiment:
-    """An experiment by its name or file; `smoke` is its tiny version.
+def load(name: str | Path, smoke: bool = False) -> Experiment | SimulationExperiment:
+    """An experiment by its name or file; `smoke` is its tiny version. One with `[workloads]` is of simulations.
 
     Raises
     ------
@@ -92,13 +102,16 @@ def load(name: str | Path, smoke: bool = False) -> Experiment:
     return parse(read(path), smoke)
 
 
-def parse(document: Document, smoke: bool = False) -> Experiment:
+def parse(document: Document, smoke: bool = False) -> Experiment | SimulationExperiment:
     """The experiment of a document, every key checked: those of [smoke] too, whether or not it is used."""
     data = dict(document.data)
-    _unknown(document, (), data, _TOP)
+    simulated = "workloads" in data and "clusters" not in data
+    unknown(document, (), data, TOP if simulated else _TOP)
     plugins = _plugged(document, data.pop("experiment", {}))
-    tiny = _table(document, ("smoke",), data.pop("smoke", {}))
-    _unknown(document, ("smoke",), tiny, {"seed", "repetitions", *GRID})
+    tiny = table(document, ("smoke",), data.pop("smoke", {}))
+    if simulated:
+        return replace(simulations(document, data, tiny, smoke), plugins=plugins)
+    unknown(document, ("smoke",), tiny, {"seed", "repetitions", *GRID})
     full = _experiment(document, data, {}, ())
     small = _experiment(document, data, tiny, ("smoke",)) if tiny else full
     return replace(small if smoke else full, smoke=smoke, plugins=plugins)
@@ -106,7 +119,7 @@ def parse(document: Document, smoke: bool = False) -> Experiment:
 
 def _plugged(document: Document, value: Any) -> tuple[Path, ...]:
     """The files of `[experiment] plugins`, loaded: what they register may be named in what follows."""
-    _unknown(document, ("experiment",), _table(document, ("experiment",), value), {"plugins"})
+    unknown(document, ("experiment",), table(document, ("experiment",), value), {"plugins"})
     _plugins.installed()
     files, where = value.get("plugins", []), ("experiment", "plugins")
     if not isinstance(files, list) or not all(map(is_text, files)):
@@ -129,12 +142,12 @@ def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], 
         clusters |= _clusters(document, tiny["clusters"], (*inside, "clusters"), set(clusters))
     grids = []
     tables = data["grid"] if isinstance(data["grid"], list) else [data["grid"]]
-    for k, table in enumerate(tables):
-        _unknown(document, ("grid", k), _table(document, ("grid", k), table), set(GRID))
-        places = {key: ("grid", k, key) for key in table}
-        over = {key: value for key, value in tiny.items() if key in GRID and key in table and key != "clusters"}
+    for k, one in enumerate(tables):
+        unknown(document, ("grid", k), table(document, ("grid", k), one), set(GRID))
+        places = {key: ("grid", k, key) for key in one}
+        over = {key: value for key, value in tiny.items() if key in GRID and key in one and key != "clusters"}
         grids.append(
-            _grid(document, ("grid", k), table | over, places | {key: (*inside, key) for key in over}, set(clusters))
+            _grid(document, ("grid", k), one | over, places | {key: (*inside, key) for key in over}, set(clusters))
         )
     if data.get("table") == "clusters":
         several = [at("repetitions")] if merged.get("repetitions", 1) != 1 else []
@@ -144,12 +157,12 @@ def _experiment(document: Document, data: dict[str, Any], tiny: dict[str, Any], 
     return Experiment(
         document.path.stem,
         document,
-        _checked(document, ("title",), data.get("title"), is_text, "a line of text"),
-        _checked(document, ("source",), data.get("source", ""), is_text, "a line of text"),
-        _checked(document, ("about",), data.get("about", ""), is_text, "text"),
-        _checked(document, ("table",), data.get("table", "means"), lambda value: value in TABLES, " or ".join(TABLES)),
-        _checked(document, at("seed"), merged.get("seed", 1), whole(0), "a whole number >= 0"),
-        _checked(document, at("repetitions"), merged.get("repetitions", 1), whole(1), "a whole number >= 1"),
+        checked(document, ("title",), data.get("title"), is_text, "a line of text"),
+        checked(document, ("source",), data.get("source", ""), is_text, "a line of text"),
+        checked(document, ("about",), data.get("about", ""), is_text, "text"),
+        checked(document, ("table",), data.get("table", "means"), lambda value: value in TABLES, " or ".join(TABLES)),
+        checked(document, at("seed"), merged.get("seed", 1), whole(0), "a whole number >= 0"),
+        checked(document, at("repetitions"), merged.get("repetitions", 1), whole(1), "a whole number >= 1"),
         tuple(source for group in clusters.values() for source in group),
         tuple(grids),
     )
@@ -160,19 +173,19 @@ def _clusters(
 ) -> dict[str, list[ClusterSource]]:
     """By name; options that are lists make a cluster for every combination."""
     found: dict[str, list[ClusterSource]] = {}
-    for name, entry in _table(document, where, value).items():
+    for name, entry in table(document, where, value).items():
         here = (*where, name)
         if old is not None and name not in old:
             raise document.error(here, f"[clusters] has no {name!r} to replace; it has {', '.join(sorted(old))}")
-        options = {"source": entry} if isinstance(entry, str) else dict(_table(document, here, entry))
+        options = {"source": entry} if isinstance(entry, str) else dict(table(document, here, entry))
         text = options.pop("source", None)
         if not isinstance(text, str) or not text:
             raise document.error((*here, "source"), "name a source, such as 'paper:pf-fig1' or 'bitbrains?vms=100'")
-        merge = _checked(document, (*here, "merge"), options.pop("merge", False), is_flag, "true or false")
+        merge = checked(document, (*here, "merge"), options.pop("merge", False), is_flag, "true or false")
         choices = [
             [(key, one) for one in (item if isinstance(item, list) else [item])] for key, item in options.items()
         ]
-        found[name] = [ClusterSource(name, _with(text, pairs), merge) for pairs in product(*choices)]
+        found[name] = [ClusterSource(name, with_options(text, pairs), merge) for pairs in product(*choices)]
         _check_options(document, here, found[name], options)
     if not found:
         raise document.error(where, "name at least one cluster")
@@ -187,7 +200,7 @@ def _check_options(document: Document, here: Where, sources: list[ClusterSource]
                 raise document.error((*here, next(iter(options))), "only traces and generators take options")
             continue
         kind = source.text.partition("?")[0].partition(":")[0]
-        if kind not in (*known_sources(), *ALIASES):
+        if kind not in (*known_sources(), *CLUSTERS.aliases):
             names = f"paper:NAME, FILE.toml, {', '.join(known_sources())}"
             raise document.error(here, f"there is no source {source.text!r}; known: {names}")
         try:
@@ -196,25 +209,14 @@ def _check_options(document: Document, here: Where, sources: list[ClusterSource]
             raise document.error((*here, *(key for key in error.where if key in options)), str(error)) from None
 
 
-def _with(text: str, pairs: Iterable[tuple[str, Any]]) -> str:
-    plain = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in pairs]
-    return "?".join([text, "&".join(plain)]) if plain and "?" not in text else "&".join([text, *plain])
-
-
-def _grid(document: Document, where: Where, table: dict[str, Any], places: dict[str, Where], names: set[str]) -> Grid:
+def _grid(document: Document, where: Where, given: dict[str, Any], places: dict[str, Where], names: set[str]) -> Grid:
     def many(key: str, default: tuple[Any, ...]) -> tuple[Any, ...]:
-        if key not in table:
-            return default
-        check, what = GRID[key]
-        value = table[key] if isinstance(table[key], list) else [table[key]]
-        if not value:
-            raise document.error(places[key], f"is empty; give {what}, or leave it out")
-        return tuple(_checked(document, places[key], item, check, what) for item in value)
+        return _reading.many(document, places, given, key, GRID[key], default)
 
     chosen = many("clusters", tuple(sorted(names)))
     if strange := [name for name in chosen if name not in names]:
         raise document.error(places["clusters"], f"[clusters] has no {strange[0]!r}; it has {', '.join(sorted(names))}")
-    if "mechanisms" not in table:
+    if "mechanisms" not in given:
         raise document.error(where, "a grid needs mechanisms, such as ['drfh', 'alphapf-vds(alpha=3)']")
     grid = Grid(
         where=where,
@@ -241,21 +243,3 @@ def _parse(document: Document, where: Where, texts: tuple[str, ...]) -> None:
             mechanisms.parse(text)
         except DataError as error:
             raise document.error(where, str(error)) from None
-
-
-def _checked(document: Document, where: Where, value: Any, check: Callable[[Any], bool], what: str) -> Any:
-    if not check(value):
-        raise document.error(where, f"is {value!r}; it must be {what}" if value is not None else f"is missing: {what}")
-    return value
-
-
-def _table(document: Document, where: Where, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise document.error(where, "must be a table" if value is not None else "is missing")
-    return value
-
-
-def _unknown(document: Document, where: Where, table: dict[str, Any], keys: set[str]) -> None:
-    for key in table:
-        if key not in keys:
-            raise document.error((*where, key), f"unknown key; known: {', '.join(sorted(keys))}")

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .._libraries import pd
-from .cells import Cell
+from ..errors import DataError
+from .kinds import AnyCell
+from .simulations import runners
 from .store import Contents
 
 
@@ -18,13 +20,13 @@ class Matched:
     `older` are the cells that no row of this code answers but one of other code does.
     """
 
-    cells: Sequence[Cell]
+    cells: Sequence[AnyCell]
     rows: tuple[str | None, ...]
     failed: tuple[str, ...]
-    older: tuple[Cell, ...]
+    older: tuple[AnyCell, ...]
 
     @property
-    def answered(self) -> dict[str, Cell]:
+    def answered(self) -> dict[str, AnyCell]:
         """The cell of every row, in the order of cells."""
         return {key: cell for key, cell in zip(self.rows, self.cells, strict=True) if key is not None}
 
@@ -36,7 +38,7 @@ class Matched:
         return f"{text}, and are taken all the same" if accepted else f"{text} (--accept-older takes them)"
 
 
-def match(cells: Sequence[Cell], contents: Contents, accept_older: bool = False) -> Matched:
+def match(cells: Sequence[AnyCell], contents: Contents, accept_older: bool = False) -> Matched:
     """Find the row of every cell; of several by other code the last; their errors do not count."""
     table = contents.table.select(["key", "question", "status", "finished"]).to_pandas()
     status = dict(zip(table["key"], table["status"], strict=True))
@@ -59,5 +61,15 @@ def by_this_code(frame: pd.DataFrame) -> list[bool]:
     from .. import mechanisms
     from . import code
 
+    if "policy" in frame:
+        return [_digest(policy) == made_by for policy, made_by in zip(frame["policy"], frame["code"], strict=True)]
     here = {name: code.of(kind) for name, kind in mechanisms.REGISTRY.items()}
     return [here.get(name) == made_by for name, made_by in zip(frame["name"], frame["code"], strict=True)]
+
+
+def _digest(policy: str) -> str | None:
+    """Of what computes under a policy here; none if it is not here."""
+    try:
+        return runners.digest(policy)
+    except DataError:
+        return None

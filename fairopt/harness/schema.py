@@ -1,10 +1,42 @@
-"""The columns of the store: one row per cell, with its long tables inside. Changing one raises `FORMAT`."""
+"""The columns of stores: one row per cell, with its long tables inside. Changing one raises the format's number."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
 from .._libraries import pa
 
-FORMAT = "fairopt-cells-3"
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a row of one kind of cell holds.
+
+    `inputs`: what was asked; `found`: what came of it; `chance`: seconds and machines, which differ from run to run;
+    `long`: tables within the row. `folder` is where such cells are in a store, beside others.
+    """
+
+    format: str
+    folder: str
+    inputs: Columns
+    found: Columns
+    chance: Columns
+    long: dict[str, Columns]
+
+    @cached_property
+    def columns(self) -> Columns:
+        """All but the long tables, in order."""
+        return self.inputs | self.found | self.chance
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """The same for Parquet."""
+        long = ((name, pa.list_(pa.struct(list(fields.items())))) for name, fields in self.long.items())
+        return pa.schema([*self.columns.items(), *long], metadata={"format": self.format})
+
 
 _TEXT, _REAL, _WHOLE = pa.string(), pa.float64(), pa.int64()
 
@@ -47,7 +79,39 @@ COLUMNS = INPUTS | FOUND | CHANCE
 #: Columns of long tables that differ from run to run.
 CHANCE_INSIDE = "seconds"
 
-SCHEMA = pa.schema(
-    [*COLUMNS.items(), *((name, pa.list_(pa.struct(list(fields.items())))) for name, fields in LONG.items())],
-    metadata={"format": FORMAT},
-)
+#: A mechanism on a cluster.
+CELLS = Schema("fairopt-cells-3", "", INPUTS, FOUND, CHANCE, LONG)
+
+#: A policy on a workload over time; seconds of the workload are in the columns that have no other unit.
+SIMULATIONS = Schema(
+    "fairopt-simulations-1",
+    "simulations",
+    {
+        "key": _TEXT, "experiment": _TEXT, "workload": _TEXT, "source": _TEXT, "data": _TEXT, "digest": _TEXT,
+        "seed": _WHOLE, "repetition": _WHOLE, "policy": _TEXT, "name": _TEXT, "until": _REAL, "every": _REAL,
+        "options": _TEXT, "question": _TEXT, "code": _TEXT,
+    },
+    {
+        "status": _TEXT, "error": _TEXT, "about": _TEXT, "report": _TEXT, "users": _WHOLE, "servers": _WHOLE,
+        "resources": _WHOLE, "jobs": _WHOLE, "tasks": _WHOLE, "jobs_done": _WHOLE, "tasks_done": _WHOLE,
+        "tasks_waiting": _WHOLE, "restarts": _WHOLE, "mean_response": _REAL, "median_response": _REAL,
+        "mean_wait": _REAL, "utilization": _REAL, "end": _REAL, "load": _REAL, "certificate": _REAL,
+    },
+    {
+        "drawing": _REAL, "simulate": _REAL, "elapsed": _REAL, "loops": _REAL, "finished": pa.timestamp("us", tz="UTC"),
+        "fairopt": _TEXT, "commit": _TEXT, "versions": _TEXT, "python": _TEXT, "machine": _TEXT, "process": _WHOLE,
+        "cores": _WHOLE, "threads": _WHOLE,
+    },
+    {
+        "use": {"resource": _TEXT, "utilization": _REAL},
+        "timeline": {"time": _REAL, "what": _TEXT, "value": _REAL},
+        "shares": {"time": _REAL, "user": _TEXT, "share": _REAL},
+        "each_job": {
+            "job": _TEXT, "user": _TEXT, "arrival": _REAL, "response": _REAL, "tasks": _WHOLE, "tasks_done": _WHOLE,
+        },
+        "each_user": {
+            "user": _TEXT, "jobs": _WHOLE, "jobs_done": _WHOLE, "tasks": _WHOLE, "tasks_done": _WHOLE,
+            "mean_response": _REAL, "mean_dominant_share": _REAL,
+        },
+    },
+)  # fmt: skip

@@ -21,7 +21,7 @@ import numpy as np
 
 from .._libraries import pa, pd, pq
 from ..errors import DataError
-from .schema import CHANCE, CHANCE_INSIDE, COLUMNS, FORMAT, LONG, SCHEMA
+from .schema import CELLS, CHANCE_INSIDE, Schema
 
 Row = dict[str, Any]
 
@@ -56,21 +56,22 @@ class Contents:
     table: pa.Table
     damaged: tuple[Damage, ...]
     small: tuple[tuple[Path, pa.Table], ...] = field(default=(), repr=False)  # parts of few cells, whoever wrote them
+    schema: Schema = field(default=CELLS, repr=False)
 
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
         """One row per cell, of the given keys in their order, or of all: inputs, numbers, then times and versions."""
-        frame = self.table.select(list(COLUMNS)).to_pandas()
+        frame = self.table.select(list(self.schema.columns)).to_pandas()
         return frame if keys is None else frame.set_index("key").reindex(_there(keys, frame)).reset_index()
 
     def long(self, name: str, keys: Iterable[str] | None = None) -> pd.DataFrame:
         """A long table (`use`, `curve`, `reached`, `allocated`) of these cells, with a first column `key`."""
-        if name not in LONG:
-            raise DataError(f"the store has no table {name!r}; it has {', '.join(LONG)}")
+        if name not in self.schema.long:
+            raise DataError(f"the store has no table {name!r}; it has {', '.join(self.schema.long)}")
         lists = self.table.column(name).combine_chunks()
         rows = pa.compute.list_parent_indices(lists)
         inside = pa.compute.list_flatten(lists)
         columns = {"key": self.table.column("key").combine_chunks().take(rows)}
-        columns |= {part: pa.compute.struct_field(inside, part) for part in LONG[name]}
+        columns |= {part: pa.compute.struct_field(inside, part) for part in self.schema.long[name]}
         frame = pa.table(columns).to_pandas()
         return frame if keys is None else frame[frame["key"].isin(set(keys))].reset_index(drop=True)
 
@@ -79,9 +80,9 @@ class Contents:
         mine, yours = (one.table.sort_by("key") for one in (self, other))
         if mine.column("key") != yours.column("key"):
             return ["key"]
-        plain = [name for name in COLUMNS if name not in CHANCE and name != "experiment"]
+        plain = [name for name in self.schema.inputs | self.schema.found if name != "experiment"]
         found = [name for name in plain if not _same(mine.column(name), yours.column(name))]
-        for name, parts in LONG.items():
+        for name, parts in self.schema.long.items():
             a, b = (one.long(name) for one in (self, other))
             a, b = (frame.sort_values("key", kind="stable").reset_index(drop=True) for frame in (a, b))
             found += [f"{name}.{part}" for part in parts
@@ -94,6 +95,7 @@ class Store:
     """A folder of parts; made when the first cell is written."""
 
     folder: Path
+    schema: Schema = field(default=CELLS, repr=False)
     _single: list[tuple[Path, pa.Table]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
@@ -119,7 +121,10 @@ class Store:
             raise DataError(f"{self.folder} changes faster than it can be read; try again")
         small = tuple((path, table) for path, table in parts if table.num_rows < _SMALL_PART)
         return Contents(
-            _once(pa.concat_tables([SCHEMA.empty_table(), *(table for _, table in parts)])), tuple(damaged), small
+            _once(pa.concat_tables([self.schema.arrow.empty_table(), *(table for _, table in parts)])),
+            tuple(damaged),
+            small,
+            self.schema,
         )
 
     def write(self, rows: Sequence[Row]) -> None:
@@ -130,7 +135,7 @@ class Store:
         OSError
             They cannot be written; nothing of them is.
         """
-        table = pa.Table.from_pylist(list(rows), schema=SCHEMA)
+        table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow)
         self._single.append((self._write(table), table))
         if len(self._single) >= _GATHER:
             self.gather()
@@ -159,7 +164,7 @@ class Store:
         removed = 0
         for path in self._listed():
             try:
-                inside = _keys(_checked(path))
+                inside = _keys(_checked(path, self.schema))
             except (DataError, FileNotFoundError):
                 continue
             if path != whole and kept.issuperset(inside):  # a part that came after the reading stays
@@ -187,7 +192,7 @@ class Store:
         parts, damaged = [], []
         for path in self._listed():
             try:
-                parts.append((path, _checked(path)))
+                parts.append((path, _checked(path, self.schema)))
             except _OtherVersion as error:  # whole, and good for those who have that version
                 damaged.append(Damage(path, str(error), ours=False))
             except DataError as error:
@@ -226,7 +231,7 @@ def _ours(path: Path) -> bool:
     return path.stem.startswith("part-") and len(path.stem) == len("part-") + 32
 
 
-def _checked(path: Path) -> pa.Table:
+def _checked(path: Path, schema: Schema) -> pa.Table:
     """A part whose bytes are those that were written."""
     if not _ours(path):
         raise DataError("not a part that fairopt wrote (its name has no digest); it is left alone")
@@ -235,8 +240,10 @@ def _checked(path: Path) -> pa.Table:
         raise DataError("cut off or changed since it was written (its bytes do not have the digest in its name)")
     table = pq.read_table(pa.BufferReader(data))
     made = (table.schema.metadata or {}).get(b"format", b"nothing").decode()
-    if made != FORMAT or not table.schema.equals(SCHEMA):
-        raise _OtherVersion(f"written by another version (format {made}, here {FORMAT}); keep it in a store of its own")
+    if made != schema.format or not table.schema.equals(schema.arrow):
+        raise _OtherVersion(
+            f"written by another version (format {made}, here {schema.format}); keep it in a store of its own"
+        )
     return table
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +10,12 @@ from pathlib import Path
 from .._libraries import pd
 from . import executors
 from ._ends import Elsewhere, Interrupted, Stopped
-from .cells import Cell, cells
-from .experiment import Experiment, load
+from .experiment import load
+from .kinds import AnyCell, AnyExperiment, cells_of
 from .matching import Matched, match
+from .schema import CELLS, SIMULATIONS, Schema
+from .simulations import runners
+from .simulations.cells import Simulation
 from .store import Contents, Damage, Row, Store
 
 #: Where cells are stored unless told otherwise; those of tiny versions, which are no results, by themselves.
@@ -20,20 +23,22 @@ STORE = Path("results") / "store"
 SMOKE_STORE = Path("results") / "smoke" / "store"
 
 
-def store_of(store: str | Path | Store | None, smoke: bool) -> Store:
-    """A store, or the folder of one; by default the one for results, or for tiny versions."""
+def store_of(store: str | Path | Store | None, smoke: bool, schema: Schema = CELLS) -> Store:
+    """A store, or the folder of one; by default the one for results, or for tiny versions. Each kind of cell has a
+    folder of its own there."""
     if isinstance(store, Store):
         return store
-    return Store(Path(store)) if store is not None else Store(SMOKE_STORE if smoke else STORE)
+    folder = Path(store) if store is not None else SMOKE_STORE if smoke else STORE
+    return Store(folder / schema.folder, schema)
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a sweep would do: all cells of the experiment, those to compute, and how long that may take."""
 
-    experiment: Experiment
-    cells: list[Cell]
-    missing: list[Cell]
+    experiment: AnyExperiment
+    cells: Sequence[AnyCell]
+    missing: Sequence[AnyCell]
     matched: Matched
     contents: Contents
 
@@ -56,20 +61,36 @@ class Plan:
         past = self.contents.frame()
         past = past[past["status"] != "failed"]
         total, unknown = 0.0, 0
-        means = [
-            past.groupby(keys, dropna=False)["elapsed"].mean().to_dict()
-            for keys in (["source", "mechanism", "engine", "order"], ["source", "name", "engine"], ["name", "engine"])
-        ]
+        means = [past.groupby(list(keys), dropna=False)["elapsed"].mean().to_dict() for keys in _ALIKE[self.schema]]
         for cell in self.missing:
-            name, order = cell.solver.name, cell.order or None
-            like = [(cell.origin.text, cell.mechanism, cell.engine, order), (cell.origin.text, name, cell.engine)]
-            known = [mean[key] for mean, key in zip(means, [*like, (name, cell.engine)], strict=True) if key in mean]
+            known = [mean[key] for mean, key in zip(means, _like(cell), strict=True) if key in mean]
             total, unknown = total + (known[0] if known else 0.0), unknown + (not known)
         return total, unknown
 
+    @property
+    def schema(self) -> str:
+        """The kind of its cells."""
+        return self.experiment.schema.format
+
+
+#: Columns by which cells are alike, the closest first.
+_ALIKE = {
+    CELLS.format: (("source", "mechanism", "engine", "order"), ("source", "name", "engine"), ("name", "engine")),
+    SIMULATIONS.format: (("source", "policy"), ("source", "name"), ("source", "data")),
+}
+
+
+def _like(cell: AnyCell) -> list[tuple[str | None, ...]]:
+    """What a cell has in these columns."""
+    text = cell.origin.text
+    if isinstance(cell, Simulation):
+        return [(text, cell.policy), (text, runners.name(cell.policy)), (text, cell.origin.kind)]
+    name = cell.solver.name
+    return [(text, cell.mechanism, cell.engine, cell.order or None), (text, name, cell.engine), (name, cell.engine)]
+
 
 def plan(
-    experiment: str | Path | Experiment,
+    experiment: str | Path | AnyExperiment,
     *,
     store: str | Path | Store | None = None,
     smoke: bool = False,
@@ -84,9 +105,9 @@ def plan(
     DataError
         A bad experiment file, with key and line; a bad store.
     """
-    chosen = experiment if isinstance(experiment, Experiment) else load(experiment, smoke)
-    contents = store_of(store, chosen.smoke).read()
-    every = cells(chosen, traces)
+    chosen = load(experiment, smoke) if isinstance(experiment, str | Path) else experiment
+    contents = store_of(store, chosen.smoke, chosen.schema).read()
+    every = cells_of(chosen, traces)
     matched = match(every, contents, accept_older)
     again = set(matched.failed) if retry else set()
     missing = [cell for cell, row in zip(every, matched.rows, strict=True) if row is None or row in again]
@@ -94,7 +115,7 @@ def plan(
 
 
 def sweep(
-    experiment: str | Path | Experiment,
+    experiment: str | Path | AnyExperiment,
     *,
     store: str | Path | Store | None = None,
     smoke: bool = False,
@@ -130,8 +151,8 @@ def sweep(
     Interrupted
         Ctrl-C: the same.
     """
-    chosen = experiment if isinstance(experiment, Experiment) else load(experiment, smoke)
-    store = store_of(store, chosen.smoke)
+    chosen = load(experiment, smoke) if isinstance(experiment, str | Path) else experiment
+    store = store_of(store, chosen.smoke, chosen.schema)
     planned = plan(chosen, store=store, retry=retry, accept_older=accept_older, traces=traces)
     tell = say if say is not None else lambda _: None
     for damage in planned.damaged:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import difflib
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ from ..errors import DataError
 from ..model._shown import short
 from ._base import REGISTRY, Mechanism
 from ._registry import plain
+from ._written import parameters, parts
 
 if TYPE_CHECKING:
     from ._game import GameMechanism
@@ -66,10 +65,10 @@ def parse(text: str) -> tuple[Mechanism, ...]:
 
     A name without parameters stands for the variants that comparisons show by default.
     """
-    name, inside = _parts(text)
+    name, inside = parts(text, "mechanism")
     if inside is None:
         return get(name).variants()
-    return (get(name, **_parameters(text, inside)),)
+    return (get(name, **parameters(text, inside)),)
 
 
 def chosen(given: Iterable[str | Mechanism] | None) -> list[Mechanism]:
@@ -112,43 +111,5 @@ def one(given: str | Mechanism) -> Mechanism:
 
 def described(text: str) -> tuple[type[Mechanism], dict[str, Any]]:
     """The class and the parameters that a text such as `alpha-fair(share=asset)` names."""
-    name, inside = _parts(text)
-    return kind(name), {} if inside is None else _parameters(text, inside)
-
-
-def _parts(text: str) -> tuple[str, str | None]:
-    """A name, and what stands in brackets behind it."""
-    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
-    if match is None:
-        raise DataError(f"{text!r} is not a mechanism; write a name, or name(parameter=value, ...)")
-    return match[1], match[2]
-
-
-def _parameters(text: str, inside: str) -> dict[str, Any]:
-    """What stands in the brackets, each parameter once."""
-    source = f"f({inside})"
-    try:
-        call: ast.expr | None = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: thousands of brackets
-        call = None
-    # Brackets may close and open again inside: f(alpha=1)(alpha=2) is a call of what a call returns, f(x=1)# a remark.
-    whole = isinstance(call, ast.Call) and call.end_col_offset == len(source.encode())
-    if not isinstance(call, ast.Call) or not whole or not isinstance(call.func, ast.Name) or call.args:
-        raise DataError(f"{text!r}: what stands in the brackets is not parameter=value, ...")
-    given: dict[str, Any] = {}
-    for part in call.keywords:
-        if part.arg is None or part.arg in given:
-            again = "has **" if part.arg is None else f"gives {part.arg} twice"
-            raise DataError(f"{text!r} {again}; write every parameter once, as parameter=value")
-        given[part.arg] = _value(part.value)
-    return given
-
-
-def _value(node: ast.expr) -> Any:
-    """A number, a list or a string; bare words are strings, except `inf`."""
-    if isinstance(node, ast.Name):
-        return float("inf") if node.id in ("inf", "infinity") else node.id
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, RecursionError):
-        raise DataError(f"{ast.unparse(node)!r} is not a value: write a number, a word or a list") from None
+    name, inside = parts(text, "mechanism")
+    return kind(name), {} if inside is None else parameters(text, inside)

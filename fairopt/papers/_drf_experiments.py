@@ -14,6 +14,7 @@ from ._claim import Claim, Printed
 from ._enumerate import fairest_whole_tasks
 from ._instance import Instance
 from ._ours import dominant_shares, solve, tasks
+from ._whole import filled, shares
 
 NODES = 48
 
@@ -53,6 +54,8 @@ def claims() -> tuple[Claim, ...]:
     fluid = "DRF, fluid on the pool: "
     whole = "whole tasks per node, fairest by enumeration: "
     cpu_only = partial(Claim, 19, "DRF", "7.2", "drf-7.2")
+    online = "First-Fit DRFH, online: "
+    block = "at 138 tasks of job 2 job 1 is lowest again, and its 49th task fits nowhere"
     pack = "the experiment runs whole tasks: one of job 1 and three of job 2 fill every node"
     return (
         one(fluid + "tasks", tasks("drf"), (F(448, 9), F(1280, 9))),
@@ -72,6 +75,13 @@ def claims() -> tuple[Claim, ...]:
             Printed("about 75% of CPU", 0.75, 2),
             note=pack,
         ),
+        one(
+            online + "shares, who does not fit is skipped",
+            shares("first-fit-drfh"),
+            (F(5, 7), F(3, 4)),
+            Printed("about 70%, about 75%", (0.7, 0.75), 1),
+        ),
+        one(online + "tasks, who does not fit blocks", filled("first-fit-drfh(strict=True)"), (48, 138), note=block),
         two(fluid + "tasks", tasks("drf"), (48, 96)),
         two(
             fluid + "dominant shares",
@@ -80,6 +90,12 @@ def claims() -> tuple[Claim, ...]:
             Printed("CPU shares are equalised", (F(1, 2), F(1, 2))),
         ),
         two(whole + "tasks", fairest_whole_tasks, (48, 96)),
+        two(
+            online + "shares, who does not fit blocks",
+            shares("first-fit-drfh(strict=True)"),
+            (F(1, 2), F(1, 2)),
+            Printed("CPU shares are equalised", (F(1, 2), F(1, 2))),
+        ),
         three(fluid + "tasks", tasks("drf"), (48, 84)),
         three(whole + "tasks", fairest_whole_tasks, (44, 78), note="22 nodes hold 2+0, 26 hold 0+3"),
         three(whole + "shares", _whole_shares, (F(11, 24), F(13, 28))),

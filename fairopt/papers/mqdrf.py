@@ -16,6 +16,7 @@ from ..model.cluster import Cluster
 from ._claim import Claim, Compute, Printed
 from ._instance import Instance
 from ._ours import TOL, dominant_shares, everyone_gains, gain_from_lying, reading, resource_shares, tasks, use
+from ._whole import filled
 
 _ARRIVING = ((0.01, 0.02), (0.02, 0.01), (0.01, 0.01))
 #: `DK_1 = 0.4` follows from the experiment; the paper gives no other, so these only have to sum to at most 1.
@@ -75,7 +76,17 @@ def _arrivals() -> tuple[Claim, ...]:
         (2, "100 s", 20, (F(2, 5), F(1, 5)), None),
         (3, "300 s", 40, (F(2, 5), F(2, 5)), None),
     )
-    return tuple(chain.from_iterable(_arrival(*row) for row in rows))
+    online = Claim(
+        31,
+        "MQDRF",
+        "Dynamic allocation",
+        "mqdrf-dynamic-3",
+        "online, as they come: whole tasks of each",
+        filled("mqdrf(shares=(0.4,0.3,0.3), sizes=(1,1,1))", come=(0.0, 100.0, 300.0)),
+        (20, 20, 40),
+        note="tasks outlast the experiment, and stay when a cap falls",
+    )
+    return (*chain.from_iterable(_arrival(*row) for row in rows), online)
 
 
 def _arrival(present: int, time: str, count: int, shares: tuple[F, F], printed: Printed | None) -> tuple[Claim, Claim]:

@@ -8,9 +8,11 @@ from .. import mechanisms, papers
 from .._libraries import pd
 from ..harness.experiment import load
 from ..harness.pooled import NOTE, marked
+from ..harness.simulations.experiment import SimulationExperiment
 from ..model._names import apart
 from .means import means
 from .reached import reached
+from .simulated import shares_at, simulated_means
 from .stored import Results, StoredCells
 
 _SUMMARY = ("tasks", "min_share", "max_share")
@@ -42,7 +44,13 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
         With the sweep that computes them.
     """
     chosen, found = load(experiment, results.smoke), results.of(experiment)
-    if chosen.table == "means":
+    if isinstance(chosen, SimulationExperiment):
+        title = f"{chosen.title}: means with 95% confidence intervals"
+        made = [Table(chosen.name, title, simulated_means(found), found.notes)]
+        if chosen.at:
+            title = f"{chosen.title}: dominant shares at these seconds, means with 95% confidence intervals"
+            made.append(Table(f"{chosen.name}-shares", title, shares_at(found, chosen.at), found.notes))
+    elif chosen.table == "means":
         title = f"{chosen.title}: means with 95% confidence intervals"
         footnote = (NOTE,) if found.cells["pooled"].eq(True).any() else ()
         made = [Table(chosen.name, title, means(found), (*footnote, *found.notes))]

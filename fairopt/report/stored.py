@@ -6,15 +6,19 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from .._libraries import pd
 from ..errors import DataError
-from ..harness.cells import Cell, cells
 from ..harness.experiment import load
+from ..harness.kinds import AnyCell, cells_of
 from ..harness.matching import match
+from ..harness.schema import CELLS
+from ..harness.simulations.cells import Simulation
 from ..harness.store import Contents
 from ..harness.sweep import store_of
-from ..workloads._registry import ALIASES, STAND_INS
+from ..workloads._registry import CLUSTERS, WORKLOADS
+from ..workloads._sources import Sources
 
 
 class MissingCells(DataError):
@@ -25,10 +29,10 @@ class MissingCells(DataError):
 class StoredCells:
     """The cells of one experiment as the store has them.
 
-    `cells` has one row per cell that gave numbers, in the order of the experiment; `experiment` and `cluster` are those
-    of this experiment, whichever computed the cell first, and `alpha` is infinite for PS-DSF. `notes` say what
-    a reader must know: stand-ins for traces, cells that failed (left out: they are in `failed`) or missed their
-    tolerance (kept).
+    `cells` has one row per cell that gave numbers, in the order of the experiment; `experiment` and `cluster` (of
+    simulations `workload`) are those of this experiment, whichever computed the cell first, and `alpha` is infinite for
+    PS-DSF. `notes` say what a reader must know: stand-ins for traces, cells that failed (left out: they are in
+    `failed`) or missed their tolerance (kept).
     """
 
     cells: pd.DataFrame
@@ -59,7 +63,7 @@ class Results:
     smoke: bool = False
     traces: str | None = None
     accept_older: bool = False
-    _contents: Contents | None = field(default=None, repr=False)
+    _contents: dict[str, Contents] = field(default_factory=dict, repr=False)
     _found: dict[str, StoredCells] = field(default_factory=dict, repr=False)
 
     def of(self, experiment: str | Path) -> StoredCells:
@@ -78,11 +82,14 @@ class Results:
         return self._found[name]
 
     def _read(self, name: str) -> StoredCells:
-        every = cells(load(name, self.smoke), self.traces)
-        store = store_of(self.store, self.smoke)
-        if self._contents is None:
-            self._contents = store.read()
-        matched = match(every, self._contents, self.accept_older)
+        experiment = load(name, self.smoke)
+        every = cells_of(experiment, self.traces)
+        store = store_of(self.store, self.smoke, experiment.schema)
+        kind = experiment.schema.format
+        if kind not in self._contents:
+            self._contents[kind] = store.read()
+        contents = self._contents[kind]
+        matched = match(every, contents, self.accept_older)
         wanted = matched.answered
         older = matched.warning(self.accept_older)
         if len(wanted) < len(every):
@@ -90,12 +97,15 @@ class Results:
                 f"{len(every) - len(wanted)} of {len(every)} cells of {name} are not in {store.folder}; compute them "
                 f"with: {self._command(name)}{f'. {older}' if older else ''}"
             )
-        frame = self._contents.frame(wanted)
+        frame = contents.frame(wanted)
         chosen = [wanted[key] for key in frame["key"]]
         frame["experiment"] = [cell.experiment for cell in chosen]
-        frame["cluster"] = [cell.cluster for cell in chosen]
-        frame["alpha"] = frame["alpha"].where(frame["name"] != "ps-dsf", math.inf)
-        frame = _with_measures(frame, self._contents.long("measured", wanted))
+        if experiment.schema is CELLS:
+            frame["cluster"] = [cell.cluster for cell in chosen if not isinstance(cell, Simulation)]
+            frame["alpha"] = frame["alpha"].where(frame["name"] != "ps-dsf", math.inf)
+            frame = _with_measures(frame, contents.long("measured", wanted))
+        else:
+            frame["workload"] = [cell.workload for cell in chosen if isinstance(cell, Simulation)]
         notes = _notes(frame, chosen, f"{self._command(name)} --retry")
         if older and self.accept_older:
             notes = (older, *notes)
@@ -103,7 +113,7 @@ class Results:
         frame, failed = (part.reset_index(drop=True) for part in (frame[~bad], frame[bad]))
         if frame.empty:
             raise MissingCells(f"every cell of {name} failed; try again with: {self._command(name)} --retry")
-        return StoredCells(frame, failed, notes, self._contents)
+        return StoredCells(frame, failed, notes, contents)
 
     def _command(self, name: str) -> str:
         folder, usual = (store_of(store, self.smoke).folder for store in (self.store, None))
@@ -119,7 +129,7 @@ def _with_measures(frame: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     return frame.merge(measured.pivot(index="key", columns="measure", values="value"), on="key", how="left")
 
 
-def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> tuple[str, ...]:
+def _notes(frame: pd.DataFrame, chosen: list[AnyCell], retry: str) -> tuple[str, ...]:
     notes = []
     stand_ins = sorted({cell.origin.text for cell in chosen if _stands_in(cell)})
     if stand_ins:
@@ -132,7 +142,8 @@ def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> tuple[str, ..
     return tuple(notes)
 
 
-def _stands_in(cell: Cell) -> bool:
+def _stands_in(cell: AnyCell) -> bool:
     """Was a trace asked for, and is there none?"""
+    sources: Sources[Any] = WORKLOADS if isinstance(cell, Simulation) else CLUSTERS
     kind = cell.origin.text.partition("?")[0].partition(":")[0]
-    return cell.origin.kind == "generator" and ALIASES.get(kind, kind) in STAND_INS
+    return cell.origin.kind == "generator" and sources.aliases.get(kind, kind) in sources.stand_ins

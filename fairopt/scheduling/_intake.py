@@ -79,17 +79,12 @@ def to_frames(workload: Workload) -> dict[str, pd.DataFrame]:
     if len(w.eligible) > 1:
         tasks["on"] = where[w.placement[group]]
     left = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)
+    gone = [w.servers[k] for k in w.change_server]
     return {
         "tasks": pd.DataFrame(tasks),
         "servers": pd.DataFrame({"server": w.servers} | _columns(w.capacity * w.unit, w.resources)),
         "users": pd.DataFrame({"user": w.users, "weight": w.weight, "leaves": left}),
-        "changes": pd.DataFrame(
-            {
-                "time": w.change_time / SECOND,
-                "server": [w.servers[k] for k in w.change_server],
-                "up": w.change_up,
-            }
-        ),
+        "changes": pd.DataFrame({"time": w.change_time / SECOND, "server": gone, "up": w.change_up}),
     }
 
 
@@ -207,9 +202,7 @@ def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list
         raise DataError(f"user {twice!r} is there twice; give every user one row")
     codes = pd.Index(known).get_indexer(named)
     for row in np.flatnonzero(codes < 0).tolist():
-        raise _error(
-            "tasks", row, tasks, f"is of user {named.iloc[row]!r}, who is not in the table of users; add a row"
-        )
+        raise _error("tasks", row, tasks, f"is of user {named.iloc[row]!r}, who is not in the table of users; add one")
     return codes.astype(np.int64), known
 
 

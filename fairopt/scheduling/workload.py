@@ -163,21 +163,28 @@ class Workload:
         """Seconds from the first arrival to the last."""
         return float(self.arrival.max() - self.arrival.min()) / SECOND if self.groups else 0.0
 
-    def work(self) -> pd.Series:
-        """Amount times duration that all tasks need, over capacity: seconds that all servers together are busy."""
-        seconds = np.bincount(self.group_of_task, self.duration / SECOND, minlength=self.groups)
+    def work(self, until: float | None = None) -> pd.Series:
+        """Amount times duration that all tasks need, over capacity: seconds that all servers together are busy.
+
+        `until`, seconds from the first arrival: only what would be done by then if every task started on arrival.
+        """
+        lasts = self.duration
+        if until is not None:
+            end = int(self.arrival.min()) + round(until * SECOND)
+            lasts = np.clip(end - self.arrival[self.group_of_task], 0, lasts)
+        seconds = np.bincount(self.group_of_task, lasts / SECOND, minlength=self.groups)
         need = (self.demand * seconds[:, None]).sum(axis=0)
         return pd.Series(need / self.total, index=pd.Index(self.resources, name="resource"), name="seconds")
 
     def load(self, until: float | None = None) -> float:
-        """Work of what arrives over what servers can do until then: the largest over resources.
+        """What would be done until then if every task started on arrival, over what servers can do: of the scarcest.
 
         `until` is in seconds from the first arrival; default: the last arrival.
         """
         end = self.span if until is None else until
         if end <= 0:
             raise DataError("all tasks arrive at once, so there is no load; give `until`, seconds from then")
-        return float(self.work().max() / end)
+        return float(self.work(end).max() / end)
 
     def cluster(self) -> Cluster:
         """Users and servers without time: mean demands of tasks, numbers of tasks as limits, where any task may run."""

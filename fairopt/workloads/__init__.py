@@ -5,14 +5,18 @@ import pkgutil
 
 from . import alibaba, bitbrains, google2011
 from ._pf_servers import Servers, pf_servers
-from ._registry import generator, reader
+from ._registry import generator, reader, workload_generator, workload_reader
 from ._snapshot import Snapshot
+from ._sources import traces_root
 from .generators import alibaba_like, bitbrains_like, google_like, lognormal
-from .sources import known, open_source, trace_folder, traces_root
+from .jobs.files import load as load_workload
+from .jobs.files import save as save_workload
+from .sources import known, open_source, trace_folder
+from .workload_sources import known_workloads, open_workload
 
-for _module in pkgutil.iter_modules(__path__):  # a source is registered by being defined
-    if not _module.name.startswith("_"):
-        importlib.import_module(f"{__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):  # a source is registered by being defined
+    if not _module.name.rpartition(".")[2].startswith("_"):
+        importlib.import_module(_module.name)
 
 __all__ = [
     "Servers",
@@ -25,10 +29,16 @@ __all__ = [
     "google2011",
     "google_like",
     "known",
+    "known_workloads",
+    "load_workload",
     "lognormal",
     "open_source",
+    "open_workload",
     "pf_servers",
     "reader",
+    "save_workload",
     "trace_folder",
     "traces_root",
+    "workload_generator",
+    "workload_reader",
 ]

@@ -33,18 +33,27 @@ class Marginals:
     rank_correlation: Array
     normal_correlation: Array
 
+    @classmethod
+    def one(cls, column: str, quantiles: Array | list[float]) -> Marginals:
+        """A single column that is never 0."""
+        return cls((column,), np.zeros(1), np.array([quantiles], dtype=float), np.eye(1), np.eye(1))
+
     def draw(self, rng: np.random.Generator, count: int, demands: int) -> Array:
         """(count, columns); in every row one of the first `demands` columns, at least, is not 0."""
-        values, spread = np.linalg.eigh(self.normal_correlation)
-        # Pairs are fitted one by one, so that the matrix may miss being a correlation matrix by a little.
-        root = spread * np.sqrt(np.maximum(values, 0))
-        root /= np.linalg.norm(root, axis=1, keepdims=True)
         rows = np.zeros((0, len(self.columns)))
         while len(rows) < count:
-            uniform = special.ndtr(rng.standard_normal((count, len(self.columns))) @ root.T)
-            more = np.column_stack([self.value(k, uniform[:, k]) for k in range(len(self.columns))])
+            more = self.values(rng.standard_normal((count, len(self.columns))))
             rows = np.vstack([rows, more[more[:, :demands].any(axis=1)]])
         return rows[:count]
+
+    def values(self, normal: Array) -> Array:
+        """(rows, columns), from independent standard normals of this shape."""
+        squares, spread = np.linalg.eigh(self.normal_correlation)
+        # Pairs are fitted one by one, so that the matrix may miss being a correlation matrix by a little.
+        root = spread * np.sqrt(np.maximum(squares, 0))
+        root /= np.linalg.norm(root, axis=1, keepdims=True)
+        uniform = special.ndtr(normal @ root.T)
+        return np.column_stack([self.value(k, uniform[:, k]) for k in range(len(self.columns))])
 
     def value(self, k: int, uniform: Array) -> Array:
         """The inverse distribution function of column k."""

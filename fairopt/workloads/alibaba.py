@@ -203,28 +203,36 @@ def _find(directory: str | Path) -> Path:
     return _folders.locate(directory, "alibaba", holds, _LAYOUT)
 
 
-def _read(folder: Path, start: str, layout: _csv.Format, skip: bool, report: Counter[str]) -> pd.DataFrame:
+def table(folder: Path, start: str, layout: _csv.Format, skip: bool, report: Counter[str]) -> pd.DataFrame:
     """One of the tables, with our units."""
     files = _folders.table_files(folder, start)
     named = [path for path in files if path.name.removeprefix(start) in _folders.SUFFIXES]
     if not named:
         others = ", ".join(path.name for path in _folders.table_files(folder))
         raise DataError(f"{folder} has no {start}.csv; it has {others}")
-    table = _csv.read(named[0], layout, skip)
-    report[f"{start} rows read"] += table.rows
-    report[f"{start} rows skipped as malformed"] += table.skipped
-    frame = table.frame
+    read = _csv.read(named[0], layout, skip)
+    report[f"{start} rows read"] += read.rows
+    report[f"{start} rows skipped as malformed"] += read.skipped
+    frame = read.frame
     return frame.assign(cpu=frame["cpu_milli"] / 1000, memory=frame["memory_mib"] / 1024)
 
 
 def _nodes(folder: Path, skip: bool, report: Counter[str]) -> pd.DataFrame:
-    frame = _read(folder, f"{_NODES}_all_node", _NODE, skip, report)
+    frame = table(folder, f"{_NODES}_all_node", _NODE, skip, report)
     frame = frame.assign(gpu=frame["gpu"].astype(float), model=frame["model"].fillna(""))
     return frame.rename(columns={"sn": "node"}).set_index("node")[[*RESOURCES, "model"]]
 
 
-def _pods(folder: Path, at: float | None, variant: str, skip: bool, report: Counter[str]) -> pd.DataFrame:
-    frame = _read(folder, f"{_PODS}_{variant}", _POD, skip, report)
+def lifetimes(directory: str | Path, variant: str, skip_malformed: bool, report: Counter[str]) -> pd.DataFrame:
+    """All pods, as `pods` has them, with `scheduled_time` [s], NaN for one that never was."""
+    layout = _csv.Format(columns=(*_POD.columns, Column("scheduled_time", optional=True)))
+    return _pods(_find(directory), None, variant, skip_malformed, report, layout)
+
+
+def _pods(
+    folder: Path, at: float | None, variant: str, skip: bool, report: Counter[str], layout: _csv.Format = _POD
+) -> pd.DataFrame:
+    frame = table(folder, f"{_PODS}_{variant}", layout, skip, report)
     if at is not None:
         frame = frame[(frame["creation_time"] <= at) & (at < frame["deletion_time"])]
     report["pods found"] = len(frame)

@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._libraries import pd
+from .._libraries import optimize, pd
 from . import _tables, alibaba, bitbrains, google2011
-from ._marginals import measure
+from ._marginals import PROBABILITY, measure
+from .jobs import google2019, google_sample
 
 _SEED = 2011  # of the sample to which the copulas are fitted
 _HOUR = 3600
@@ -32,6 +34,57 @@ def google(traces: Path) -> str:
         "tasks; servers: cpu, memory, number of machines"
     )
     return _tables.dumps(marginals, about, {"servers": _counts(machines)})
+
+
+def google_jobs(traces: Path) -> str:
+    """Jobs of the first part of `task_events`; the machines of 2011 and, of cell a, of 2019."""
+    rows = google_sample.lifetimes(traces)
+    rows = rows[(rows[["cpu", "memory"]].fillna(0) > 0).any(axis=1)]
+    jobs = rows.groupby("job").agg(user=("user", "first"), cpu=("cpu", "mean"), memory=("memory", "mean"),
+                                   tasks=("task", "size"))  # fmt: skip
+    columns = ("cpu", "memory", "tasks")
+    marginals = measure(columns, jobs[list(columns)].to_numpy(), np.random.default_rng(_SEED))
+    marginals.quantiles[2, -1] = _top(jobs["tasks"].to_numpy(dtype=float), marginals.quantiles[2, -2])
+    short = rows[rows["ended"] & ~rows["before"]]
+    log, of_job = np.log(short["seen"]), short.groupby("job")["seen"].transform("size")
+    within = log[of_job > 1] - log[of_job > 1].groupby(short["job"]).transform("mean")
+    fresh, residual = google_sample.models(rows)
+    others = {
+        "jobs of a user": np.quantile(jobs.groupby("user").size(), PROBABILITY),
+        "alike": float(np.mean([_alike(jobs, name) for name in ("cpu", "memory")])),
+        "sd of durations within a job": float(np.sqrt((within**2).sum() / (len(within) - short["job"].nunique()))),
+        "durations of tasks, median and sd of log": [fresh.median, fresh.sd],
+        "what is left of tasks that run, median and sd of log": [residual.median, residual.sd],
+        "servers 2011": _counts(google2011.machines(traces, at=None)),
+        "servers 2019": _counts(google2019.machines(traces)),
+    }
+    about = (
+        f"{len(jobs)} jobs of the Google 2011 trace: mean request (parts of the largest machine) and number of tasks; "
+        "alike: part of the variance of log requests between users; servers: cpu, memory, number"
+    )
+    return _tables.dumps(marginals, about, others)
+
+
+def _top(values: NDArray[np.float64], last: float) -> float:
+    """The end of a straight line on a logarithmic scale from the quantile before: so that the mean of the top is right.
+
+    Few are larger than `last`, by far; joined to the largest of all, they would have several times their mean.
+    """
+    wanted = values[values > last].mean() / last
+    return last * float(optimize.brentq(lambda ratio: (ratio - 1) / np.log(ratio) - wanted, 1 + 1e-9, 1e6))
+
+
+def _alike(jobs: pd.DataFrame, column: str) -> float:
+    """The part of the variance of a positive column's logarithm that is between users (one-way analysis)."""
+    some = jobs[jobs[column] > 0]
+    log = np.log(some[column])
+    users = log.groupby(some["user"])
+    size = users.size()
+    within = ((log - users.transform("mean")) ** 2).sum() / (len(log) - len(size))
+    between = (size * (users.mean() - log.mean()) ** 2).sum() / (len(size) - 1)
+    each = (len(log) - (size**2).sum() / len(log)) / (len(size) - 1)
+    extra = max(float((between - within) / each), 0.0)
+    return extra / (extra + float(within))
 
 
 def bitbrains_vms(traces: Path) -> str:
@@ -66,6 +119,7 @@ def alibaba_groups(traces: Path) -> str:
 
 TABLES: dict[str, Callable[[Path], str]] = {
     "google": google,
+    "google_jobs": google_jobs,
     "bitbrains": bitbrains_vms,
     "alibaba": alibaba_groups,
 }

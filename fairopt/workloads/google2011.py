@@ -57,9 +57,10 @@ _TASKS = _csv.Format(
     ),
 )
 _REMOVE = 1
-_SUBMIT = 0
-_RUNNING = (1, 8)  # SCHEDULE, UPDATE_RUNNING
-_ENDED = (2, 3, 4, 5, 6)  # EVICT, FAIL, FINISH, KILL, LOST: the task is not there until it is submitted again
+SUBMIT = 0
+SCHEDULE = 1
+_RUNNING = (SCHEDULE, 8)  # and UPDATE_RUNNING
+ENDED = (2, 3, 4, 5, 6)  # EVICT, FAIL, FINISH, KILL, LOST: the task is not there until it is submitted again
 _TASK = ["job", "task"]
 
 
@@ -100,7 +101,7 @@ def running(directory: str | Path, at: float = 0.0, skip_malformed: bool = False
     events = _events(_find(directory) / "task_events", _TASKS, at, skip_malformed, Counter())
     last = events.drop_duplicates(_TASK, keep="last")
     count = last[last["event"].isin(_RUNNING)].groupby("user", sort=True).size()
-    return pd.Series(count.to_numpy(), pd.Index(_named(count.index), name="user"), name="tasks")
+    return pd.Series(count.to_numpy(), pd.Index(named(count.index), name="user"), name="tasks")
 
 
 @reader(
@@ -164,7 +165,7 @@ def cluster(
         raise DataError(f"{folder} has {found} at {at:g} s; choose another instant")
     chosen = choose(len(demand), users, rng, "users")
     hosts = choose(len(present), servers, rng, "servers")
-    names = _named(demand.index)
+    names = named(demand.index)
     result = Cluster(
         present.to_numpy()[hosts],
         demand.to_numpy()[chosen],
@@ -181,7 +182,12 @@ def cluster(
     return Snapshot(result, source, dict(report), left_out)
 
 
-def _named(users: Iterable[object]) -> list[str]:
+def events(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
+    """All task events by time: `time` [us], `job`, `task`, `event`, `user`, `cpu`, `memory`."""
+    return _events(_find(directory) / "task_events", _TASKS, math.inf, skip_malformed, Counter())
+
+
+def named(users: Iterable[object]) -> list[str]:
     """The first eight characters of every hash, where these tell users apart."""
     hashes = [str(user) for user in users]
     names = [user[:8] for user in hashes]
@@ -227,11 +233,11 @@ def _tasks(folder: Path, at: float, window: float, skip: bool, report: Counter[s
     finite(at, "at")
     not_negative(window, "window")
     events = _events(folder / "task_events", _TASKS, at + window, skip, report)
-    there = ~events["event"].isin(_ENDED)
+    there = ~events["event"].isin(ENDED)
     before = events["time"] <= at * 1e6
     last = events[before].drop_duplicates(_TASK, keep="last")
     alive = pd.concat([last.loc[there[last.index], _TASK], events.loc[~before & there, _TASK]]).drop_duplicates()
-    submitted = events[events["event"] == _SUBMIT].drop_duplicates(_TASK)[[*_TASK, "user", *RESOURCES]]
+    submitted = events[events["event"] == SUBMIT].drop_duplicates(_TASK)[[*_TASK, "user", *RESOURCES]]
     result = alive.merge(submitted, on=_TASK)
     report["tasks found"] = len(alive)
     report["tasks left out, never submitted"] = len(alive) - len(result)

@@ -61,7 +61,7 @@ SLIPS = [
     (["compare", CLUSTER, "-m", "drf", "--out", f"{TOO_LONG}.csv"], "File name too long"),
     (["solve", CLUSTER, "-m", "drf", "--save", "nowhere/x.json"], "No such file or directory"),
     (["solve", CLUSTER, "-m", "drf", "--save", "\0.json"], "null"),
-    (["solve", "."], "there is no workload"),
+    (["solve", "."], "there is no source of clusters"),
     (["solve", "nowhere.csv"], "cannot read the CSV file nowhere.csv"),
     (["check", "."], "Is a directory"),
     (["notebooks", "\0"], "cannot make the folder"),

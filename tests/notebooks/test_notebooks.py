@@ -15,7 +15,7 @@ EVERY = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 def test_there_are_some() -> None:
     names = {path.stem for path in EVERY}
-    assert names >= {"quickstart", "alpha_tradeoff", "convergence", "fairness_properties", "traces"}
+    assert names >= {"quickstart", "alpha_tradeoff", "convergence", "day_in_a_cluster", "fairness_properties", "traces"}
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)

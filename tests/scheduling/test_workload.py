@@ -101,7 +101,10 @@ def test_work_and_load() -> None:
     w = Workload.from_frames(TASKS, SERVERS)
     work = (0.1 * 2 + 0.1 * 3 + 0.2 * 2 + 0.3 * 4.5 * 3) / 2.5
     assert w.work()["cpu"] == pytest.approx(work)
-    assert w.load() == pytest.approx(work / 5)
+    assert (
+        w.load(5) == w.load() == pytest.approx((0.1 * 2 + 0.1 * 3 + 0.2 * 2) / 2.5 / 5)
+    )  # what arrives at 5 is to come
+    assert w.load(7) == pytest.approx((0.1 * 2 + 0.1 * 3 + 0.2 * 2 + 0.3 * 2 * 3) / 2.5 / 7)
     assert w.load(10) == pytest.approx(work / 10)
     with pytest.raises(DataError, match="arrive at once"):
         Workload.from_frames(TASKS.drop(columns="arrival"), SERVERS).load()

@@ -9,7 +9,7 @@ import pytest
 
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google2011, google_like, known, open_source, traces_root
-from fairopt.workloads._registry import GENERATORS, READERS
+from fairopt.workloads._registry import CLUSTERS
 from fairopt.workloads.sources import check_source
 
 from .test_bitbrains import START, every
@@ -85,7 +85,7 @@ def test_an_option_is_never_dropped_by_the_stand_in():
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("gogle", "no workload 'gogle'; known are alibaba, bitbrains, google2011, google, google-like"),
+        ("gogle", "no source of clusters 'gogle'; known are alibaba, bitbrains, google2011, google, google-like"),
         ("bitbrains?vm=3", "bitbrains has no option 'vm'; known are at, window, vms, servers"),
         ("google-like?at=3", "google-like has no option 'at'; known are users, servers, max_tasks, seed"),
         ("bitbrains-like?vms=many", "option vms of bitbrains-like cannot be 'many'"),
@@ -138,9 +138,9 @@ def test_known_names():
     assert all("\n" not in line and line.endswith("seed") for line in known().values())
 
 
-@pytest.mark.parametrize("name", [*READERS, *GENERATORS])
+@pytest.mark.parametrize("name", [*CLUSTERS.readers, *CLUSTERS.generators])
 def test_every_option_is_an_argument_and_every_argument_an_option(name):
-    entry = {**READERS, **GENERATORS}[name]
+    entry = {**CLUSTERS.readers, **CLUSTERS.generators}[name]
     assert {"rng", *entry.options} == set(inspect.signature(entry.function).parameters) - {"directory"}
 
 

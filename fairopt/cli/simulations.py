@@ -1,0 +1,122 @@
+"""`fairopt simulate WORKLOAD`: whole tasks on servers over time."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .. import report
+from .._libraries import pd
+from ..errors import DataError
+from ..harness.simulations import runners
+from ..harness.simulations.run import numbers
+from ..report import figures
+from ..scheduling.fluid_schedule import FluidSchedule
+from ..scheduling.schedule import Schedule
+from ..workloads import open_workload
+from . import _screen
+from ._json import print_json
+from ._slips import listed
+
+#: Tables that can be written.
+_TABLES = ("jobs", "users", "tasks", "timeline")
+
+
+def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """The options of the command."""
+    made = commands["simulate"]
+    made.formatter_class = argparse.RawDescriptionHelpFormatter
+    made.add_argument(
+        "workload", metavar="WORKLOAD", help="a source of workloads, FILE.swf, or a folder with tasks.csv"
+    )
+    made.add_argument(
+        "--policy", "-p", nargs="+", default=["best-fit-drfh"], metavar="NAME",
+        help="policies (`fairopt policies`), or fluid:MECHANISM; default: best-fit-drfh",
+    )  # fmt: skip
+    made.add_argument("--until", metavar="SECONDS", help="stop then; default: when nothing is left to happen")
+    made.add_argument(
+        "--every", metavar="SECONDS", help="between samples of the timeline, and between decisions of fluid:MECHANISM"
+    )
+    made.add_argument("--seed", type=int, help="of what is drawn, unless the name says seed=; default: 0")
+    made.add_argument(
+        "--report-impossible", action="store_true", help="leave out tasks that can never start, and say so"
+    )
+    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    made.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    made.add_argument("--table", choices=_TABLES, default="jobs", help="which table --out writes; default: jobs")
+    made.add_argument("--out", metavar="FILE", help="write a table as .csv, .json, .md, .tex or .parquet")
+    made.add_argument("--plot", nargs="?", const="simulation.png", metavar="FILE", help="draw into .png, .pdf or .svg")
+
+
+def simulate(options: argparse.Namespace) -> int:
+    """`fairopt simulate WORKLOAD --policy NAME ...`: a row per policy; exit 130 after Ctrl-C."""
+    names = listed(options.policy) or []
+    for name in names:
+        runners.check(name)
+    _before(options, names)
+    said = runners.Options(
+        until=_seconds(options.until, "--until"),
+        every=_seconds(options.every, "--every"),
+        impossible="report" if options.report_impossible else "raise",
+        thrashing=None,
+    )
+    rng = None if options.seed is None else np.random.default_rng(_seed(options.seed))
+    workload = open_workload(options.workload, traces=options.traces, rng=rng)
+    found = {name: runners.run(name, workload, said, _screen.shows_progress(options)) for name in names}
+    stopped = any(isinstance(one, Schedule) and one.interrupted for one in found.values())
+    rows = [{"policy": runners.plain(name)} | _row(one) for name, one in found.items()]
+    for one in found.values():
+        if options.out:
+            report.export(getattr(one, options.table).reset_index(), Path(options.out))
+        if options.plot:
+            figures.write(one.plot(), Path(options.plot))
+    if options.json:
+        print_json({"workload": workload.source or options.workload, "report": workload.report, "policies": rows})
+        return 130 if stopped else 0
+    _screen.say([f"{workload!r}", *(f"{what}: {value:.4g}" if isinstance(value, float) else f"{what}: {value}"
+                                    for what, value in workload.report.items())])  # fmt: skip
+    frame = pd.DataFrame(rows)
+    shown = frame.drop(columns=[name for name in frame if frame[name].isna().all() or name == "status"])
+    print(_screen.table(shown if len(rows) > 1 else shown.T.reset_index(names="").rename(columns={0: "value"})))
+    for name in filter(None, (options.out, options.plot)):
+        print(f"-> {name}")
+    return 130 if stopped else 0
+
+
+def _row(found: Schedule | FluidSchedule) -> dict[str, object]:
+    """Numbers for people: the use of every resource by its name."""
+    use = {f"use_{name}": value for name, value in found.utilization().items()}
+    return {name: value for name, value in numbers(found).items() if name != "utilization"} | use
+
+
+def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
+    """What cannot be written is said before anything is simulated."""
+    if (options.out or options.plot) and len(names) != 1:
+        raise DataError(f"--out and --plot are of one policy, and there are {len(names)}; name one")
+    if options.out:
+        report.exportable(Path(options.out))
+        if options.table == "tasks" and names[0].startswith(runners.FLUID):
+            raise DataError(f"{names[0]} has no table of tasks, as it divides them; choose jobs, users or timeline")
+    if options.plot:
+        figures.drawable(Path(options.plot))
+
+
+def _seconds(text: str | None, option: str) -> float | None:
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise DataError(f"{option} is {text!r}; it must be seconds > 0")
+    return value
+
+
+def _seed(value: int) -> int:
+    if value < 0:
+        raise DataError(f"--seed is {value}; it must be a whole number >= 0")
+    return value

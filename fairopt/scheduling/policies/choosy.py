@@ -1,0 +1,25 @@
+"""Choosy: max-min of tasks under placement constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..workload import Whole, Workload
+from ._base import Policy
+
+
+@dataclass(frozen=True)
+class Choosy(Policy):
+    """The user with the fewest running tasks per weight that can use a server is given the first with room.
+
+    Source: Ghodsi, Zaharia, Shenker, Stoica, "Choosy", EuroSys 2013: constrained max-min fairness, online.
+    """
+
+    name = "choosy"
+    title = "Choosy"
+    source = "EuroSys 2013"
+
+    def cost(self, workload: Workload) -> tuple[Whole, Whole]:
+        return np.ones((workload.groups, 1), dtype=np.int64), np.ones(1, dtype=np.int64)

@@ -1,0 +1,36 @@
+"""Fair shares of one resource, whatever the others say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import DataError
+from ..workload import Whole, Workload
+from ._base import Policy
+
+
+@dataclass(frozen=True)
+class CpuFair(Policy):
+    """The user with the least CPU per weight is next, on the first server with enough CPU: memory is not looked at.
+
+    Servers may be over-committed in other resources (`Thrashing`).
+
+    Parameters
+    ----------
+    resource : its name, or its place among the resources, by default the first
+
+    Source: Ghodsi et al., NSDI 2011, section 7.2.
+    """
+
+    name = "cpu-fair"
+    title = "CPU-only fair"
+    source = "NSDI 2011, 7.2"
+
+    resource: str | int = 0
+
+    def room(self, workload: Workload) -> tuple[Whole, Whole]:
+        names = workload.resources
+        r = names.index(self.resource) if self.resource in names else self.resource
+        if not (isinstance(r, int) and 0 <= r < len(names)):
+            raise DataError(f"there is no resource {self.resource!r}; known: {', '.join(names)}")
+        return workload.capacity[:, [r]], workload.demand[:, [r]]

@@ -1,0 +1,54 @@
+"""Tetris: tasks to the servers they align with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import DataError
+from ..state import State
+from ..workload import Whole
+from ._base import Numbers, Policy, kernel
+
+
+@dataclass(frozen=True)
+class Tetris(Policy):
+    """The pair of user and server with the largest dot product of demand and what is free, in parts of the pool.
+
+        max_(n, i) sum_r (d[n,r]/C_r) (f[i,r]/C_r),    n among the (1 - fairness) part of users furthest behind
+
+    Users who have a task that fits are ordered by weighted dominant share; of k of them the first
+    `ceil((1 - fairness) k)` count. What is left of jobs, Tetris' third term, plays no part: it is not known online.
+
+    Parameters
+    ----------
+    fairness : from 0 (packing alone) to 1 (the lowest user alone)
+
+    Source: Grandl et al., "Multi-Resource Packing for Cluster Schedulers", SIGCOMM 2014, sections 3.2 and 3.4.
+    """
+
+    name = "tetris"
+    title = "Tetris"
+    source = "SIGCOMM 2014"
+
+    fairness: float = 0.25
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.fairness <= 1:
+            raise DataError(f"fairness is {self.fairness!r}; it must be a number from 0 to 1")
+
+    @kernel("alignment")
+    def value(self, state: State, group: int, servers: Whole) -> Numbers:
+        total = state.pool
+        value = np.zeros(len(servers))
+        for r in range(len(total)):
+            value -= state.demand[group, r] / total[r] * (state.free[servers, r] / total[r])
+        return value
+
+    @kernel("furthest")
+    def among(self, state: State, queues: Whole) -> Whole:
+        count = max(1, int(np.ceil((1 - self.fairness) * len(queues))))
+        order = np.argsort(self.share(state)[queues], kind="stable")
+        return np.sort(queues[order[:count]])

@@ -1,0 +1,41 @@
+"""Task share fairness, task by task."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..workload import Whole, Workload
+from ._base import Policy
+
+
+@dataclass(frozen=True)
+class OnlineTSF(Policy):
+    """The user with the lowest task share is next, on the first server with room.
+
+        sum_g x_g / y_g / phi_n,    y_g = sum_i floor(min_r c[i,r] / d[g,r]): tasks alone on all servers, anywhere
+
+    Parts `1/y_g` are whole numbers of a common unit, exact where the least common multiple of all `y_g` can be counted,
+    else to 12 digits.
+
+    Source: Wang, Li, Liang, Li, SC 2016; scores as in arXiv 1803.00922.
+    """
+
+    name = "tsf"
+    title = "online TSF"
+    source = "SC 2016"
+
+    def cost(self, workload: Workload) -> tuple[Whole, Whole]:
+        servers, count = np.unique(workload.capacity, axis=0, return_counts=True)
+        kinds, which = np.unique(workload.demand, axis=0, return_inverse=True)
+        alone = np.zeros(len(kinds), dtype=np.int64)
+        for row, copies in zip(servers, count, strict=True):
+            parts = np.where(kinds > 0, row // np.maximum(kinds, 1), np.iinfo(np.int64).max)
+            alone += copies * parts.min(axis=1)
+        alone = np.maximum(alone, 1)
+        most = 2**62 // max(workload.tasks, 1)
+        unit = math.lcm(*alone.tolist())
+        cost = np.array([unit // y for y in alone.tolist()]) if unit <= most else np.rint(most / alone)
+        return cost.astype(np.int64)[which.reshape(-1), None], np.array([min(unit, most)])

@@ -1,0 +1,252 @@
+"""`Schedule`: what came of a workload under a policy, as frames of tasks, jobs, users and time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._libraries import pd
+from ..errors import DataError
+from . import _over_time
+from .runs import DONE, EVICTED, GONE, Runs
+from .workload import NEVER, SECOND, Workload
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Numbers = NDArray[np.float64]
+
+#: Samples of the timeline unless told otherwise.
+SAMPLES = 500
+#: What can be the state of a task: "to come" arrives after the end of the simulation, "gone" went with its user.
+STATES = ("done", "running", "waiting", "gone", "impossible", "to come")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Schedule:
+    """A simulation's result. Frames are made when they are asked for, in seconds and parts of capacity.
+
+    Attributes
+    ----------
+    workload, policy (its text)
+    runs : every start of a task with its server and end, in order
+    possible : (groups,), False where tasks could never start (`impossible="report"`)
+    sampled : seconds between samples of `timeline`, or "events"; `None`: 500 samples
+    engine : "plain" or "compiled", `seconds` : that it took, compilation apart
+    """
+
+    workload: Workload
+    policy: str
+    runs: Runs
+    possible: NDArray[np.bool_]
+    sampled: float | Literal["events"] | None
+    engine: str
+    seconds: float
+
+    @property
+    def interrupted(self) -> bool:
+        """Was it stopped by Ctrl-C? Then it is what had happened until `end`."""
+        return self.runs.interrupted
+
+    @property
+    def end(self) -> float:
+        """Seconds at which the simulation stopped: `until`, or the last thing that happened."""
+        return self.runs.time / SECOND
+
+    @cached_property
+    def _last(self) -> NDArray[np.int64]:
+        """(tasks,): the last run of every task, or -1."""
+        last = np.full(self.workload.tasks, -1, dtype=np.int64)
+        last[self.runs.task] = np.arange(len(self.runs.task))
+        return last
+
+    @cached_property
+    def _first_start(self) -> NDArray[np.int64]:
+        first = np.full(self.workload.tasks, NEVER, dtype=np.int64)
+        first[self.runs.task[::-1]] = self.runs.start[::-1]
+        return first
+
+    @cached_property
+    def state(self) -> NDArray[np.int8]:
+        """(tasks,): places in `STATES`."""
+        w, last = self.workload, self._last
+        group = w.group_of_task
+        arrival, leaves = w.arrival[group], w.leaves[w.user[group]]
+        how = np.where(last >= 0, self.runs.how[last] if len(self.runs.how) else 0, EVICTED)
+        left = leaves <= self.runs.time
+        found = np.select(
+            [how == DONE, how == GONE, ~self.possible[group], (how == EVICTED) & (arrival > self.runs.time),
+             (how == EVICTED) & left, how == EVICTED],
+            [0, 3, 4, 5, 3, 2], 1,
+        )  # fmt: skip
+        return found.astype(np.int8)
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """A row per task: job, user, server, arrival, start, end (of its last run), restarts, state."""
+        w, last = self.workload, self._last
+        group, ran = w.group_of_task, last >= 0
+        start, end = np.full(w.tasks, np.nan), np.full(w.tasks, np.nan)
+        start[ran] = self.runs.start[last[ran]] / SECOND
+        ended = self.runs.end[last[ran]]
+        end[ran] = np.where(ended == NEVER, np.nan, ended / SECOND)
+        server = np.full(w.tasks, -1, dtype=np.int64)
+        server[ran] = self.runs.server[last[ran]]
+        evicted = self.runs.task[self.runs.how == EVICTED]
+        return pd.DataFrame(
+            {
+                "job": pd.Categorical.from_codes(w.job[group], categories=list(w.jobs)),
+                "user": pd.Categorical.from_codes(w.user[group], categories=list(w.users)),
+                "server": pd.Categorical.from_codes(server, categories=list(w.servers)),
+                "arrival": w.arrival[group] / SECOND,
+                "start": start,
+                "end": end,
+                "restarts": np.bincount(evicted, minlength=w.tasks),
+                "state": pd.Categorical.from_codes(self.state, categories=list(STATES)),
+            },
+            index=pd.RangeIndex(w.tasks, name="task"),
+        )
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """A row per job: user, arrival, first start, end and response time (once all is done), tasks, tasks done."""
+        w = self.workload
+        job = w.job[w.group_of_task]
+        arrival = np.full(len(w.jobs), NEVER, dtype=np.int64)
+        np.minimum.at(arrival, w.job, w.arrival)
+        start = np.full(len(w.jobs), NEVER, dtype=np.int64)
+        np.minimum.at(start, job, self._first_start)
+        last, done = self._last, self.state == 0
+        end = np.zeros(len(w.jobs), dtype=np.int64)
+        np.maximum.at(end, job[done], self.runs.end[last[done]])
+        count, finished = np.bincount(job, minlength=len(w.jobs)), np.bincount(job[done], minlength=len(w.jobs))
+        whole = finished == count
+        ended = np.where(whole, end / SECOND, np.nan)
+        return pd.DataFrame(
+            {
+                "user": pd.Categorical.from_codes(w.job_user, categories=list(w.users)),
+                "arrival": arrival / SECOND,
+                "start": np.where(start == NEVER, np.nan, start / SECOND),
+                "end": ended,
+                "response": ended - arrival / SECOND,
+                "tasks": count,
+                "tasks_done": finished,
+            },
+            index=pd.Index(w.jobs, name="job"),
+        )
+
+    @cached_property
+    def users(self) -> pd.DataFrame:
+        """A row per user.
+
+        Weight; jobs, jobs and tasks done; the mean response time of jobs that are done and the mean wait of tasks that
+        started, in seconds; the mean dominant share from the first arrival of anybody to the end.
+        """
+        w, jobs = self.workload, self.jobs
+        user = w.user[w.group_of_task]
+        many = len(w.users)
+        whole = jobs["end"].notna().to_numpy()
+        wait = (self._first_start - w.arrival[w.group_of_task]) / SECOND
+        started = self._first_start < NEVER
+        return pd.DataFrame(
+            {
+                "weight": w.weight,
+                "jobs": np.bincount(w.job_user, minlength=many),
+                "jobs_done": np.bincount(w.job_user[whole], minlength=many),
+                "tasks": np.bincount(user, minlength=many),
+                "tasks_done": np.bincount(user[self.state == 0], minlength=many),
+                "mean_response": _mean(w.job_user[whole], jobs["response"].to_numpy()[whole], many),
+                "mean_wait": _mean(user[started], wait[started], many),
+                "mean_dominant_share": _over_time.mean_dominant_share(w, self.runs),
+            },
+            index=pd.Index(w.users, name="user"),
+        )
+
+    @cached_property
+    def instants(self) -> Numbers:
+        """The times of `timeline` and `shares`, in seconds."""
+        begun = float(self.workload.arrival.min()) / SECOND if self.workload.groups else 0.0
+        if self.sampled == "events":
+            ended = self.runs.end[self.runs.end < NEVER]
+            return np.unique(np.concatenate([self.workload.arrival[self.workload.arrival <= self.runs.time],
+                                             self.runs.start, ended])) / SECOND  # fmt: skip
+        if self.sampled is None:
+            return np.asarray(np.linspace(begun, max(self.end, begun), SAMPLES))
+        return np.asarray(begun + self.sampled * np.arange(1 + int((max(self.end, begun) - begun) / self.sampled)))
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """`at` the instants: used part of every resource, tasks that run and wait, servers that are there."""
+        return self.at(self.instants)
+
+    @cached_property
+    def shares(self) -> pd.DataFrame:
+        """`shares_at` the instants: the dominant share of every user, not weighted."""
+        return self.shares_at(self.instants)
+
+    def at(self, times: ArrayLike) -> pd.DataFrame:
+        """What is used of every resource, in parts of what servers have that are there, how many tasks run and wait,
+        and how many servers are there, after all that happens at these times, in seconds."""
+        return _over_time.at(self.workload, self.runs, self.possible, np.asarray(times, dtype=float))
+
+    def shares_at(self, times: ArrayLike, users: Sequence[str] | None = None) -> pd.DataFrame:
+        """Dominant shares `max_r used / C_r` of users (default: all) at these times, a column each.
+
+        Raises
+        ------
+        DataError
+            Times x users are more numbers than fit into memory comfortably (10^8), or a user is not known.
+        """
+        names = list(self.workload.users if users is None else users)
+        if unknown := [name for name in names if name not in self.workload.users]:
+            raise DataError(f"there is no user {unknown[0]!r}")
+        when = np.asarray(times, dtype=float)
+        if len(names) * len(when) > 1e8:
+            raise DataError(f"shares of {len(names)} users at {len(when)} times are too many numbers; name some users, "
+                            "or sample: simulate(..., timeline=60)")  # fmt: skip
+        return _over_time.shares_at(self.workload, self.runs, when, names)
+
+    def utilization(self) -> pd.Series:
+        """The mean used part of every resource from the first arrival to the end, in parts of all servers."""
+        return _over_time.utilization(self.workload, self.runs)
+
+    def summary(self) -> pd.Series:
+        """Numbers about it: what is done, response times, use."""
+        jobs, count = self.jobs, np.bincount(self.state, minlength=len(STATES))
+        response = jobs["response"].dropna()
+        found: dict[str, float] = {"tasks": self.workload.tasks}
+        found |= {f"tasks {name}": int(k) for name, k in zip(STATES, count, strict=True)}
+        found |= {
+            "jobs": len(jobs),
+            "jobs done": len(response),
+            "mean response": float(response.mean()) if len(response) else np.nan,
+            "median response": float(response.median()) if len(response) else np.nan,
+            "restarts": int((self.runs.how == EVICTED).sum()),
+            "end": self.end,
+        }
+        found |= {f"mean use of {name}": value for name, value in self.utilization().items()}
+        return pd.Series(found, name=self.policy, dtype=object)
+
+    def plot(self) -> Figure:
+        """Use of resources and waiting tasks over time, and how many jobs were completed how fast."""
+        from ._plot import schedule
+
+        return schedule(self)
+
+    def __repr__(self) -> str:
+        counts = np.bincount(self.state, minlength=len(STATES))
+        states = ", ".join(f"{k} {name}" for name, k in zip(STATES, counts.tolist(), strict=True) if k)
+        used = ", ".join(f"{name} {value:.1%}" for name, value in self.utilization().items())
+        stopped = " (interrupted)" if self.interrupted else ""
+        return f"Schedule({self.policy}: tasks {states}; {self.end:g} s{stopped}, mean use {used})"
+
+
+def _mean(index: NDArray[np.int64], values: Numbers, many: int) -> Numbers:
+    count = np.bincount(index, minlength=many)
+    total = np.bincount(index, values, minlength=many)
+    return np.asarray(np.divide(total, count, out=np.full(many, np.nan), where=count > 0))

@@ -1,0 +1,106 @@
+"""`simulate`: a workload under a policy, from the first arrival on."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from .. import _clock, _progress
+from ..errors import DataError
+from . import plain, policies
+from .policies import Policy
+from .runs import Runs
+from .schedule import Schedule
+from .setup import Setup
+from .workload import NEVER, SECOND, Workload
+
+Engine = Literal["default", "plain", "compiled"]
+Impossible = Literal["raise", "report"]
+
+
+def simulate(
+    workload: Workload,
+    policy: str | Policy = "best-fit-drfh",
+    *,
+    until: float | None = None,
+    impossible: Impossible = "raise",
+    progress: bool = False,
+    engine: Engine = "default",
+    timeline: float | Literal["events"] | None = None,
+) -> Schedule:
+    """Run whole tasks on servers over time, as a policy decides.
+
+    At one instant all ends come first, then servers that go and come back and users that leave, then arrivals, then one
+    round of decisions. Times and amounts are whole numbers, ties have an order: the same input gives the same events.
+
+    Parameters
+    ----------
+    policy
+        Its name with parameters, `best-fit-drfh`, `slots(n=14)`, or an instance, also of a class of yours.
+    until
+        Seconds; what happens later is left out. Default: until nothing is left to happen.
+    impossible
+        Tasks that fit no server where they may run, even an empty one: "raise" refuses them, "report" leaves them out,
+        with the state "impossible".
+    progress
+        Show a bar of tasks that have ended. Ctrl-C ends the simulation with what has happened until then; the schedule
+        says so (`interrupted`).
+    engine
+        "compiled" knows the policies of the package and what is made of their parts; "plain" runs every policy.
+        Default: the compiled one where it can.
+    timeline
+        When `Schedule.timeline` and `Schedule.shares` look: seconds from one sample to the next, or "events" for every
+        instant. Default: 500 samples. Any other times can be asked for later (`Schedule.at`).
+
+    Raises
+    ------
+    DataError
+        A task that can never start, a policy that is not there, `until` before 0.
+    """
+    if not isinstance(workload, Workload):
+        raise DataError(f"simulate takes a Workload; got a {type(workload).__name__} (Workload.from_frames makes one)")
+    chosen = policies.one(policy)
+    for name, value, known in (("engine", engine, ("default", "plain", "compiled")),
+                               ("impossible", impossible, ("raise", "report"))):  # fmt: skip
+        if value not in known:
+            raise DataError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
+    if timeline is not None and timeline != "events" and not (isinstance(timeline, int | float) and timeline > 0):
+        raise DataError(f"timeline is {timeline!r}; it must be seconds > 0, or 'events'")
+    setup = Setup.of(workload, chosen)
+    if impossible == "raise":
+        _all_possible(setup)
+    watch = _clock.Watch()
+    with _progress.tqdm(total=workload.tasks, desc=str(chosen), unit="task", disable=not progress) as bar:
+        runs, used = _run(setup, engine, _stop(until), lambda ended: bar.update(ended - bar.n))
+    possible = np.empty(workload.groups, dtype=bool)
+    possible[setup.order] = setup.possible
+    return Schedule(workload, str(chosen), runs, possible, timeline, used, watch.seconds)
+
+
+def _run(setup: Setup, engine: Engine, until: int, progress: plain.Progress) -> tuple[Runs, str]:
+    return plain.run(setup, until, progress), "plain"
+
+
+def _stop(until: float | None) -> int:
+    if until is None:
+        return NEVER
+    if not (math.isfinite(until) and until >= 0):
+        raise DataError(f"until is {until!r}; it must be a number of seconds >= 0")
+    return round(until * SECOND)
+
+
+def _all_possible(setup: Setup) -> None:
+    if setup.possible.all():
+        return
+    w, impossible = setup.workload, np.flatnonzero(~setup.possible)
+    group = int(setup.order[impossible].min())
+    demand = ", ".join(f"{a * u:g} {name}" for a, u, name in zip(w.demand[group], w.unit, w.resources, strict=True))
+    more = f", and {len(impossible) - 1} groups of tasks more" if len(impossible) > 1 else ""
+    where = "" if w.placement[group] == 0 else " where they may run"
+    raise DataError(
+        f"tasks of job {w.jobs[w.job[group]]!r} (user {w.users[w.user[group]]!r}) ask for {demand}; {setup.policy} "
+        f"finds no server{where} with as much, even empty{more}. Leave them out, or report them: impossible='report'",
+        ("jobs", w.jobs[w.job[group]]),
+    )

@@ -1,0 +1,237 @@
+"""`Sources`: what is opened by a short name, traces and generators; one registry for each kind of thing.
+
+    name[:directory][?option=value&option=value...]
+
+A trace without a directory is looked for below the traces root. Where there is none, its generator stands in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+from urllib.parse import parse_qsl
+
+import numpy as np
+
+from .. import _plugins
+from ..errors import DataError
+from ._entries import Entry, parameters, place
+
+VARIABLE = "FAIROPT_TRACES"
+
+Made = TypeVar("Made")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class _Name:
+    """A name, read: kind, options, and the seed as text."""
+
+    kind: str
+    options: dict[str, Any]
+    seed: str | None
+
+
+@dataclass(frozen=True)
+class Sources(Generic[Made]):
+    """Readers of traces and generators of one kind of thing, a dataclass with a text `source`.
+
+    A source is registered by being defined: `generator` and `reader` decorate its function.
+    """
+
+    what: str
+    readers: dict[str, Entry] = field(default_factory=dict)
+    generators: dict[str, Entry] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    #: The generator in place of a trace that is not there.
+    stand_ins: dict[str, str] = field(default_factory=dict)
+
+    def generator(self, name: str, description: str) -> Callable[[Function], Function]:
+        """Register a function of `rng` and options as the source `name`."""
+
+        def register(function: Function) -> Function:
+            self._register(self.generators, name, Entry(description, function))
+            return function
+
+        return register
+
+    def reader(
+        self, name: str, description: str, *, folder: str, stand_in: str, alias: str | None = None
+    ) -> Callable[[Function], Function]:
+        """Register a function of `directory`, `rng` and options as the source `name`: a trace.
+
+        Below the folder of traces its own begins with `folder`; without one the generator `stand_in` takes its place.
+        """
+
+        def register(function: Function) -> Function:
+            self._register(self.readers, name, Entry(description, function, folder))
+            self.stand_ins[name] = stand_in
+            if alias is not None:
+                self.aliases[alias] = name
+            return function
+
+        return register
+
+    def open(self, name: str, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Made:
+        """What `name` stands for; see `open_source`."""
+        found = self._read(name)
+        rng = _generator(found.seed, rng)
+        if found.kind in self.generators:
+            made = self.generators[found.kind].run(found.options, rng=rng)
+        elif (trace := self.folder(name, traces)) is not None:
+            made = self.readers[found.kind].run(found.options, directory=trace, rng=rng)
+        else:
+            made = self._stand_in(found, rng, traces_root(traces))
+        return cast("Made", made)
+
+    def check(self, name: str, traces: str | Path | None = None, there: bool = False) -> None:
+        """Raise what `open` would raise of the name alone; see `check_source`."""
+        found = self._read(name)
+        _generator(found.seed, None)
+        if there and found.kind in self.readers and self.folder(name, traces) is None:
+            self._standing_in(found.kind, found.options)
+
+    def known(self) -> dict[str, str]:
+        """Every name with one line about it and its options."""
+        _plugins.installed()
+        entries = {**self.readers, **self.generators}
+        return {
+            name: f"{entry.description}; options {', '.join([*entry.options, 'seed'])}"
+            for name, entry in entries.items()
+        }
+
+    def folder(self, name: str, traces: str | Path | None = None) -> Path | None:
+        """The folder of the trace that `open` would read; None for a generator, named or standing in."""
+        kind, _, directory = name.partition("?")[0].partition(":")
+        reader = self.readers.get(self.aliases.get(kind, kind))
+        if reader is None:
+            return None
+        return Path(directory) if directory else _trace_folder(traces_root(traces), reader.folder)
+
+    def made_by(self, name: str) -> str:
+        """The module whose function makes the thing, where no trace is read."""
+        kind = name.partition("?")[0].partition(":")[0]
+        entry = self.generators.get(self.stand_ins.get(self.aliases.get(kind, kind), kind))
+        return "" if entry is None else entry.function.__module__
+
+    def _read(self, name: str) -> _Name:
+        _plugins.installed()
+        path, _, query = name.partition("?")
+        kind, colon, directory = path.partition(":")
+        given = _pairs(query, name)
+        seed = given.pop("seed", None)
+        if kind in self.generators:
+            if colon:
+                raise DataError(f"{kind!r} is a generator and takes no directory; leave out {colon + directory!r}")
+            return _Name(kind, self._options(kind, given), seed)
+        trace = self.aliases.get(kind, kind)
+        if trace not in self.readers:
+            names = ", ".join([*self.readers, *self.aliases, *self.generators])
+            raise DataError(f"there is no {self.what} {kind!r}; known are {names}")
+        options = self._options(trace, given)
+        if colon and not directory:
+            raise DataError(f"{name!r} names no directory after the colon; leave out the colon or name one")
+        return _Name(trace, options, seed)
+
+    def _options(self, name: str, given: Mapping[str, str]) -> dict[str, Any]:
+        parsers = {**self.readers, **self.generators}[name].options
+        result = {}
+        for option, text in given.items():
+            if option not in parsers:
+                raise DataError(
+                    f"{name} has no option {option!r}; known are {', '.join([*parsers, 'seed'])}", (option,)
+                )
+            try:
+                result[option] = parsers[option](text)
+            except DataError as error:
+                raise DataError(f"option {option} of {name} cannot be {text!r}: {error}", (option,)) from None
+            except (ValueError, KeyError):
+                raise DataError(f"option {option} of {name} cannot be {text!r}", (option,)) from None
+        return result
+
+    def _stand_in(self, found: _Name, rng: np.random.Generator, root: Path | None) -> Any:
+        why = f"{VARIABLE} is not set" if root is None else f"{root} holds no folder {self.readers[found.kind].folder}"
+        entry, options = self._standing_in(found.kind, found.options)
+        drawn = entry.run(options, rng=rng)
+        source = f"{drawn.source} (a calibrated generator in place of the trace {found.kind}: {why})"
+        return dataclasses.replace(drawn, source=source)
+
+    def _standing_in(self, trace: str, options: dict[str, Any]) -> tuple[Entry, dict[str, Any]]:
+        """The generator for a trace that is not there, and options that make sense without the trace."""
+        generator = self.generators[self.stand_ins[trace]]
+        if missing := [option for option in options if option not in generator.options]:
+            raise DataError(
+                f"option {missing[0]} of {trace} needs the trace, and there is none; "
+                f"name its folder, {trace}:DIR, or set {VARIABLE}",
+                (missing[0],),
+            )
+        for option in ("users", "servers", "vms", "tasks"):
+            if option in options and not isinstance(options[option], int):
+                raise DataError(f"option {option} of {trace} must be a whole number where there is no trace", (option,))
+        return generator, options
+
+    def _register(self, into: dict[str, Entry], name: str, entry: Entry) -> None:
+        aliases = {alias: self.readers[of] for alias, of in self.aliases.items() if of in self.readers}
+        known = self.readers | self.generators | aliases
+        old = known.get(name)
+        same = old is not None and place(old.function) == place(entry.function)
+        if old is not None and not same:
+            raise DataError(f"two sources are called {name!r}, {place(old.function)} and {place(entry.function)}; "
+                            "give yours another name")  # fmt: skip
+        if not name or not name.isascii() or not set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_"):
+            raise DataError(f"a source cannot be called {name!r}: write small letters, digits, - and _")
+        if "rng" not in parameters(entry.function):
+            raise DataError(
+                f"the source {name!r} takes no rng; its function must, as all that is random comes from there"
+            )
+        assert entry.options is not None  # every type can be read
+        into[name] = entry
+
+
+def _pairs(query: str, name: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise DataError(f"the options of {name!r} must read option=value&option=value") from None
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise DataError(f"{name!r} gives an option twice")
+    return result
+
+
+def _generator(seed: str | None, rng: np.random.Generator | None) -> np.random.Generator:
+    if seed is None:
+        return rng if rng is not None else np.random.default_rng(0)
+    if not seed.isdecimal():
+        raise DataError(f"seed must be a whole number >= 0; got {seed!r}", ("seed",))
+    return np.random.default_rng(int(seed))
+
+
+def traces_root(traces: str | Path | None = None) -> Path | None:
+    """The folder that holds the traces: the argument, else what FAIROPT_TRACES says; None if neither does.
+
+    Raises
+    ------
+    DataError
+        When that is not a folder.
+    """
+    named = traces if traces is not None else os.environ.get(VARIABLE)
+    if not named:
+        return None
+    root = Path(named)
+    if not root.is_dir():
+        by = "traces" if traces is not None else f"the environment variable {VARIABLE}"
+        raise DataError(f"{by} names {root}, which is not a folder")
+    return root
+
+
+def _trace_folder(root: Path | None, begins: str) -> Path | None:
+    """The trace's folder below the root, or the root itself if it is that folder."""
+    if root is None:
+        return None
+    folders = [path for path in sorted(root.iterdir()) if path.is_dir() and path.name.startswith(begins)]
+    return folders[0] if folders else root if root.name.startswith(begins) else None

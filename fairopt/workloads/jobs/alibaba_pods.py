@@ -1,0 +1,105 @@
+"""`alibaba`: the pods of Alibaba's GPU trace of 2023 as they arrive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from ..._libraries import pd
+from ...scheduling.workload import Workload
+from .. import alibaba
+from .._draw import not_negative, positive
+from .._registry import workload_generator, workload_reader
+
+
+@workload_reader(
+    "alibaba",
+    "the pods of Alibaba's GPU trace of 2023 (alibaba[:DIR])",
+    folder="alibaba",
+    stand_in="alibaba-days",
+)
+def alibaba_pods(
+    directory: str | Path,
+    variant: str = "gpuspec33",
+    after: Annotated[float, not_negative] = 0.0,
+    rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
+) -> Workload:
+    """A job with one task for every pod, on all nodes; resources cores, GiB and GPUs.
+
+    The trace names no users: pods of one quality of service and GPU shape are one. A pod arrives when it was created
+    and lasts from when it was scheduled until it was deleted; the 897 that never were, from when they were created. It
+    may run where its gpu_spec says. GPUs of a node count together: a pod with half a GPU may get it in two halves.
+
+    Parameters
+    ----------
+    after
+        Leave out pods that were created before, in seconds of the trace (most came after 9.8e6), and count from then.
+    """
+    report: Counter[str] = Counter()
+    nodes = alibaba.nodes(directory, skip_malformed)
+    pods = alibaba.lifetimes(directory, variant, skip_malformed, report)
+    started = pods["scheduled_time"].fillna(pods["creation_time"])
+    models = nodes["model"].to_numpy(dtype=str)
+    nowhere = {spec for spec in pods["gpu_spec"].unique() if not alibaba.allowed(models, spec).any()}
+    reasons = {
+        "created before": pods["creation_time"] < after,
+        "request nothing": ~(pods[list(alibaba.RESOURCES)] > 0).any(axis=1),
+        "last no time": pods["deletion_time"] <= started,
+        "models that no node has": pods["gpu_spec"].isin(nowhere),
+    }
+    kept = np.ones(len(pods), dtype=bool)
+    for reason, rows in reasons.items():
+        report[f"pods left out, {reason}"] = int((kept & rows).sum())
+        kept &= ~rows.to_numpy()
+    rows = pods[kept]
+    of_user = rows["qos"] + "/" + rows["num_gpu"].astype(str) + "/" + rows["gpu_milli"].astype(str)
+    tasks = pd.DataFrame(
+        {
+            "user": of_user,
+            "job": rows["name"],
+            "arrival": rows["creation_time"] - after,
+            "duration": rows["deletion_time"] - started[kept],
+            **{name: rows[name] for name in alibaba.RESOURCES},
+            "on": rows["gpu_spec"],
+        }
+    ).reset_index(drop=True)
+    servers = nodes.rename(columns={"model": "type"}).reset_index(names="server")
+    source = f"Alibaba GPU 2023 ({directory}, {variant}): {len(tasks)} pods on {len(servers)} nodes"
+    return Workload.from_frames(tasks, servers, source=source, report=dict(report))
+
+
+@workload_generator("alibaba-days", "days of pods like Alibaba's")
+def alibaba_days(
+    rng: np.random.Generator,
+    tasks: Annotated[int, positive] = 5000,
+    servers: Annotated[int, positive] = 200,
+    days: Annotated[int, positive] = 3,
+) -> Workload:
+    """Pods like Alibaba's, one a job: groups and nodes of `alibaba-like`, pods of a group in proportion to its number.
+
+    They arrive uniformly. Durations are lognormal with median an hour and a standard deviation of 1.5 of the logarithm:
+    an assumption (of the trace's pods half run for less than an hour and a tenth for more than six).
+    """
+    from ..generators import alibaba_like
+
+    cell = alibaba_like(rng, users=max(2, tasks // 50), servers=servers, max_tasks=True).cluster
+    of = rng.choice(len(cell.users), tasks, p=cell.max_tasks / cell.max_tasks.sum())
+    where = np.array(["" if row.all() else "|".join(np.array(cell.servers)[row]) for row in cell.eligible])
+    frame = pd.DataFrame(
+        {
+            "user": np.array(cell.users)[of],
+            "arrival": np.sort(rng.uniform(0, days * 86_400.0, tasks)),
+            "duration": np.exp(rng.normal(np.log(3600.0), 1.5, tasks)),
+            **{name: cell.demand[of, r] for r, name in enumerate(cell.resources)},
+            "on": where[of],
+        }
+    )
+    nodes = pd.DataFrame(
+        {"server": cell.servers} | {name: cell.capacity[:, r] for r, name in enumerate(cell.resources)}
+    )
+    source = f"like Alibaba's: {tasks} pods over {days} days, {servers} nodes"
+    return Workload.from_frames(frame, nodes, source=source)

@@ -1,0 +1,148 @@
+"""`google-day`: a day of jobs like Google's on servers like Google's, from small tables; no trace is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._libraries import pd
+from ...errors import DataError
+from ...scheduling.workload import Workload
+from .. import _tables, google2011
+from .._draw import above_zero, positive
+from .._marginals import Marginals
+from .._registry import workload_generator
+from .durations import PF_JOBS, Lognormal
+
+Array = NDArray[np.float64]
+Count = Annotated[int, positive]
+
+#: The longest that a task runs in seconds: the length of Google's trace, 29 days.
+_LONGEST = 29 * 86_400.0
+_HALVINGS = 60
+
+
+@workload_generator("google-day", "a day of jobs like Google's, on servers like Google's")
+def google_day(
+    rng: np.random.Generator,
+    tasks: Count = 20_000,
+    servers: Count = 200,
+    users: Annotated[int | None, positive] = None,
+    hours: Annotated[float, above_zero] = 24.0,
+    load: Annotated[float | None, above_zero] = None,
+    machines: Literal["2011", "2019"] = "2011",
+) -> Workload:
+    """Jobs that arrive at random over a day, with demands, numbers of tasks and users like those of Google's sample.
+
+    Demands and tasks of a job have the marginals and rank correlations of the jobs of the 2011 sample; jobs of one
+    user are as much alike as there (`alike`, the part of the variance of log demands that is between users); a few
+    users have most jobs. A job's duration is lognormal, through what PF says of Google's day: 38% of jobs end within
+    five minutes, 16% last longer than a day. Its tasks differ from it as those that are seen to end do.
+
+    Parameters
+    ----------
+    tasks
+        How many, in all.
+    users
+        Default: one for every 380 tasks, as in the sample.
+    hours
+        Jobs arrive uniformly in that time.
+    load
+        All durations are multiplied by one number, so that what would be done in that time if every task started on
+        arrival is this part of what servers can do, of the scarcest resource. Default: durations as they are.
+        `report` has the number, and what it makes of the 38% and 16%.
+    machines
+        The mix of servers: the ten types of 2011, or the twelve of cell a of 2019.
+
+    Raises
+    ------
+    DataError
+        A load that cannot be, however long tasks last.
+    """
+    marginals, table = _tables.load("google_jobs")
+    kinds = np.array(table[f"servers {machines}"], dtype=float)
+    drawn = np.sort(rng.choice(len(kinds), servers, p=kinds[:, -1] / kinds[:, -1].sum()))
+    capacity = kinds[drawn, :-1]
+    jobs = _jobs(rng, marginals, table, tasks, users or max(2, round(tasks / 380)))
+    # A task that fits on no server would wait for ever: it asks for what the largest server drawn has.
+    largest = capacity[capacity.sum(axis=1).argmax()]
+    cut = (jobs.demand > largest).any(axis=1)
+    arrival = np.sort(rng.uniform(0.0, hours * 3600, len(jobs.tasks)))
+    of_job = PF_JOBS.draw(rng, np.zeros(len(jobs.tasks)))
+    job = np.repeat(np.arange(len(jobs.tasks)), jobs.tasks)
+    spread = Lognormal(1.0, table["sd of durations within a job"])
+    duration = of_job[job] * spread.draw(rng, np.zeros(len(job)))
+    demand = np.minimum(jobs.demand, largest)[job]
+    factor = 1.0 if load is None else _factor(demand, duration, arrival[job], capacity.sum(axis=0), hours * 3600, load)
+    duration = np.clip(duration * factor, 1e-3, _LONGEST)
+    frame = pd.DataFrame(
+        {
+            "user": [f"user{n + 1}" for n in jobs.user[job]],
+            "job": [f"job{j + 1}" for j in job],
+            "arrival": arrival[job].round(6),
+            "duration": duration,
+            "cpu": demand[:, 0].round(8),
+            "memory": demand[:, 1].round(8),
+        }
+    )
+    rows = pd.DataFrame(capacity, columns=list(google2011.RESOURCES)).assign(type=[f"type{k + 1}" for k in drawn])
+    longest = pd.Series(duration).groupby(job).max()
+    report: dict[str, int | float | str] = {
+        "jobs": len(jobs.tasks),
+        "durations times": factor,
+        "part of jobs up to five minutes": float((longest <= 300).mean()),
+        "part of jobs longer than a day": float((longest > 86_400).mean()),
+        "jobs that ask for more than the largest server, cut": int(cut.sum()),
+    }
+    about = f"a day like Google's: {tasks} tasks of {len(jobs.tasks)} jobs, {servers} servers of {machines}"
+    return Workload.from_frames(frame, rows, source=about, report=report)
+
+
+class _Jobs:
+    """Users, demands and numbers of tasks of jobs."""
+
+    def __init__(self, user: NDArray[np.int64], demand: Array, tasks: NDArray[np.int64]) -> None:
+        self.user, self.demand, self.tasks = user, demand, tasks
+
+
+def _jobs(rng: np.random.Generator, marginals: Marginals, table: Mapping[str, Any], tasks: int, users: int) -> _Jobs:
+    """Jobs until there are so many tasks; the last one is cut."""
+    active = Marginals.one("jobs", table["jobs of a user"]).draw(rng, users, 1)[:, 0]
+    alike = table["alike"]
+    of_user = rng.standard_normal((users, len(marginals.columns)))
+    of_user[:, 2] = 0.0  # how many tasks a job has is its own
+    owner, rows = np.empty(0, dtype=np.int64), np.empty((0, 3))
+    while not len(rows) or rows[:, 2].sum() < tasks:
+        user = rng.choice(users, max(16, tasks // 40), p=active / active.sum())
+        own = rng.standard_normal((len(user), len(marginals.columns)))
+        share = np.array([alike, alike, 0.0])
+        more = marginals.values(np.sqrt(share) * of_user[user] + np.sqrt(1 - share) * own)
+        more[:, 2] = np.maximum(np.rint(more[:, 2]), 1)
+        some = (more[:, :2] >= 1e-6).any(axis=1)
+        owner, rows = np.concatenate([owner, user[some]]), np.vstack([rows, more[some]])
+    so_far = rows[:, 2].cumsum()
+    count = int(np.searchsorted(so_far, tasks)) + 1
+    number = rows[:count, 2].astype(np.int64)
+    number[-1] -= int(so_far[count - 1]) - tasks
+    return _Jobs(owner[:count], rows[:count, :2], number)
+
+
+def _factor(demand: Array, duration: Array, arrival: Array, total: Array, end: float, load: float) -> float:
+    """The number by which durations are multiplied, by bisection of its logarithm: load grows with it."""
+
+    def reached(factor: float) -> float:
+        lasts = np.minimum(duration * factor, end - arrival)
+        return float((lasts @ demand / total).max() / end)
+
+    low, high = -40.0, 40.0
+    if reached(np.exp(high)) < load:
+        most = reached(np.exp(high))
+        raise DataError(f"these tasks are a load of at most {most:.3g}, however long they last, not {load:g}; "
+                        "draw more tasks or fewer servers")  # fmt: skip
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if reached(np.exp(middle)) < load else (low, middle)
+    return float(np.exp(high))

@@ -1,0 +1,141 @@
+"""`google`: the tasks of Google's 2011 trace as they arrive, with durations as far as the trace tells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._libraries import pd
+from ...scheduling.workload import Workload
+from .. import google2011
+from .._draw import amount, choose, needed
+from .._registry import workload_reader
+from .durations import Lognormal, fitted
+
+Array = NDArray[np.float64]
+
+#: The trace begins at 600 s; what was there before has time 0.
+_BEGIN = 600.0
+_SHORTEST = 1e-3
+_DAY = 86_400.0
+
+
+def lifetimes(directory: str | Path, skip_malformed: bool = False) -> pd.DataFrame:
+    """Every task of the trace that was submitted, a row each, in order of submission.
+
+    Columns: `job, task, user, cpu, memory` (of the first SUBMIT; NaN where the trace lacks them), `arrival` in seconds
+    from the trace's beginning, `before` (it was there already), `seen`: the seconds for which it was seen to run, and
+    `ended`: whether it ended then; if not, `seen` is a lower bound of what was left, 0 for a task that never started.
+    """
+    events = google2011.events(directory, skip_malformed=skip_malformed)
+    task = ["job", "task"]
+    last = float(events["time"].max()) / 1e6
+    rows = events[events["event"] == google2011.SUBMIT].drop_duplicates(task)
+    start = events[events["event"] == google2011.SCHEDULE].drop_duplicates(task)
+    end = events[events["event"].isin(google2011.ENDED)].drop_duplicates(task, keep="last")
+    rows = rows.merge(start[[*task, "time"]], on=task, how="left", suffixes=("", "_start"))
+    rows = rows.merge(end[[*task, "time"]], on=task, how="left", suffixes=("", "_end"))
+    began = np.maximum(rows["time_start"].to_numpy(dtype=float) / 1e6, _BEGIN)
+    ended = rows["time_end"].to_numpy(dtype=float) / 1e6
+    over = ended > began
+    seen = np.where(over, ended, last) - began
+    return pd.DataFrame(
+        {
+            **{name: rows[name].to_numpy() for name in ("job", "task", "user", "cpu", "memory")},
+            "arrival": np.maximum(rows["time"].to_numpy(dtype=float) / 1e6 - _BEGIN, 0.0),
+            "before": rows["time_start"].to_numpy(dtype=float) == 0,
+            "seen": np.nan_to_num(seen),
+            "ended": over,
+        }
+    )
+
+
+@workload_reader(
+    "google2011",
+    "the tasks of Google's trace of 2011 (google2011[:DIR])",
+    folder="google-2011",
+    stand_in="google-day",
+    alias="google",
+)
+def google_sample(
+    directory: str | Path,
+    durations: Literal["fitted", "seen", "day"] = "fitted",
+    servers: Annotated[int | float | None, amount] = None,
+    users: Annotated[int | float | None, amount] = None,
+    rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
+) -> Workload:
+    """The users, jobs and tasks of the trace, and its 12,583 machines.
+
+    Every task that was submitted once, with the requests of its first SUBMIT; those that were there before arrive at
+    0. The trace does not say how long most tasks run: of 190,635 with requests 52,000 end in it. What is not known
+    decides results, so compare.
+
+    Parameters
+    ----------
+    durations
+        `fitted`: what a task is not seen to run is drawn from a lognormal that was fitted to tasks that started in the
+        trace, or, of tasks that were there before, to how long these go on; given that it is longer than what is seen
+        (`durations.py`). `seen`: a task that did not end in the trace ends when the trace does, or takes the median
+        if it never started. `day`: it runs for a day.
+    servers, users
+        How many to draw with `rng`: a number, a fraction, or all (None).
+
+    Raises
+    ------
+    DataError
+        No such trace; a malformed row (unless `skip_malformed`); `rng` missing where something is drawn.
+    """
+    machines = google2011.machines(directory, None, skip_malformed)
+    hosts = machines.iloc[choose(len(machines), servers, rng, "servers")]
+    rows = lifetimes(directory, skip_malformed)
+    report: Counter[str] = Counter({"tasks submitted": len(rows)})
+    known = rows[["cpu", "memory"]].notna().all(axis=1)
+    report["tasks without requests, left out"] = int((~known).sum())
+    asks = (rows[["cpu", "memory"]].fillna(0) > 0).any(axis=1)
+    report["tasks that request nothing, left out"] = int((known & ~asks).sum())
+    rows = rows[known & asks]
+    everybody = np.sort(rows["user"].unique())
+    chosen = everybody[choose(len(everybody), users, rng, "users")]
+    rows = rows[rows["user"].isin(chosen)]
+    names = dict(zip(chosen, google2011.named(chosen), strict=True))
+    report["tasks that end in the trace"] = int(rows["ended"].sum())
+    report["tasks that never start in it"] = int((rows["seen"] == 0).sum())
+    frame = rows.assign(
+        user=rows["user"].map(names), job=rows["job"].astype(str), duration=_durations(rows, durations, rng)
+    )
+    where = pd.DataFrame(hosts.to_numpy(), columns=list(google2011.RESOURCES))
+    where.insert(0, "server", [f"machine{machine}" for machine in hosts.index])
+    return Workload.from_frames(
+        frame[["user", "job", "arrival", "duration", "cpu", "memory"]],
+        where,
+        source=f"Google 2011 ({directory}): {len(rows)} tasks of {len(chosen)} users; durations {durations}",
+        report=dict(report),
+    )
+
+
+def models(rows: pd.DataFrame) -> tuple[Lognormal, Lognormal]:
+    """Durations of tasks that started in the trace, and how long those that were there before go on."""
+    started = (~rows["before"] & (rows["seen"] > 0)).to_numpy()
+    seen, ended = np.maximum(rows["seen"].to_numpy(), _SHORTEST), rows["ended"].to_numpy()
+    old = rows["before"].to_numpy()
+    return fitted(seen[started], ended[started]), fitted(seen[old], ended[old])
+
+
+def _durations(rows: pd.DataFrame, how: str, rng: np.random.Generator | None) -> Array:
+    seen, ended, old = (rows[name].to_numpy() for name in ("seen", "ended", "before"))
+    fresh, residual = models(rows)
+    if how == "seen":
+        return np.asarray(np.where(seen > 0, np.maximum(seen, _SHORTEST), fresh.median))
+    if how == "day":
+        return np.asarray(np.where(ended, np.maximum(seen, _SHORTEST), np.maximum(seen, _DAY)))
+    draw = needed(rng, "draw durations that the trace does not tell")
+    unknown = ~ended
+    result: Array = np.maximum(seen, _SHORTEST)
+    for part, model in ((unknown & ~old, fresh), (unknown & old, residual)):
+        result[part] = np.minimum(model.draw(draw, seen[part]), 29 * _DAY)
+    return result

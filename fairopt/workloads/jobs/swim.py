@@ -1,0 +1,150 @@
+"""`swim`: Facebook's Hadoop jobs of 2009 and 2010 (SWIM), with the demands that the trace lacks assumed.
+
+Source: Y. Chen, A. Ganapathi, R. Griffith, R. Katz, "The case for evaluating MapReduce performance using workload
+suites", MASCOTS 2011. A row is a job: when it was submitted, and the bytes that its maps read, its shuffle moves and
+its reduces write. There are no users, no tasks, no demands and no durations. What is assumed for them is all options.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._libraries import pd
+from ...errors import DataError
+from ...scheduling.workload import Workload
+from .. import _csv, _folders
+from .._csv import Column
+from .._draw import above_zero, needed, positive, probability
+from .._registry import workload_generator, workload_reader
+
+Count = Annotated[int, positive]
+Amount = Annotated[float, above_zero]
+
+_LAYOUT = "a folder with FB-*.tsv"
+_FIELDS = ("job", "submitted", "gap", "input", "shuffle", "output")
+_FORMAT = _csv.Format(
+    fields=_FIELDS,
+    columns=(Column("job", "text"), *(Column(name, "int") for name in ("submitted", "input", "shuffle", "output"))),
+    separator="\t",
+)
+_MB = 1e6
+
+
+@workload_reader("swim", "Facebook's Hadoop jobs (swim[:DIR])", folder="swim", stand_in="swim-like")
+def swim(
+    directory: str | Path,
+    trace: str = "FB-2009_samples_24_times_1hr_0",
+    servers: Count = 100,
+    users: Count = 20,
+    block: Amount = 256.0,
+    rate: Amount = 20.0,
+    most: Count = 100,
+    heavy: Annotated[float, probability] = 0.3,
+    hours: Amount = 25.0,
+    rng: np.random.Generator | None = None,
+    skip_malformed: bool = False,
+) -> Workload:
+    """The jobs of one of SWIM's days as tasks, on servers of 12 cores and 32 GB.
+
+    A job of b bytes of input has `ceil(b / block)` maps, and `ceil(s / block)` reduces for s bytes of shuffle, each at
+    most `most` (then each has more to do), waiting for nobody. A task of b bytes lasts `1 + b / rate` seconds and
+    needs one core and 1 GB; the tasks of a part `heavy` of the jobs need 2 to 5 GB (DRF, figure 1: most tasks ask for
+    more of their share of cores than of memory, some the other way round). Users are drawn, the k-th with weight 1/k.
+
+    Parameters
+    ----------
+    trace
+        The file without `.tsv`.
+    block, rate
+        MB; MB a second.
+    hours
+        Only jobs that are submitted by then.
+    """
+    rng = needed(rng, "draw users and demands, which the trace does not have")
+    folder = _folders.locate(directory, "swim", lambda path: any(path.glob("*.tsv")), _LAYOUT)
+    path = folder / f"{trace}.tsv"
+    if not path.is_file():
+        has = ", ".join(sorted(one.stem for one in folder.glob("*.tsv")))
+        raise DataError(f"{folder} has no {path.name}; it has {has}", ("trace",))
+    read = _csv.read(path, _FORMAT, skip_malformed)
+    jobs = read.frame[read.frame["submitted"] <= hours * 3600].reset_index(drop=True)
+    if jobs.empty:
+        raise DataError(f"{path} has no job in the first {hours:g} hours; choose more", ("hours",))
+    about = f"SWIM ({path.name}): {len(jobs)} jobs, {users} users and demands drawn"
+    return _workload(jobs, rng, servers, users, block, rate, most, heavy, about, read.skipped)
+
+
+@workload_generator("swim-like", "a day of Hadoop jobs like Facebook's")
+def swim_like(
+    rng: np.random.Generator,
+    jobs: Count = 1000,
+    servers: Count = 100,
+    users: Count = 20,
+    block: Amount = 256.0,
+    rate: Amount = 20.0,
+    most: Count = 100,
+    heavy: Annotated[float, probability] = 0.3,
+    hours: Amount = 24.0,
+) -> Workload:
+    """Jobs like those of `swim`: half of them read less than a megabyte, a tenth more than 2 GB.
+
+    Bytes of input are lognormal with these quantiles; a third of the jobs shuffle, a tenth of their input.
+    """
+    size = np.exp(rng.normal(np.log(0.5 * _MB), np.log(4000) / 1.2816, jobs)).clip(1, 1e14)
+    table = pd.DataFrame(
+        {
+            "job": [f"job{k}" for k in range(jobs)],
+            "submitted": np.sort(rng.uniform(0, hours * 3600, jobs)),
+            "input": size,
+            "shuffle": np.where(rng.random(jobs) < 1 / 3, size / 10, 0.0),
+            "output": 0.0,
+        }
+    )
+    about = f"Hadoop jobs like Facebook's: {jobs} jobs of {users} users on {servers} servers"
+    return _workload(table, rng, servers, users, block, rate, most, heavy, about, 0)
+
+
+def _workload(
+    jobs: pd.DataFrame, rng: np.random.Generator, servers: int, users: int, block: float, rate: float, most: int,
+    heavy: float, about: str, skipped: int,
+) -> Workload:  # fmt: skip
+    """Maps and reduces of jobs, as tasks."""
+    weight = 1 / np.arange(1, users + 1)
+    user = rng.choice(users, len(jobs), p=weight / weight.sum())
+    memory = np.where(rng.random(len(jobs)) < heavy, rng.integers(2, 6, len(jobs)), 1).astype(float)
+    parts = []
+    for read, write in (("input", None), ("shuffle", "output")):
+        size = jobs[read].to_numpy(dtype=float)
+        number = np.minimum(np.ceil(size / (block * _MB)), most)
+        if write is None:
+            number = np.maximum(number, 1)  # a job without input runs a map as well
+        else:
+            size = size + np.where(number > 0, jobs[write].to_numpy(dtype=float), 0.0)
+        some = number > 0
+        lasts = 1 + size[some] / number[some] / (rate * _MB)
+        parts.append(_part(jobs, some, user, memory, number, lasts))
+    tasks = pd.concat(parts, ignore_index=True)
+    report = {"jobs": len(jobs), "tasks": int(tasks["tasks"].sum()), "rows skipped as malformed": skipped}
+    hosts = pd.DataFrame({"count": [servers], "cpu": [12.0], "memory": [32.0]})
+    return Workload.from_frames(tasks, hosts, source=about, report=dict(report))
+
+
+def _part(
+    jobs: pd.DataFrame, some: NDArray[np.bool_], user: NDArray[np.int64], memory: NDArray[np.float64],
+    number: NDArray[np.float64], lasts: NDArray[np.float64],
+) -> pd.DataFrame:  # fmt: skip
+    return pd.DataFrame(
+        {
+            "user": [f"user{n + 1}" for n in user[some]],
+            "job": jobs.loc[some, "job"].to_numpy(),
+            "arrival": jobs.loc[some, "submitted"].to_numpy(dtype=float),
+            "duration": lasts.round(3),
+            "tasks": number[some].astype(np.int64),
+            "cpu": 1.0,
+            "memory": memory[some],
+        }
+    )

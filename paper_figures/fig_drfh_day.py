@@ -1,0 +1,65 @@
+"""DRFH figures 5 to 7: use of resources over a day, completion times by size of job, and tasks done by user."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fairopt.report import Results
+
+from .over_time import distribution, lines, policy
+from .style import DOUBLE, NARROW, groups, legend, new, per_cent, styled
+
+NEEDS = ("drfh_day",)
+_POLICIES = ("best-fit-drfh", "first-fit-drfh", "slots")
+#: Sizes of jobs in tasks: the paper has five bins and does not say which.
+_BINS = (1, 2, 11, 101, 501, np.inf)
+_BIN_NAMES = ("1", "2-10", "11-100", "101-500", "> 500")
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """At the heaviest load of the days, the first draw; completion of jobs over all draws of that load."""
+    found = results.of("drfh_day")
+    cells = found.cells[found.cells["workload"] == "day"]
+    heavy = cells[cells["source"] == sorted(cells["source"].unique())[-1]]
+    first = heavy[heavy["repetition"] == heavy["repetition"].min()]
+    names = {text: policy(text) for text in heavy["policy"] if text.partition("(")[0] in _POLICIES}
+    use = found.long("timeline").merge(first[["key"]], on="key").assign(time=lambda t: t["time"] / 3600)
+    jobs = found.long("each_job").merge(heavy[["key"]], on="key")
+    narrow = width < NARROW
+    drawn, table = new(width, 1.9 * width, 4, 1) if narrow else new(width, 0.62 * width, 2, 2)
+    panels = table.ravel()
+    for axes, what, text in zip(panels[:2], ("use_cpu", "use_memory"), ("CPU", "Memory"), strict=True):
+        lines(axes, use[use["what"] == what], "policy", names)
+        axes.set(title=f"{text} in use", xlabel="hours", ylim=(0, 1.03))
+    panels[0].set_ylabel("part of the pool")
+    chosen = [(names[one], jobs.loc[jobs["policy"] == one, "response"].to_numpy(dtype=float),
+               int((jobs["policy"] == one).sum())) for one in names]  # fmt: skip
+    distribution(panels[2], chosen)
+    panels[2].set(title="Completion time of jobs", xlabel="seconds", ylabel="part of all jobs")
+    _gain(panels[3], jobs, names)
+    legend(drawn, panels[0])
+    return drawn
+
+
+def _gain(axes: Axes, jobs: pd.DataFrame, names: dict[str, str]) -> None:
+    """By how much completion is sooner under Best-Fit than under slots, of jobs that both complete, by size."""
+    slots = next((text for text in names if text.startswith("slots")), None)
+    by = ["source", "repetition", "job"]
+    wide = jobs[jobs["policy"].isin(["best-fit-drfh", slots])]
+    size = pd.cut(wide["tasks"], _BINS, right=False, labels=_BIN_NAMES)
+    table = wide.assign(size=size).pivot_table(
+        index=[*by, "size"], columns="policy", values="response", observed=True
+    ).dropna()  # fmt: skip
+    means = table.groupby(level="size", observed=False).mean().reindex(_BIN_NAMES)
+    if slots in means and "best-fit-drfh" in means:
+        gain = 100 * (1 - means["best-fit-drfh"] / means[slots])
+    else:
+        gain = pd.Series(0.0, index=list(_BIN_NAMES))
+    groups(axes, list(_BIN_NAMES), [("gain", gain.fillna(0.0), None)])
+    per_cent(axes)
+    axes.set_ylim(min(0.0, float(gain.min(skipna=True) or 0.0)) * 1.1, 100)
+    axes.set(title="Sooner under Best-Fit than slots", xlabel="tasks of the job")

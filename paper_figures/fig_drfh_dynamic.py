@@ -1,0 +1,38 @@
+"""DRFH figure 4: CPU, memory and dominant shares of three users with whole tasks as they come and one leaves."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from fairopt.report import Results
+
+from .over_time import lines, printed
+from .style import DOUBLE, legend, new, styled
+
+NEEDS = ("drfh_dynamic",)
+#: Seconds from and to, and the dominant share that the text prints.
+_PRINTED = ((0, 200, 0.62), (200, 500, 0.44), (500, 1080, 0.26))
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """Best-Fit on the likeliest mix of servers, the first draw of durations; printed shares in red."""
+    found = results.of("drfh_dynamic")
+    cells = found.cells
+    chosen = cells[(cells["workload"] == "likely") & (cells["policy"] == "best-fit-drfh") & (cells["repetition"] == 0)]
+    shares = found.long("shares").merge(chosen[["key"]], on="key").rename(columns={"share": "value"})
+    use = found.long("timeline").merge(chosen[["key"]], on="key")
+    drawn, table = new(width, 2.1, 1, 2, stack=True, sharey=True)
+    left, right = table.ravel()
+    lines(left, shares, "user", {name: name for name in shares["user"].unique()})
+    for k, (begin, end, value) in enumerate(_PRINTED):
+        printed(left, begin, end, value, None if k else "printed")
+    left.set_title("Dominant share")
+    lines(right, use, "what", {"use_cpu": "CPU in use", "use_memory": "memory in use"}, first=3)
+    right.set_title("All users together")
+    for axes in (left, right):
+        axes.set_xlabel("seconds")
+        axes.set_ylim(0, 1.02)
+    left.set_ylabel("part of the pool")
+    legend(drawn, left, right)
+    return drawn

@@ -1,0 +1,50 @@
+"""PF section 6, figures 4, 6 and 7: use over a day of mechanisms that allocate anew every five minutes."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from fairopt.report import Results, interval
+
+from .over_time import distribution, lines, policy
+from .style import DOUBLE, groups, legend, new, per_cent, styled
+
+NEEDS = ("pf_semidynamic",)
+_LINES = ("fluid:ps-dsf", "fluid:drfh", "fluid:tsf", "fluid:alphapf-vds(alpha=1.0)")
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """CPU over the first day (means over an hour), mean use of all days with 95% intervals, completion times."""
+    found = results.of("pf_semidynamic")
+    cells = found.cells
+    heavy = cells[cells["source"] == sorted(cells["source"].unique())[-1]]
+    first = heavy[heavy["repetition"] == heavy["repetition"].min()]
+    names = {text: policy(text) for text in dict.fromkeys(heavy["policy"])}
+    drawn, table = new(width, 2.2, 1, 3, stack=True)
+    left, middle, right = table.ravel()
+    times = found.long("timeline").merge(first[["key"]], on="key")
+    cpu = times[(times["what"] == "use_cpu") & times["policy"].isin(_LINES)]
+    smooth = pd.concat(
+        one.assign(time=one["time"] / 3600, value=one["value"].rolling(12, min_periods=1).mean())
+        for _, one in cpu.sort_values("time").groupby("policy")
+    )
+    lines(left, smooth, "policy", {text: names[text] for text in _LINES if text in names})
+    left.set(title="CPU in use", xlabel="hours", ylabel="part of the pool", ylim=(0, 1.03))
+    use = found.long("use").merge(heavy[["key"]], on="key")
+    use = use.rename(columns={"utilization_y": "utilization"}) if "utilization_y" in use else use
+    means = interval(use, ["policy", "resource"], "utilization").set_index(["policy", "resource"])
+    resources = list(dict.fromkeys(use["resource"]))
+    series = [(names[text], 100 * means.loc[text].reindex(resources)["mean"],
+               100 * means.loc[text].reindex(resources)["half"]) for text in names]  # fmt: skip
+    groups(middle, [{"cpu": "CPU"}.get(name, name) for name in resources], series)
+    per_cent(middle)
+    middle.set_title("Mean use")
+    jobs = found.long("each_job").merge(heavy[["key"]], on="key")
+    shown = [text for text in _LINES if text in names]
+    distribution(right, [(names[text], jobs.loc[jobs["policy"] == text, "response"].to_numpy(dtype=float),
+                          int((jobs["policy"] == text).sum())) for text in shown])  # fmt: skip
+    right.set(title="Completion time of jobs", xlabel="seconds", ylabel="part of all jobs")
+    legend(drawn, left, middle)
+    return drawn

@@ -1,0 +1,57 @@
+"""What figures of simulations share: lines over time, and names of policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from .style import line, name
+
+POLICIES = {
+    "best-fit-drfh": "Best-Fit DRFH", "first-fit-drfh": "First-Fit DRFH", "discrete-drf": "discrete DRF",
+    "ps-dsf": "online PS-DSF", "tsf": "online TSF", "cpu-fair": "CPU-only fair", "mqdrf": "MQDRF", "fifo": "FIFO",
+}  # fmt: skip
+
+
+def policy(text: str) -> str:
+    """A policy, or a fluid mechanism, as figures call it."""
+    plain, _, inside = text.partition("(")
+    inside = inside.rstrip(")")
+    if plain.startswith("fluid:"):
+        alpha = float(inside.removeprefix("alpha=")) if inside.startswith("alpha=") else np.nan
+        return name(plain.removeprefix("fluid:"), alpha)
+    if plain == "slots":
+        return f"slots ({inside.removeprefix('n=') or '14'})"
+    return POLICIES.get(plain, plain) + (", strict" if "strict=True" in inside else "")
+
+
+def lines(axes: Axes, table: pd.DataFrame, by: str, labels: dict[str, str], first: int = 0, marks: int = 6) -> None:
+    """A line of `value` over time for each of `labels`, with looks from the `first` on and markers apart."""
+    for k, (one, text) in enumerate(labels.items()):
+        shown = table[table[by] == one].sort_values("time")
+        if shown.empty:
+            continue
+        every = max(1, len(shown) // marks)
+        look = line(first + k) | {"markevery": (k * every // max(len(labels), 1), every)}
+        axes.plot(shown["time"], shown["value"], label=text, **look)
+
+
+def printed(axes: Axes, begin: float, end: float, value: float, label: str | None = None) -> None:
+    """What the paper prints for a span of time."""
+    axes.plot([begin, end], [value, value], color="#b5152c", linewidth=1.6, alpha=0.7, label=label, zorder=1)
+
+
+def distribution(axes: Axes, series: Sequence[tuple[str, np.ndarray, int]], total: bool = True) -> None:
+    """The part of jobs that is done within a time, of all; a job that is never done counts as such."""
+    for k, (text, values, count) in enumerate(series):
+        done = np.sort(values[np.isfinite(values)])
+        if not len(done):
+            continue
+        part = np.arange(1, len(done) + 1) / (count if total else len(done))
+        every = max(1, len(done) // 5)
+        axes.step(done, part, where="post", label=text, **(line(k) | {"markevery": (every // 2, every)}))
+    axes.set_xscale("log")
+    axes.set_ylim(0, 1.02)

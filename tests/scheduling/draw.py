@@ -1,0 +1,47 @@
+"""Random workloads that crowd their servers: users of several sizes of tasks, who leave, on servers that go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fairopt.scheduling.workload import Workload
+
+
+def workload(
+    seed: int, rows: int = 14, servers: int = 3, users: int = 3, resources: int = 2, constrained: bool = True,
+    changes: bool = True, zeros: bool = True,
+) -> Workload:  # fmt: skip
+    """Small whole numbers, so that shares and scores tie often and things happen at the same time."""
+    rng = np.random.default_rng(seed)
+    names = ["cpu", "memory", "disk", "network"][:resources]
+    who = rng.integers(0, users, rows)
+    tasks = pd.DataFrame(
+        {
+            "user": [f"u{n}" for n in who],
+            "job": [f"{n}/{k}" for n, k in zip(who, rng.integers(0, 3, rows), strict=True)],
+            "arrival": rng.integers(0, 8, rows) * rng.choice([0, 1], p=[0.3, 0.7]),
+            "duration": rng.integers(1, 7, rows),
+            "tasks": rng.integers(1, 5, rows),
+        }
+    )
+    for name in names:
+        tasks[name] = rng.integers(0 if zeros else 1, 4, rows)
+    tasks.loc[(tasks[names] == 0).all(axis=1), names[-1]] = 1
+    machines = pd.DataFrame({name: rng.integers(3, 7, servers) for name in names})
+    machines["server"] = [f"s{k}" for k in range(servers)]
+    if constrained:
+        where = ["", "", "s0", "s1|s0" if servers > 1 else "s0", f"s{servers - 1}"]
+        tasks["on"] = rng.choice(where, rows)
+    about = pd.DataFrame({"user": [f"u{n}" for n in range(users)], "weight": rng.choice([1.0, 1.0, 2.0, 0.5], users)})
+    events = None
+    if changes:
+        about["leaves"] = np.where(rng.random(users) < 0.3, rng.integers(0, 15, users), np.inf)
+        times = np.sort(rng.integers(0, 16, 2 * servers))
+        up = dict.fromkeys(range(servers), True) | {k: False for k in range(servers) if rng.random() < 0.2}
+        found = []
+        for time, server in zip(times.tolist(), rng.integers(0, servers, len(times)).tolist(), strict=True):
+            up[server] = not up[server]
+            found.append({"time": time, "server": f"s{server}", "up": up[server]})
+        events = pd.DataFrame(found)
+    return Workload.from_frames(tasks, machines, about, events)

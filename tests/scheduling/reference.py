@@ -1,0 +1,194 @@
+"""The simulator once more, task by task and as simple as can be: independent of both engines, for small workloads."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from typing import Any
+
+from fairopt.scheduling.workload import NEVER, Workload
+
+#: task, server, start, end, how it ended: 0 runs, 1 done, 2 its server left, 3 its user left.
+Run = list[int]
+
+
+class Reference:
+    """All tasks in plain lists; every decision looks at everything."""
+
+    def __init__(self, w: Workload, policy: str, strict: bool = False, **parameters: Any) -> None:
+        self.w, self.policy, self.strict, self.parameters = w, policy, strict, parameters
+        self.group = w.group_of_task.tolist()
+        self.user = [int(w.user[g]) for g in self.group]
+        self.demand = [w.demand[g].tolist() for g in self.group]
+        self.capacity = w.capacity.tolist()
+        self.total = w.total.tolist()
+        self.servers, self.users, self.resources = len(w.servers), len(w.users), len(w.resources)
+        self.weight = [F(float(x)) for x in w.weight]
+        self.up = [True] * self.servers
+        for server, up in list(zip(w.change_server, w.change_up, strict=True))[::-1]:
+            self.up[server] = not up
+        self.waiting: list[int] = []
+        self.runs: list[Run] = []
+        self.left: set[int] = set()
+        self.since: dict[int, int] = {}
+        self.now = 0
+
+    def run(self, until: int = NEVER) -> list[Run]:
+        w = self.w
+        times = {int(t) for t in w.arrival} | {int(t) for t in w.change_time} | {int(t) for t in w.leaves if t < NEVER}
+        while True:
+            ends = {run[3] for run in self.runs if run[4] == 0}
+            later = [t for t in times | ends if t > self.now or (t == self.now and not self.runs)]
+            later = [t for t in later if t <= until]
+            if not later:
+                break
+            self.now = min(later)
+            times.discard(self.now)
+            self.instant()
+        return [[*run[:3], run[3] if run[4] else NEVER, run[4]] for run in self.runs]
+
+    def instant(self) -> None:
+        w = self.w
+        for run in self.active():
+            if run[3] == self.now:
+                run[4] = 1
+        for k in range(len(w.change_time)):
+            if w.change_time[k] == self.now:
+                server = int(w.change_server[k])
+                self.up[server] = bool(w.change_up[k])
+                for run in self.active():
+                    if run[1] == server:
+                        run[3:] = [self.now, 2]
+                        self.waiting.append(run[0])
+        for user in range(self.users):
+            if w.leaves[user] == self.now:
+                self.left.add(user)
+                self.waiting = [task for task in self.waiting if self.user[task] != user]
+                for run in self.active():
+                    if self.user[run[0]] == user:
+                        run[3:] = [self.now, 3]
+        self.note_idle()
+        for task, group in enumerate(self.group):
+            if w.arrival[group] == self.now and self.user[task] not in self.left:
+                self.waiting.append(task)
+        self.note_idle()
+        while (found := self.decision()) is not None:
+            task, server = found
+            self.waiting.remove(task)
+            self.runs.append([task, server, self.now, self.now + int(w.duration[task]), 0])
+
+    def note_idle(self) -> None:
+        """Since when every user has had something."""
+        busy = {self.user[task] for task in self.waiting} | {self.user[run[0]] for run in self.active()}
+        self.since = {user: self.since.get(user, self.now) for user in busy}
+
+    def active(self) -> list[Run]:
+        return [run for run in self.runs if run[4] == 0]
+
+    def free(self, server: int, r: int) -> int:
+        return self.capacity[server][r] - sum(self.demand[run[0]][r] for run in self.active() if run[1] == server)
+
+    def fits(self, task: int, server: int) -> bool:
+        eligible = self.w.eligible[self.w.placement[self.group[task]], server]
+        room = all(self.demand[task][r] <= self.free(server, r) for r in range(self.resources))
+        return bool(self.up[server] and eligible and room)
+
+    def held(self, user: int, r: int, server: int | None = None) -> int:
+        return sum(self.demand[run[0]][r] for run in self.active()
+                   if self.user[run[0]] == user and server in (None, run[1]))  # fmt: skip
+
+    def first(self, user: int) -> tuple[int, list[int]] | None:
+        """The first waiting task of a user that fits, and where; tasks are numbered by (user, arrival, place)."""
+        tasks = sorted(task for task in self.waiting if self.user[task] == user)
+        for task in tasks[:1] if self.strict else tasks:
+            if not self.below_cap(user, task):
+                continue
+            servers = [server for server in range(self.servers) if self.fits(task, server)]
+            if servers:
+                return task, servers
+        return None
+
+    def below_cap(self, user: int, task: int) -> bool:
+        if self.policy != "mqdrf":
+            return True
+        shares, sizes = self.parameters["shares"], self.parameters["sizes"]
+        newer = sum((self.since[other], other) > (self.since[user], user) for other in self.since)
+        level = next((k for k in range(len(sizes)) if newer < sum(sizes[: k + 1])), len(sizes) - 1)
+        cap = shares[level] / sizes[level]
+        return all(
+            float(F(self.held(user, r) + self.demand[task][r], self.total[r])) <= cap for r in range(self.resources)
+        )
+
+    def share(self, user: int) -> F:
+        used = [self.held(user, r) for r in range(self.resources)]
+        if self.policy == "sequential-min-max":
+            head = min(task for task in self.waiting if self.user[task] == user)
+            used = [used[r] + self.demand[head][r] for r in range(self.resources)]
+        if self.policy == "choosy":
+            return F(sum(self.user[run[0]] == user for run in self.active())) / self.weight[user]
+        if self.policy == "tsf":
+            return (
+                sum((F(1, self.alone(run[0])) for run in self.active() if self.user[run[0]] == user), F(0))
+                / (self.weight[user])
+            )
+        weight = F(1) if self.policy == "mqdrf" else self.weight[user]
+        return max(F(used[r], self.total[r]) / weight for r in range(self.resources))
+
+    def alone(self, task: int) -> int:
+        need = self.demand[task]
+        return sum(min(c[r] // need[r] for r in range(self.resources) if need[r]) for c in self.capacity)
+
+    def decision(self) -> tuple[int, int] | None:
+        if self.policy == "fifo":
+            return self.fifo()
+        users = sorted({self.user[task] for task in self.waiting})
+        if self.policy in ("ps-dsf", "per-server-drf", "tetris"):
+            return self.pair(users)
+        for user in sorted(users, key=self.share):
+            if (found := self.first(user)) is not None:
+                task, servers = found
+                return task, min(servers, key=lambda server: self.misfit(task, server))
+            if self.strict:
+                return None
+        return None
+
+    def fifo(self) -> tuple[int, int] | None:
+        for task in sorted(self.waiting, key=lambda task: (self.w.arrival[self.group[task]], task)):
+            for server in range(self.servers):
+                if self.fits(task, server):
+                    return task, server
+            if self.strict:
+                return None
+        return None
+
+    def misfit(self, task: int, server: int) -> float:
+        """Equation (9) of DRFH, in doubles as documented, since ties are those of doubles."""
+        if self.policy != "best-fit-drfh":
+            return 0.0
+        part = [self.demand[task][r] / self.total[r] for r in range(self.resources)]
+        q = next(r for r in range(self.resources) if part[r] > 0)
+        left = [self.free(server, r) / self.total[r] for r in range(self.resources)]
+        return sum((abs(part[r] / part[q] - left[r] / left[q]) for r in range(self.resources) if r != q), 0.0)
+
+    def pair(self, users: list[int]) -> tuple[int, int] | None:
+        found = {user: self.first(user) for user in users}
+        able = sorted((user for user in users if found[user] is not None), key=self.share)
+        if self.policy == "tetris":
+            keep = (1 - self.parameters["fairness"]) * len(able)
+            able = able[: max(1, -int(-keep // 1))]
+        best: tuple[Any, int, int, int] | None = None
+        for user in able:
+            task, servers = found[user]  # type: ignore[misc]
+            for server in servers:
+                key = (self.pair_value(user, task, server), user, server, task)
+                best = key if best is None else min(best, key)
+        return None if best is None else (best[3], best[2])
+
+    def pair_value(self, user: int, task: int, server: int) -> float:
+        c = self.capacity[server]
+        if self.policy == "tetris":
+            return -sum(self.demand[task][r] / self.total[r] * (self.free(server, r) / self.total[r])
+                        for r in range(self.resources))  # fmt: skip
+        where = server if self.policy == "per-server-drf" else None
+        values = [self.held(user, r, where) for r in range(self.resources)]
+        return max(0.0 if not values[r] else values[r] / (c[r] * float(self.weight[user])) if c[r] else float("inf")
+                   for r in range(self.resources))  # fmt: skip

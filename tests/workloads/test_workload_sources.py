@@ -1,0 +1,262 @@
+"""Workloads by name: traces in miniature, generators, files of one's own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairopt.errors import DataError
+from fairopt.scheduling.workload import SECOND, Workload
+from fairopt.workloads import known_workloads, load_workload, open_workload, save_workload
+from fairopt.workloads._registry import WORKLOADS
+from fairopt.workloads.jobs import google2019
+from fairopt.workloads.jobs.durations import PF_JOBS, Lognormal, fitted
+from fairopt.workloads.jobs.google_sample import lifetimes
+from fairopt.workloads.jobs.swf import read_swf
+
+SMALL = {
+    "google-day": "tasks=500&servers=20",
+    "swim-like": "jobs=50&servers=5",
+    "alibaba-days": "tasks=200&servers=10",
+}
+
+
+def numbers(w: Workload) -> dict[str, object]:
+    return {name: value.tolist() for name, value in vars(w).items() if isinstance(value, np.ndarray)}
+
+
+@pytest.mark.parametrize("name", sorted(WORKLOADS.generators))
+def test_a_seed_gives_the_same_jobs(name: str) -> None:
+    one, again = (open_workload(f"{name}?{SMALL[name]}&seed=4") for _ in range(2))
+    assert numbers(one) == numbers(again)
+    assert numbers(one) != numbers(open_workload(f"{name}?{SMALL[name]}&seed=5"))
+    assert name in known_workloads()
+    assert one.fits.mean() > 0.9
+
+
+@pytest.mark.parametrize("trace", sorted(WORKLOADS.readers))
+def test_a_generator_stands_in_for_a_trace_that_is_not_there(trace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    assert "in place of the trace" in open_workload(trace).source
+
+
+def test_a_day_like_google_s() -> None:
+    w = open_workload("google-day?tasks=20000&servers=50&users=40&hours=12&seed=2")
+    assert (w.tasks, len(w.servers), w.span < 12 * 3600) == (20_000, 50, True)
+    assert len(w.users) <= 40
+    short, long = (w.report[f"part of jobs {what}"] for what in ("up to five minutes", "longer than a day"))
+    assert short == pytest.approx(0.38, abs=0.08)
+    assert long == pytest.approx(0.16, abs=0.08)
+    top = np.bincount(w.user, np.diff(w.first)).max() / w.tasks
+    assert top > 3 / 40  # a few users have most tasks
+
+
+@pytest.mark.parametrize("load", [0.3, 0.9, 2.0])
+def test_a_load_that_is_asked_for(load: float) -> None:
+    w = open_workload(f"google-day?tasks=5000&servers=10&load={load}&seed=2")
+    assert w.work(24 * 3600 - float(w.arrival.min()) / SECOND).max() / (24 * 3600) == pytest.approx(load, rel=0.01)
+
+
+def test_a_load_that_cannot_be() -> None:
+    with pytest.raises(DataError, match=r"a load of at most .* draw more tasks or fewer servers"):
+        open_workload("google-day?tasks=10&servers=1000&load=5")
+
+
+def test_durations_that_were_cut_off_are_fitted() -> None:
+    rng, truth = np.random.default_rng(0), Lognormal(500.0, 2.0)
+    whole = truth.draw(rng, np.zeros(20_000))
+    cut = rng.uniform(10, 2000, len(whole))
+    found = fitted(np.minimum(whole, cut), whole <= cut)
+    assert found.median == pytest.approx(500, rel=0.1)
+    assert found.sd == pytest.approx(2, rel=0.05)
+    ignored = fitted(np.minimum(whole, cut), np.ones(len(whole), dtype=bool))
+    assert ignored.median < 300  # what forgetting that they go on would give
+
+
+def test_what_is_drawn_lasts_longer_than_what_was_seen() -> None:
+    rng, model = np.random.default_rng(0), Lognormal(100.0, 1.0)
+    seen = np.array([0.0, 1.0, 1e3, 1e9])
+    drawn = np.array([model.draw(rng, seen) for _ in range(2000)])
+    assert (drawn >= seen).all()
+    all_of_it = model.draw(rng, np.zeros(200_000))
+    assert np.median(drawn[:, 2]) == pytest.approx(np.median(all_of_it[all_of_it > 1e3]), rel=0.05)
+
+
+def test_the_quantiles_of_pf() -> None:
+    drawn = PF_JOBS.draw(np.random.default_rng(0), np.zeros(100_000))
+    assert (drawn <= 300).mean() == pytest.approx(0.38, abs=0.01)
+    assert (drawn > 86_400).mean() == pytest.approx(0.16, abs=0.01)
+
+
+def test_lifetimes_of_google_s_tasks(google) -> None:
+    rows = lifetimes(google()).set_index(["job", "task"])
+    assert len(rows) == 7
+    # Evicted at 600.03 s, submitted again, not seen to start again: it ran 0.03 s in the trace, and had before.
+    assert rows.loc[(10, 1), ["arrival", "before", "seen", "ended"]].tolist() == [0.0, True, pytest.approx(0.03), True]
+    assert rows.loc[(14, 0), ["arrival", "before", "seen", "ended"]].tolist() == [200.0, False, 0.0, False]
+
+
+def test_google_s_tasks_as_a_workload(google) -> None:
+    tasks = [
+        "0,,1,0,7,0,alice,3,9,0.1,0.1,0,0", "0,,1,0,7,1,alice,3,9,0.1,0.1,0,0",  # there before, never seen to end
+        "600000000,,2,0,,0,bob,3,9,0.2,0.1,0,0", "601000000,,2,0,7,1,bob,3,9,0.2,0.1,0,0",
+        "631000000,,2,0,7,4,bob,3,9,0.2,0.1,0,0",  # 30 s
+        "640000000,,2,1,,0,bob,3,9,0.2,0.1,0,0", "650000000,,2,1,7,1,bob,3,9,0.2,0.1,0,0",  # goes on
+        "700000000,,3,0,,0,carol,3,9,0.2,,0,0",  # no memory request
+        "1600000000,,4,0,,0,dave,3,9,0.2,0.2,0,0",  # the end of the trace; never starts
+        "1000000000,,5,0,,0,erin,3,9,0.2,0.2,0,0", "1000000000,,5,0,7,1,erin,3,9,0.2,0.2,0,0",
+        "1010000000,,5,0,7,4,erin,3,9,0.2,0.2,0,0", "600000000,,6,0,7,0,fay,3,9,0.2,0.2,0,0",
+    ]  # fmt: skip
+    folder = google(tasks=sorted(tasks, key=lambda line: int(line.split(",")[0])))
+    w = open_workload(f"google:{folder}?durations=seen")
+    assert w.report["tasks without requests, left out"] == 1
+    lasts = {w.users[n]: w.duration[w.first[g]] / SECOND for g, n in enumerate(w.user)}
+    assert (lasts["alice"], lasts["erin"]) == (1000, 10)
+    by_job = {w.jobs[j]: w.duration[a:b] / SECOND for j, a, b in zip(w.job, w.first[:-1], w.first[1:], strict=True)}
+    assert by_job["2"].tolist() in ([30.0], [950.0])  # two groups: they came at different times
+    day = open_workload(f"google:{folder}?durations=day")
+    assert sorted(day.duration[day.duration < 86_400 * SECOND] / SECOND) == [10, 30]
+    drawn = open_workload(f"google:{folder}?seed=1")
+    alice = drawn.users.index("alice")
+    assert drawn.duration[drawn.user[drawn.group_of_task] == alice] >= 1000 * SECOND
+
+
+def test_machines_of_2019(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = tmp_path / "google-2019"
+    folder.mkdir()
+    events = [(9, 1, 3, (0.7, 0.5)), (0, 1, 1, (0.5, 0.5)), (5, 2, 1, None), (6, 2, 3, (1.0, 0.25)), (7, 3, 1, None)]
+    rows = [
+        {"time": time, "machine_id": m, "type": kind, "capacity": None if c is None else {"cpus": c[0], "memory": c[1]}}
+        for time, m, kind, c in events
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "machine_events-000000000000.parquet")
+    assert google2019.machines(tmp_path).to_dict("index") == {
+        1: {"cpu": 0.7, "memory": 0.5},
+        2: {"cpu": 1.0, "memory": 0.25},
+    }
+    (folder / "machine_events-000000000000.parquet").write_bytes(b"no")
+    with pytest.raises(DataError, match="cannot be read"):
+        google2019.machines(tmp_path)
+
+
+def test_alibaba_s_pods(alibaba) -> None:
+    w = open_workload(f"alibaba:{alibaba()}")
+    assert w.report["pods left out, models that no node has"] == 1
+    pods = {w.jobs[w.job[g]]: g for g in range(w.groups)}
+    assert sorted(pods) == ["p0", "p1", "p2", "p4"]
+    on = {pod: w.eligible[w.placement[g]].tolist() for pod, g in pods.items()}
+    assert on == {"p0": [False, True, True], "p1": [False, True, True], "p2": [True] * 3, "p4": [False, False, True]}
+    lasts = {pod: w.duration[w.first[g]] / SECOND for pod, g in pods.items()}
+    assert lasts == {"p0": 100, "p1": 50, "p2": 140, "p4": 139}
+    np.testing.assert_allclose(w.demand[pods["p0"]] * w.unit, [4, 2, 0.5])
+    later = open_workload(f"alibaba:{alibaba()}?after=55")
+    assert (len(later.jobs), later.arrival.tolist()) == (2, [5 * SECOND, 5 * SECOND])
+
+
+def test_jobs_of_swim(tmp_path: Path) -> None:
+    folder = tmp_path / "swim"
+    folder.mkdir()
+    lines = ["job0\t49\t49\t740773\t0\t627471", "job1\t101\t52\t600000000\t300000000\t50", "job2\t90000\t1\t1\t1\t1"]
+    (folder / "FB-2009_samples_24_times_1hr_0.tsv").write_text("\n".join(lines) + "\n")
+    w = open_workload(f"swim:{folder}?hours=1&rate=10&block=200&heavy=0.01&seed=3")
+    groups = [(w.jobs[w.job[g]], w.arrival[g] // SECOND, (w.duration[w.first[g] : w.first[g + 1]] / SECOND).tolist())
+              for g in range(w.groups)]  # fmt: skip
+    both = [lasts for job, _, lasts in groups if job == "job1"]
+    assert both == [[21.0] * 3 + [pytest.approx(1 + 150.000025 / 10, abs=1e-3)] * 2]
+    assert [(at, lasts) for job, at, lasts in groups if job == "job0"] == [(49, [pytest.approx(1.074, abs=1e-3)])]
+    with pytest.raises(DataError, match=r"has no other\.tsv; it has FB-2009"):
+        open_workload(f"swim:{folder}?trace=other")
+
+
+SWF = """\
+; MaxNodes: 4
+; MaxProcs: 8
+  1 0 5 100 2 -1 2048 3 120 4096 1 7 1 1 1 1 -1 -1
+2 10 5 50 2 -1 1024 -1 120 -1 1 8 1 1 1 1 -1 -1
+3 20 5 -1 2 -1 -1 1 120 -1 0 8 1 1 1 1 -1 -1
+"""
+
+
+def test_the_standard_workload_format(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.swf"
+    path.write_text(SWF)
+    w = open_workload(path)
+    assert (w.users, w.jobs, w.tasks, len(w.servers)) == (("user7", "user8"), ("job1", "job2"), 5, 4)
+    assert (w.duration / SECOND).tolist() == [100] * 3 + [50] * 2
+    np.testing.assert_allclose(w.capacity * w.unit, [[2, 8192]] * 4)
+    np.testing.assert_allclose(w.demand * w.unit, [[1, 4096], [1, 1024]])
+    assert w.report["jobs that did not run, left out"] == 1
+    assert len(read_swf(path, servers=2, cores=16).servers) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 2 3\n", r"jobs.swf:1: there are 3 numbers; a job has 18"),
+        ("; a comment\n1 x" + " 1" * 16 + "\n", r"jobs.swf:2: .* is not 18 numbers"),
+        ("1 -5 0 10 1" + " 1" * 13 + "\n", "jobs.swf:1: submitted at -5"),
+        ("; nothing\n", "no job that ran"),
+    ],
+)
+def test_damaged_swf_files(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "jobs.swf").write_text(text)
+    with pytest.raises(DataError, match=message):
+        open_workload(tmp_path / "jobs.swf")
+
+
+def test_swf_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "jobs.swf.gz").write_bytes(b"no gzip")
+    with pytest.raises(DataError, match="cannot be unpacked"):
+        open_workload(tmp_path / "jobs.swf.gz")
+    with pytest.raises(DataError, match=r"cannot read .*none.swf"):
+        open_workload(tmp_path / "none.swf")
+
+
+def test_a_folder_of_tables(tmp_path: Path) -> None:
+    w = open_workload("alibaba-days?tasks=60&servers=8&seed=1")
+    save_workload(w, tmp_path / "mine")
+    again = load_workload(tmp_path / "mine")
+    for name in ("capacity", "demand", "duration", "arrival", "unit", "first", "weight"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(w, name), err_msg=name)
+    assert (again.eligible[again.placement] == w.eligible[w.placement]).all()
+    assert again.source == str(tmp_path / "mine")
+
+
+def test_what_is_wrong_in_a_folder_is_named_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is not a folder"):
+        load_workload(tmp_path / "none")
+    with pytest.raises(DataError, match=r"has no tasks\.csv"):
+        load_workload(tmp_path)
+    tasks = pd.DataFrame({"user": ["a", "b"], "duration": [1, -1], "cpu": [1, 1]})
+    tasks.to_csv(tmp_path / "tasks.csv", index=False)
+    with pytest.raises(DataError, match=r"has no servers\.csv"):
+        load_workload(tmp_path)
+    pd.DataFrame({"cpu": [4]}).to_csv(tmp_path / "servers.csv", index=False)
+    with pytest.raises(DataError, match=rf"{re.escape(str(tmp_path / 'tasks.csv'))}:3: row 1 of tasks .* has duration"):
+        open_workload(str(tmp_path))
+    (tmp_path / "tasks.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="cannot be read as a table"):
+        load_workload(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gogle", "there is no workload 'gogle'; known are"),
+        ("google-day?tasks=0", "tasks must be a whole number >= 1"),
+        ("google-day?machines=2020", "cannot be '2020'"),
+        ("google-day?hours=0", "hours must be a number > 0"),
+        ("swim-like?heavy=2", r"heavy must be in \(0, 1\]"),
+        ("google-day?colour=red", "no option 'colour'"),
+    ],
+)
+def test_names_that_do_not_work(name: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        open_workload(name)
