@@ -14,57 +14,14 @@ import time
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import numpy as np  # noqa: E402 - threads are chosen first
-import pandas as pd  # noqa: E402
+import pandas as pd  # noqa: E402 - threads are chosen first
 
 from fairopt.errors import FairoptError  # noqa: E402
 from fairopt.scheduling.fluid import fluid  # noqa: E402
 from fairopt.scheduling.workload import Workload  # noqa: E402
-from fairopt.workloads import google_like  # noqa: E402
+from fairopt.workloads import open_workload  # noqa: E402
 
 MECHANISMS = ("ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)", "drfh", "tsf")
-DAY = 86_400.0
-#: Parts of jobs that run for less than five minutes, and for more than a day, if left alone (PF section 6).
-SHORT, LONG = 0.38, 0.16
-#: Standard normal quantiles of `SHORT` and `1 - LONG`.
-_LOW, _HIGH = -0.30548, 0.99446
-
-
-def day(
-    seed: int, jobs: int = 1500, servers: int = 12_583, load: float = 1.2, sliced: bool = False, span: float = DAY
-) -> Workload:
-    """Jobs with demands and numbers of tasks like Google's, one a user, arriving evenly over a day.
-
-    Durations are lognormal with PF's two quantiles; jobs that last for more than a day are there from its beginning to
-    its end, as PF's trace of a day shows them, so that the cluster is as busy at first as later. Servers are made so
-    large that what arrives needs `load` times what they can do in the day, of the resource that is short.
-    `sliced`: a job brings its tasks anew for every five minutes that it lasts, `q_n = 300 max_r d_nr` each, until the
-    end of the day. All that goes by one user, so that `by="user"` makes one player of it.
-    """
-    rng = np.random.default_rng(seed)
-    cluster = google_like(rng, jobs, servers, max_tasks=True).cluster
-    sigma = np.log(DAY / 300) / (_HIGH - _LOW)
-    duration = np.exp(np.log(300) - _LOW * sigma + sigma * rng.standard_normal(jobs)).round(3)
-    tasks = cluster.max_tasks.astype(int)
-    arrival = np.where(duration < span, rng.uniform(0, span, jobs).round(3), 0.0)
-    duration = np.minimum(duration, span)
-    who = np.arange(jobs)
-    if sliced:
-        count = np.ceil(np.minimum(duration, span - arrival) / 300).astype(int)
-        who = np.repeat(who, count)
-        within = 300.0 * (np.arange(len(who)) - np.repeat(np.cumsum(count) - count, count))
-        arrival, duration = arrival[who] + within, np.minimum(duration[who] - within, 300.0)
-    duration = np.maximum(duration, 1.0)
-    need = (tasks[who] * duration) @ cluster.demand[who] / span
-    larger = float((need / cluster.pooled_capacity).max()) / load
-    frame = pd.DataFrame(
-        {"user": [f"user{n + 1}" for n in who], "arrival": arrival, "duration": duration, "tasks": tasks[who]}
-        | {name: cluster.demand[who, r] for r, name in enumerate(cluster.resources)}
-    )
-    kinds, number = np.unique(cluster.capacity, axis=0, return_counts=True)
-    table = pd.DataFrame({name: larger * kinds[:, r] for r, name in enumerate(cluster.resources)} | {"count": number})
-    kind = "sliced" if sliced else "whole"
-    return Workload.from_frames(frame, table, source=f"google-like day: {jobs} {kind} jobs, load {load:g}, seed {seed}")
 
 
 def measured(workload: Workload, mechanism: str, warm: bool, limits: bool, by: str, until: float) -> dict[str, object]:
@@ -96,20 +53,17 @@ def measured(workload: Workload, mechanism: str, warm: bool, limits: bool, by: s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=1500)
-    parser.add_argument("--servers", type=int, default=12_583)
-    parser.add_argument("--load", type=float, default=1.2)
+    parser.add_argument("--workload", default="google-day?tasks=200000&servers=2000&load=1.5&seed=1")
     parser.add_argument("--hours", type=float, default=24.0)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--by", choices=["job", "user"], default="job")
     parser.add_argument("--limits", action="store_true", help="no task runs faster than on its own")
-    parser.add_argument("--sliced", action="store_true", help="jobs bring their tasks anew every five minutes")
     parser.add_argument("--mechanisms", nargs="+", default=list(MECHANISMS))
     asked = parser.parse_args()
-    workload = day(asked.seed, asked.jobs, asked.servers, asked.load, asked.sliced)
-    print(workload, f"load {workload.load(DAY):.2f}")
+    workload = open_workload(asked.workload)
+    print(workload, f"load {workload.load():.2f}")
     rows = []
     for mechanism in asked.mechanisms:
-        until, by = 3600 * asked.hours, "user" if asked.sliced else "job"
+        until, by = 3600 * asked.hours, asked.by
         fluid(workload, mechanism, until=2400.0, limits=asked.limits, by=by, throw=False)
         pair = [measured(workload, mechanism, warm, asked.limits, by, until) for warm in (False, True)]
         schedules = [row.pop("schedule", None) for row in pair]

@@ -7,15 +7,12 @@ what is done is kept there after every draw, and the same command goes on.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import pickle
 from pathlib import Path
 
 from fairopt.harness.semi_dynamic import SemiDynamic, pf_section6
-
-from .fluid import day
-
-#: How work comes: whole jobs without limits, as with a task of its own speed, and anew every five minutes.
-SCENARIOS = {"whole": (False, False, "job"), "limited": (False, True, "job"), "sliced": (True, False, "user")}
+from fairopt.workloads import open_workload
 
 
 def shown(found: SemiDynamic) -> str:
@@ -32,21 +29,23 @@ def shown(found: SemiDynamic) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scenario", choices=sorted(SCENARIOS), default="whole")
+    parser.add_argument("--workload", default="google-day?tasks=60000&servers=600&load=1.5", help="without a seed")
     parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=1500)
-    parser.add_argument("--load", type=float, default=1.2)
+    parser.add_argument("--by", choices=["job", "user"], default="job")
+    parser.add_argument("--limits", action="store_true", help="no task runs faster than on its own")
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--plot", type=Path)
     asked = parser.parse_args()
-    sliced, limits, by = SCENARIOS[asked.scenario]
     found = None
     if asked.keep and asked.keep.exists():
         found = SemiDynamic(**pickle.loads(asked.keep.read_bytes()))
     for seed in range(asked.draws):
-        workload = day(seed, asked.jobs, load=asked.load, sliced=sliced)
-        found = pf_section6(workload, by=by, limits=limits, until=3600 * asked.hours, before=found, progress=True)
+        workload = open_workload(f"{asked.workload}&seed={seed}")
+        workload = dataclasses.replace(workload, source=f"{workload.source}, seed {seed}")
+        found = pf_section6(
+            workload, by=asked.by, limits=asked.limits, until=3600 * asked.hours, before=found, progress=True
+        )
         if asked.keep:
             asked.keep.write_bytes(pickle.dumps(vars(found)))
         if found.interrupted:
