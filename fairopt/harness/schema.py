@@ -109,6 +109,7 @@ SIMULATIONS = Schema(
         "each_job": {
             "job": _TEXT, "user": _TEXT, "arrival": _REAL, "response": _REAL, "tasks": _WHOLE, "tasks_done": _WHOLE,
         },
+        "demands": {"first": _REAL, "second": _REAL, "tasks": _WHOLE},
         "each_user": {
             "user": _TEXT, "jobs": _WHOLE, "jobs_done": _WHOLE, "tasks": _WHOLE, "tasks_done": _WHOLE,
             "mean_response": _REAL, "mean_dominant_share": _REAL,

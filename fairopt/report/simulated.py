@@ -44,5 +44,6 @@ def shares_at(found: StoredCells, times: Sequence[float]) -> pd.DataFrame:
 
 
 def _joined(table: pd.DataFrame, means: pd.DataFrame, by: list[str], name: str) -> pd.DataFrame:
-    one = means.rename(columns={"mean": name, "half": f"+- {name}"}).drop(columns="n")
+    half = means["half"].where(~(means["half"] <= 1e-12 * means["mean"].abs()), 0.0)  # rounding of equal numbers
+    one = means.assign(half=half).rename(columns={"mean": name, "half": f"+- {name}"}).drop(columns="n")
     return table.merge(one.dropna(axis=1, how="all"), on=by, how="left")

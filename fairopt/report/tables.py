@@ -30,6 +30,8 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     for name, column in frame.items():
         if name in called:
             shown[called[str(name)]] = [_text(value, "{:.1%}") for value in column]
+        elif str(name).startswith("+- use_"):
+            shown[str(name).replace("use_", "", 1)] = [_text(value, "{:.1%}") for value in column]
         elif name == "certificate":
             shown[str(name)] = [_text(value, "{:.1e}") for value in column]
         elif name == "seconds":

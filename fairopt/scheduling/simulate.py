@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _clock, _progress
 from ..errors import DataError
-from . import plain, policies
+from . import compiled, plain, policies
 from .policies import Policy
 from .runs import Runs
 from .schedule import Schedule
@@ -80,7 +80,12 @@ def simulate(
 
 
 def _run(setup: Setup, engine: Engine, until: int, progress: plain.Progress) -> tuple[Runs, str]:
-    return plain.run(setup, until, progress), "plain"
+    known = compiled.knows(setup.policy)
+    if engine == "compiled" and not known:
+        raise DataError(f"{setup.policy} has parts that the compiled engine does not know; leave out engine")
+    if engine == "plain" or not known:
+        return plain.run(setup, until, progress), "plain"
+    return compiled.run(setup, until, progress), "compiled"
 
 
 def _stop(until: float | None) -> int:

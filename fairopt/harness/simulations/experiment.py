@@ -16,7 +16,7 @@ from . import runners, workloads
 
 TOP = {"experiment", "title", "source", "about", "at", "quick", "seed", "repetitions", "workloads", "grid", "smoke"}
 #: What a cell keeps besides its row and the use of resources.
-MEASURES = ("timeline", "shares", "jobs", "users")
+MEASURES = ("timeline", "shares", "jobs", "users", "demands")
 
 #: Keys of a grid: how one value is checked, and what it must be.
 GRID: dict[str, Check] = {

@@ -23,6 +23,8 @@ from . import runners, workloads
 from .cells import Simulation
 
 Row = dict[str, Any]
+#: Steps of a decade to which demands are rounded.
+_DIGITS = 8
 
 
 def run(cell: Simulation, traces: str | None = None, threads: int | None = 1) -> Row:
@@ -140,7 +142,22 @@ def _long(found: Schedule | FluidSchedule, cell: Simulation) -> Row:
         tables["each_job"] = frame
     if "users" in cell.measures:
         tables["each_user"] = found.users.reset_index()
+    if "demands" in cell.measures:
+        tables["demands"] = _demands(found)
     return {name: _records(table, list(SIMULATIONS.long[name])) for name, table in tables.items()}
+
+
+def _demands(found: Schedule | FluidSchedule) -> pd.DataFrame:
+    """How many tasks ask for how much of the first two resources, in parts of what servers have of it on average.
+
+    Amounts are rounded to `_DIGITS` a decade on a logarithmic scale.
+    """
+    w = found.run.workload if isinstance(found, FluidSchedule) else found.workload
+    part = w.demand[:, :2] / (w.total[:2] / len(w.servers))
+    with np.errstate(divide="ignore"):
+        rounded = np.where(part > 0, 10 ** (np.rint(np.log10(part) * _DIGITS) / _DIGITS), 0.0)
+    frame = pd.DataFrame(rounded, columns=["first", "second"][: part.shape[1]]).assign(tasks=np.diff(w.first))
+    return frame.groupby([name for name in frame if name != "tasks"], as_index=False)["tasks"].sum()
 
 
 def _records(table: pd.DataFrame, columns: list[str]) -> list[Row]:

@@ -48,7 +48,7 @@ def swim(
     rng: np.random.Generator | None = None,
     skip_malformed: bool = False,
 ) -> Workload:
-    """The jobs of one of SWIM's days as tasks, on servers of 12 cores and 32 GB.
+    """The jobs of one of SWIM's days as tasks, on servers of 16 cores and 32 GB (those of DRF, section 7.3).
 
     A job of b bytes of input has `ceil(b / block)` maps, and `ceil(s / block)` reduces for s bytes of shuffle, each at
     most `most` (then each has more to do), waiting for nobody. A task of b bytes lasts `1 + b / rate` seconds and
@@ -129,7 +129,7 @@ def _workload(
         parts.append(_part(jobs, some, user, memory, number, lasts))
     tasks = pd.concat(parts, ignore_index=True)
     report = {"jobs": len(jobs), "tasks": int(tasks["tasks"].sum()), "rows skipped as malformed": skipped}
-    hosts = pd.DataFrame({"count": [servers], "cpu": [12.0], "memory": [32.0]})
+    hosts = pd.DataFrame({"count": [servers], "cpu": [16.0], "memory": [32.0]})
     return Workload.from_frames(tasks, hosts, source=about, report=dict(report))
 
 

@@ -1,0 +1,183 @@
+"""The compiled engine: the same events as the plain one, for policies whose parts it knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .kernel import _columns as at
+from .kernel._advance import advance
+from .kernel._ratios import fill
+from .kernel._tables import Queues, Servers, Tasks
+from .plain import Progress
+from .policies import Policy
+from .runs import RUNNING, Runs
+from .setup import Setup
+from .workload import NEVER, Whole
+
+#: Instants between two looks at the clock and the keyboard.
+_INSTANTS = 20_000
+#: Servers of a block of the index of ratios.
+_BLOCK = 64
+#: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`).
+SCAN = 48
+#: Placements of up to this many servers are scanned.
+_NEAR = 48
+
+_SHARES = {"dominant": at.DOMINANT, "unweighted": at.UNWEIGHTED, "after": at.AFTER_TASK}
+_VALUES = {"none": at.NO_PAIRS, "virtual": at.VIRTUAL, "per-server": at.PER_SERVER, "alignment": at.ALIGNMENT}
+
+
+def knows(policy: Policy) -> bool:
+    """Are all parts of a policy known here? One that a subclass has overridden is not."""
+    parts = _parts(policy)
+    return (
+        parts["share"] in _SHARES
+        and parts["score"] in ("first", "best")
+        and parts["value"] in _VALUES
+        and parts["among"] in ("all", "furthest")
+        and parts["limit"] in ("none", "age")
+    )
+
+
+def _parts(policy: Policy) -> dict[str, Any]:
+    names = ("share", "score", "value", "among", "limit")
+    return {name: getattr(getattr(type(policy), name), "kernel", None) for name in names}
+
+
+def run(setup: Setup, until: int = NEVER, progress: Progress | None = None, index: bool | None = None) -> Runs:
+    """What `plain.run` returns; `index`: find servers by an index, or by scans, instead of what is faster."""
+    option = _options(setup, index)
+    sv, qs, tasks = _servers(setup, option), _queues(setup), _tasks(setup)
+    counter = np.zeros(at.COUNTERS, dtype=np.int64)
+    counter[at.OPEN] = setup.size[setup.possible].sum()
+    if option[at.PLACE] == at.BEST_INDEX:
+        fill(sv, np.lexsort([np.arange(len(sv.ratio)), sv.ratio]), counter)
+    parameter = np.array([getattr(setup.policy, "fairness", 0.0)], dtype=float)
+    interrupted = False
+    try:
+        while (why := advance(sv, qs, tasks, option, parameter, counter, setup.size, until, _INSTANTS)) != at.FINISHED:
+            if why == at.GROW:
+                tasks = _grown(tasks, int(counter[at.NRUNS] + 2 * counter[at.OPEN]))
+            if progress is not None:
+                progress(int(counter[at.ENDED]))
+    except KeyboardInterrupt:
+        interrupted = True
+    run = tasks.run[:, : counter[at.NRUNS]]
+    end, how = run[at.END].copy(), run[at.HOW].astype(np.int8)
+    end[how == RUNNING] = NEVER
+    stopped = until if until < NEVER and not interrupted else int(counter[at.TIME])
+    return Runs(
+        run[at.TASK].copy(), run[at.SERVER].copy(), run[at.START].copy(), end, how,
+        stopped, int(counter[at.INSTANTS]), interrupted,
+    )  # fmt: skip
+
+
+def _options(setup: Setup, index: bool | None) -> Whole:
+    parts, servers, amounts = _parts(setup.policy), setup.capacity.shape[0], setup.capacity.shape[1]
+    option = np.zeros(at.OPTIONS, dtype=np.int64)
+    option[at.SHARE], option[at.PAIR] = _SHARES[parts["share"]], _VALUES[parts["value"]]
+    by_index = servers > SCAN if index is None else index
+    if parts["score"] == "best" and amounts > 1:
+        option[at.PLACE] = at.BEST_INDEX if by_index else at.BEST_SCAN
+    else:
+        option[at.PLACE] = at.FIRST_INDEX if by_index else at.FIRST_SCAN
+    option[at.STRICT], option[at.LIMITED] = setup.policy.strict, setup.policy.limits
+    option[at.FURTHEST] = parts["among"] == "furthest"
+    option[at.TRACKED] = len(setup.changes[0]) > 0
+    return option
+
+
+def _power(count: Whole) -> Whole:
+    """The least powers of two that are not less."""
+    return np.left_shift(1, np.ceil(np.log2(np.maximum(count, 1))).astype(np.int64))
+
+
+def _servers(setup: Setup, option: Whole) -> Servers:
+    s, (n, amounts) = setup, setup.capacity.shape
+    table = np.zeros((n, at.SERVER_COLUMNS), dtype=np.int64)
+    table[:, at.THERE], table[:, at.HEAD] = s.there, -1
+    free = np.where(s.there[:, None], s.capacity, -1)
+    types = np.zeros(n, dtype=np.int64)
+    if option[at.PAIR] == at.VIRTUAL:
+        types = np.unique(s.capacity, axis=0, return_inverse=True)[1].reshape(-1)
+    leaf = np.argsort(types, kind="stable")
+    count = np.bincount(types)
+    first, size = np.cumsum(count) - count, _power(count)
+    base = 2 * (np.cumsum(size) - size)
+    tree = np.full((2 * size.sum(), amounts), -at.BIG)
+    table[:, at.TREE] = types
+    table[leaf, at.SLOT] = np.arange(n) - first[types[leaf]]
+    tree[base[types] + size[types] + table[:, at.SLOT]] = free
+    for t in range(len(size)):
+        _maxima(tree[base[t] : base[t] + 2 * size[t]])
+    near = [np.flatnonzero(row) if k and row.sum() <= _NEAR else np.zeros(0, dtype=np.int64)
+            for k, row in enumerate(s.workload.eligible)]  # fmt: skip
+    with_index = option[at.PLACE] == at.BEST_INDEX
+    pool = s.capacity.sum(axis=0)
+    ratio = np.full(n if with_index else 0, np.inf)
+    if with_index:
+        some = free[:, 0] > 0
+        ratio[some] = free[some, 1] / pool[1] / (free[some, 0] / pool[0])
+    blocks = 4 * (-(-n // (_BLOCK // 2))) + 4 if with_index else 1
+    return Servers(
+        table, s.capacity.copy(), free.copy(), pool, np.ascontiguousarray(s.workload.eligible),
+        np.arange(n), np.concatenate(near).astype(np.int64), np.cumsum([0, *map(len, near)]).astype(np.int64),
+        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64), np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
+        tree, np.column_stack([base, size, first]), leaf.astype(np.int64),
+        np.zeros(blocks, np.int64), np.zeros((blocks, _BLOCK)), np.zeros((blocks, _BLOCK), np.int64),
+        np.zeros(blocks, np.int64), np.zeros((blocks, amounts), np.int64), ratio, free.copy(),
+    )  # fmt: skip
+
+
+def _maxima(tree: Whole) -> None:
+    """Inner nodes of a tree from its leaves."""
+    level = len(tree) // 2
+    while level > 1:
+        below = tree[level : 2 * level]
+        tree[level // 2 : level] = np.maximum(below[0::2], below[1::2])
+        level //= 2
+
+
+def _queues(setup: Setup) -> Queues:
+    s, q, amounts = setup, len(setup.weight), setup.capacity.shape[1]
+    table = np.zeros((q, at.QUEUE_COLUMNS), dtype=np.int64)
+    count = np.bincount(s.queue, minlength=q)
+    size = _power(count)
+    table[:, at.SINCE], table[:, at.SIZE], table[:, at.BASE] = -1, size, 2 * (np.cumsum(size) - size)
+    table[:, at.FIRST], table[:, at.GROUPS] = np.cumsum(count) - count, count
+    leaves = int(_power(np.array([q]))[0])
+    placed = (q, len(s.capacity), amounts) if s.policy.per_server else (0, 0, 0)
+    sizes, shares = getattr(s.policy, "sizes", (1,)), getattr(s.policy, "shares", (1.0,))
+    return Queues(
+        table, np.zeros((q, len(s.total)), np.int64), s.total, s.weight.astype(float), np.zeros(q),
+        np.zeros(placed, np.int64), np.full((2 * size.sum(), amounts), -at.BIG),
+        np.full((2 * leaves, amounts), -at.BIG), np.full(2 * leaves, np.inf),
+        np.array(sizes, dtype=np.int64), np.array(shares, dtype=float) / np.array(sizes),
+        np.zeros((8, q + 1), np.int64), np.zeros((2, q + 1)), np.zeros(64, np.int64),
+    )  # fmt: skip
+
+
+def _tasks(setup: Setup) -> Tasks:
+    s, w = setup, setup.workload
+    group = np.zeros((s.groups, at.GROUP_COLUMNS), dtype=np.int64)
+    group[:, at.QUEUE], group[:, at.USER], group[:, at.PLACEMENT] = s.queue, s.user, s.placement
+    group[:, at.NEXT], group[:, at.AGAIN] = s.first_task, -1
+    begin = np.searchsorted(s.queue, s.queue)
+    group[:, at.LEAF] = np.arange(s.groups) - begin
+    arriving = np.flatnonzero(s.possible)
+    arriving = arriving[np.argsort(s.arrival[arriving], kind="stable")]
+    return Tasks(
+        group, np.ascontiguousarray(s.demand), np.ascontiguousarray(s.cost), np.array(w.duration),
+        np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
+        np.array(s.changes, dtype=np.int64), np.zeros((at.RUN_COLUMNS, w.tasks + 16), np.int64),
+        np.zeros((2, w.tasks + 64), np.int64), np.zeros(s.groups, np.int64),
+    )  # fmt: skip
+
+
+def _grown(tasks: Tasks, runs: int) -> Tasks:
+    """Room for more runs."""
+    run = np.zeros((at.RUN_COLUMNS, runs + 16), dtype=np.int64)
+    run[:, : tasks.run.shape[1]] = tasks.run
+    return tasks._replace(run=run)

@@ -1,0 +1,1 @@
+"""The compiled engine's loops: they know arrays only."""

@@ -1,0 +1,35 @@
+"""Columns of the tables that the loops share, codes of what policies do, and counters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+#: No demand, no time, no group: larger than any.
+BIG = int(np.iinfo(np.int64).max)
+
+# Groups: `group[g, column]`.
+QUEUE, USER, PLACEMENT, NEXT, WAIT, AGAIN, LEAF, FRESH = range(8)
+GROUP_COLUMNS = 8
+# Queues: `queue[q, column]`; SINCE is when it became active, CHANGED counts its starts, LOOK: all its groups are fresh.
+RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, CHANGED, LOOK = range(9)
+QUEUE_COLUMNS = 9
+# Servers: `server[s, column]`; TREE and SLOT are its tree and leaf, DIRTY: its index is stale, TOUCHED in this round.
+TREE, SLOT, THERE, HEAD, DIRTY, TOUCHED = range(6)
+SERVER_COLUMNS = 6
+# Runs: `run[column, r]`.
+TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
+RUN_COLUMNS = 8
+# Counters.
+TIME, NRUNS, NHEAP, NCHANGE, NARRIVAL, INSTANTS, ENDED, OPEN, NTOUCHED, NFRESH, NDIRTY, NBLOCKS, ACTIVITY = range(13)
+COUNTERS = 13
+# Options: `option[column]`.
+SHARE, PLACE, PAIR, STRICT, LIMITED, TRACKED, FURTHEST = range(7)
+OPTIONS = 7
+# Shares.
+DOMINANT, UNWEIGHTED, AFTER_TASK = range(3)
+# How a server is found: by a scan, or an index of free vectors.
+FIRST_SCAN, FIRST_INDEX, BEST_SCAN, BEST_INDEX = range(4)
+# Values of pairs.
+NO_PAIRS, VIRTUAL, PER_SERVER, ALIGNMENT = range(4)
+# How a call of the kernel ends.
+FINISHED, GOES_ON, GROW = range(3)

@@ -1,0 +1,281 @@
+"""What happens: tasks wait, start and end, servers go and come back, users leave. As `scheduling/_events.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._loops import compiled
+from ..runs import DONE, EVICTED, GONE, RUNNING
+from ._columns import (
+    ACTIVITY,
+    AFTER,
+    AGAIN,
+    BEFORE,
+    CHANGED,
+    DIRTY,
+    END,
+    ENDED,
+    FRESH,
+    GROUP,
+    HEAD,
+    HOW,
+    LOOK,
+    NDIRTY,
+    NEXT,
+    NFRESH,
+    NHEAP,
+    NO_PAIRS,
+    NRUNS,
+    NTOUCHED,
+    OPEN,
+    PAIR,
+    QUEUE,
+    RUNS,
+    SERVER,
+    SINCE,
+    START,
+    TASK,
+    THERE,
+    TIME,
+    TOUCHED,
+    TRACKED,
+    USER,
+    WAIT,
+    WAITS,
+)
+from ._waiting import set_key, set_waiting
+
+
+@compiled(inner=True)
+def push(heap, run, counter, r):  # type: ignore[no-untyped-def]
+    """A run will end; where the heap is full, ends of runs that ended otherwise are dropped."""
+    if counter[NHEAP] == heap.shape[1]:
+        n, counter[NHEAP] = counter[NHEAP], 0
+        for k in range(n):
+            if run[HOW, heap[1, k]] == RUNNING and run[END, heap[1, k]] == heap[0, k]:
+                _up(heap, counter, heap[0, k], heap[1, k])
+    _up(heap, counter, run[END, r], r)
+
+
+@compiled(inline=True)
+def _up(heap, counter, time, r):  # type: ignore[no-untyped-def]
+    k = counter[NHEAP]
+    counter[NHEAP] = k + 1
+    while k > 0:
+        above = (k - 1) >> 2
+        if heap[0, above] <= time:
+            break
+        heap[0, k], heap[1, k] = heap[0, above], heap[1, above]
+        k = above
+    heap[0, k], heap[1, k] = time, r
+
+
+@compiled(inner=True)
+def pop(heap, counter):  # type: ignore[no-untyped-def]
+    """The run that ends first."""
+    first = heap[1, 0]
+    n = counter[NHEAP] - 1
+    counter[NHEAP] = n
+    time, r, k = heap[0, n], heap[1, n], 0
+    while True:
+        child = 4 * k + 1
+        if child >= n:
+            break
+        least = child
+        for c in range(child + 1, min(child + 4, n)):
+            if heap[0, c] < heap[0, least]:
+                least = c
+        if heap[0, least] >= time:
+            break
+        heap[0, k], heap[1, k] = heap[0, least], heap[1, least]
+        k = least
+    heap[0, k], heap[1, k] = time, r
+    return first
+
+
+@compiled(inner=True)
+def drop_stale(tasks, counter):  # type: ignore[no-untyped-def]
+    """Ends of runs that ended otherwise are no events."""
+    heap, run = tasks.heap, tasks.run
+    while counter[NHEAP] > 0 and (run[HOW, heap[1, 0]] != RUNNING or run[END, heap[1, 0]] != heap[0, 0]):
+        pop(heap, counter)
+
+
+@compiled(inline=True)
+def stale(sv, counter, s):  # type: ignore[no-untyped-def]
+    """What is free of a server has changed."""
+    if sv.table[s, DIRTY] == 0:
+        sv.table[s, DIRTY] = 1
+        sv.dirty[counter[NDIRTY]] = s
+        counter[NDIRTY] += 1
+
+
+@compiled(inline=True)
+def gained(sv, counter, s):  # type: ignore[no-untyped-def]
+    """A server has more room."""
+    stale(sv, counter, s)
+    if sv.table[s, TOUCHED] == 0:
+        sv.table[s, TOUCHED] = 1
+        sv.touched[counter[NTOUCHED]] = s
+        counter[NTOUCHED] += 1
+
+
+@compiled(inline=True)
+def look_at(tasks, counter, g):  # type: ignore[no-untyped-def]
+    """A group may fit anywhere."""
+    if tasks.group[g, FRESH] == 0:
+        tasks.group[g, FRESH] = 1
+        tasks.fresh[counter[NFRESH]] = g
+        counter[NFRESH] += 1
+
+
+@compiled(inner=True)
+def wait(qs, tasks, option, counter, g, more):  # type: ignore[no-untyped-def]
+    """Tasks of a group wait."""
+    group, q = tasks.group, tasks.group[g, QUEUE]
+    group[g, WAIT] += more
+    qs.table[q, WAITS] += more
+    if group[g, WAIT] == more:
+        set_waiting(qs, tasks, g)
+        look_at(tasks, counter, g)
+    if qs.table[q, SINCE] < 0:
+        qs.table[q, SINCE] = counter[TIME]
+        counter[ACTIVITY] = 1
+    if option[PAIR] == NO_PAIRS:
+        set_key(qs, tasks, q, option)
+
+
+@compiled(inner=True)
+def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
+    """The first waiting task of a group starts."""
+    group, run, q, r = tasks.group, tasks.run, tasks.group[g, QUEUE], counter[NRUNS]
+    task = group[g, AGAIN]
+    if task >= 0:
+        group[g, AGAIN] = tasks.again[task]
+    else:
+        task = group[g, NEXT]
+        group[g, NEXT] = task + 1
+    counter[NRUNS] = r + 1
+    counter[OPEN] -= 1
+    run[TASK, r], run[SERVER, r], run[START, r] = task, s, counter[TIME]
+    run[END, r], run[HOW, r], run[GROUP, r] = counter[TIME] + tasks.duration[task], RUNNING, g
+    push(tasks.heap, run, counter, r)
+    if option[TRACKED]:
+        after = sv.table[s, HEAD]
+        run[BEFORE, r], run[AFTER, r] = -1, after
+        if after >= 0:
+            run[BEFORE, after] = r
+        sv.table[s, HEAD] = r
+    for k in range(sv.free.shape[1]):
+        sv.free[s, k] -= tasks.demand[g, k]
+    for j in range(len(qs.total)):
+        qs.held[q, j] += tasks.cost[g, j]
+    if qs.placed.shape[0] > 0:
+        for k in range(sv.free.shape[1]):
+            qs.placed[q, s, k] += tasks.demand[g, k]
+    stale(sv, counter, s)
+    qs.table[q, RUNS] += 1
+    qs.table[q, WAITS] -= 1
+    qs.table[q, CHANGED] += 1
+    group[g, WAIT] -= 1
+    if group[g, WAIT] == 0:
+        set_waiting(qs, tasks, g)
+    if option[PAIR] == NO_PAIRS:
+        set_key(qs, tasks, q, option)
+
+
+@compiled(inner=True)
+def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
+    """A run ends: what it held is free."""
+    run, g, s = tasks.run, tasks.run[GROUP, r], tasks.run[SERVER, r]
+    q = tasks.group[g, QUEUE]
+    run[END, r], run[HOW, r] = counter[TIME], how
+    counter[ENDED] += how == DONE
+    if option[TRACKED]:
+        before, after = run[BEFORE, r], run[AFTER, r]
+        if before >= 0:
+            run[AFTER, before] = after
+        else:
+            sv.table[s, HEAD] = after
+        if after >= 0:
+            run[BEFORE, after] = before
+    for j in range(len(qs.total)):
+        qs.held[q, j] -= tasks.cost[g, j]
+    if qs.placed.shape[0] > 0:
+        for k in range(sv.free.shape[1]):
+            qs.placed[q, s, k] -= tasks.demand[g, k]
+    qs.table[q, RUNS] -= 1
+    qs.table[q, LOOK] = 1
+    if sv.table[s, THERE]:
+        for k in range(sv.free.shape[1]):
+            sv.free[s, k] += tasks.demand[g, k]
+        gained(sv, counter, s)
+    idle(qs, counter, q)
+    if option[PAIR] == NO_PAIRS:
+        set_key(qs, tasks, q, option)
+
+
+@compiled(inline=True)
+def idle(qs, counter, q):  # type: ignore[no-untyped-def]
+    """A queue of which nothing runs or waits is not active."""
+    if qs.table[q, RUNS] == 0 and qs.table[q, WAITS] == 0:
+        qs.table[q, SINCE] = -1
+        counter[ACTIVITY] = 1
+
+
+@compiled(inline=True)
+def down(sv, qs, tasks, option, counter, s):  # type: ignore[no-untyped-def]
+    """A server goes: its tasks wait again, in order before those of their groups that never ran."""
+    sv.table[s, THERE] = 0
+    for k in range(sv.free.shape[1]):
+        sv.free[s, k] = -1
+    stale(sv, counter, s)
+    while sv.table[s, HEAD] >= 0:
+        r = sv.table[s, HEAD]
+        g, task = tasks.run[GROUP, r], tasks.run[TASK, r]
+        if tasks.group[g, AGAIN] < 0 or tasks.group[g, AGAIN] > task:
+            tasks.again[task] = tasks.group[g, AGAIN]
+            tasks.group[g, AGAIN] = task
+        else:
+            one = tasks.group[g, AGAIN]
+            while tasks.again[one] >= 0 and tasks.again[one] < task:
+                one = tasks.again[one]
+            tasks.again[task] = tasks.again[one]
+            tasks.again[one] = task
+        wait(qs, tasks, option, counter, g, np.int64(1))
+        counter[OPEN] += 1
+        end(sv, qs, tasks, option, counter, r, np.int64(EVICTED))
+
+
+@compiled(inline=True)
+def up(sv, counter, s):  # type: ignore[no-untyped-def]
+    """A server comes."""
+    sv.table[s, THERE] = 1
+    for k in range(sv.free.shape[1]):
+        sv.free[s, k] = sv.capacity[s, k]
+    gained(sv, counter, s)
+
+
+@compiled(inline=True)
+def leave(sv, qs, tasks, option, counter, user):  # type: ignore[no-untyped-def]
+    """Waiting and running tasks of a user go; those that arrive later never wait."""
+    group = tasks.group
+    for g in range(len(group)):
+        if group[g, USER] == user:
+            q, waiting = group[g, QUEUE], group[g, WAIT]
+            group[g, USER] = -1 - user
+            if waiting > 0:
+                group[g, WAIT] = 0
+                qs.table[q, WAITS] -= waiting
+                qs.table[q, CHANGED] += 1
+                set_waiting(qs, tasks, g)
+                idle(qs, counter, q)
+                if option[PAIR] == NO_PAIRS:
+                    set_key(qs, tasks, q, option)
+    for s in range(len(sv.table)):
+        r = sv.table[s, HEAD]
+        while r >= 0:
+            after = tasks.run[AFTER, r]
+            if group[tasks.run[GROUP, r], USER] == -1 - user:
+                end(sv, qs, tasks, option, counter, r, np.int64(GONE))
+            r = after

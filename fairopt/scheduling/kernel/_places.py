@@ -1,0 +1,120 @@
+"""Which server a task of a group is put on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._loops import compiled
+from ._best import best_by_ratio, best_by_scan, fits
+from ._columns import (
+    ALIGNMENT,
+    BEST_INDEX,
+    BEST_SCAN,
+    DIRTY,
+    FIRST_INDEX,
+    NDIRTY,
+    PAIR,
+    PLACE,
+    PLACEMENT,
+    SLOT,
+    TREE,
+    VIRTUAL,
+)
+from ._forest import next_leaf, set_leaf
+from ._ratios import move
+
+
+@compiled(inner=True)
+def flush(sv, option, counter):  # type: ignore[no-untyped-def]
+    """Bring the index of free vectors up to date."""
+    for k in range(counter[NDIRTY]):
+        s = sv.dirty[k]
+        sv.table[s, DIRTY] = 0
+        if option[PLACE] == BEST_INDEX:
+            move(sv, counter, s)
+        else:
+            t = sv.table[s, TREE]
+            set_leaf(sv.tree, sv.tree_at[t, 0], sv.tree_at[t, 1], sv.table[s, SLOT], np.int64(1), sv.free, s)
+    counter[NDIRTY] = 0
+
+
+@compiled(inner=True)
+def first_of_type(sv, tasks, g, t):  # type: ignore[no-untyped-def]
+    """The first server of a tree with room for a group, or -1."""
+    p, k = tasks.group[g, PLACEMENT], np.int64(-1)
+    while True:
+        k = next_leaf(sv.tree, sv.tree_at[t, 0], sv.tree_at[t, 1], np.int64(1), tasks.demand, g, k + 1)
+        if k < 0:
+            return -1
+        s = sv.leaf[sv.tree_at[t, 2] + k]
+        if sv.eligible[p, s]:
+            return s
+
+
+@compiled(inner=True)
+def find(sv, tasks, g, option, counter):  # type: ignore[no-untyped-def]
+    """Where a task of a group goes, of all servers, or -1."""
+    p, place = tasks.group[g, PLACEMENT], option[PLACE]
+    best = place == BEST_INDEX or place == BEST_SCAN
+    if sv.near_first[p + 1] > sv.near_first[p]:
+        return best_by_scan(sv, tasks.demand, g, sv.near[sv.near_first[p] : sv.near_first[p + 1]], p, best)
+    if place == FIRST_INDEX:
+        flush(sv, option, counter)
+        return first_of_type(sv, tasks, g, np.int64(0))
+    if place == BEST_INDEX and tasks.demand[g, 0] > 0:
+        flush(sv, option, counter)
+        return best_by_ratio(sv, tasks.demand, g, p, counter)
+    return best_by_scan(sv, tasks.demand, g, sv.everyone, p, best)
+
+
+@compiled(inline=True)
+def find_among(sv, tasks, g, servers, option):  # type: ignore[no-untyped-def]
+    """The same of a few servers."""
+    best = option[PLACE] == BEST_INDEX or option[PLACE] == BEST_SCAN
+    return best_by_scan(sv, tasks.demand, g, servers, tasks.group[g, PLACEMENT], best)
+
+
+@compiled(inner=True)
+def value_of(sv, qs, tasks, g, q, s, option):  # type: ignore[no-untyped-def]
+    """What the plain policy calls `value`: the lowest pair of queue and server is next."""
+    value = 0.0
+    for r in range(sv.free.shape[1]):
+        if option[PAIR] == ALIGNMENT:
+            value -= tasks.demand[g, r] / sv.pool[r] * (sv.free[s, r] / sv.pool[r])
+            continue
+        if option[PAIR] == VIRTUAL:
+            part = qs.held[q, r] / (sv.capacity[s, r] * qs.weight[q]) if qs.held[q, r] > 0 else 0.0
+        else:
+            part = qs.placed[q, s, r] / (max(sv.capacity[s, r], 1) * qs.weight[q])
+        value = max(value, part)
+    return value
+
+
+@compiled(inner=True)
+def best_among(sv, qs, tasks, g, q, servers, option):  # type: ignore[no-untyped-def]
+    """The server of a list with the lowest value for a queue, and the value; -1 where none fits."""
+    found, lowest, p = -1, np.inf, tasks.group[g, PLACEMENT]
+    for k in range(len(servers)):
+        s = servers[k]
+        if fits(tasks.demand, g, sv.free, s) and sv.eligible[p, s]:
+            value = value_of(sv, qs, tasks, g, q, s, option)
+            if found < 0 or value < lowest or (value == lowest and s < found):
+                found, lowest = s, value
+    return found, lowest
+
+
+@compiled(inner=True)
+def best_of_all(sv, qs, tasks, g, q, option, counter):  # type: ignore[no-untyped-def]
+    """The same of all servers; where values are the same for all of a type, the first with room of every type."""
+    if option[PAIR] != VIRTUAL or option[PLACE] != FIRST_INDEX:
+        return best_among(sv, qs, tasks, g, q, sv.everyone, option)
+    flush(sv, option, counter)
+    found, lowest = -1, np.inf
+    for t in range(len(sv.tree_at)):
+        value = value_of(sv, qs, tasks, g, q, sv.leaf[sv.tree_at[t, 2]], option)
+        if found >= 0 and value > lowest:
+            continue
+        s = first_of_type(sv, tasks, g, t)
+        if s >= 0 and (found < 0 or value < lowest or s < found):
+            found, lowest = s, value
+    return found, lowest

@@ -1,0 +1,99 @@
+"""The arrays that the loops share, in four bundles; `compiled.py` makes them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Whole = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+
+
+class Servers(NamedTuple):
+    """What is there and free, and the index that finds room in it.
+
+    table : (servers, columns); capacity, free : (servers, amounts); pool : (amounts,), of all servers
+    eligible : (placements, servers); near : servers of placements of few, from `near_first[p]` on
+    touched, dirty : servers that gained room at this instant; servers whose index is stale
+    known, lowest, envelope, order : room for what rounds and the index keep in mind
+    tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on with `tree_at[t, 1]`
+        leaves, which are servers `leaf[tree_at[t, 2]]` and following
+    directory, ratios, ids, count, most, ratio, seen : the index of ratios (`_ratios.py`)
+    """
+
+    table: Whole
+    capacity: Whole
+    free: Whole
+    pool: Whole
+    eligible: NDArray[np.bool_]
+    everyone: Whole
+    near: Whole
+    near_first: Whole
+    touched: Whole
+    dirty: Whole
+    known: Whole
+    lowest: Numbers
+    envelope: Whole
+    order: Whole
+    tree: Whole
+    tree_at: Whole
+    leaf: Whole
+    directory: Whole
+    ratios: Numbers
+    ids: Whole
+    count: Whole
+    most: Whole
+    ratio: Numbers
+    seen: Whole
+
+
+class Queues(NamedTuple):
+    """Who holds what, and how far behind it is.
+
+    table : (queues, columns); held : (queues, costs); total : (costs,); weight, limit : (queues,)
+    placed : (queues, servers, amounts), empty unless values need it
+    tree : maxima of minus what waiting groups demand, a tree for each queue, over its groups
+    all_tree, key : a tree of roots of these, and of the lowest share below; a queue that waits for nothing is infinite
+    level_size, level_cap : of MQDRF
+    chosen : room for rounds: (columns, queues)
+    values, stack : likewise
+    """
+
+    table: Whole
+    held: Whole
+    total: Whole
+    weight: Numbers
+    limit: Numbers
+    placed: Whole
+    tree: Whole
+    all_tree: Whole
+    key: Numbers
+    level_size: Whole
+    level_cap: Numbers
+    chosen: Whole
+    values: Numbers
+    stack: Whole
+
+
+class Tasks(NamedTuple):
+    """Groups of tasks, and their runs.
+
+    group : (groups, columns); demand : (groups, amounts); cost : (groups, costs)
+    duration, again : (tasks,); `again` links tasks of a group that wait again
+    arrival, arriving : (groups,), by time; change : (time / what / index, changes)
+    run : (columns, runs); heap : (time / run, ends); fresh : groups that may fit anywhere
+    """
+
+    group: Whole
+    demand: Whole
+    cost: Whole
+    duration: Whole
+    again: Whole
+    arrival: Whole
+    arriving: Whole
+    change: Whole
+    run: Whole
+    heap: Whole
+    fresh: Whole

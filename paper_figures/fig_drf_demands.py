@@ -1,0 +1,53 @@
+"""DRF figures 1 and 2: what tasks of traces ask for, and how much of a slot that is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fairopt.report import Results
+
+from .style import DOUBLE, NARROW, legend, line, new, styled
+
+NEEDS = ("drf_demands",)
+_NAMES = {"google": "Google 2011", "alibaba": "Alibaba 2023"}
+#: Slots of a server of mean size, as on the nodes of the paper.
+_SLOTS = 12
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """Above: tasks by CPU and memory, in parts of a mean server; areas grow with the logarithm of their number.
+
+    Below: the part of tasks that needs at most so much of a slot, where a mean server has twelve.
+    """
+    demands = results.of("drf_demands").long("demands")
+    names = [name for name in _NAMES if (demands["workload"] == name).any()]
+    narrow = width < NARROW
+    drawn, table = new(width, 2.6 * width, 4, 1) if narrow else new(width, 0.7 * width, 2, 2)
+    bubbles, slots = table.ravel()[:2], table.ravel()[2:]
+    for axes, name in zip(bubbles, names, strict=False):
+        _bubbles(axes, demands[demands["workload"] == name])
+        axes.set_title(_NAMES[name])
+    for axes, what, text in zip(slots, ("first", "second"), ("CPU", "Memory"), strict=False):
+        for k, name in enumerate(names):
+            here = demands[demands["workload"] == name].sort_values(what)
+            part = here["tasks"].cumsum() / here["tasks"].sum()
+            look = line(k) | {"marker": ""}
+            axes.step(here[what] * _SLOTS, part, where="post", label=_NAMES[name], **look)
+        axes.axvline(1, color="#b5152c", linewidth=1, alpha=0.7, label="exactly a slot")
+        axes.set(xscale="log", xlabel=f"{text} of a task, in slots", ylim=(0, 1.02))
+    slots[0].set_ylabel("part of tasks")
+    legend(drawn, *slots[:1])
+    return drawn
+
+
+def _bubbles(axes: Axes, here: pd.DataFrame) -> None:
+    some = here[(here["first"] > 0) & (here["second"] > 0)]
+    area = 3 + 6 * np.log1p(some["tasks"])
+    axes.scatter(some["first"], some["second"], s=area, facecolor="none", edgecolor="#2a4d8f", linewidth=0.5)
+    ends = [min(some["first"].min(), some["second"].min()), max(some["first"].max(), some["second"].max())]
+    axes.plot(ends, ends, color="#9a9a9a", linewidth=0.8, zorder=0)
+    axes.set(xscale="log", yscale="log", xlabel="CPU", ylabel="memory")
