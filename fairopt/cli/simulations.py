@@ -66,7 +66,7 @@ def simulate(options: argparse.Namespace) -> int:
     rng = None if options.seed is None else np.random.default_rng(_seed(options.seed))
     workload = open_workload(options.workload, traces=options.traces, rng=rng)
     found = {name: runners.run(name, workload, said, _screen.shows_progress(options)) for name in names}
-    stopped = any(isinstance(one, Schedule) and one.interrupted for one in found.values())
+    stopped = any(one.interrupted for one in found.values())
     rows = [{"policy": runners.plain(name)} | _row(one) for name, one in found.items()]
     for one in found.values():
         if options.out:

@@ -22,6 +22,7 @@ from ..model.problem import Problem
 from ..model.split import Split
 from ..result.allocation import Allocation
 from ..solving import solve as solving
+from ..solving.earlier import OtherUsers
 from ._claim import Claim
 from ._label import differs, plain
 from ._registry import Registry
@@ -175,7 +176,7 @@ class Mechanism(Stated):
         throw: bool = True,
         engine: str | None = None,
         solver: str | None = None,
-        start: Allocation | None = None,
+        start: Allocation | OtherUsers | None = None,
     ) -> Allocation:
         """Share the cluster.
 
@@ -191,6 +192,7 @@ class Mechanism(Stated):
             (`stand_in`); one of CLARABEL, HIGHS, SCS for the declarative engine, which is then the default.
         start : Allocation, optional
             An answer to a similar problem (the same users, servers and resources): an engine that can starts there.
+            One for other users on the same servers as `fairopt.solving.earlier.OtherUsers(answer)`.
 
         Raises
         ------

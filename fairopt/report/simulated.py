@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._libraries import pd
-from .stored import StoredCells, interval
+from ..harness.intervals import interval
+from .stored import StoredCells
 
 #: What tells rows apart; columns that do not are left out.
 _BY = ("workload", "source", "policy", "until", "every")

@@ -31,6 +31,7 @@ from .mehrotra import advance, mean, products
 from .newton import Newton, Products
 from .options import OPTIONS, ConditionsOptions, WelfareOptions
 from .point import Point, Start
+from .served import everybody_served
 
 Array = NDArray[np.float64]
 
@@ -139,9 +140,8 @@ def solutions(
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything", log=nothing)
         return
-    if _all_served(polytope):
-        tasks = polytope.allocation(polytope.limit[polytope.pair_user] / polytope.gamma)
-        yield Solution(tasks, None, "native", log=nothing)
+    if len(cluster.servers) == 1 and (served := everybody_served(polytope)) is not None:
+        yield Solution(polytope.allocation(served), None, "native", log=nothing)
         return
     welfare, certify = conditions(polytope, criterion, options.conditions), judge_of(polytope, criterion, tol)
     build = _clock.now() - begun
@@ -151,13 +151,6 @@ def solutions(
             found, more = _best(run(welfare, options.target * tol, certify, free, start, options))
         steps += more
         yield _solution(welfare, found, tol, steps, build, _clock.now() - begun - build)
-
-
-def _all_served(polytope: Polytope) -> bool:
-    """Has one server room for all tasks there are? Then nobody pays anything, and there is no unit of welfare."""
-    if len(polytope.cluster.servers) > 1 or not np.isfinite(polytope.limit).all():
-        return False
-    return bool((polytope.use @ (polytope.limit / polytope.gamma) <= 1).all())
 
 
 def _attempts(welfare: Welfare, warm: object) -> Iterator[tuple[bool, Start | None]]:

@@ -56,15 +56,24 @@ class Place:
 
 
 def follow(
-    equations: EquilibriumSystem, last: float = 1e-7, budget: int = 600, options: HomotopyOptions = OPTIONS.homotopy
+    equations: EquilibriumSystem,
+    last: float = 1e-7,
+    budget: int = 600,
+    options: HomotopyOptions = OPTIONS.homotopy,
+    warm: bool = False,
 ) -> Iterator[Place]:
-    """Points as tau falls from 1 to `last`, once alpha itself is reached, at most `budget` systems; none if large."""
+    """Points as tau falls from 1 to `last`, once alpha itself is reached, at most `budget` systems; none if large.
+
+    `warm`: those before that as well.
+    """
     start = decoupled(equations, options) if equations.row.size <= options.largest else None
     if start is not None:
-        yield from cooled(start, last, budget, options)
+        yield from cooled(start, last, budget, options, warm)
 
 
-def cooled(place: Place, last: float, budget: int, options: HomotopyOptions = OPTIONS.homotopy) -> Iterator[Place]:
+def cooled(
+    place: Place, last: float, budget: int, options: HomotopyOptions = OPTIONS.homotopy, warm: bool = False
+) -> Iterator[Place]:
     """Points as tau falls on to `last`, once alpha itself is reached, until `budget` systems are solved in all."""
     here, systems, control = place.here, place.steps, options.steps
     length = control.first
@@ -91,7 +100,7 @@ def cooled(place: Place, last: float, budget: int, options: HomotopyOptions = OP
             if past is None:
                 return
             here, length = past, options.past
-        if here.tau * here.q.alpha <= 1:
+        if warm or here.tau * here.q.alpha <= 1:
             yield Place(here, systems)
 
 
