@@ -9,7 +9,7 @@ from ..harness.intervals import interval
 from .stored import StoredCells
 
 #: What tells rows apart; columns that do not are left out.
-_BY = ("workload", "source", "policy", "until", "every")
+_BY = ("workload", "source", "policy", "until", "every", "thrashing")
 _MEASURES = ("utilization", "jobs_done", "tasks_done", "mean_response", "median_response", "mean_wait", "simulate")
 
 

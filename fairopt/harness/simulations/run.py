@@ -60,6 +60,7 @@ def asked(cell: Simulation) -> Row:
         "key": cell.key, "experiment": cell.experiment, "workload": cell.workload, "source": cell.origin.text,
         "data": cell.origin.kind, "digest": cell.origin.digest, "seed": cell.seed, "repetition": cell.repetition,
         "policy": cell.policy, "name": runners.name(cell.policy), "until": cell.until, "every": cell.every,
+        "thrashing": cell.thrashing,
         "options": json.dumps(options | plugged, sort_keys=True), "question": cell.question, "code": cell.code,
     }  # fmt: skip
 
@@ -90,9 +91,22 @@ def _simulated(cell: Simulation, traces: str | None) -> Row:
     return row | numbers(found) | _long(found, cell)
 
 
-def numbers(found: Schedule | FluidSchedule) -> Row:
+def numbers(found: runners.Ran) -> Row:
     """What is said of a simulation in one row, whichever kind it is of."""
+    if isinstance(found, runners.Alone):
+        return _of_users(found)
     return _of_fluid(found) if isinstance(found, FluidSchedule) else _of_schedule(found)
+
+
+def _of_users(found: runners.Alone) -> Row:
+    """Everybody's counts together; mean times are of jobs."""
+    each = [_of_schedule(one) for one in found.schedules.values()]
+    counts = ("jobs_done", "tasks_done", "tasks_waiting", "restarts")
+    response = found.jobs["response"]
+    return {"status": "ok", "end": max(one["end"] for one in each)} | {
+        "mean_response": _number(response.mean()), "median_response": _number(response.median()),
+        "utilization": float(found.utilization().mean()),
+    } | {name: sum(one[name] for one in each) for name in counts}  # fmt: skip
 
 
 def _of_workload(workload: Workload) -> Row:
@@ -128,13 +142,12 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _long(found: Schedule | FluidSchedule, cell: Simulation) -> Row:
+def _long(found: runners.Ran, cell: Simulation) -> Row:
     use = found.utilization()
     tables = {"use": pd.DataFrame({"resource": use.index, "utilization": use.to_numpy()})}
-    if "timeline" in cell.measures:
-        tables["timeline"] = _timeline(found)
-    if "shares" in cell.measures:
-        tables["shares"] = _shares(found)
+    if not isinstance(found, runners.Alone):
+        makers = {"timeline": _timeline, "shares": _shares, "demands": _demands}
+        tables |= {name: make(found) for name, make in makers.items() if name in cell.measures}
     if "jobs" in cell.measures:
         frame = found.jobs.reset_index()
         if "tasks_done" not in frame:
@@ -142,8 +155,6 @@ def _long(found: Schedule | FluidSchedule, cell: Simulation) -> Row:
         tables["each_job"] = frame
     if "users" in cell.measures:
         tables["each_user"] = found.users.reset_index()
-    if "demands" in cell.measures:
-        tables["demands"] = _demands(found)
     return {name: _records(table, list(SIMULATIONS.long[name])) for name, table in tables.items()}
 
 
