@@ -9,7 +9,7 @@ from ... import mechanisms
 from ...errors import DataError
 from ...scheduling import policies
 from ...scheduling.fluid import fluid
-from ...scheduling.simulate import simulate
+from ...scheduling.simulator import simulate
 from .. import code
 from .._texts import text_of
 
