@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import DataError
 from ..scheduling.policies import Policy
 from ..scheduling.schedule import Schedule
-from ..scheduling.simulate import simulate as scheduling_simulate
+from ..scheduling.simulator import simulate as scheduling_simulate
 from ..scheduling.workload import Workload
 from ..workloads import open_workload
 

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from .. import _progress
+from .._libraries import pd
 from ..errors import FairoptError
 from ..game.curve.two_sided import equilibrium_curve
 from ..game.dynamics.distributed import best_response
@@ -18,6 +19,8 @@ from ..many.solve_many import solve_many
 from ..mechanisms import Mechanism, chosen, get
 from ..model.cluster import Cluster
 from ..model.problem import Problem
+from ..scheduling.simulator import simulate
+from ..scheduling.workload import Workload
 
 #: The smallest cluster on which every mechanism has something to do.
 TINY = Cluster([[9, 18], [12, 6]], [[1, 4], [3, 1], [2, 2]])
@@ -36,7 +39,14 @@ def everything(progress: bool = False) -> None:
             question()
 
 
+def _simulations() -> Iterator[Callable[[], object]]:
+    tasks = pd.DataFrame({"user": "a", "duration": 1.0, "cpu": [1.0]})
+    workload = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0]}))
+    yield partial(simulate, workload, "first-fit-drfh")
+
+
 def _questions() -> Iterator[Callable[[], object]]:
+    yield from _simulations()
     limited = TINY.replace(max_tasks=[1.0, 2.0, np.inf])
     for mechanism in chosen(None):
         for engine in mechanism.engines():

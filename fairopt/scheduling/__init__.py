@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .dedicated import dedicated
+from .dedicated_servers import dedicated
 from .discrete_drf import discrete_drf, tasks_of
 from .schedule import Schedule
-from .simulate import simulate
+from .simulator import simulate
 from .thrashing import Thrashing
 from .workload import Workload
 

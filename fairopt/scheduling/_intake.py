@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
-from .workload import NEVER, SECOND, Whole
+from ._time import NEVER, SECOND, Whole
 
-if TYPE_CHECKING:
-    from .workload import Workload
+Kind = TypeVar("Kind")
 
 #: The most that all servers together, or one task, may have of a resource, in its unit. Sums are exact as floats, and
 #: decimal fractions of up to 12 digits are whole numbers of units whatever rounding made of them.
@@ -26,14 +25,14 @@ _OF_SERVERS = ("server", "type", "count")
 
 
 def from_frames(
-    kind: type[Workload],
+    kind: Callable[..., Kind],
     tasks: pd.DataFrame,
     servers: pd.DataFrame,
     users: pd.DataFrame | None,
     changes: pd.DataFrame | None,
     source: str,
     report: dict[str, int | float | str],
-) -> Workload:
+) -> Kind:
     """What `Workload.from_frames` returns."""
     _only_frames(tasks=tasks, servers=servers, users=users, changes=changes)
     names, types, amounts, resources = _servers(servers)
@@ -64,7 +63,7 @@ def from_frames(
     )  # fmt: skip
 
 
-def to_frames(workload: Workload) -> dict[str, pd.DataFrame]:
+def to_frames(workload: Any) -> dict[str, pd.DataFrame]:
     """What `Workload.to_frames` returns."""
     w = workload
     group = w.group_of_task

@@ -64,7 +64,7 @@ def run(setup: Setup, until: int = NEVER, progress: Progress | None = None, inde
                 progress(int(counter[at.ENDED]))
     except KeyboardInterrupt:
         interrupted = True
-    run = tasks.run[:, : counter[at.NRUNS]]
+    run = tasks.run[: counter[at.NRUNS]].T
     end, how = run[at.END].copy(), run[at.HOW].astype(np.int8)
     end[how == RUNNING] = NEVER
     stopped = until if until < NEVER and not interrupted else int(counter[at.TIME])
@@ -172,13 +172,13 @@ def _tasks(setup: Setup) -> Tasks:
     return Tasks(
         group, np.ascontiguousarray(s.demand), np.ascontiguousarray(s.cost), np.array(w.duration),
         np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
-        np.array(s.changes, dtype=np.int64), np.zeros((at.RUN_COLUMNS, w.tasks + 16), np.int64),
+        np.array(s.changes, dtype=np.int64), np.zeros((w.tasks + 16, at.RUN_COLUMNS), np.int64),
         np.zeros((2, w.tasks + 64), np.int64), np.zeros(s.groups, np.int64),
     )  # fmt: skip
 
 
 def _grown(tasks: Tasks, runs: int) -> Tasks:
     """Room for more runs."""
-    run = np.zeros((at.RUN_COLUMNS, runs + 16), dtype=np.int64)
-    run[:, : tasks.run.shape[1]] = tasks.run
+    run = np.zeros((runs + 16, at.RUN_COLUMNS), dtype=np.int64)
+    run[: len(tasks.run)] = tasks.run
     return tasks._replace(run=run)

@@ -236,7 +236,7 @@ class Schedule:
         """Use of resources and waiting tasks over time, and how many jobs were completed how fast."""
         from ._plot import schedule
 
-        return schedule(self)
+        return schedule(self.timeline, self.jobs, self.workload.resources, self.policy)
 
     def __repr__(self) -> str:
         counts = np.bincount(self.state, minlength=len(STATES))

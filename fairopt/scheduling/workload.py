@@ -12,13 +12,9 @@ from .._libraries import pd
 from ..errors import DataError
 from ..model._immutable import frozen
 from ..model.cluster import Cluster
-
-Whole = NDArray[np.int64]
-
-#: Microseconds in a second: times are whole numbers of them.
-SECOND = 1_000_000
-#: The time of what never happens.
-NEVER = int(np.iinfo(np.int64).max)
+from ._time import NEVER as NEVER
+from ._time import SECOND as SECOND
+from ._time import Whole as Whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,7 +13,7 @@ from ...scheduling.dedicated import dedicated
 from ...scheduling.fluid import fluid
 from ...scheduling.fluid_schedule import FluidSchedule
 from ...scheduling.schedule import Schedule
-from ...scheduling.simulate import simulate
+from ...scheduling.simulator import simulate
 from ...scheduling.thrashing import Thrashing
 from .. import code
 from .._texts import text_of

@@ -40,7 +40,7 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
         if now == BIG or now > until:
             return FINISHED
         # Who may start now: whatever waits or arrives, and what runs on servers that go.
-        if counter[NRUNS] + counter[OPEN] + option[TRACKED] * counter[NHEAP] > tasks.run.shape[1]:
+        if counter[NRUNS] + counter[OPEN] + option[TRACKED] * counter[NHEAP] > len(tasks.run):
             return GROW
         counter[TIME] = now
         while counter[NHEAP] > 0 and heap[0, 0] == now:

@@ -16,7 +16,7 @@ QUEUE_COLUMNS = 9
 # Servers: `server[s, column]`; TREE and SLOT are its tree and leaf, DIRTY: its index is stale, TOUCHED in this round.
 TREE, SLOT, THERE, HEAD, DIRTY, TOUCHED = range(6)
 SERVER_COLUMNS = 6
-# Runs: `run[column, r]`.
+# Runs: `run[r, column]`, a line of the cache each.
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
 RUN_COLUMNS = 8
 # Counters.

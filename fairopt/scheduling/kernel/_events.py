@@ -52,9 +52,9 @@ def push(heap, run, counter, r):  # type: ignore[no-untyped-def]
     if counter[NHEAP] == heap.shape[1]:
         n, counter[NHEAP] = counter[NHEAP], 0
         for k in range(n):
-            if run[HOW, heap[1, k]] == RUNNING and run[END, heap[1, k]] == heap[0, k]:
+            if run[heap[1, k], HOW] == RUNNING and run[heap[1, k], END] == heap[0, k]:
                 _up(heap, counter, heap[0, k], heap[1, k])
-    _up(heap, counter, run[END, r], r)
+    _up(heap, counter, run[r, END], r)
 
 
 @compiled(inline=True)
@@ -97,7 +97,7 @@ def pop(heap, counter):  # type: ignore[no-untyped-def]
 def drop_stale(tasks, counter):  # type: ignore[no-untyped-def]
     """Ends of runs that ended otherwise are no events."""
     heap, run = tasks.heap, tasks.run
-    while counter[NHEAP] > 0 and (run[HOW, heap[1, 0]] != RUNNING or run[END, heap[1, 0]] != heap[0, 0]):
+    while counter[NHEAP] > 0 and (run[heap[1, 0], HOW] != RUNNING or run[heap[1, 0], END] != heap[0, 0]):
         pop(heap, counter)
 
 
@@ -157,14 +157,14 @@ def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
         group[g, NEXT] = task + 1
     counter[NRUNS] = r + 1
     counter[OPEN] -= 1
-    run[TASK, r], run[SERVER, r], run[START, r] = task, s, counter[TIME]
-    run[END, r], run[HOW, r], run[GROUP, r] = counter[TIME] + tasks.duration[task], RUNNING, g
+    run[r, TASK], run[r, SERVER], run[r, START] = task, s, counter[TIME]
+    run[r, END], run[r, HOW], run[r, GROUP] = counter[TIME] + tasks.duration[task], RUNNING, g
     push(tasks.heap, run, counter, r)
     if option[TRACKED]:
         after = sv.table[s, HEAD]
-        run[BEFORE, r], run[AFTER, r] = -1, after
+        run[r, BEFORE], run[r, AFTER] = -1, after
         if after >= 0:
-            run[BEFORE, after] = r
+            run[after, BEFORE] = r
         sv.table[s, HEAD] = r
     for k in range(sv.free.shape[1]):
         sv.free[s, k] -= tasks.demand[g, k]
@@ -187,18 +187,18 @@ def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
     """A run ends: what it held is free."""
-    run, g, s = tasks.run, tasks.run[GROUP, r], tasks.run[SERVER, r]
+    run, g, s = tasks.run, tasks.run[r, GROUP], tasks.run[r, SERVER]
     q = tasks.group[g, QUEUE]
-    run[END, r], run[HOW, r] = counter[TIME], how
+    run[r, END], run[r, HOW] = counter[TIME], how
     counter[ENDED] += how == DONE
     if option[TRACKED]:
-        before, after = run[BEFORE, r], run[AFTER, r]
+        before, after = run[r, BEFORE], run[r, AFTER]
         if before >= 0:
-            run[AFTER, before] = after
+            run[before, AFTER] = after
         else:
             sv.table[s, HEAD] = after
         if after >= 0:
-            run[BEFORE, after] = before
+            run[after, BEFORE] = before
     for j in range(len(qs.total)):
         qs.held[q, j] -= tasks.cost[g, j]
     if qs.placed.shape[0] > 0:
@@ -232,7 +232,7 @@ def down(sv, qs, tasks, option, counter, s):  # type: ignore[no-untyped-def]
     stale(sv, counter, s)
     while sv.table[s, HEAD] >= 0:
         r = sv.table[s, HEAD]
-        g, task = tasks.run[GROUP, r], tasks.run[TASK, r]
+        g, task = tasks.run[r, GROUP], tasks.run[r, TASK]
         if tasks.group[g, AGAIN] < 0 or tasks.group[g, AGAIN] > task:
             tasks.again[task] = tasks.group[g, AGAIN]
             tasks.group[g, AGAIN] = task
@@ -275,7 +275,7 @@ def leave(sv, qs, tasks, option, counter, user):  # type: ignore[no-untyped-def]
     for s in range(len(sv.table)):
         r = sv.table[s, HEAD]
         while r >= 0:
-            after = tasks.run[AFTER, r]
-            if group[tasks.run[GROUP, r], USER] == -1 - user:
+            after = tasks.run[r, AFTER]
+            if group[tasks.run[r, GROUP], USER] == -1 - user:
                 end(sv, qs, tasks, option, counter, r, np.int64(GONE))
             r = after

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .policies import Policy
 from .schedule import Schedule
-from .simulate import simulate
+from .simulator import simulate
 from .workload import Whole, Workload
 
 

@@ -1,0 +1,130 @@
+"""The simulator: decisions and events a second, compiled and plain, by load, servers, resources and placement.
+
+    python -m benchmarks.scheduling                 # one core; compiled before (`fairopt warmup`)
+    python -m benchmarks.scheduling --only growth
+
+Seconds are CPU seconds of a simulation alone; `build` is what comes before, once a workload.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from fairopt.errors import DataError
+from fairopt.scheduling import compiled, plain, policies
+from fairopt.scheduling.setup import Setup
+from fairopt.scheduling.workload import NEVER, Workload
+from fairopt.workloads.workload_sources import open_workload
+
+DAY = "google-day?tasks={tasks}&servers={servers}&load={load}&seed=11"
+Row = dict[str, object]
+
+
+def measured(name: str, workload: Workload, policy: str, engine: str, until: int = NEVER) -> Row:
+    """One simulation; `engine`: plain, or compiled with the index, a scan, or what is chosen."""
+    begun = time.process_time()
+    setup = Setup.of(workload, policies.one(policy))
+    setup.possible  # noqa: B018 - made once
+    compiled.run(setup, until=0)
+    build = time.process_time() - begun
+    begun = time.process_time()
+    if engine == "plain":
+        runs = plain.run(setup, until)
+    else:
+        runs = compiled.run(setup, until, index={"index": True, "scan": False}.get(engine))
+    seconds = time.process_time() - begun
+    started = len(runs.task)
+    events = started + int((runs.end < NEVER).sum()) + setup.groups
+    return {
+        "workload": name, "policy": policy, "engine": engine, "build": round(build, 2), "seconds": round(seconds, 2),
+        "starts": started, "starts/s": round(started / seconds), "events/s": round(events / seconds),
+        "us/start": round(1e6 * seconds / max(started, 1), 2),
+        "GiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
+    }  # fmt: skip
+
+
+def day(tasks: int, servers: int, load: float) -> Workload:
+    return open_workload(DAY.format(tasks=tasks, servers=servers, load=load))
+
+
+def loads() -> Iterator[Row]:
+    """190,000 tasks on 2,000 servers at loads from .9 to 2."""
+    for load in (0.9, 1.3, 2.0):
+        w = day(190_000, 2000, load)
+        for policy in ("best-fit-drfh", "first-fit-drfh", "ps-dsf", "tetris", "fifo", "slots(n=14)"):
+            yield measured(f"day, load {load:g}", w, policy, "compiled")
+
+
+def growth() -> Iterator[Row]:
+    """As many servers as tasks are worth: index and scan."""
+    for servers in (100, 300, 1000, 2000, 5000, 12_583):
+        w = day(95 * servers, servers, 0.85)
+        for engine in ("index", "scan"):
+            if engine == "index" or servers <= 5000:
+                yield measured(f"{servers} servers", w, "best-fit-drfh", engine)
+
+
+def sample() -> Iterator[Row]:
+    """Google's sample, where it is there."""
+    for servers in (2000, None):
+        try:
+            w = open_workload("google2011?" + (f"servers={servers}" if servers else ""))
+        except DataError as error:
+            print(f"no sample: {error}")
+            return
+        setup = Setup.of(w, policies.one("best-fit-drfh"))
+        name = f"sample, {len(w.servers)} servers, {setup.groups} groups"
+        for policy in ("best-fit-drfh", "first-fit-drfh", "ps-dsf"):
+            yield measured(name, w, policy, "index")
+        if servers:
+            yield measured(name, w, "best-fit-drfh", "scan")
+
+
+def variants() -> Iterator[Row]:
+    """Three resources, and tasks that may run on a part of the servers."""
+    w = day(190_000, 2000, 1.3)
+    frames = w.to_frames()
+    rng = np.random.default_rng(0)
+    tasks, servers = frames["tasks"], frames["servers"]
+    by_job = pd.factorize(tasks["job"])[0]
+    disk = rng.choice([0.02, 0.05, 0.1, 0.2], by_job.max() + 1)[by_job] * tasks["cpu"] ** 0.5
+    third = Workload.from_frames(tasks.assign(disk=disk), servers.assign(disk=0.5), frames["users"])
+    kinds = servers.assign(type=rng.choice(["x", "y", "z"], len(servers), p=[0.6, 0.39, 0.01]))
+    on = rng.choice(["", "x", "y", "x|y", "z"], by_job.max() + 1, p=[0.6, 0.15, 0.15, 0.09, 0.01])[by_job]
+    placed = Workload.from_frames(tasks.assign(on=on), kinds, frames["users"])
+    for name, made in (("day, load 1.3", w), ("three resources", third), ("placement", placed)):
+        for policy in ("best-fit-drfh", "first-fit-drfh", "ps-dsf"):
+            yield measured(name, made, policy, "compiled")
+
+
+def plainly() -> Iterator[Row]:
+    """Policies in plain Python beside compiled ones: as fast as a researcher's own would be."""
+    for servers, tasks in ((100, 9500), (2000, 95_000), (12_583, 600_000)):
+        w = day(tasks, servers, 0.85)
+        half = int(np.quantile(w.arrival, 20_000 / tasks)) if tasks > 20_000 else NEVER
+        for policy in ("best-fit-drfh", "first-fit-drfh"):
+            for engine in ("plain", "compiled"):
+                yield measured(f"{servers} servers", w, policy, engine, half)
+
+
+STUDIES = {"loads": loads, "growth": growth, "sample": sample, "variants": variants, "plain": plainly}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=STUDIES)
+    chosen = parser.parse_args().only
+    for name, study in STUDIES.items():
+        if chosen in (None, name):
+            print(f"\n{name}: {study.__doc__}")
+            print(pd.DataFrame(list(study())).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
