@@ -99,7 +99,8 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
 
     def _path(self, signature: Any, codegen: Any) -> str:
         types, processor, (_, closure) = self._index_key(signature, codegen)
-        return f"{self._stem}-{_digest(types, processor, closure)}-{self._content}.nbc"
+        named = [getattr(one, "fields", ()) for one in types]  # of bundles of arrays
+        return f"{self._stem}-{_digest(types, named, processor, closure)}-{self._content}.nbc"
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         name = self._path(sig, target_context.codegen())

@@ -23,7 +23,9 @@ def open_cluster(text: str, traces: str | None) -> tuple[Cluster, str | None]:
         found = papers.instances().get(name)
         cluster = papers.instance(name)
         return cluster, None if found is None else f"{name}: {found.description} ({found.paper}, {found.where})"
-    if text.lower().endswith((".toml", ".json", ".csv")):
+    from ..workloads._registry import CLUSTERS
+
+    if text.lower().endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
         return Cluster.load(text), None
     from ..workloads import open_source
 

@@ -15,6 +15,7 @@ from ..model._validate import ARGUMENTS
 from ..model.cluster import Cluster
 from ..model.merging import merge
 from ..workloads import open_source, trace_folder
+from ..workloads._registry import CLUSTERS
 from ..workloads.sources import check_source, made_by
 from . import _contents
 from ._ends import Elsewhere
@@ -50,7 +51,7 @@ def origin(text: str, merge: bool, folder: Path, traces: str | None) -> Origin:
     """
     if text.startswith("paper:"):
         return Origin(text, "paper", _of_cluster(papers.instance(text.removeprefix("paper:"))), merge)
-    if text.endswith((".toml", ".json", ".csv")):
+    if text.endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
         path = folder / text
         if not path.is_file():
             raise DataError(f"there is no cluster file {path}")
@@ -59,9 +60,10 @@ def origin(text: str, merge: bool, folder: Path, traces: str | None) -> Origin:
     trace = trace_folder(text, traces)
     if trace is None:
         return Origin(text, "generator", _plugins.digest_of(made_by(text)), merge)
-    if not trace.is_dir():
+    if not trace.exists():
         raise DataError(f"there is no trace at {trace}")
-    return Origin(text, "trace", _contents.of_folder(trace), merge)
+    digest = _contents.of_folder(trace) if trace.is_dir() else _contents.of_file(trace)
+    return Origin(text, "trace", digest, merge)
 
 
 def _of_cluster(cluster: Cluster) -> str:

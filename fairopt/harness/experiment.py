@@ -195,7 +195,8 @@ def _clusters(
 def _check_options(document: Document, here: Where, sources: list[ClusterSource], options: dict[str, Any]) -> None:
     """Every option with its line, before anything is drawn. That the source is there is looked at later (`origin`)."""
     for source in sources:
-        if source.text.startswith("paper:") or ".toml" in source.text or ".json" in source.text:
+        of_file = (".toml" in source.text or ".json" in source.text) and not CLUSTERS.names(source.text)
+        if source.text.startswith("paper:") or of_file:
             if options:
                 raise document.error((*here, next(iter(options))), "only traces and generators take options")
             continue

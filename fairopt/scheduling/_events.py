@@ -28,8 +28,8 @@ class Events:
         self.capacity = np.asfortranarray(s.capacity)
         placed = (queues, servers, s.capacity.shape[1]) if s.policy.per_server else (0, 0, 0)
         self.state = State(
-            w, self.capacity, np.asfortranarray(np.where(self.there[:, None], s.capacity, -1)), s.capacity.sum(axis=0),
-            s.demand, s.cost, s.total, s.queue, s.placement, s.weight,
+            w, self.capacity, np.asfortranarray(np.where(self.there[:, None], s.capacity, -1)),
+            np.maximum(s.capacity.sum(axis=0), 1), s.demand, s.cost, s.total, s.queue, s.placement, s.weight,
             held=np.zeros((queues, len(s.total)), dtype=np.int64),
             running=np.zeros(queues, dtype=np.int64), waiting=np.zeros(queues, dtype=np.int64),
             head=np.full(queues, -1, dtype=np.int64), since=np.full(queues, -1, dtype=np.int64),
@@ -51,8 +51,9 @@ class Events:
         self.ended = 0
 
     def drop_stale(self) -> None:
-        """Ends of runs that ended otherwise are no events."""
-        while self.ends and self.runs["how"][self.ends[0][1]] != RUNNING:
+        """Ends of runs that ended otherwise, or will at another time, are no events."""
+        how, end = self.runs["how"], self.runs["end"]
+        while self.ends and (how[self.ends[0][1]] != RUNNING or end[self.ends[0][1]] != self.ends[0][0]):
             heapq.heappop(self.ends)
 
     def arrive(self, group: int) -> None:

@@ -59,7 +59,7 @@ def run(setup: Setup, until: int = NEVER, progress: Progress | None = None, inde
     try:
         while (why := advance(sv, qs, tasks, option, parameter, counter, setup.size, until, _INSTANTS)) != at.FINISHED:
             if why == at.GROW:
-                tasks = _grown(tasks, int(counter[at.NRUNS] + 2 * counter[at.OPEN]))
+                tasks = _grown(tasks, int(counter[at.NRUNS] + 2 * (counter[at.OPEN] + counter[at.NHEAP])))
             if progress is not None:
                 progress(int(counter[at.ENDED]))
     except KeyboardInterrupt:
@@ -115,7 +115,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     near = [np.flatnonzero(row) if k and row.sum() <= _NEAR else np.zeros(0, dtype=np.int64)
             for k, row in enumerate(s.workload.eligible)]  # fmt: skip
     with_index = option[at.PLACE] == at.BEST_INDEX
-    pool = s.capacity.sum(axis=0)
+    pool = np.maximum(s.capacity.sum(axis=0), 1)
     ratio = np.full(n if with_index else 0, np.inf)
     if with_index:
         some = free[:, 0] > 0
@@ -124,7 +124,8 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     return Servers(
         table, s.capacity.copy(), free.copy(), pool, np.ascontiguousarray(s.workload.eligible),
         np.arange(n), np.concatenate(near).astype(np.int64), np.cumsum([0, *map(len, near)]).astype(np.int64),
-        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64), np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
+        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64),
+        np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
         tree, np.column_stack([base, size, first]), leaf.astype(np.int64),
         np.zeros(blocks, np.int64), np.zeros((blocks, _BLOCK)), np.zeros((blocks, _BLOCK), np.int64),
         np.zeros(blocks, np.int64), np.zeros((blocks, amounts), np.int64), ratio, free.copy(),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ._events import Events
 from .runs import DONE, RUNNING, Runs
 from .setup import Setup
+from .thrashing import Thrashing
 from .workload import NEVER, Whole
 
 #: Told how many tasks have ended.
@@ -21,9 +22,9 @@ Progress = Callable[[int], None]
 _OFTEN = 256
 
 
-def run(setup: Setup, until: int = NEVER, progress: Progress | None = None) -> Runs:
+def run(setup: Setup, until: int = NEVER, progress: Progress | None = None, thrashing: Thrashing | None = None) -> Runs:
     """Simulate up to and with `until`; `progress` is told how many tasks have ended."""
-    return Simulation(setup).run(until, progress)
+    return (Simulation(setup) if thrashing is None else ThrashingSimulation(setup, thrashing)).run(until, progress)
 
 
 class Simulation(Events):
@@ -59,6 +60,7 @@ class Simulation(Events):
                     self.arrive(groups[arrival])
                     arrival += 1
                 self._round()
+                self._settle()
                 instants += 1
                 if progress is not None and instants % _OFTEN == 0:
                     progress(self.ended)
@@ -83,6 +85,9 @@ class Simulation(Events):
         decide = self._best_pair if self.policy.pairs else self._lowest_that_fits
         while candidates and (decision := decide(candidates)) is not None:
             self.start(*decision)
+
+    def _settle(self) -> None:
+        """What is left to do once an instant is over."""
 
     def _lowest_or_none(self) -> tuple[int, int] | None:
         """The first waiting group of the queue with the lowest share, if it fits."""
@@ -155,3 +160,44 @@ class Simulation(Events):
         queue = self.setup.queue[group]
         after = (self.state.held[queue] + self.setup.cost[group]) / self.setup.total
         return bool((after <= self.policy.limit(self.state)[queue]).all())
+
+
+class ThrashingSimulation(Simulation):
+    """Tasks run slower on servers that are over-committed.
+
+    After every instant the tasks of the servers that changed are looked at: what is left of them, and how fast they run
+    from now on. Microseconds of work that are left are doubles; ends are rounded up.
+    """
+
+    def __init__(self, setup: Setup, thrashing: Thrashing) -> None:
+        super().__init__(setup)
+        self.thrashing = thrashing
+        self.remaining: list[float] = []
+        self.slow: list[bool] = []
+        self.looked: list[int] = []
+        self.changed: set[int] = set()
+
+    def start(self, group: int, server: int) -> None:
+        super().start(group, server)
+        self.remaining.append(float(self.setup.workload.duration[self.runs["task"][-1]]))
+        self.slow.append(False)
+        self.looked.append(self.state.time)
+        self.changed.add(server)
+
+    def end(self, run: int, how: int) -> None:
+        super().end(run, how)
+        self.changed.add(self.runs["server"][run])
+
+    def _settle(self) -> None:
+        w, now = self.setup.workload, self.state.time
+        for server in sorted(self.changed):
+            runs = list(self.on_server[server])
+            demand = w.demand[self.setup.order[[self.group_of_run[run] for run in runs]]]
+            for run, slow in zip(runs, self.thrashing.slowed(demand, w.capacity[server]).tolist(), strict=True):
+                if slow != self.slow[run]:
+                    self.remaining[run] -= (now - self.looked[run]) / (self.thrashing.factor if self.slow[run] else 1)
+                    self.slow[run], self.looked[run] = slow, now
+                    takes = self.remaining[run] * (self.thrashing.factor if slow else 1)
+                    self.runs["end"][run] = end = now + max(int(np.ceil(takes)), 1)
+                    heapq.heappush(self.ends, (end, run))
+        self.changed.clear()

@@ -14,6 +14,7 @@ from .policies import Policy
 from .runs import Runs
 from .schedule import Schedule
 from .setup import Setup
+from .thrashing import Thrashing
 from .workload import NEVER, SECOND, Workload
 
 Engine = Literal["default", "plain", "compiled"]
@@ -25,6 +26,7 @@ def simulate(
     policy: str | Policy = "best-fit-drfh",
     *,
     until: float | None = None,
+    thrashing: Thrashing | None = None,
     impossible: Impossible = "raise",
     progress: bool = False,
     engine: Engine = "default",
@@ -41,6 +43,9 @@ def simulate(
         Its name with parameters, `best-fit-drfh`, `slots(n=14)`, or an instance, also of a class of yours.
     until
         Seconds; what happens later is left out. Default: until nothing is left to happen.
+    thrashing
+        How much slower tasks run on over-committed servers, for policies that over-commit (`slots(whole=False)`,
+        `cpu-fair`); it is the plain engine that knows this. Default: they run at full speed all the same.
     impossible
         Tasks that fit no server where they may run, even an empty one: "raise" refuses them, "report" leaves them out,
         with the state "impossible".
@@ -73,18 +78,22 @@ def simulate(
         _all_possible(setup)
     watch = _clock.Watch()
     with _progress.tqdm(total=workload.tasks, desc=str(chosen), unit="task", disable=not progress) as bar:
-        runs, used = _run(setup, engine, _stop(until), lambda ended: bar.update(ended - bar.n))
+        runs, used = _run(setup, engine, _stop(until), lambda ended: bar.update(ended - bar.n), thrashing)
     possible = np.empty(workload.groups, dtype=bool)
     possible[setup.order] = setup.possible
     return Schedule(workload, str(chosen), runs, possible, timeline, used, watch.seconds)
 
 
-def _run(setup: Setup, engine: Engine, until: int, progress: plain.Progress) -> tuple[Runs, str]:
+def _run(
+    setup: Setup, engine: Engine, until: int, progress: plain.Progress, thrashing: Thrashing | None
+) -> tuple[Runs, str]:
     known = compiled.knows(setup.policy)
     if engine == "compiled" and not known:
         raise DataError(f"{setup.policy} has parts that the compiled engine does not know; leave out engine")
-    if engine == "plain" or not known:
-        return plain.run(setup, until, progress), "plain"
+    if thrashing is not None and engine == "compiled":
+        raise DataError("the compiled engine does not know thrashing; leave out engine")
+    if engine == "plain" or not known or thrashing is not None:
+        return plain.run(setup, until, progress, thrashing), "plain"
     return compiled.run(setup, until, progress), "compiled"
 
 

@@ -104,6 +104,11 @@ class Sources(Generic[Made]):
             for name, entry in entries.items()
         }
 
+    def names(self, text: str) -> bool:
+        """Does a text name a source of this kind, though it may end like the name of a file?"""
+        kind, colon, _ = text.partition("?")[0].partition(":")
+        return bool(colon) and self.aliases.get(kind, kind) in self.readers
+
     def folder(self, name: str, traces: str | Path | None = None) -> Path | None:
         """The folder of the trace that `open` would read; None for a generator, named or standing in."""
         kind, _, directory = name.partition("?")[0].partition(":")

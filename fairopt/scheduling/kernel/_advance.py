@@ -19,6 +19,7 @@ from ._columns import (
     NRUNS,
     OPEN,
     TIME,
+    TRACKED,
     USER,
 )
 from ._events import down, drop_stale, end, leave, pop, up, wait
@@ -38,7 +39,8 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
             now = min(now, arrival[counter[NARRIVAL]])
         if now == BIG or now > until:
             return FINISHED
-        if counter[NRUNS] + counter[OPEN] > tasks.run.shape[1]:
+        # Who may start now: whatever waits or arrives, and what runs on servers that go.
+        if counter[NRUNS] + counter[OPEN] + option[TRACKED] * counter[NHEAP] > tasks.run.shape[1]:
             return GROW
         counter[TIME] = now
         while counter[NHEAP] > 0 and heap[0, 0] == now:

@@ -1,4 +1,4 @@
-"""Best-Fit: the server whose free resources are most like a demand, by a scan or outward from the ratio of the demand."""
+"""Best-Fit: the server whose free resources are most like a demand, by a scan or outward from its ratio."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def best_by_scan(sv, demand, g, servers, p, best):  # type: ignore[no-untyped-de
 @compiled(inner=True)
 def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
     """The same by the index of ratios, for a group that demands the first resource."""
-    directory, ratios, ids, count, most = sv.directory, sv.ratios, sv.ids, sv.count, sv.most
+    directory, ratios, ids, count, most = sv.directory, sv.ratios, sv.ids, sv.filled, sv.most
     free, pool, eligible = sv.free, sv.pool, sv.eligible
     blocks, only = counter[NBLOCKS], free.shape[1] == 2
     x = demand[g, 1] / pool[1] / (demand[g, 0] / pool[0])
@@ -114,7 +114,7 @@ def _room(demand, g, most, b):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def _first_of(sv, demand, g, p, blocks, x):  # type: ignore[no-untyped-def]
     """The first server of a ratio where a group fits; there is one."""
-    directory, ratios, ids, count = sv.directory, sv.ratios, sv.ids, sv.count
+    directory, ratios, ids, count = sv.directory, sv.ratios, sv.ids, sv.filled
     begin = block_of(directory, ratios, ids, blocks, x, np.int64(-1))
     k = place_in(ratios, ids, directory[begin], count[directory[begin]], x, np.int64(-1))
     for q in range(begin, blocks):

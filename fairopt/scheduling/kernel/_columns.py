@@ -33,3 +33,9 @@ FIRST_SCAN, FIRST_INDEX, BEST_SCAN, BEST_INDEX = range(4)
 NO_PAIRS, VIRTUAL, PER_SERVER, ALIGNMENT = range(4)
 # How a call of the kernel ends.
 FINISHED, GOES_ON, GROW = range(3)
+
+# Rows of `Queues.chosen` in a round: the queues with fresh groups, and where these begin and end in `Tasks.fresh`;
+# in rounds of pairs also candidates: the group that is next, its best server, the queue, the same places.
+WHO, FROM, UNTIL, NEXT_GROUP, BEST, ONE, BEGIN, STOP = range(8)
+# Rows of `Queues.values`.
+BY_SHARE, VALUE = range(2)

@@ -1,6 +1,6 @@
 """Trees of maxima of vectors, side by side in one table: where is the next leaf that has as much as is needed?
 
-A tree of `size` leaves (a power of two) has its root in row `base + 1`, the children of row `k` are `2 k` and `2 k + 1`.
+A tree of `size` leaves (a power of two) has its root in row `base + 1`; the children of row `k` are `2 k`, `2 k + 1`.
 Trees of servers hold what is free, trees of groups minus what they demand: one fits the other where it is larger.
 """
 

@@ -1,8 +1,8 @@
 """Servers in order of (ratio of what is free of the second and the first resource, place): an index for Best-Fit.
 
-The order is kept in blocks of at most `ids.shape[1]` servers, `directory` has the blocks in order, and `most` the largest
-free amounts of every block. A search walks outward from the ratio of the demand: for two resources the distance is the
-score, for more a lower bound, and blocks without room are passed over.
+The order is kept in blocks of at most `ids.shape[1]` servers; `directory` has the blocks in order, and `most` the
+largest free amounts of every block. A search walks outward from the ratio of the demand: for two resources the distance
+is the score, for more a lower bound, and blocks without room are passed over.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def ratio_of(free, pool, s):  # type: ignore[no-untyped-def]
 def fill(sv, order, counter):  # type: ignore[no-untyped-def]
     """All blocks anew, half full, from servers in order."""
     directory, ratios, ids, count, most, ratio, seen = (
-        sv.directory, sv.ratios, sv.ids, sv.count, sv.most, sv.ratio, sv.seen)  # fmt: skip
+        sv.directory, sv.ratios, sv.ids, sv.filled, sv.most, sv.ratio, sv.seen)  # fmt: skip
     half = ids.shape[1] // 2
     blocks = 0
     for k in range(len(order)):
@@ -97,7 +97,7 @@ def fill(sv, order, counter):  # type: ignore[no-untyped-def]
 @compiled(inline=True)
 def split(sv, counter, p):  # type: ignore[no-untyped-def]
     """A full block becomes two; if no block is left all are filled anew."""
-    directory, ratios, ids, count, most, seen = sv.directory, sv.ratios, sv.ids, sv.count, sv.most, sv.seen
+    directory, ratios, ids, count, most, seen = sv.directory, sv.ratios, sv.ids, sv.filled, sv.most, sv.seen
     blocks, half = counter[NBLOCKS], ids.shape[1] // 2
     new = -1
     for b in range(len(count)):
@@ -135,7 +135,7 @@ def split(sv, counter, p):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def move(sv, counter, s):  # type: ignore[no-untyped-def]
     """Put a server where what is free of it belongs now."""
-    directory, ratios, ids, count, most = sv.directory, sv.ratios, sv.ids, sv.count, sv.most
+    directory, ratios, ids, count, most = sv.directory, sv.ratios, sv.ids, sv.filled, sv.most
     ratio, seen, free = sv.ratio, sv.seen, sv.free
     same = True
     for r in range(free.shape[1]):

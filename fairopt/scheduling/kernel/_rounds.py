@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..._loops import compiled
 from ._columns import (
-    ACTIVITY,
     AFTER_TASK,
     BASE,
     BIG,
     CHANGED,
     FIRST,
     FRESH,
-    FURTHEST,
-    GROUPS,
+    FROM,
     LIMITED,
-    LOOK,
     NFRESH,
     NO_PAIRS,
     NTOUCHED,
     PAIR,
     QUEUE,
     SHARE,
-    SINCE,
     SIZE,
     STRICT,
     TOUCHED,
+    UNTIL,
     VIRTUAL,
     WAIT,
     WAITS,
+    WHO,
 )
 from ._events import look_at, start
 from ._forest import next_leaf
-from ._places import best_among, best_of_all, find, find_among
-from ._waiting import allowed, first_group, head_of, lowest_queue, share_of
+from ._limits import limits_of
+from ._pairs import pairs_of
+from ._places import find, find_among
+from ._waiting import allowed, first_group, head_of, lowest_queue
 
-# Rows of `Queues.chosen` in a round: the queues with fresh groups, and where these begin and end in `Tasks.fresh`.
-WHO, FROM, UNTIL = range(3)
-# In rounds of pairs also candidates: the group that is next, its best server, the queue, the same places.
-NEXT_GROUP, BEST, ONE, BEGIN, END = range(3, 8)
-# Rows of `Queues.values`.
-BY_SHARE, VALUE = range(2)
 #: More touched servers than these are not looked at one by one.
 FEW = 6
 
@@ -50,7 +46,7 @@ FEW = 6
 def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-untyped-def]
     """One round, and what was touched is forgotten."""
     if option[LIMITED]:
-        _limits(qs, tasks, counter)
+        limits_of(qs, tasks, counter)
     if option[STRICT]:
         _strict(sv, qs, tasks, option, counter)
     elif counter[NTOUCHED] > 0 or counter[NFRESH] > 0:
@@ -60,7 +56,7 @@ def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-unty
             among = 0
         fresh = _fresh(qs, tasks, counter)
         if option[PAIR]:
-            _pairs(sv, qs, tasks, option, parameter, counter, fresh, among)
+            pairs_of(sv, qs, tasks, option, parameter, counter, fresh, among)
         else:
             _lowest(sv, qs, tasks, option, counter, fresh, among)
     for k in range(counter[NTOUCHED]):
@@ -98,18 +94,20 @@ def _all_fresh(sv, qs, tasks, counter):  # type: ignore[no-untyped-def]
             sv.envelope[row, r] = max(sv.envelope[row, r], sv.free[sv.touched[k], r])
     for q in range(len(qs.table)):
         if qs.table[q, WAITS] > 0:
-            base, size, k = qs.table[q, BASE], qs.table[q, SIZE], np.int64(-1)
+            base, size = qs.table[q, BASE], qs.table[q, SIZE]
+            leaf: Any = np.int64(-1)
             while True:
-                k = next_leaf(qs.tree, base, size, np.int64(-1), sv.envelope, row, k + 1)
-                if k < 0:
+                leaf = next_leaf(qs.tree, base, size, np.int64(-1), sv.envelope, row, leaf + 1)
+                if leaf < 0:
                     break
-                look_at(tasks, counter, qs.table[q, FIRST] + k)
+                look_at(tasks, counter, qs.table[q, FIRST] + leaf)
 
 
 @compiled(inline=True)
 def _fresh(qs, tasks, counter):  # type: ignore[no-untyped-def]
     """Sort the fresh groups, and note where those of every queue begin and end; how many queues have some."""
-    n, queues = counter[NFRESH], np.int64(0)
+    n = counter[NFRESH]
+    queues: Any = np.int64(0)
     for k in range(1, n):  # nearly in order as they come
         g, j = tasks.fresh[k], k
         while j > 0 and tasks.fresh[j - 1] > g:
@@ -199,142 +197,3 @@ def _placed(sv, qs, tasks, option, counter, g):  # type: ignore[no-untyped-def]
     if tasks.group[g, WAIT] == 0 or not allowed(qs, tasks, g, option):
         return -1
     return find(sv, tasks, g, option, counter)
-
-
-@compiled(inner=True)
-def _pairs(sv, qs, tasks, option, parameter, counter, queues, few):  # type: ignore[no-untyped-def]
-    """The pair of queue and server with the lowest value.
-
-    A queue's best server stays its best until the queue or that server is served: other values do not fall meanwhile.
-    """
-    touched, n, i = sv.touched[:few], np.int64(0), 0
-    for q in range(len(qs.table)):
-        begin, until = 0, 0
-        if i < queues and qs.chosen[WHO, i] == q:
-            begin, until = qs.chosen[FROM, i], qs.chosen[UNTIL, i]
-            i += 1
-        if qs.table[q, WAITS] == 0:
-            continue
-        qs.chosen[ONE, n], qs.chosen[BEGIN, n], qs.chosen[END, n] = q, begin, until
-        if _best(sv, qs, tasks, option, counter, touched, n):
-            n += 1
-    if option[FURTHEST]:
-        _sort(qs, tasks, option, n)
-    while n > 0:
-        among = max(1, int(np.ceil((1 - parameter[0]) * n))) if option[FURTHEST] else n
-        chosen = np.int64(0)
-        for k in range(1, among):
-            value, least = qs.values[VALUE, k], qs.values[VALUE, chosen]
-            if value < least or (value == least and qs.chosen[ONE, k] < qs.chosen[ONE, chosen]):
-                chosen = k
-        q, s, g = qs.chosen[ONE, chosen], qs.chosen[BEST, chosen], qs.chosen[NEXT_GROUP, chosen]
-        start(sv, qs, tasks, option, counter, g, s)
-        left = np.int64(0)
-        for k in range(n):
-            keep = True
-            if qs.chosen[ONE, k] == q or qs.chosen[BEST, k] == s:
-                keep = qs.table[qs.chosen[ONE, k], WAITS] > 0 and _best(sv, qs, tasks, option, counter, touched, k)
-            if keep:
-                if left < k:
-                    _move(qs, k, left)
-                left += 1
-        n = left
-        if option[FURTHEST]:
-            _sort(qs, tasks, option, n)
-
-
-@compiled(inline=True)
-def _move(qs, k, to):  # type: ignore[no-untyped-def]
-    for row in range(3, 8):
-        qs.chosen[row, to] = qs.chosen[row, k]
-    for row in range(2):
-        qs.values[row, to] = qs.values[row, k]
-
-
-@compiled(inner=True)
-def _sort(qs, tasks, option, n):  # type: ignore[no-untyped-def]
-    """Candidates by share, then by place: nearly sorted but the first time, so by insertion."""
-    for k in range(n):
-        qs.values[BY_SHARE, k] = share_of(qs, tasks, qs.chosen[ONE, k], option)
-    spare = qs.chosen.shape[1] - 1
-    for k in range(1, n):
-        j = k
-        if not _after(qs, j - 1, j):
-            continue
-        _move(qs, k, spare)
-        while j > 0 and _after(qs, j - 1, spare):
-            _move(qs, j - 1, j)
-            j -= 1
-        _move(qs, spare, j)
-
-
-@compiled(inline=True)
-def _after(qs, one, other):  # type: ignore[no-untyped-def]
-    a, b = qs.values[BY_SHARE, one], qs.values[BY_SHARE, other]
-    return a > b or (a == b and qs.chosen[ONE, one] > qs.chosen[ONE, other])
-
-
-@compiled(inner=True)
-def _best(sv, qs, tasks, option, counter, touched, k):  # type: ignore[no-untyped-def]
-    """The next group of candidate k that fits, and its best server; False if there is none."""
-    q, g = qs.chosen[ONE, k], np.int64(BIG)
-    for t in range(len(touched)):
-        g = min(g, first_group(sv, qs, tasks, q, touched[t], option))
-    s, value = -1, np.inf
-    while qs.chosen[BEGIN, k] < qs.chosen[END, k]:
-        fresh = tasks.fresh[qs.chosen[BEGIN, k]]
-        if fresh > g:
-            break
-        if tasks.group[fresh, WAIT] > 0:
-            s, value = best_of_all(sv, qs, tasks, fresh, q, option, counter)
-            if s >= 0:
-                g = fresh
-                break
-        qs.chosen[BEGIN, k] += 1
-    if s < 0 and g < BIG:
-        s, value = best_among(sv, qs, tasks, g, q, touched, option)
-    qs.chosen[NEXT_GROUP, k], qs.chosen[BEST, k], qs.values[VALUE, k] = g, s, value
-    return s >= 0
-
-
-@compiled(inline=True)
-def _limits(qs, tasks, counter):  # type: ignore[no-untyped-def]
-    """MQDRF's caps by age, and what may start again below them: groups of queues whose tasks ended or whose caps rose."""
-    if counter[ACTIVITY]:
-        counter[ACTIVITY] = 0
-        levels, level, left = len(qs.level_size), 0, qs.level_size[0]
-        for q in range(len(qs.table)):
-            qs.chosen[WHO, q] = qs.table[q, SINCE] >= 0
-        while level < levels:
-            newest = -1  # of equal age the last in place
-            for q in range(len(qs.table)):
-                if qs.chosen[WHO, q] and (newest < 0 or qs.table[q, SINCE] >= qs.table[newest, SINCE]):
-                    newest = q
-            if newest < 0:
-                break
-            if level == levels - 1:
-                for q in range(len(qs.table)):  # all that are left
-                    if qs.chosen[WHO, q]:
-                        _capped(qs, q, level)
-                break
-            qs.chosen[WHO, newest] = 0
-            _capped(qs, newest, level)
-            left -= 1
-            if left == 0:
-                level += 1
-                left = qs.level_size[level]
-    for q in range(len(qs.table)):
-        if qs.table[q, LOOK]:
-            qs.table[q, LOOK] = 0
-            if qs.table[q, WAITS] > 0:
-                first = qs.table[q, FIRST]
-                for g in range(first, first + qs.table[q, GROUPS]):
-                    if tasks.group[g, WAIT] > 0:
-                        look_at(tasks, counter, g)
-
-
-@compiled(inline=True)
-def _capped(qs, q, level):  # type: ignore[no-untyped-def]
-    if qs.level_cap[level] > qs.limit[q]:
-        qs.table[q, LOOK] = 1
-    qs.limit[q] = qs.level_cap[level]

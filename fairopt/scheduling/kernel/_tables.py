@@ -18,9 +18,9 @@ class Servers(NamedTuple):
     eligible : (placements, servers); near : servers of placements of few, from `near_first[p]` on
     touched, dirty : servers that gained room at this instant; servers whose index is stale
     known, lowest, envelope, order : room for what rounds and the index keep in mind
-    tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on with `tree_at[t, 1]`
-        leaves, which are servers `leaf[tree_at[t, 2]]` and following
-    directory, ratios, ids, count, most, ratio, seen : the index of ratios (`_ratios.py`)
+    tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on; it has
+        `tree_at[t, 1]` leaves, which are servers `leaf[tree_at[t, 2]]` and following
+    directory, ratios, ids, filled, most, ratio, seen : the index of ratios (`_ratios.py`)
     """
 
     table: Whole
@@ -43,7 +43,7 @@ class Servers(NamedTuple):
     directory: Whole
     ratios: Numbers
     ids: Whole
-    count: Whole
+    filled: Whole
     most: Whole
     ratio: Numbers
     seen: Whole

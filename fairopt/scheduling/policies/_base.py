@@ -103,7 +103,7 @@ class Policy:
     def cost(self, workload: Workload) -> tuple[Whole, Whole]:
         """What a task adds to what its queue holds, (groups, costs), and the total of every cost, (costs,)."""
         capacity, demand = self.room(workload)
-        return demand, capacity.sum(axis=0)
+        return demand, np.maximum(capacity.sum(axis=0), 1)
 
     @kernel("dominant")
     def share(self, state: State) -> Numbers:

@@ -1,0 +1,96 @@
+"""`kubernetes-like`: a made-up Kubernetes cluster, as objects of the shapes that `kubectl get -o json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+
+from ._draw import positive
+from ._registry import generator
+from ._snapshot import Snapshot
+from .kubernetes import snapshot
+
+Count = Annotated[int, positive]
+
+#: Kinds of nodes: how often, CPUs, GiB, GPUs, their model.
+_NODES = ((0.6, 16, 64, 0, ""), (0.25, 64, 256, 0, ""), (0.1, 32, 128, 4, "t4"), (0.05, 96, 768, 8, "a100"))
+#: Shapes of pods: how often, CPU, memory, GPUs.
+_SHAPES = (
+    (0.4, "500m", "512Mi", 0),
+    (0.3, "2", "4Gi", 0),
+    (0.15, "4", "32Gi", 0),
+    (0.1, "4", "16Gi", 1),
+    (0.05, "16", "64Gi", 2),
+)
+
+
+@generator("kubernetes-like", "a Kubernetes cluster, made up")
+def kubernetes_like(
+    rng: np.random.Generator, nodes: Count = 100, pods: Count = 1000, namespaces: Count = 10, max_tasks: bool = True
+) -> Snapshot:
+    """Nodes with and without GPUs, and pods of teams of different sizes; some need a model of GPU, some have ended.
+
+    As `kubernetes` reads them: a user is a namespace's pods of one shape.
+    """
+    return snapshot(drawn(rng, nodes, pods, namespaces), "kubernetes-like", max_tasks=max_tasks)
+
+
+def drawn(rng: np.random.Generator, nodes: int, pods: int, namespaces: int) -> Iterator[dict[str, Any]]:
+    """The objects, one after another: namespaces, nodes, a DaemonSet's pod on each, and pods."""
+    for k in range(namespaces):
+        weight = {"volcano.sh/namespace.weight": str(1 + k % 3)} if k % 3 else {}
+        yield {"kind": "Namespace", "metadata": {"name": f"team{k + 1}", "annotations": weight}}
+    kinds = rng.choice(len(_NODES), nodes, p=[kind[0] for kind in _NODES])
+    for k, kind in enumerate(kinds.tolist()):
+        yield _node(k, kind, ready=k == 0 or rng.random() > 0.01)
+        yield _pod("kube-system", f"agent-{k}", "100m", "256Mi", 0, f"node{k + 1}", daemon=True)
+    share = rng.dirichlet(np.ones(namespaces))
+    shapes = rng.choice(len(_SHAPES), pods, p=[shape[0] for shape in _SHAPES])
+    teams = rng.choice(namespaces, pods, p=share)
+    hosts = rng.integers(0, nodes, pods)
+    for k, (shape, team) in enumerate(zip(shapes.tolist(), teams.tolist(), strict=True)):
+        _, cpu, memory, gpus = _SHAPES[shape]
+        running = rng.random() < 0.8
+        host = f"node{hosts[k] + 1}" if running else ""
+        model = ("t4", "a100")[k % 2] if gpus and rng.random() < 0.5 else ""
+        ended = rng.random() < 0.05
+        yield _pod(f"team{team + 1}", f"pod-{k}", cpu, memory, gpus, host, model=model, ended=ended)
+
+
+def _node(k: int, kind: int, ready: bool) -> dict[str, Any]:
+    _, cpus, memory, gpus, model = _NODES[kind]
+    has = {"cpu": str(cpus), "memory": f"{memory * 1024 * 1024}Ki", "pods": "110"}
+    if gpus:
+        has["nvidia.com/gpu"] = str(gpus)
+    taints = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}] if gpus else None
+    return {
+        "kind": "Node",
+        "metadata": {"name": f"node{k + 1}", "labels": {"gpu": model} if model else {}},
+        "spec": {"taints": taints} if taints else {},
+        "status": {
+            "allocatable": has,
+            "capacity": has,
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+        },
+    }
+
+
+def _pod(
+    namespace: str, name: str, cpu: str, memory: str, gpus: int, host: str, model: str = "", daemon: bool = False,
+    ended: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    asks = {"cpu": cpu, "memory": memory} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
+    spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"requests": asks, "limits": asks}}]}
+    if gpus:
+        spec["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    if model:
+        spec["nodeSelector"] = {"gpu": model}
+    if host:
+        spec["nodeName"] = host
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+    if daemon:
+        metadata["ownerReferences"] = [{"kind": "DaemonSet", "name": "agent"}]
+    phase = "Succeeded" if ended else "Running" if host else "Pending"
+    return {"kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": phase}}

@@ -1,0 +1,274 @@
+"""Kubernetes' snapshots: quantities, requests, placement, weights; damaged ones get a clear error."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fairopt as fo
+from fairopt.errors import DataError
+from fairopt.workloads import _json_items
+from fairopt.workloads._json_items import items
+from fairopt.workloads._kubernetes_objects import may_run, quantity, requests
+from fairopt.workloads.kubernetes import snapshot
+from fairopt.workloads.kubernetes_like import drawn
+
+Object = dict[str, Any]
+GPU = "nvidia.com/gpu"
+
+
+def node(name: str, has: Object, taints: list[Object] | None = None, ready: str = "True", **labels: str) -> Object:
+    conditions = [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": ready}]
+    return {
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {} if taints is None else {"taints": taints},
+        "status": {"allocatable": has, "conditions": conditions},
+    }
+
+
+def pod(namespace: str, name: str, asks: Object | None = None, host: str = "", **spec: Any) -> Object:
+    containers = [{"name": "main", "resources": {"requests": asks or {}}}]
+    return {
+        "kind": "Pod",
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {"containers": containers} | ({"nodeName": host} if host else {}) | spec,
+        "status": {"phase": "Running" if host else "Pending"},
+    }
+
+
+AGENT = {"namespace": "tools", "name": "agent", "ownerReferences": [{"kind": "DaemonSet", "name": "agent"}]}
+NODES = [
+    node("plain", {"cpu": "16", "memory": "64Gi", "pods": "110"}),
+    node(
+        "gpu",
+        {"cpu": "32", "memory": "131072Mi", "pods": "110", GPU: "4"},
+        [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}],
+        model="t4",
+    ),
+    node("gone", {"cpu": "8", "memory": "8Gi"}, ready="Unknown"),
+    node("drained", {"cpu": "8", "memory": "8Gi"}) | {"spec": {"unschedulable": True}},
+]
+PODS = [
+    pod("web", "a", {"cpu": "500m", "memory": "1Gi"}, "plain"),
+    pod("web", "b", {"cpu": "0.5", "memory": "1024Mi"}),
+    pod("ml", "train", {"cpu": "4", "memory": "16Gi", GPU: "1"}, "gpu", tolerations=[{"operator": "Exists"}],
+        nodeSelector={"model": "t4"}),
+    pod("ml", "clean", {"cpu": "1", "memory": "1Gi"}),
+    pod("kube-system", "dns", {"cpu": "100m", "memory": "70Mi"}, "plain"),
+    pod("tools", "agent", {"cpu": "1", "memory": "1Gi"}, "plain") | {"metadata": AGENT},
+    pod("web", "old", {"cpu": "9"}, "plain") | {"status": {"phase": "Succeeded"}},
+]  # fmt: skip
+WEIGHTS = [
+    {"kind": "Namespace", "metadata": {"name": "web", "annotations": {"volcano.sh/namespace.weight": "3"}}},
+    {"kind": "ClusterQueue", "metadata": {"name": "research"}, "spec": {"fairSharing": {"weight": "500m"}}},
+    {"kind": "LocalQueue", "metadata": {"name": "q", "namespace": "ml"}, "spec": {"clusterQueue": "research"}},
+    {"kind": "Service", "metadata": {"name": "s", "namespace": "web"}},
+]
+
+
+def written(path: Path, objects: list[Object]) -> Path:
+    path.write_text(json.dumps({"apiVersion": "v1", "items": objects, "kind": "List", "metadata": {}}))
+    return path
+
+
+def test_a_snapshot_becomes_a_cluster(tmp_path: Path) -> None:
+    path = written(tmp_path / "snap.json", [*NODES, *PODS, *WEIGHTS])
+    found = fo.open_source(f"kubernetes:{path}")
+    cluster = found.cluster
+    assert cluster.servers == ("plain", "gpu")
+    assert cluster.resources == ("cpu", "memory", GPU, "pods")
+    # The agent of a DaemonSet and the pod of a system namespace are not there to be shared.
+    np.testing.assert_allclose(cluster.capacity[0], [16 - 0.1 - 1, 64 - 70 / 1024 - 1, 0, 108])
+    np.testing.assert_allclose(cluster.capacity[1], [32, 128, 4, 110])
+    assert cluster.users == ("ml/4 cpu, 16GiB, 1 gpu", "ml/1 cpu, 1GiB", "web")
+    np.testing.assert_allclose(cluster.demand, [[4, 16, 1, 1], [1, 1, 0, 1], [0.5, 1, 0, 1]])
+    assert cluster.max_tasks.tolist() == [1, 1, 2]
+    assert cluster.eligible.tolist() == [[False, True], [True, False], [True, False]]
+    assert cluster.weight.tolist() == [0.5, 0.5, 3]
+    shared = fo.open_source(f"kubernetes:{path}?weights=shared&max_tasks=no").cluster
+    assert shared.weight.tolist() == [0.25, 0.25, 3]
+    assert np.isinf(shared.max_tasks).all()
+    report = found.report
+    assert report["nodes that are not ready, left out"] == report["nodes that are not schedulable, left out"] == 1
+    assert (report["pods that have ended, left out"], report["pods running"], report["pods pending"]) == (1, 2, 2)
+    assert report["pods of the system, taken off their nodes"] == 2
+    assert report["objects of other kinds, left out"] == 1
+
+
+def test_yaml_is_the_same(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    objects = [*NODES, *PODS, *WEIGHTS]
+    (tmp_path / "snap.yaml").write_text(yaml.safe_dump({"kind": "List", "items": objects}))
+    path = written(tmp_path / "snap.json", objects)
+    one, other = (fo.open_source(f"kubernetes:{path.with_suffix(suffix)}").cluster for suffix in (".yaml", ".json"))
+    assert one == other
+
+
+def test_pods_that_nobody_may_run_are_left_out_by_name() -> None:
+    lost = pod("lost", "x", {"cpu": "1"}, nodeSelector={"disk": "nvme"})
+    found = snapshot([*NODES, *PODS, lost], "here")
+    assert found.left_out == {"lost": "no node may run it"}
+    with pytest.raises(DataError, match="no node may run any of the pods"):
+        snapshot([*NODES, lost], "here")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("100m", "0.1"), ("1Gi", 1024**3), ("2e3", 2000), ("1.5", "1.5"), ("128974848", 128974848), ("1E", 10**18),
+     ("500n", "5e-7"), ("12k", 12000), ("0", 0), (".5", "0.5"), (4, 4), ("1e-3", "0.001"), ("3Ki", 3072)],
+)  # fmt: skip
+def test_quantities_are_exact(text: Any, value: Any) -> None:
+    assert quantity(text) == Decimal(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["1 Gi", "", "Gi", "-1", "1e99", "1KB", None, True, [], "0x10", "\u0661", "1e999999999", "nan"]
+)
+def test_what_is_no_quantity_is_refused(text: Any) -> None:
+    with pytest.raises(DataError, match="quantity"):
+        quantity(text)
+
+
+def test_requests_of_a_pod() -> None:
+    def asks(cpu: str, **more: Any) -> Object:
+        return {"resources": {"requests": {"cpu": cpu}}} | more
+
+    def cpu_of(**spec: Any) -> Decimal:
+        return requests({"spec": spec})["cpu"]
+
+    assert cpu_of(containers=[asks("1"), asks("500m")]) == Decimal("1.5")
+    assert cpu_of(containers=[asks("1")], initContainers=[asks("4")]) == 4
+    sidecar = asks("2", restartPolicy="Always")
+    assert cpu_of(containers=[asks("1")], initContainers=[sidecar, asks("3")]) == 5
+    assert cpu_of(containers=[asks("9")], initContainers=[sidecar, asks("3")]) == 11
+    assert cpu_of(containers=[asks("1")], initContainers=[asks("3"), sidecar]) == 3
+    assert cpu_of(containers=[asks("1")], overhead={"cpu": "250m"}) == Decimal("1.25")
+    assert cpu_of(containers=[asks("1")], resources={"requests": {"cpu": "7"}}) == 7
+    assert cpu_of(containers=[{"resources": {"limits": {"cpu": "3"}}}]) == 3
+    assert requests({"spec": {}}) == {"pods": 1}
+
+
+def affine(*expressions: Object, fields: list[Object] | None = None) -> Object:
+    term = {"matchExpressions": list(expressions)} | ({"matchFields": fields} if fields else {})
+    required = {"nodeSelectorTerms": [term]}
+    return {"spec": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}}
+
+
+@pytest.mark.parametrize(
+    ("expression", "where"),
+    [
+        ({"key": "model", "operator": "In", "values": ["t4", "a100"]}, [True, False]),
+        ({"key": "model", "operator": "NotIn", "values": ["t4"]}, [False, True]),
+        ({"key": "model", "operator": "Exists"}, [True, False]),
+        ({"key": "model", "operator": "DoesNotExist"}, [False, True]),
+        ({"key": "rank", "operator": "Gt", "values": ["3"]}, [True, False]),
+        ({"key": "rank", "operator": "Lt", "values": ["3"]}, [False, True]),
+    ],
+)
+def test_expressions_of_affinity(expression: Object, where: list[bool]) -> None:
+    nodes = [node("one", {}, model="t4", rank="5"), node("two", {}, rank="1")]
+    assert may_run(affine(expression), nodes) == where
+    assert may_run(affine(fields=[{"key": "metadata.name", "operator": "In", "values": ["two"]}]), nodes) == [
+        False,
+        True,
+    ]
+    with pytest.raises(DataError, match="operator 'Near'"):
+        may_run(affine({"key": "model", "operator": "Near"}), nodes)
+
+
+@pytest.mark.parametrize(
+    ("toleration", "runs"),
+    [
+        ({}, False),
+        ({"key": "gpu", "operator": "Exists"}, True),
+        ({"key": "gpu", "value": "yes"}, True),
+        ({"key": "gpu", "value": "no"}, False),
+        ({"key": "gpu", "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"operator": "Exists"}, True),
+    ],
+)
+def test_taints_keep_pods_away_unless_tolerated(toleration: Object, runs: bool) -> None:
+    assert may_run({"spec": {"tolerations": [toleration]}}, NODES[1:2]) == [runs]
+
+
+def test_items_are_read_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = list(drawn(np.random.default_rng(3), 12, 60, 3))
+    path = written(tmp_path / "snap.json", objects)
+    for chunk in (7, 64, 1 << 20):
+        monkeypatch.setattr(_json_items, "_CHUNK", chunk)
+        assert list(items(path)) == objects
+    path.write_text(json.dumps({"items": objects}, indent=4))
+    assert list(items(path)) == objects
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no list 'items'"),
+        ('{"kind": "List"}', "has no list 'items'"),
+        ('{"items": [{"kind": "Node"}, {"kind": ', "item 2 of items is cut off or damaged"),
+        ('{"items": [3]}', "item 1 of items is '3'; it must be an object"),
+        ('{"items": []}', "has no node that is ready"),
+        ('{"items": [{"kind": "Pod", "metadata": 3, "status": {"phase": "Pending"}}]}', "Pod None: metadata is '3'"),
+    ],
+)
+def test_damaged_files(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "snap.json").write_text(text)
+    with pytest.raises(DataError, match=message):
+        fo.open_source(f"kubernetes:{tmp_path / 'snap.json'}")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot read"):
+        fo.open_source(f"kubernetes:{tmp_path / 'none.json'}")
+    with pytest.raises(DataError, match="holds 0 snapshots"):
+        fo.open_source(f"kubernetes:{tmp_path}")
+
+
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.just([]), st.just({}),
+                   st.just([[]]), st.just("1e400"), st.just("-1"))  # fmt: skip
+OBJECTS = [*NODES[:2], *PODS[:4], *WEIGHTS[:3]]
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [at] if at else []
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        found += places(child, (*at, key))
+    return found
+
+
+@given(st.data())
+def test_damage_gets_a_clear_error_or_a_cluster(data: st.DataObject) -> None:
+    objects = copy.deepcopy(OBJECTS)
+    at = data.draw(st.sampled_from(places(objects)))
+    inside: Any = objects
+    for key in at[:-1]:
+        inside = inside[key]
+    if data.draw(st.booleans()) and isinstance(inside, dict):
+        del inside[at[-1]]
+    else:
+        inside[at[-1]] = data.draw(LEAVES)
+    if not all(isinstance(one, dict) for one in objects):
+        return
+    with contextlib.suppress(DataError):  # anything else is a defect
+        cluster = snapshot(objects, "here").cluster
+        assert np.isfinite(cluster.capacity).all()
+        assert cluster.eligible.any(axis=1).all()
+
+
+def test_a_made_up_cluster_is_solved() -> None:
+    cluster = fo.open_source("kubernetes-like?nodes=30&pods=200&seed=2").cluster
+    allocation = fo.DRFH().solve(cluster)
+    assert allocation.certificate.passes(1e-6)
+    assert len(cluster.servers) <= 30
