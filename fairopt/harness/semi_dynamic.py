@@ -92,7 +92,9 @@ class SemiDynamic:
         """PF's figures 4, 6 and 7: use over time, jobs done in so much time, gains over others by mechanism."""
         from ._semi_dynamic_plot import plot
 
-        return plot(self)
+        names = list(self.cells["mechanism"].unique())
+        base = "PS-DSF" if "PS-DSF" in names else names[0]
+        return plot(self.use, self.jobs, self.every, base, self.speedups(base))
 
 
 def pf_section6(

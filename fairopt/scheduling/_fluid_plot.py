@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from .._libraries import pd
 from ..result._plot import Picture, colours, plain
-
-if TYPE_CHECKING:
-    from .fluid_schedule import FluidSchedule
 
 _HOUR = 3600.0
 
 
-def plot(schedule: FluidSchedule) -> Figure:
+def plot(timeline: pd.DataFrame, jobs: pd.DataFrame, resources: Sequence[str], by: str, title: str) -> Figure:
     """Use of every resource over time; players present; response times of jobs."""
-    timeline, jobs = schedule.timeline, schedule.jobs
-    resources = schedule.run.workload.resources
     figure = Picture(figsize=(9.0, 2.8), layout="constrained")
     use, present, times = figure.subplots(1, 3)
     edges = np.append(timeline.index, timeline.index[-1:] + timeline["span"].iloc[-1:]) / _HOUR
@@ -29,7 +25,7 @@ def plot(schedule: FluidSchedule) -> Figure:
     use.legend(fontsize="x-small", frameon=False)
     present.stairs(timeline["players"], edges, baseline=None, color=colours(1)[0])
     present.set_ylim(bottom=0)
-    present.set_ylabel(f"{schedule.run.by}s present")
+    present.set_ylabel(f"{by}s present")
     for axes in (use, present):
         axes.set_xlabel("hours")
     done = np.sort(jobs["response"].dropna().to_numpy()) / 60
@@ -40,5 +36,5 @@ def plot(schedule: FluidSchedule) -> Figure:
     times.set_ylim(0, 1.02)
     times.set_xlabel("response time [minutes]")
     times.set_ylabel("part of all jobs")
-    figure.suptitle(plain(str(schedule.run.mechanism)), fontsize="medium")
+    figure.suptitle(plain(title), fontsize="medium")
     return figure

@@ -168,7 +168,8 @@ class FluidSchedule:
         """Use of resources and players over time, and the distribution of completion times."""
         from ._fluid_plot import plot
 
-        return plot(self)
+        run = self.run
+        return plot(self.timeline, self.jobs, run.workload.resources, run.by, str(run.mechanism))
 
     def __repr__(self) -> str:
         s = self.summary()
