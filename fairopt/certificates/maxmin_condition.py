@@ -22,6 +22,8 @@ optimum there is nothing to add. Levels closer than `SAME_LEVEL` are one; so clo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,8 +42,18 @@ Array = NDArray[np.float64]
 NO_DIGITS = 1e-3
 #: Sums of doubles are no better than this, whatever a certificate shows.
 _ROUNDING = 1e-15
-#: A hint that proves this much less for a user is no proof of its level.
-_PROVES = 1e-4
+
+
+@dataclass(frozen=True)
+class MaxminConditionOptions:
+    """Which hints are proofs."""
+
+    #: A hint that proves this much less for a user is no proof of its level.
+    proves: float = 1e-4
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = MaxminConditionOptions()
 
 
 def condition(cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None = None) -> Array:
@@ -113,13 +125,13 @@ def _of_levels(
     groups = by_level(level)
     sets = [] if hint is None else list(hint)
     known = proved(polytope, tasks, groups, np.array(sets), floor).rise if sets else np.full(len(x), np.inf)
-    if polytope.cluster.shape[1] > 1 and len(polytope.gamma) <= polytopes.LARGE:
+    if polytope.cluster.shape[1] > 1 and len(polytope.gamma) <= polytopes.OPTIONS.large:
         for group in groups:
-            hungry = group[free[group] & (known[group] > _PROVES)]
+            hungry = group[free[group] & (known[group] > OPTIONS.proves)]
             if len(hungry):
                 rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)[1]
                 sets += [] if rows is None else [polytope.unit_prices(rows)]
     if not sets:
         return np.full(len(x), np.inf)
     found = proved(polytope, tasks, groups, np.array(sets), floor)
-    return np.where(found.rise <= _PROVES, found.condition, np.inf)
+    return np.where(found.rise <= OPTIONS.proves, found.condition, np.inf)

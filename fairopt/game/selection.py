@@ -38,8 +38,6 @@ NOT_FOLLOWED = "fast: not shown to be the first equilibrium on the curve (docs/e
 #: What is said of another equilibrium that was taken for one of index -1.
 _FIRST = "that is the first equilibrium on the curve from alpha = 1"
 _CHAINED = "that is where best responses, chained in alpha from alpha = 1, end"
-#: Errors above this have their last digits looked for.
-_FINE = 1e-10
 
 
 def selected(select: object) -> str:
@@ -133,7 +131,7 @@ def _solution(
     capacity = problem.cluster.capacity
     log = np.where(np.isfinite(log_rows), log_rows - np.log(np.where(capacity > 0, capacity, 1.0)), -np.inf)
     run = Run(BY, "converged", 0.0, seconds, error)
-    fine = bool(error <= _FINE)
+    fine = bool(error <= OPTIONS.last_digits)
     return Solution(tasks, None, "equilibrium", (run,), build, steps, "converged", log=log, rough=not fine, fine=fine)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,8 +12,17 @@ from ..errors import DataError
 from ._moves import disagreements, with_entry, without
 from ._solved import Instance
 
-#: So many simplifications are tried at a time.
-_TOGETHER = 24
+
+@dataclass(frozen=True)
+class ShrinkOptions:
+    """How counterexamples are made smaller."""
+
+    #: So many simplifications are tried at a time.
+    together: int = 24
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ShrinkOptions()
 
 
 def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[bool]]) -> Instance:
@@ -25,8 +35,8 @@ def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[boo
     while going:
         going = False
         candidates = list(_simpler(instance))
-        for first in range(0, len(candidates), _TOGETHER):
-            some = candidates[first : first + _TOGETHER]
+        for first in range(0, len(candidates), OPTIONS.together):
+            some = candidates[first : first + OPTIONS.together]
             kept = survives(some)
             if any(kept):
                 instance, going = some[kept.index(True)], True

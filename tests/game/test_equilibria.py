@@ -15,9 +15,10 @@ from fairopt.engines.base import Solution
 from fairopt.errors import DataError
 from fairopt.game.enumeration.options import EnumerationOptions
 from fairopt.game.model.active_newton import newton
+from fairopt.game.model.active_set import ActiveSetOptions
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.model.index import index
-from fairopt.game.model.index_of_answer import index_of_answer
+from fairopt.game.model.index_of_answer import AnswerIndexOptions, index_of_answer
 from fairopt.game.model.near_set import active_set
 from fairopt.model.criterion import criterion, virtual_share_per_task
 from fairopt.model.problem import Problem
@@ -231,9 +232,10 @@ def test_three_ways_to_the_index_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         problem = game(cluster, alpha)
         loop = index_of_answer(problem, answer.tasks, answer.log_prices)
         with monkeypatch.context() as patch:
-            patch.setattr("fairopt.game.model.index_of_answer.SMALL", 0)
+            small = AnswerIndexOptions(small=0)
+            patch.setattr("fairopt.game.model.index_of_answer.OPTIONS", small)
             dense = index_of_answer(problem, answer.tasks, answer.log_prices)
-            patch.setattr("fairopt.game.model.active_set.DENSE", 0)
+            patch.setattr("fairopt.game.model.active_set.OPTIONS", ActiveSetOptions(dense=0))
             sparse = index_of_answer(problem, answer.tasks, answer.log_prices)
         direct = 0
         x, gamma = answer.tasks, cluster.gamma

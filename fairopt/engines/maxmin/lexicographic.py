@@ -45,7 +45,7 @@ def solutions(problem: Problem, tol: float, options: LevelsOptions = LEVELS) -> 
         from .levels import Levels
 
         budget = Budget(options.simplex_seconds)
-        for freeze in options.freeze if len(polytope.gamma) <= polytopes.LARGE else options.freeze[:1]:
+        for freeze in options.freeze if len(polytope.gamma) <= polytopes.OPTIONS.large else options.freeze[:1]:
             start = _clock.now()
             try:
                 with np.errstate(all="ignore"):
