@@ -38,8 +38,6 @@ from .leximin import SAME_LEVEL, by_level, kept, proved, rise_and_prices
 
 Array = NDArray[np.float64]
 
-#: Users whose tasks are known no better than this, relatively, have no digits to speak of.
-NO_DIGITS = 1e-3
 #: Sums of doubles are no better than this, whatever a certificate shows.
 _ROUNDING = 1e-15
 
@@ -93,16 +91,6 @@ def condition(cluster: Cluster, tasks: Array | Split, criterion: Criterion, pric
         hint = prices.reshape(-1, *cluster.capacity.shape)[:, first]
     result[users] = np.where(free, _of_levels(polytope, table, x, level, free, own.floor, hint), 1.0)
     return result
-
-
-def undetermined(cluster: Cluster, error: float, conditions: Array, most: float = NO_DIGITS) -> tuple[str, ...]:
-    """The users about whose tasks an allocation that is off by `error` says nothing: to `most`, relatively.
-
-    They are named, not refused: nobody can do better about who lives on what rounding leaves to it, the exact optimum
-    of data that differ by `error` may be theirs, and the others' tasks are right all the same.
-    """
-    far = np.flatnonzero(np.maximum(error, _ROUNDING) * conditions > most)
-    return tuple(cluster.users[n] for n in far)
 
 
 def _single(cluster: Cluster) -> Array:

@@ -55,8 +55,8 @@ def _simpler(instance: Instance) -> Iterator[Instance]:
             yield from _made(partial(with_entry, instance, argument, tuple(at), plain))
     yield from _scaled(instance)
     for argument, place in disagreements(instance):
-        told = float(getattr(cluster, argument)[place])
-        yield from _made(partial(with_entry, instance, argument, place, told, told=True))
+        reported = float(getattr(cluster, argument)[place])
+        yield from _made(partial(with_entry, instance, argument, place, reported, reported=True))
     for argument in ("demand", "capacity", "weight", "max_tasks"):
         yield from _smaller(instance, argument)
 
@@ -66,13 +66,13 @@ def _smaller(instance: Instance, argument: str) -> Iterator[Instance]:
     cluster, deviation = instance
     differ = set(disagreements(instance))
     for place in np.ndindex(getattr(cluster, argument).shape):
-        for told in (False, True) if (argument, place) in differ and deviation is not None else (False,):
-            table = getattr(deviation.cluster if told and deviation is not None else cluster, argument)
+        for reported in (False, True) if (argument, place) in differ and deviation is not None else (False,):
+            table = getattr(deviation.cluster if reported and deviation is not None else cluster, argument)
             old = float(table[place])
             if np.isfinite(old):
                 for value in sorted({0.0, 1.0, old // 2, old - 1}):
                     if 0 <= value < old:
-                        yield from _made(partial(with_entry, instance, argument, place, value, told))
+                        yield from _made(partial(with_entry, instance, argument, place, value, reported))
 
 
 def _scaled(instance: Instance) -> Iterator[Instance]:

@@ -127,12 +127,12 @@ class Sensitivity(Data):
         index = []
         for by, (name, _) in DATA.items():
             values = getattr(self._of_users, name)[..., self._runs]
-            wrong = np.isnan(values).sum(axis=-1) * (self._there(by).reshape(values.shape[:-1]))
+            undetermined = np.isnan(values).sum(axis=-1) * (self._there(by).reshape(values.shape[:-1]))
             if by == "alpha" and not self.derivatives.finite:
                 continue
-            for at in map(tuple, np.argwhere(wrong > 0).tolist()):
+            for at in map(tuple, np.argwhere(undetermined > 0).tolist()):
                 index.append(self._label(by, at))
-                rows.append((int(wrong[at]), self._why(name, at) if len(rows) < 200 else ""))
+                rows.append((int(undetermined[at]), self._why(name, at) if len(rows) < 200 else ""))
         levels = pd.MultiIndex.from_tuples(index, names=["by", "of", "resource"]) if index else self._whole[:0]
         return pd.DataFrame(rows, index=levels, columns=["users", "why"])
 
@@ -149,13 +149,14 @@ class Sensitivity(Data):
         """
         if self.solve is None:
             raise DataError("this allocation does not know its mechanism, as it came from a file: solve its cluster")
-        wrong = self.not_differentiable.index
-        if len(wrong) > most:
+        undetermined = self.not_differentiable.index
+        if len(undetermined) > most:
             raise DataError(
-                f"{len(wrong)} data have no derivative; one_sided(most={len(wrong)}) solves four times each"
+                f"{len(undetermined)} data have no derivative; one_sided(most={len(undetermined)}) solves four times "
+                "each"
             )
         rows, index = [], []
-        for label in wrong:
+        for label in undetermined:
             for side, sign in (("right", 1.0), ("left", -1.0)):
                 rows.append(self._difference(label, sign * step))
                 index.append((*label, side))

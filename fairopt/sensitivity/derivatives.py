@@ -170,9 +170,9 @@ class Derivatives:
                 mine = np.where((part == c)[:, None], null, 0.0)
                 either = self._tied(mine, OPTIONS.free)
                 for name, values in self._pulled(mine).items():
-                    wrong = np.abs(values).max(axis=-1) > OPTIONS.free
-                    wrong |= either[name].any(axis=-1) if name in either else False
-                    found.setdefault(name, []).append(wrong)
+                    undetermined = np.abs(values).max(axis=-1) > OPTIONS.free
+                    undetermined |= either[name].any(axis=-1) if name in either else False
+                    found.setdefault(name, []).append(undetermined)
             which = np.unique(part)
         result = {}
         empty = self._pulled(np.zeros((len(part), 1)))

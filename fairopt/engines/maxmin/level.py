@@ -33,7 +33,7 @@ class SolvedLevelOptions:
     """What counts as held at a level, and as on it."""
 
     #: Held users may miss their level by this part.
-    held: float = 1e-9
+    missed: float = 1e-9
     #: A floor that is above a level by less than this part is on it.
     same: float = 1e-9
 
@@ -140,7 +140,7 @@ def certified(problem: Level, taken: Taken, amount: Array, prices: Array, steps:
     fixed = ~problem.rising & (problem.floor > 0)
     if fixed.any() and (part := float((have[fixed] / problem.floor[fixed]).min())) < 1:
         # A point that takes from those who are held proves nothing, unless by rounding.
-        low = low * part if part > 1 - OPTIONS.held else 0.0
+        low = low * part if part > 1 - OPTIONS.missed else 0.0
     high, user_price = bound(problem, prices)
     total = user_price[problem.rising].sum()
     scale = 1 / total if total > 0 else 1.0

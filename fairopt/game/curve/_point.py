@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..._loops import compiled
 from ...engines.small._conditions import conditions
-from ...engines.small._polish import polished
+from ...engines.small._refinement import active_set_refined
 from ...engines.small._scaled import Cell, cell
 from ._begin import begun
 from ._follow import ARRIVED, follow, memory_of
@@ -65,12 +65,12 @@ def refined(
     s, w = np.full(len(z), _OUT), np.full(c.rows, _OUT)
     v, unit = np.zeros(c.rows), np.ones(c.rows)
     _signs(q, c, g, z, log_price, xi, s, w, v)
-    error = float(polished(q, c, z, s, v, w, unit, tol, tasks, log_rows))
+    error = float(active_set_refined(q, c, z, s, v, w, unit, tol, tasks, log_rows))
     if error > options.fine:  # ties: tasks that only the change of the data has made positive
         total = np.bincount(g.user, g.size * z, len(g.limit))
         s = np.where(g.size * z > options.tied * total[g.user], _IN, _OUT)
         found, rows = np.empty(tasks.shape), np.empty(log_rows.shape)
-        other = float(polished(q, c, z, s, v, w, unit, tol, found, rows))
+        other = float(active_set_refined(q, c, z, s, v, w, unit, tol, found, rows))
         if other < error:
             error, tasks[:], log_rows[:] = other, found, rows
     return error

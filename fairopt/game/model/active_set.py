@@ -171,18 +171,6 @@ class ActiveSet:
         matrix[row, column] = value  # each stands once
         return matrix
 
-    def by_log_alpha(self, z: Array, alpha: float | None = None) -> Array:
-        """The derivative of F by log alpha (unknowns,): zero but for pairs."""
-        alpha = self._alpha(alpha)
-        at, _, resource = self._links
-        share = self._priced(self.split(z)[1], alpha)[1]
-        use = self.system.use[self.pairs[at], resource]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            each = np.where(share > 0, share * (np.log(share) - np.log(use)), 0.0) / alpha
-        result = np.zeros(self.size)
-        result[: len(self.pairs)] = np.bincount(at, each, len(self.pairs))
-        return result
-
     def _alpha(self, alpha: float | None) -> float:
         return self.system.alpha if alpha is None else alpha
 
