@@ -36,6 +36,7 @@ class BottleneckFairness(Mechanism):
     name = "bottleneck-fairness"
     title = "bottleneck fairness"
     source = "Dolev et al., ITCS 2012; Gutman, Nisan 2012"
+    unique = False
     properties = "no justified complaint, SI, PO; not SP"
     claims = (
         *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012"),

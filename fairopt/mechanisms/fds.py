@@ -134,6 +134,7 @@ class GFJ(FDS):
     name = "gfj"
     title = "GFJ"
     properties = "PO where convex; depends on the size of a task"
+    counts_tasks = True
     claims = claim("pareto-optimality", source="Joe-Wong et al., ToN 2013")
 
     @classmethod

@@ -40,6 +40,7 @@ class MQDRF(Mechanism):
     name = "mqdrf"
     title = "MQDRF"
     source = "Liu, Liu, definition 1"
+    uses_weights = False
     properties = "SP; not PO, although its paper says so"
     claims = (
         *claim("strategy-proofness", source="a report leaves at most DK/N of everything"),

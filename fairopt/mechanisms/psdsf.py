@@ -35,6 +35,7 @@ class PSDSF(GameMechanism):
     name = "ps-dsf"
     title = "PS-DSF"
     source = "Khamse-Ashari et al., ICC 2017"
+    unique = False
     properties = "SI, EF, BF; not PO"
     claims = (
         *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D"),

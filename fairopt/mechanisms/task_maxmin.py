@@ -27,6 +27,7 @@ class TaskMaxMin(Mechanism):
     name = "task-maxmin"
     title = "task max-min"
     source = "baseline"
+    counts_tasks = True
     properties = "PO; depends on the size of a task"
     claims = (
         *claim("pareto-optimality", source="lexicographic max-min"),

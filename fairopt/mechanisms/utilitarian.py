@@ -32,6 +32,8 @@ class Utilitarian(Mechanism):
     name = "utilitarian"
     title = "utilitarian"
     source = "baseline (alpha = 0)"
+    unique = False
+    uses_weights = False
     properties = "PO; no fairness"
     claims = (
         *claim("pareto-optimality", source="strictly increasing welfare"),
