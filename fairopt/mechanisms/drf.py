@@ -42,6 +42,7 @@ class DRF(Mechanism):
     claims = (
         *claim(
             "sharing-incentive",
+            "strong-sharing-incentive",
             "envy-freeness",
             "pareto-optimality",
             "bottleneck-fairness",

@@ -48,7 +48,7 @@ class DRFH(Mechanism):
             conditions=("positive demands", "no placement constraints"),
             source="INFOCOM 2014",
         ),
-        *claim("sharing-incentive", "per-server-bottleneck-fairness", holds=False),
+        *claim("sharing-incentive", "strong-sharing-incentive", "per-server-bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
     )
 

@@ -43,6 +43,7 @@ class MQDRF(Mechanism):
     properties = "SP; not PO, although its paper says so"
     claims = (
         *claim("strategy-proofness", source="a report leaves at most DK/N of everything"),
+        *claim("dynamic-sharing-incentive", "dynamic-envy-freeness", source="docs/properties.md, F"),
         *claim("sharing-incentive", "envy-freeness", "pareto-optimality", holds=False),
     )
 

@@ -38,8 +38,14 @@ class PSDSF(GameMechanism):
     properties = "SI, EF, BF; not PO"
     claims = (
         *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D"),
-        *claim("per-server-bottleneck-fairness", "single-resource-fairness", "single-server-drf", source="ICC 2017"),
-        *claim("pareto-optimality", "resource-monotonicity", holds=False),
+        *claim("single-server-drf", source="ICC 2017"),
+        *claim(
+            "per-server-bottleneck-fairness",
+            "single-resource-fairness",
+            conditions=("no task counts",),
+            source="PF, section 5",
+        ),
+        *claim("pareto-optimality", "strong-sharing-incentive", "resource-monotonicity", holds=False),
     )
 
     def criterion(self, cluster: Cluster) -> Criterion:

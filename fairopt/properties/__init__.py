@@ -13,7 +13,9 @@ from ._base import REGISTRY, Case, Deviation, Finding, Property
 from ._check import Check, check, report
 from ._claimed import Claimed, claims
 from ._names import get, names
+from ._record import verify
 from ._search import SearchOptions, search
+from ._survey import survey, surveyed
 from ._table import table
 from .witness import Witness
 
@@ -33,5 +35,8 @@ __all__ = [
     "names",
     "report",
     "search",
+    "survey",
+    "surveyed",
     "table",
+    "verify",
 ]

@@ -1,0 +1,41 @@
+"""Equilibria of small games, and bounds on them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import FairoptError
+from ..exact.enclosure import enclosed
+from ..game.enumeration.all_equilibria import equilibria
+from ..game.enumeration.listing import Equilibria
+from ..game.enumeration.options import EnumerationOptions
+from ..mechanisms import GameMechanism, Mechanism
+from ..model.cluster import Cluster
+from ..result.allocation import Allocation
+from ._base import Numbers
+
+#: What looking for all equilibria of a cluster may take.
+_OPTIONS = EnumerationOptions(seconds=10.0, starts=5)
+_NONE = Equilibria((), (), (), False, {})
+
+
+def enumerable(mechanism: Mechanism | None) -> bool:
+    """Is it the game of alphaPF-VDS at finite alpha?"""
+    game = isinstance(mechanism, GameMechanism) and mechanism.judged_by_criterion
+    return game and 0 < getattr(mechanism, "alpha", np.inf) < np.inf
+
+
+def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
+    """Of the game at finite alpha, by `fairopt.game.equilibria`; empty where there is none, or none can be found."""
+    if mechanism is None or not enumerable(mechanism):
+        return _NONE
+    try:
+        return equilibria(cluster, mechanism.criterion(cluster).alpha, options=_OPTIONS)
+    except FairoptError:
+        return _NONE
+
+
+def between(allocation: Allocation) -> Numbers | None:
+    """Proved lower bounds of users' tasks, (users,), in fractions; `None` where there are none."""
+    box = enclosed(allocation.cluster, allocation.criterion, allocation.tasks, allocation.prices)
+    return None if box is None else np.asarray(box.low.sum(axis=1))
