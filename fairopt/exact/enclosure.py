@@ -7,7 +7,6 @@ inequalities between intervals. Answers where one of them is an equality, at deg
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from .interval import Interval, interval
+from .krawczyk import contracted, middles, rank
 from .rational import Numbers, numbers
 
 Array = NDArray[np.float64]
@@ -114,7 +114,7 @@ class _Equations:
             here = [(j, s) for j, s in rows if i == j] + [(i, r)]
             users = [n for n, j in self.pairs if i == j]
             table = [[*self.demand[users, s], self.capacity[i, s]] for _, s in here]
-            (rows if _rank(table) == len(here) else implied).append((i, r))
+            (rows if rank(table) == len(here) else implied).append((i, r))
         return sorted(rows), implied
 
     @property
@@ -217,22 +217,14 @@ class _Equations:
         """The box, if Krawczyk's operator maps one into itself and the inequalities hold there."""
         point = [interval(0)] * self.size
         for _ in range(self.options.steps):
-            slope = _middles(self.slopes(point))
+            slope = middles(self.slopes(point))
             step = np.linalg.solve(slope, [float(one.low) for one in self.residuals(point)])
             self.start = [value * (1 - by) for value, by in zip(self.start, step, strict=True)]
             self.__dict__.pop("_unknown", None)
         if not np.isfinite(self.start).all() or min(self.start, default=1) <= 0:
             return None
-        inverse = np.linalg.inv(_middles(self.slopes(point)))
-        inside = [[Fraction(value) for value in row] for row in inverse]
-        residual = self.residuals(point)
-        for width in self.options.widths:
-            half = Fraction(width)
-            box = [Interval(-half, half)] * self.size
-            image = list(_krawczyk(inside, residual, self.slopes(box), box))
-            if all(one.within(whole) for one, whole in zip(image, box, strict=True)):
-                return self._judged(image)
-        return None
+        image = contracted(self.residuals(point), self.slopes, middles(self.slopes(point)), self.options.widths)
+        return None if image is None else self._judged(image)
 
     def _judged(self, box: list[Interval]) -> Enclosure | None:
         values = self.values(box)
@@ -272,38 +264,3 @@ class _Equations:
                 (at,) = [pair for pair in self.pairs if pair[0] == n]
                 low[at] = high[at] = Fraction(self.cluster.max_tasks[n])
         return Enclosure(low, high)
-
-
-def _rank(table: list[list[Fraction]]) -> int:
-    """The rank of a small matrix, by elimination in fractions."""
-    rows, rank = [list(row) for row in table], 0
-    for k in range(len(rows[0])):
-        at = next((j for j in range(rank, len(rows)) if rows[j][k]), None)
-        if at is not None:
-            rows[rank], rows[at] = rows[at], rows[rank]
-            for row in rows[rank + 1 :]:
-                by = row[k] / rows[rank][k]
-                row[:] = [a - by * b for a, b in zip(row, rows[rank], strict=True)]
-            rank += 1
-    return rank
-
-
-def _middles(table: list[list[Interval]]) -> Array:
-    return np.array([[float(one.low + one.high) / 2 for one in row] for row in table])
-
-
-def _krawczyk(
-    inverse: list[list[Fraction]], residual: list[Interval], slopes: list[list[Interval]], box: list[Interval]
-) -> Iterator[Interval]:
-    """`-Y F(0) + (I - Y F'(W)) W`, row by row; Y is any matrix, here an approximate inverse."""
-    for i, row in enumerate(inverse):
-        found = interval(0)
-        for k, by in enumerate(row):
-            found -= residual[k] * by
-        for j, width in enumerate(box):
-            entry = interval(int(i == j))
-            for k, by in enumerate(row):
-                if slopes[k][j].low or slopes[k][j].high:
-                    entry -= slopes[k][j] * by
-            found += entry * width
-        yield found

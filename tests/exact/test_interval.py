@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fairopt.exact.interval import BITS, Interval, interval
+from fairopt.exact.krawczyk import contracted, rank
 
 TINY = F(1, 2 ** (BITS - 8))
 
@@ -59,3 +60,29 @@ def test_what_has_no_result() -> None:
         Interval(F(0), F(1)).power(F(1, 2))
     assert not Interval(F(0), F(1)).within(Interval(F(0), F(2)))  # strictly inside
     assert interval(1).within(Interval(F(0), F(2)))
+
+
+def test_krawczyk() -> None:
+    """w^2 + 2w = e has the root sqrt(1 + e) - 1 near 0; a double root is not proved, nor one outside of the box."""
+
+    def solved(e: F, slope: float = 2.0) -> list[Interval] | None:
+        return contracted([interval(-e)], lambda box: [[box[0] * 2 + 2]], np.array([[slope]]), (1e-6, 1e-3))
+
+    found = solved(F(1, 10**4))
+    assert found is not None
+    square = 1 + F(1, 10**4)
+    assert (1 + found[0].low) ** 2 < square < (1 + found[0].high) ** 2
+    assert solved(F(1, 100)) is None
+    assert solved(F(1, 10**4), 0.5) is None  # Y is no inverse: nothing contracts
+    double = contracted([interval(0)], lambda box: [[box[0] * 2]], np.array([[1e-3]]), (1e-6, 1e-3))
+    assert double is None or (double[0].low <= 0 <= double[0].high)
+
+
+def test_rank() -> None:
+    def of(*rows: list[int]) -> int:
+        return rank([[F(value) for value in row] for row in rows])
+
+    assert of([1, 2], [2, 4]) == 1
+    assert of([1, 2], [2, 5]) == 2
+    assert of([0, 0]) == 0
+    assert of([0, 1, 1], [1, 0, 1], [1, 1, 2]) == 2
