@@ -80,7 +80,9 @@ def test_generators_do_not_pass_for_real_clusters(
         tool.render_alpha(tool.README.read_text(encoding="utf-8"), Results(Path("store")))
 
 
-@pytest.mark.parametrize("page", ["utilities.md", "alpha.md", "many.md", "inverse.md", "properties.md"])
+@pytest.mark.parametrize(
+    "page", ["utilities.md", "alpha.md", "many.md", "inverse.md", "properties.md", "properties-table.md"]
+)
 def test_pages_say_what_is_printed_and_measured(tool: ModuleType, page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert tool.render(text) == text, "run: make readme"

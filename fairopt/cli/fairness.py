@@ -29,6 +29,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     command.add_argument("--changes", type=int, default=200, help="lies to try on a FILE; default: %(default)s")
     command.add_argument("--seconds", type=float, default=np.inf, help="CPU seconds after which a search is ended")
     command.add_argument("--store", metavar="DIR", help="keep what searches find there, and go on with what is there")
+    command.add_argument("--matrix", action="store_true", help="print properties by mechanisms, with what is proved")
     command.add_argument("--jobs", type=int, default=1, help="processes of a search; default: %(default)s")
     command.add_argument("--seed", type=int, default=0, help="of random clusters and lies; default: %(default)s")
     command.add_argument("--save", metavar="DIR", help="write the counterexamples of a search there")
@@ -60,7 +61,7 @@ def properties(options: argparse.Namespace) -> int:
 
 
 def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:
-    """A row per search: the violation of the smallest counterexample, or in how many trials there was none."""
+    """A row per search, the violation of the smallest counterexample or in how many trials there was none; or the matrix."""
     found = fairness.survey(
         chosen,
         names,
@@ -71,6 +72,8 @@ def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: arg
         seed=options.seed,
         progress=_screen.shows_progress(options),
     )
+    if options.matrix:
+        return fairness.matrix(fairness.frame(found)).reset_index()
     rows = []
     for one in found:
         nothing = one.note or f"none in {one.trials} trials"

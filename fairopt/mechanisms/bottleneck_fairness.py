@@ -38,7 +38,7 @@ class BottleneckFairness(Mechanism):
     source = "Dolev et al., ITCS 2012; Gutman, Nisan 2012"
     properties = "no justified complaint, SI, PO; not SP"
     claims = (
-        *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012"),
+        *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012; docs/properties.md, H"),
         *claim("strategy-proofness", holds=False),
     )
 

@@ -47,9 +47,9 @@ class DRF(Mechanism):
             "pareto-optimality",
             "bottleneck-fairness",
             "single-resource-fairness",
-            source="NSDI 2011",
+            source="NSDI 2011; docs/properties.md, G",
         ),
-        *claim("single-server-drf", "per-server-bottleneck-fairness", source="its definition"),
+        *claim("single-server-drf", "per-server-bottleneck-fairness", source="its definition; docs/properties.md, J"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",
@@ -57,7 +57,7 @@ class DRF(Mechanism):
             "group-strategy-proofness",
             source="docs/properties.md, B",
         ),
-        *claim("population-monotonicity", conditions=("positive demands",), source="NSDI 2011"),
+        *claim("population-monotonicity", conditions=("positive demands",), source="NSDI 2011; docs/properties.md, I"),
         *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
     )
 

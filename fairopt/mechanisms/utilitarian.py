@@ -34,7 +34,7 @@ class Utilitarian(Mechanism):
     source = "baseline (alpha = 0)"
     properties = "PO; no fairness"
     claims = (
-        *claim("pareto-optimality", source="strictly increasing welfare"),
+        *claim("pareto-optimality", source="docs/properties.md, H"),
         *claim("sharing-incentive", "envy-freeness", holds=False),
     )
 

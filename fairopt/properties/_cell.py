@@ -89,8 +89,14 @@ class Outcome:
         """Does this say what a search of another cell of the mechanism and the property would say?"""
         if self.witness is None:
             return not self.note and set(self.cell.conditions) <= set(cell.conditions)
-        clusters = [one for one in (self.witness.cluster, self.witness.changed) if one is not None]
-        return all(CONDITIONS[name](one) for name in cell.conditions for one in clusters)
+        return set(cell.conditions) <= set(self.meets)
+
+    @property
+    def meets(self) -> list[str]:
+        """Names of the conditions that the counterexample meets."""
+        found = self.witness
+        clusters = [] if found is None else [one for one in (found.cluster, found.changed) if one is not None]
+        return [name for name, holds in CONDITIONS.items() if clusters and all(holds(one) for one in clusters)]
 
     def with_block(self, trials: int, seconds: float, doubted: float, witness: Witness | None) -> Outcome:
         """After another block of trials."""

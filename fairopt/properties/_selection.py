@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..mechanisms import GameMechanism, Mechanism
-from ._all_equilibria import all_equilibria, enumerable
+from ..mechanisms.psdsf import PSDSF
+from ._all_equilibria import alternatives, enumerable
 from ._base import Case
 from ._names import get
 from ._solved import Instance
@@ -19,7 +20,7 @@ def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
 
     Equilibria of the game need not be unique at finite alpha, but for alpha = 1, nor PS-DSF, nor optima at alpha = 0.
     At finite alpha the violation is looked for in every pair of an equilibrium of the cluster and one of the changed
-    cluster that `fairopt.game.equilibria` finds.
+    cluster that `fairopt.game.equilibria` finds; of PS-DSF that best responses from random starts find.
     """
     cluster, deviation = instance
     alpha = mechanism.criterion(cluster).alpha
@@ -28,10 +29,10 @@ def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
     if not isinstance(mechanism, GameMechanism) or alpha == 1:
         return ""
     returned = _RETURNED.format("equilibrium")
-    if not enumerable(mechanism):
+    if not enumerable(mechanism) and not isinstance(mechanism, PSDSF):
         return f"{returned}; others were not looked for"
-    before = all_equilibria(mechanism, cluster)
-    after = None if deviation is None else all_equilibria(mechanism, deviation.cluster)
+    before = alternatives(mechanism, cluster)
+    after = None if deviation is None else alternatives(mechanism, deviation.cluster)
     if not before or (after is not None and not after):
         return f"{returned}; others could not be looked for"
     losses = [

@@ -122,18 +122,25 @@ def read(store: str | Path) -> list[Outcome]:
 
 
 def frame(outcomes: Sequence[Outcome]) -> pd.DataFrame:
-    """A row per cell: `answer`, `violation` at least, trials, CPU seconds, what was doubted, seed and versions."""
+    """A row per search.
+
+    `answer`, `violation` at least, trials, CPU seconds, the largest loss that was not verified (`doubted`), which
+    conditions a counterexample meets (`meets`) and what its file is called (`file`), seed and versions.
+    """
     rows = [
         {
             "mechanism": one.cell.mechanism,
             "property": one.cell.property,
             "conditions": ", ".join(one.cell.conditions),
             "answer": one.note or ("none" if one.witness is None else "counterexample"),
-            "violation": 0.0 if one.witness is None else float(one.witness.violation[0]),
+            "violation": 0.0 if one.witness is None else round(float(one.witness.violation[0]), 6),
             "trials": one.trials,
             "seconds": round(one.seconds, 2),
             "trials_per_second": round(one.trials / one.seconds) if one.seconds > 0 else 0,
-            "doubted": one.doubted,
+            "doubted": round(one.doubted, 6),
+            "meets": "" if one.witness is None else ", ".join(one.meets),
+            "route": "" if one.witness is None else one.witness.route,
+            "file": "" if one.witness is None else f"{one.cell.name}.json",
             "seed": one.seed,
             **one.versions,
         }

@@ -40,6 +40,10 @@ def test_search_prints_and_saves(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert main(again) == 0
     assert json.loads(capsys.readouterr().out) == rows
     assert len(list((tmp_path / "store").iterdir())) == 2
+    assert main([*again, "--matrix"]) == 0
+    (line,) = json.loads(capsys.readouterr().out)
+    assert line["task max-min"].startswith("no: .")
+    assert line["max-min"] == "proved, 100 trials"
 
 
 def test_what_a_user_of_a_cluster_could_gain(capsys: pytest.CaptureFixture[str]) -> None:

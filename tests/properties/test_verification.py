@@ -95,7 +95,8 @@ def test_every_equilibrium_is_asked() -> None:
         verified(fo.AlphaPFVDS(3.0), "undominated-equilibrium", (SEVERAL, None))  # on the curve comes the best first
     assert kept("alphapf-vds--pareto-optimality").selection == f"{EVERY} (1, all that there are)"
     assert kept("ceei--strategy-proofness").selection == ""
-    assert "others were not looked for" in kept("ps-dsf--pareto-optimality").selection
+    assert "others were not looked for" in kept("utilitarian--envy-freeness").selection
+    assert kept("ps-dsf--strategy-proofness").selection.startswith(f"{EVERY} (1 and 1 after the change were found")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_every_equilibrium_is_asked() -> None:
         ("alphapf-vds--pareto-optimality", "route", FRACTIONS, "not by exact fractions as the witness says"),
         ("drf--population-monotonicity", "route", CERTIFIED, "it is verified by exact fractions"),
         ("alphapf-vds--pareto-optimality", "violation", [0.2, 0.3], "as the witness says"),
-        ("ps-dsf--pareto-optimality", "selection", "of every equilibrium (1)", "what is found now"),
+        ("utilitarian--envy-freeness", "selection", "of every equilibrium (1)", "what is found now"),
     ],
 )
 def test_replay_checks_route_interval_and_selection(
