@@ -61,7 +61,7 @@ def properties(options: argparse.Namespace) -> int:
 
 
 def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:
-    """A row per search, the violation of the smallest counterexample or in how many trials there was none; or the matrix."""
+    """A row per search, the violation of the smallest counterexample or in how many trials was none; or the matrix."""
     found = fairness.survey(
         chosen,
         names,
