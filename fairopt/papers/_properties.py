@@ -25,7 +25,7 @@ def _naive() -> Cluster:
     """Server i has 1 unit of resource i and 100 of all others, as user i demands."""
     like = np.full((NAIVE, NAIVE), float(LACK))
     np.fill_diagonal(like, 1.0)
-    return Cluster(like, like)
+    return Cluster(like, like, resources=[f"R{r}" for r in range(1, NAIVE + 1)])
 
 
 INSTANCES = (
@@ -36,14 +36,20 @@ INSTANCES = (
         "the example of 4.1, user B with twice the weight of user A",
         partial(Cluster, [[9, 18]], [[1, 4], [3, 1]], [1, 2], resources=["CPU", "RAM"], users=["A", "B"]),
     ),
-    Instance("pf-weights", "PF", "4", "two like users, weights 1 and 2", partial(Cluster, [[6]], [[1], [1]], [1, 2])),
+    Instance(
+        "pf-weights",
+        "PF",
+        "4",
+        "two like users, weights 1 and 2",
+        partial(Cluster, [[6]], [[1], [1]], [1, 2], resources=["CPU"]),
+    ),
     Instance("drfh-naive", "DRFH", "III-D", "ten servers, each lacks what nine of ten users need", _naive),
     Instance(
         "drf-zeros",
         "DRF",
         "6",
         "three users, two of which demand one resource only",
-        partial(Cluster, [[1, 2]], [[1, 0], [1, 1], [0, 1]]),
+        partial(Cluster, [[1, 2]], [[1, 0], [1, 1], [0, 1]], resources=["CPU", "RAM"]),
     ),
 )
 

@@ -249,3 +249,16 @@ def test_levels_of_mqdrf() -> None:
         fo.properties.check("dynamic-envy-freeness", rule.solve(cluster))
     with pytest.raises(DataError, match="says nothing about DRF"):
         fo.properties.search("drf", "dynamic-envy-freeness", 10)
+
+
+def test_a_group_of_two_gains_only_if_both_do() -> None:
+    """Both say that a task takes twice what it does; what they get of it runs twice as many."""
+    cluster = fo.Cluster([[6]], [[1], [1]])
+    lie = Deviation(cluster.derived(demand=np.array([[2.0], [2.0]])), ("user1", "user2"))
+
+    def lost(after: list[list[float]]) -> float:
+        case = Case(cluster, np.array([[2.0], [4.0]]), lie, np.array(after))
+        return float(get("group-strategy-proofness").find(case).violation)
+
+    assert lost([[2.5], [0.5]]) < 0  # 5 and 1 tasks instead of 2 and 4
+    assert lost([[2], [2.5]]) == pytest.approx(0.2)  # 4 and 5: the second gains less
