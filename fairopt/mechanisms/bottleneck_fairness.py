@@ -39,7 +39,7 @@ class BottleneckFairness(Mechanism):
     unique = False
     properties = "no justified complaint, SI, PO; not SP"
     claims = (
-        *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012"),
+        *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012; docs/properties.md, H"),
         *claim("strategy-proofness", holds=False),
     )
 

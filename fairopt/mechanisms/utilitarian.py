@@ -36,7 +36,7 @@ class Utilitarian(Mechanism):
     uses_weights = False
     properties = "PO; no fairness"
     claims = (
-        *claim("pareto-optimality", source="strictly increasing welfare"),
+        *claim("pareto-optimality", source="docs/properties.md, H"),
         *claim("sharing-incentive", "envy-freeness", holds=False),
     )
 
