@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ._kubernetes_objects import Amounts
+from ._snapshot import numbered
 
 _GIB = Decimal(1024**3)
 _BYTES = ("memory", "ephemeral-storage")
@@ -34,13 +35,7 @@ def named(groups: list[Group]) -> list[str]:
     names = [
         group.namespace if count[group.namespace] == 1 else f"{group.namespace}/{_shape(group)}" for group in groups
     ]
-    seen: Counter[str] = Counter()
-    twice = {name for name, number in Counter(names).items() if number > 1}
-    for n, name in enumerate(names):
-        if name in twice:
-            seen[name] += 1
-            names[n] = f"{name} #{seen[name]}"
-    return names
+    return numbered(names)
 
 
 def _shape(group: Group) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..model.cluster import Cluster
@@ -34,3 +35,14 @@ class Snapshot:
         n, i, r = self.cluster.shape
         counts = "".join(f"\n  {what}: {count:,}" for what, count in self.report.items())
         return f"{self.source}\n  {n} users, {i} servers, {r} resources{counts}"
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """The same names, with a number behind those that stand several times."""
+    several = {name for name, number in Counter(names).items() if number > 1}
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(f"{name} #{seen[name]}" if name in several else name)
+    return found

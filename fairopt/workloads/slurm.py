@@ -20,7 +20,7 @@ from ..errors import DataError
 from ..model import _files
 from ..model.cluster import Cluster
 from ._registry import reader
-from ._snapshot import Snapshot
+from ._snapshot import Snapshot, numbered
 
 _LAYOUT = "nodes.json (scontrol show nodes --json), jobs.json (squeue --json), perhaps shares.json (sshare --json)"
 _AWAY = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "NOT_RESPONDING", "POWERED_DOWN", "MAINT"}
@@ -28,7 +28,7 @@ _THERE = ("RUNNING", "PENDING")
 _UNITS = {"": Decimal(1), "K": Decimal(1) / 1024, "M": Decimal(1), "G": Decimal(1024), "T": Decimal(1024) ** 2}
 _ARRAY = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?")
 _MOST = 10_000_000  # tasks of an array
-#: Trackable resources that say nothing about what a node has.
+#: Of trackable resources these say nothing about what a node has.
 _NOT_SHARED = ("billing", "node", "energy", "fs/", "ic/", "license/", "vmem", "pages")
 
 Object = Mapping[str, Any]
@@ -292,10 +292,4 @@ def _names(users: list[tuple[str, tuple[tuple[str, Decimal], ...]]]) -> list[str
         shape = ", ".join(f"{float(amount):g}{'GiB' if what == 'memory' else ' ' + what.rpartition('/')[2]}"
                           for what, amount in asks)  # fmt: skip
         names.append(owner if many[owner] == 1 else f"{owner}: {shape or 'nothing'}")
-    twice = {name for name, number in Counter(names).items() if number > 1}
-    seen: Counter[str] = Counter()
-    for n, name in enumerate(names):
-        if name in twice:
-            seen[name] += 1
-            names[n] = f"{name} #{seen[name]}"
-    return names
+    return numbered(names)
