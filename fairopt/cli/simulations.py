@@ -55,7 +55,7 @@ def simulate(options: argparse.Namespace) -> int:
     for name in names:
         runners.check(name)
     _before(options, names)
-    said = runners.Options(
+    said = runners.Settings(
         until=_seconds(options.until, "--until"),
         every=_seconds(options.every, "--every"),
         impossible="report" if options.report_impossible else "raise",

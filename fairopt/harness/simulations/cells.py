@@ -54,9 +54,9 @@ class Simulation:
         return f"{self.policy} on {self.workload}"
 
     @property
-    def options(self) -> runners.Options:
+    def options(self) -> runners.Settings:
         """What the grid says besides the policy."""
-        return runners.Options(self.until, self.every, self.impossible, self.thrashing)
+        return runners.Settings(self.until, self.every, self.impossible, self.thrashing)
 
 
 def simulations(experiment: SimulationExperiment, traces: str | None = None) -> list[Simulation]:

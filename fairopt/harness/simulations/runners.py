@@ -59,7 +59,7 @@ Ran = Schedule | FluidSchedule | Alone
 
 
 @dataclass(frozen=True)
-class Options:
+class Settings:
     """What a grid says besides: see `SimulationGrid`."""
 
     until: float | None
@@ -96,7 +96,7 @@ def digest(text: str) -> str:
     return code.of_policy(type(policies.one(text.removeprefix(DEDICATED))))
 
 
-def run(text: str, workload: Workload, options: Options, progress: bool = False) -> Ran:
+def run(text: str, workload: Workload, options: Settings, progress: bool = False) -> Ran:
     """What comes of the workload."""
     if text.startswith(FLUID):
         if options.thrashing is not None:
