@@ -14,53 +14,21 @@ import time
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import numpy as np  # noqa: E402 - threads are chosen first
-import pandas as pd  # noqa: E402
+import pandas as pd  # noqa: E402 - threads are chosen first
 
 from fairopt.errors import FairoptError  # noqa: E402
 from fairopt.scheduling.fluid import fluid  # noqa: E402
 from fairopt.scheduling.workload import Workload  # noqa: E402
-from fairopt.workloads import google_like  # noqa: E402
+from fairopt.workloads import open_workload  # noqa: E402
 
 MECHANISMS = ("ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)", "drfh", "tsf")
-DAY = 86_400.0
-#: Parts of jobs that run for less than five minutes, and for more than a day, if left alone (PF section 6).
-SHORT, LONG = 0.38, 0.16
-#: Standard normal quantiles of `SHORT` and `1 - LONG`.
-_LOW, _HIGH = -0.30548, 0.99446
 
 
-def day(seed: int, jobs: int = 1500, servers: int = 12_583, load: float = 1.2, span: float = DAY) -> Workload:
-    """Jobs with demands and numbers of tasks like Google's, one a user, arriving evenly over a day.
-
-    Durations are lognormal with PF's two quantiles, at most 30 days. Numbers of tasks are scaled so that what arrives
-    needs `load` times what servers can do in the day, of the resource that is short.
-    """
-    rng = np.random.default_rng(seed)
-    cluster = google_like(rng, jobs, servers, max_tasks=True).cluster
-    sigma = np.log(DAY / 300) / (_HIGH - _LOW)
-    duration = np.minimum(np.exp(np.log(300) - _LOW * sigma + sigma * rng.standard_normal(jobs)), 30 * DAY).round(3)
-    need = (cluster.max_tasks * duration) @ cluster.demand / (cluster.pooled_capacity * span)
-    tasks = np.maximum(1, np.round(cluster.max_tasks * load / need.max()))
-    frame = pd.DataFrame(
-        {
-            "user": [f"user{n + 1}" for n in range(jobs)],
-            "arrival": np.sort(rng.uniform(0, span, jobs)).round(3),
-            "duration": np.maximum(duration, 1.0),
-            "tasks": tasks.astype(int),
-        }
-        | {name: cluster.demand[:, r] for r, name in enumerate(cluster.resources)}
-    )
-    kinds, count = np.unique(cluster.capacity, axis=0, return_counts=True)
-    table = pd.DataFrame({name: kinds[:, r] for r, name in enumerate(cluster.resources)} | {"count": count})
-    return Workload.from_frames(frame, table, source=f"google-like day: {jobs} jobs, load {load:g}, seed {seed}")
-
-
-def measured(workload: Workload, mechanism: str, warm: bool, limits: bool, until: float) -> dict[str, object]:
+def measured(workload: Workload, mechanism: str, warm: bool, limits: bool, by: str, until: float) -> dict[str, object]:
     """One row, and the schedule behind it."""
     begun = time.process_time()
     try:
-        found = fluid(workload, mechanism, until=until, warm=warm, limits=limits, throw=False)
+        found = fluid(workload, mechanism, until=until, warm=warm, limits=limits, by=by, throw=False)
     except FairoptError as error:
         return {"mechanism": mechanism, "warm": warm, "error": str(error)[:60]}
     seconds, timeline = time.process_time() - begun, found.timeline
@@ -85,20 +53,19 @@ def measured(workload: Workload, mechanism: str, warm: bool, limits: bool, until
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=1500)
-    parser.add_argument("--servers", type=int, default=12_583)
-    parser.add_argument("--load", type=float, default=1.2)
+    parser.add_argument("--workload", default="google-day?tasks=200000&servers=2000&load=1.5&seed=1")
     parser.add_argument("--hours", type=float, default=24.0)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--by", choices=["job", "user"], default="job")
     parser.add_argument("--limits", action="store_true", help="no task runs faster than on its own")
     parser.add_argument("--mechanisms", nargs="+", default=list(MECHANISMS))
     asked = parser.parse_args()
-    workload = day(asked.seed, asked.jobs, asked.servers, asked.load)
-    print(workload, f"load {workload.load(DAY):.2f}")
+    workload = open_workload(asked.workload)
+    print(workload, f"load {workload.load():.2f}")
     rows = []
     for mechanism in asked.mechanisms:
-        fluid(workload, mechanism, until=2400.0, limits=asked.limits, throw=False)
-        pair = [measured(workload, mechanism, warm, asked.limits, 3600 * asked.hours) for warm in (False, True)]
+        until, by = 3600 * asked.hours, asked.by
+        fluid(workload, mechanism, until=2400.0, limits=asked.limits, by=by, throw=False)
+        pair = [measured(workload, mechanism, warm, asked.limits, by, until) for warm in (False, True)]
         schedules = [row.pop("schedule", None) for row in pair]
         if all(one is not None for one in schedules):
             one, other = (schedule.jobs["left"] / schedule.jobs["work"] for schedule in schedules)  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import inspect
 import pickle
 import sys
@@ -19,9 +20,10 @@ from numpy.typing import NDArray
 from strategies import clusters
 
 import fairopt as fo
-from fairopt.model._immutable import Immutable, _Kept, frozen
+from fairopt.model._immutable import _OWNED, Immutable, _Kept, frozen
 from fairopt.model.concave_welfare import ConcaveWelfare
 from fairopt.model.criterion import criterion
+from fairopt.model.merging import merge
 
 COPIES: dict[str, Callable[[Any], Any]] = {
     "itself": lambda original: original,
@@ -66,6 +68,68 @@ def test_large_derived_arrays_are_not_copied_and_cannot_be_written_to() -> None:
     np.testing.assert_allclose(found, wanted)
     del large
     np.testing.assert_allclose(found, wanted)  # its memory is kept as long as it is
+
+
+def answers() -> list[Any]:
+    """An allocation, and what it has that is data: certificate, criterion, stats."""
+    found = fo.DRFH().solve(LIMITED)
+    return [found, found.certificate, found.criterion, found.stats]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_no_state_is_set_twice_and_no_field_behind_the_back(number: int) -> None:
+    one = answers()[number]
+    before = {field.name: getattr(one, field.name) for field in fields(one)}
+    for name, value in before.items():
+        with pytest.raises(AttributeError, match="immutable"):
+            one.__setstate__({name: value})
+        with pytest.raises(AttributeError, match="immutable"):
+            object.__setattr__(one, name, value)
+        if isinstance(value, dict):
+            getattr(one, name)["anything"] = 1
+            assert "anything" not in getattr(one, name)
+    assert vars(pickle.loads(pickle.dumps(one))).keys() == vars(one).keys()
+
+
+def test_memory_is_kept_though_a_header_lets_go_of_it() -> None:
+    """`ndarray.__setstate__` drops what an array is a view of, which other views go on to read."""
+    rng = np.random.default_rng(0)
+    cluster = fo.Cluster(rng.random((200, 3)) + 1, rng.random((100, 3)) + 0.1)
+    for name in ("capacity", "gamma0"):
+        wanted = np.array(getattr(cluster, name))
+        header = getattr(cluster, name).base
+        header.__setstate__((1, (1,), header.dtype, False, bytes(8)))
+        junk = [rng.random(wanted.shape) for _ in range(20)]
+        np.testing.assert_array_equal(getattr(cluster, name), wanted)
+        assert junk
+
+
+def test_the_memory_of_large_arrays_is_let_go_with_them() -> None:
+    rng, before = np.random.default_rng(0), len(_OWNED)
+    for _ in range(5):
+        cluster = fo.Cluster(rng.random((200, 3)) + 1, rng.random((100, 3)) + 0.1)
+        assert cluster.gamma0.shape == (100, 200)
+        assert len(_OWNED) > before
+        del cluster
+    gc.collect()
+    assert len(_OWNED) <= before
+
+
+def test_the_memory_of_large_arrays_has_no_way_to_it() -> None:
+    rng = np.random.default_rng(0)
+    owner = fo.Cluster(rng.random((200, 3)) + 1, rng.random((100, 3)) + 0.1).gamma0.base.base
+    owner.__array_interface__["data"] = (owner.__array_interface__["data"][0], False)
+    assert not np.asarray(owner).flags.writeable
+    with pytest.raises(AttributeError):
+        owner.__array_interface__ = {}
+    for name in dir(owner):
+        assert not isinstance(getattr(owner, name), np.ndarray), name
+
+
+def test_merging_cannot_be_written_to() -> None:
+    merging = merge(fo.Cluster([[1, 2], [2, 4], [3, 1]], [[1, 1], [2, 2]]))
+    for name in ("server_of", "user_of", "server_part", "user_part", "task_size"):
+        refused(getattr(merging, name))
 
 
 @pytest.mark.parametrize("how", COPIES)

@@ -81,7 +81,8 @@ def test_generators_do_not_pass_for_real_clusters(
 
 
 @pytest.mark.parametrize(
-    "page", ["utilities.md", "alpha.md", "many.md", "inverse.md", "properties.md", "simulation.md"]
+    "page",
+    ["utilities.md", "alpha.md", "many.md", "inverse.md", "properties.md", "properties-table.md", "simulation.md"],
 )
 def test_pages_say_what_is_printed_and_measured(tool: ModuleType, page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import property_mutations
 import pytest
 
 #: The variable of the environment that names the mutation.
@@ -213,7 +214,7 @@ MUTATIONS = {
     "a pair's stray tasks are not counted": Mutation(
         stray_tasks_kept, ("tests/certificates/test_backward.py", "-k", "stray_tasks")
     ),
-}
+} | {name: Mutation(*each) for name, each in property_mutations.MUTATIONS.items()}
 
 
 def pytest_configure(config: pytest.Config) -> None:

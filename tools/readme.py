@@ -8,10 +8,10 @@ A block of `python` followed by one of `text` is run, and what it prints replace
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
 the real traces, and cells that take minutes: `fairopt sweep frontier`.
 
-docs/utilities.md, docs/alpha.md, docs/many.md, docs/inverse.md, docs/properties.md and docs/first-task.md, with its
-picture, are made anew; what is said of convergence comes from the measurements that come with fairopt
-(`tools/measurements.py`). `fairopt/__init__.pyi` tells type checkers the names that `fairopt/__init__.py` takes from
-the registry of mechanisms."""
+docs/utilities.md, docs/alpha.md, docs/many.md, docs/inverse.md, docs/properties.md, docs/properties-table.md and
+docs/first-task.md, with its picture, are made anew; what is said of convergence comes from the measurements that come
+with fairopt (`tools/measurements.py`). `fairopt/__init__.pyi` tells type checkers the names that `fairopt/__init__.py`
+takes from the registry of mechanisms."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ import pandas as pd
 
 sys.path.append(str(Path(__file__).resolve().parent))
 
+import fairness_tables
 import measured_words
 
 import fairopt as fo
@@ -40,9 +41,8 @@ from fairopt.report import Results, figures, mechanism_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = tuple(
-    ROOT / "docs" / f"{page}.md" for page in ("utilities", "alpha", "many", "inverse", "properties", "simulation")
-)
+_NAMES = ("utilities", "alpha", "many", "inverse", "properties", "properties-table", "simulation")
+PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
 FIRST_TASK = ROOT / "docs" / "first-task.md"
 STUB = ROOT / "fairopt" / "__init__.pyi"
 
@@ -58,7 +58,7 @@ def render(text: str) -> str:
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
     tables = {"mechanisms": _mechanisms, "claims": _claims, "errors": _errors} | measured_words.sections()
-    tables |= {"properties": _properties, "witnesses": _witnesses}
+    tables |= {"properties": _properties, "witnesses": _witnesses} | fairness_tables.sections()
     for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         if section.search(text):

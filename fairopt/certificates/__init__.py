@@ -52,10 +52,19 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-#: What is proved to this in doubles is, unless users are ill-scaled.
-_CLEAR = 1e-9
-#: The part of the work on an exact optimum that is done only to make sure.
-_CAUTION = 0.05
+
+@dataclass(frozen=True)
+class ExactOptions:
+    """When an exact optimum is asked for."""
+
+    #: What is proved to this in doubles is, unless users are ill-scaled.
+    clear: float = 1e-9
+    #: The part of the work on an exact optimum that is done only to make sure.
+    caution: float = 0.05
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ExactOptions()
 
 
 def certify(
@@ -207,7 +216,7 @@ def _solved(
     if proved and (criterion.scope == "per_server" or not _doubtful(polytope, criterion, limits, gap)):
         return gap, measure, proof, found
     requested = np.ones(1, dtype=bool) if proved else gaps > SUFFICIENT
-    apart, where = distances(cluster, tasks, criterion, limits, requested, _CAUTION if proved else 1.0)
+    apart, where = distances(cluster, tasks, criterion, limits, requested, OPTIONS.caution if proved else 1.0)
     i = int(apart.argmax())
     if apart[i] == np.inf or (apart[i] > SUFFICIENT and not proved):
         return gap, measure, proof, found
@@ -219,9 +228,9 @@ def _solved(
 
 def _doubtful(polytope: Polytope, criterion: Criterion, limits: Array, gap: float) -> bool:
     """Is more to be known for little work?"""
-    if not tried(polytope.cluster, limits, _CAUTION):
+    if not tried(polytope.cluster, limits, OPTIONS.caution):
         return False
-    return gap > _CLEAR or ill_scaling(polytope, criterion)[0] < SEEN
+    return gap > OPTIONS.clear or ill_scaling(polytope, criterion)[0] < SEEN
 
 
 def _certify(

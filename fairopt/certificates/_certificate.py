@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 @deferrable("conditions")
-@fields_once("feasibility")
+@fields_once()
 @dataclass(frozen=True)
 class Certificate(Immutable):
     """Two numbers that vouch for an allocation, both 0 for an exact answer; and what they mean for each user's tasks.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,34 @@ from .._libraries import optimize, sp
 
 Array = NDArray[np.float64]
 
-OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-#: Seconds that the linear programs of one judgement may take: a simplex method can cycle.
-PATIENCE = 60.0
+
+@dataclass(frozen=True)
+class LinearOptions:
+    """How linear programs of judges are solved."""
+
+    #: Seconds that the linear programs of one judgement may take: a simplex method can cycle.
+    seconds: float = 60.0
+    #: What a row may be violated by, and a reduced cost.
+    feasibility: float = 1e-10
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = LinearOptions()
+
+
+def highs(options: LinearOptions = OPTIONS) -> dict[str, float]:
+    """What HiGHS is told."""
+    return dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), options.feasibility)
 
 
 def maximise(
-    value: Array, rows: list[Any], bounds: list[Array], seconds: float = PATIENCE
+    value: Array, rows: list[Any], bounds: list[Array], seconds: float = OPTIONS.seconds
 ) -> tuple[Array, list[Array]] | None:
     """`max value @ y` over `y >= 0, rows[k] @ y <= bounds[k]`: the maximiser and one dual vector per block.
 
     `None` when the linear program was not solved in that time, so that the judge can say so.
     """
-    whole, options = sp.vstack(rows, format="csr"), {**OPTIONS, "time_limit": seconds}
+    whole, options = sp.vstack(rows, format="csr"), {**highs(), "time_limit": seconds}
     result = optimize.linprog(-value, A_ub=whole, b_ub=np.concatenate(bounds), method="highs", options=options)
     if result.status != 0:
         return None
@@ -34,6 +50,6 @@ def maximise(
 def minimise(cost: Array, rows: Any, least: Array) -> Array | None:
     """`min cost @ y` over `y >= 0, rows @ y >= least`; `None` when the linear program was not solved."""
     result = optimize.linprog(
-        cost, A_ub=-rows, b_ub=-least, method="highs", options={**OPTIONS, "time_limit": PATIENCE}
+        cost, A_ub=-rows, b_ub=-least, method="highs", options={**highs(), "time_limit": OPTIONS.seconds}
     )
     return result.x if result.status == 0 else None

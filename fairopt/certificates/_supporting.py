@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,10 +14,19 @@ from . import _linear
 
 Array = NDArray[np.float64]
 
-#: Coefficients of the linear program below this are left out.
-_SMALLEST = 1e-12
-#: Users so near their floor are at it.
-_AT_FLOOR = 1e-9
+
+@dataclass(frozen=True)
+class SupportOptions:
+    """The linear program of prices."""
+
+    #: Coefficients of the linear program below this are left out.
+    smallest: float = 1e-12
+    #: Users so near their floor are at it.
+    at_floor: float = 1e-9
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = SupportOptions()
 
 
 def supporting(
@@ -57,12 +68,12 @@ def supporting(
     np.maximum.at(largest, entries.col, log_cost)
     scale = np.maximum(largest, 0.0)
     scaled = np.exp(log_cost - scale[entries.col])
-    scaled[scaled < _SMALLEST] = 0.0
+    scaled[scaled < OPTIONS.smallest] = 0.0
     cost = sp.csr_matrix((scaled, (entries.col, entries.row)), shape=(len(totals), len(idle)))
     small, less = np.exp(-scale), np.exp(-log_more)
-    wanting = np.flatnonzero((high > totals * (1 + 1e-12)) & (small > _SMALLEST) & (largest > -np.inf))
-    below = criterion.surplus(mine)[user] <= _AT_FLOOR  # they may pay more than their tasks are worth
-    paying = np.flatnonzero(present & ~below & (small > _SMALLEST) & (largest > -np.inf))
+    wanting = np.flatnonzero((high > totals * (1 + 1e-12)) & (small > OPTIONS.smallest) & (largest > -np.inf))
+    below = criterion.surplus(mine)[user] <= OPTIONS.at_floor  # they may pay more than their tasks are worth
+    paying = np.flatnonzero(present & ~below & (small > OPTIONS.smallest) & (largest > -np.inf))
     own = sp.csr_matrix((small, (np.arange(len(totals)), server)), shape=(len(totals), servers))
     of_row = sp.csr_matrix(
         (np.ones(len(idle)), (np.arange(len(idle)), polytope.row_server)), shape=(len(idle), servers)

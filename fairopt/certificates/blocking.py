@@ -29,8 +29,17 @@ from .leximin import SAME_LEVEL, by_level, kept, proved, rise_and_prices
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: Servers whose prices for a task differ by no more than this are equally cheap.
-_AS_CHEAP = 1e-6
+
+@dataclass(frozen=True)
+class BlockingOptions:
+    """What holds a user."""
+
+    #: Servers whose prices for a task differ by no more than this are equally cheap.
+    as_cheap: float = 1e-6
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = BlockingOptions()
 
 
 @dataclass(frozen=True)
@@ -137,12 +146,12 @@ def _by_prices(
     groups = by_level(level)
     sets = [] if prices is None else list(prices)
     rise, which = proved(polytope, tasks, groups, np.array(sets), floor)[:2] if sets else _nothing(len(level))
-    if len(polytope.gamma) > polytopes.LARGE and not sets:
+    if len(polytope.gamma) > polytopes.OPTIONS.large and not sets:
         raise SolverError(
             "no prices came with this allocation, and it is too large to look for some: engine='native' gives them"
         )
     x = polytope.tasks @ polytope.fractions(tasks)
-    for group in groups if len(polytope.gamma) <= polytopes.LARGE else []:
+    for group in groups if len(polytope.gamma) <= polytopes.OPTIONS.large else []:
         hungry = group[free[group] & (rise[group] > tol)]
         if len(hungry):
             most, rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)
@@ -184,7 +193,7 @@ def _dearest(polytope: Polytope, tasks: Array, rows: Array) -> tuple[Index, Inde
     """Of every user, its cheapest server and the resource that costs it most there, at prices of whole capacities."""
     start = polytope.start[:-1]
     cost = polytope.price_per_task(rows)
-    cheap = cost <= np.minimum.reduceat(cost, start)[polytope.pair_user] * (1 + _AS_CHEAP)
+    cheap = cost <= np.minimum.reduceat(cost, start)[polytope.pair_user] * (1 + OPTIONS.as_cheap)
     mine = np.where(cheap, tasks[polytope.users[polytope.pair_user], polytope.pair_server], -1.0)
     most = np.flatnonzero(mine == np.maximum.reduceat(mine, start)[polytope.pair_user])
     pair = most[np.unique(polytope.pair_user[most], return_index=True)[1]]

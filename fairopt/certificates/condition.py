@@ -31,30 +31,43 @@ from .derivative import derivative
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: A multiple of the identity makes up for splits and prices that are not unique: `_REGULAR` keeps rounding small,
-_REGULAR = 1e-11
-#: `_FINE` is for users whose condition comes near what the first can show.
-_FINE = 1e-14
-_HIDDEN = 1e-4 / _REGULAR
-#: From this part of what the first can show on, a part of a user's tasks or a price is not unique.
-_FREE = 1e-2
-#: Up to this number of unknowns the inverse is computed.
-_DENSE = 600
-#: What the error found times a sensitivity may be before a row or pair counts as one that may leave or come in.
-_LEAVES = 0.1
+
+@dataclass(frozen=True)
+class ConditionOptions:
+    """How conditions of users are computed."""
+
+    #: A multiple of the identity makes up for splits and prices that are not unique: `regular` keeps rounding small,
+    regular: float = 1e-11
+    #: `fine` is for users whose condition comes near what the first can show.
+    fine: float = 1e-14
+    #: From this part of what the first can show on, a part of a user's tasks or a price is not unique.
+    free: float = 1e-2
+    #: A condition above `hidden / regular` comes near it.
+    hidden: float = 1e-4
+    #: Up to this number of unknowns the inverse is computed.
+    dense: int = 600
+    #: What the error found times a sensitivity may be before a row or pair counts as one that may leave or come in.
+    leaves: float = 0.1
+    #: Most rows and pairs that are left out, and that come in, in turn.
+    most: int = 60
+    #: Random signs at scale.
+    probes: int = 12
+    #: Pairs that are dearer, and rows that are emptier, by more than this do not come in.
+    far: float = 0.1
+    #: Users with less room than this are served in full, with less surplus at their floor.
+    full: float = 1e-6
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ConditionOptions()
+
 #: No error is below rounding, though it may be found to be nothing: at an exact tie pairs come in all the same.
 _ROUNDING = 1e-15
-#: Most rows and pairs that are left out, and that come in, in turn.
-_MOST = 60
-#: Random signs at scale.
-_PROBES = 12
-#: Pairs that are dearer, and rows that are emptier, by more than this do not come in.
-_FAR = 0.1
-#: Users with less room than this are served in full, with less surplus at their floor.
-_FULL = 1e-6
 
 
-def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError) -> Array:
+def conditions(
+    polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError, options: ConditionOptions = OPTIONS
+) -> Array:
     """The condition of every user, (all users,): 1 for whoever can run nothing, infinite where nothing is proved."""
     result = np.ones(polytope.cluster.shape[0])
     if not len(polytope.users):
@@ -63,14 +76,14 @@ def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, found: Ba
         result[polytope.users] = np.inf  # at alpha = 0 a small change may move all tasks
         return result
     with np.errstate(all="ignore"):
-        active = _active(polytope, criterion, tasks, found)
-        if active.matrix.shape[0] > _DENSE:
-            sizes = _estimated(active)
+        active = _active(polytope, criterion, tasks, found, options)
+        if active.matrix.shape[0] > options.dense:
+            sizes = _estimated(active, options)
         else:
-            error = max(found.error, _ROUNDING)
-            sizes = _exact(active, error, _REGULAR)
-            if (sizes > _HIDDEN).any():
-                sizes = np.where(sizes > _HIDDEN, np.maximum(sizes, _exact(active, error, _FINE)), sizes)
+            error, hidden = max(found.error, _ROUNDING), options.hidden / options.regular
+            sizes = _exact(active, error, options.regular, options)
+            if (sizes > hidden).any():
+                sizes = np.where(sizes > hidden, np.maximum(sizes, _exact(active, error, options.fine, options)), sizes)
     result[polytope.users] = np.where(np.isfinite(sizes), np.maximum(sizes, 1.0), np.inf)
     return result
 
@@ -121,20 +134,22 @@ class _Active:
         return np.asarray(common + self.pair_weight * np.abs(own).sum(axis=1) + others)
 
 
-def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError) -> _Active:
+def _active(
+    polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError, options: ConditionOptions
+) -> _Active:
     total = tasks.sum(axis=1)[polytope.users]
     rule, scale = criterion.restrict(polytope.users), criterion.stiffness
     here, unit = tasks[polytope.users[polytope.pair_user], polytope.pair_server], rule.measure(total, polytope.reach)
     part = here / total[polytope.pair_user]
     kept, priced = found.pairs & (here > found.error * unit[polytope.pair_user]), found.log_rows > -np.inf
     # Who is served in full, or at its floor, does not follow prices: its excess is one more unknown.
-    full = np.flatnonzero((polytope.limit <= total * (1 + _FULL)) | (rule.surplus(total) <= _FULL))
+    full = np.flatnonzero((polytope.limit <= total * (1 + options.full)) | (rule.surplus(total) <= options.full))
     cost = log_price_per_task(polytope, found.log_rows)
     slack = _slack(polytope, criterion, cost, total)
     slack[np.isin(polytope.pair_user, full)] = np.inf
     idle = 1 - polytope.used(tasks)
-    small = int(kept.sum() + priced.sum()) + len(full) <= _DENSE
-    near = _least(np.where(kept, np.inf, slack), small), _least(np.where(priced, np.inf, idle), small)
+    small = int(kept.sum() + priced.sum()) + len(full) <= options.dense
+    near = _least(np.where(kept, np.inf, slack), small, options), _least(np.where(priced, np.inf, idle), small, options)
     pairs = np.concatenate([np.flatnonzero(kept), near[0]])
     rows = np.concatenate([np.flatnonzero(priced), near[1]])
     matrix = derivative(polytope, pairs, rows, full, total, rule.elasticity(total) / scale, scale, cost, found.log_rows)
@@ -169,13 +184,13 @@ def _slack(polytope: Polytope, criterion: Criterion, cost: Array, total: Array) 
     return np.asarray(cost - least[user]) / criterion.stiffness
 
 
-def _least(slack: Array, wanted: bool) -> Index:
+def _least(slack: Array, wanted: bool, options: ConditionOptions) -> Index:
     """Those that are near, the nearest first."""
-    near = np.flatnonzero(slack < _FAR) if wanted else np.zeros(0, dtype=np.intp)
-    return near[np.argsort(slack[near], kind="stable")][:_MOST]
+    near = np.flatnonzero(slack < options.far) if wanted else np.zeros(0, dtype=np.intp)
+    return near[np.argsort(slack[near], kind="stable")][: options.most]
 
 
-def _exact(active: _Active, error: float, regular: float) -> Array:
+def _exact(active: _Active, error: float, regular: float, options: ConditionOptions) -> Array:
     """Row sums from the inverse, (users,), the largest over what may leave or come in."""
     pairs, size = len(active.user), active.matrix.shape[0]
     try:
@@ -187,7 +202,7 @@ def _exact(active: _Active, error: float, regular: float) -> Array:
     result = active.folded(of_user)
     for number, slack in enumerate(active.slack):
         row = active.entering[number] @ inverse
-        if not error * (active.folded(row[None, :])[0] + 1) > _LEAVES * slack:
+        if not error * (active.folded(row[None, :])[0] + 1) > options.leaves * slack:
             continue
         gained = of_user @ active.columns[:, number]  # bordered by one more unknown and its equation
         if active.entering_user[number] >= 0:
@@ -198,8 +213,8 @@ def _exact(active: _Active, error: float, regular: float) -> Array:
     # By how much each unknown could move, relative to what it takes to reach zero; without bound where splits are free.
     moved = active.folded(inverse[: pairs + active.rows])
     moved[:pairs] /= active.part
-    leaving = np.flatnonzero(~(error * moved < _LEAVES) | (moved > _FREE / regular))
-    leaving = leaving[np.argsort(-moved[leaving], kind="stable")][:_MOST]
+    leaving = np.flatnonzero(~(error * moved < options.leaves) | (moved > options.free / regular))
+    leaving = leaving[np.argsort(-moved[leaving], kind="stable")][: options.most]
     for k in leaving:
         changed = of_user - np.outer(of_user[:, k], inverse[k] / inverse[k, k])
         changed[:, k] = 0.0
@@ -209,11 +224,11 @@ def _exact(active: _Active, error: float, regular: float) -> Array:
     return result
 
 
-def _estimated(active: _Active) -> Array:
+def _estimated(active: _Active, options: ConditionOptions) -> Array:
     """Row sums (users,): the largest by the 1-norm estimator, the others relative to it by random signs."""
     size, pairs, users = active.matrix.shape[0], len(active.user), active.users
     try:
-        factors = sparse_linalg.splu(active.regular(_REGULAR))
+        factors = sparse_linalg.splu(active.regular(options.regular))
     except RuntimeError:
         return np.full(users, np.inf)
     summed = sp.csr_matrix((np.ones(pairs), (active.user, np.arange(pairs))), shape=(users, size))
@@ -232,5 +247,5 @@ def _estimated(active: _Active) -> Array:
     )
     largest = float(sparse_linalg.onenormest(padded))
     rng = np.random.default_rng(0)
-    sizes = np.sqrt(np.mean([forward(rng.choice([-1.0, 1.0], size)) ** 2 for _ in range(_PROBES)], axis=0))
+    sizes = np.sqrt(np.mean([forward(rng.choice([-1.0, 1.0], size)) ** 2 for _ in range(options.probes)], axis=0))
     return np.asarray(sizes * (largest / sizes.max()) if sizes.max() > 0 else sizes)

@@ -10,6 +10,7 @@ With one server no program is needed: see `bottleneck`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +29,18 @@ Array = NDArray[np.float64]
 SAME_LEVEL = 1e-7
 #: Users whom a hint holds to this are not asked about again in a linear program.
 SUFFICIENT = 1e-6
-#: Seconds that linear programs may look, in all, for a better proof than that of the prices given.
-_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class LeximinOptions:
+    """How long a judge looks for a better proof."""
+
+    #: Seconds that linear programs may look, in all, for a better proof than that of the prices given.
+    seconds: float = 20.0
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = LeximinOptions()
 
 
 def lexicographic_rise(
@@ -52,12 +63,12 @@ def lexicographic_rise(
     rise = np.full(len(x), np.inf) if prices is None else proved(polytope, tasks, groups, prices, own.floor).rise
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
-    left = _linear.PATIENCE if prices is None else _SECONDS
+    left = _linear.OPTIONS.seconds if prices is None else OPTIONS.seconds
     worst, where = 0.0, "nobody can rise"
     for group in groups:
         width = float(level[group].max() / level[group].min()) - 1
         hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > SUFFICIENT)]
-        if len(hungry) and left > 0 and (prices is None or len(polytope.gamma) <= polytopes.LARGE):
+        if len(hungry) and left > 0 and (prices is None or len(polytope.gamma) <= polytopes.OPTIONS.large):
             alone, begun = False, _clock.now()
             keep = kept(level <= level[group].max(), x, own.floor)
             rise[hungry] = np.minimum(rise[hungry], rise_and_prices(polytope, x, keep, hungry, left)[0])
@@ -143,7 +154,7 @@ def by_level(level: Array) -> list[NDArray[np.intp]]:
 
 
 def rise_and_prices(
-    polytope: Polytope, x: Array, least: Array, hungry: NDArray[np.intp], seconds: float = _linear.PATIENCE
+    polytope: Polytope, x: Array, least: Array, hungry: NDArray[np.intp], seconds: float = _linear.OPTIONS.seconds
 ) -> tuple[float, Array | None]:
     """A proved bound on the relative rise of any of `hungry` while all users keep `least` of their tasks x (users,).
 

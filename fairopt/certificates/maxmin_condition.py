@@ -22,6 +22,8 @@ optimum there is nothing to add. Levels closer than `SAME_LEVEL` are one; so clo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,12 +38,20 @@ from .leximin import SAME_LEVEL, by_level, kept, proved, rise_and_prices
 
 Array = NDArray[np.float64]
 
-#: Users whose tasks are known no better than this, relatively, have no digits to speak of.
-NO_DIGITS = 1e-3
 #: Sums of doubles are no better than this, whatever a certificate shows.
 _ROUNDING = 1e-15
-#: A hint that proves this much less for a user is no proof of its level.
-_PROVES = 1e-4
+
+
+@dataclass(frozen=True)
+class MaxminConditionOptions:
+    """Which hints are proofs."""
+
+    #: A hint that proves this much less for a user is no proof of its level.
+    proves: float = 1e-4
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = MaxminConditionOptions()
 
 
 def condition(cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None = None) -> Array:
@@ -83,16 +93,6 @@ def condition(cluster: Cluster, tasks: Array | Split, criterion: Criterion, pric
     return result
 
 
-def undetermined(cluster: Cluster, error: float, conditions: Array, most: float = NO_DIGITS) -> tuple[str, ...]:
-    """The users about whose tasks an allocation that is off by `error` says nothing: to `most`, relatively.
-
-    They are named, not refused: nobody can do better about who lives on what rounding leaves to it, the exact optimum
-    of data that differ by `error` may be theirs, and the others' tasks are right all the same.
-    """
-    far = np.flatnonzero(np.maximum(error, _ROUNDING) * conditions > most)
-    return tuple(cluster.users[n] for n in far)
-
-
 def _single(cluster: Cluster) -> Array:
     """On one server a level is held by one resource: a price for each alone, (resources, 1, resources)."""
     capacity = cluster.capacity[0]
@@ -113,13 +113,13 @@ def _of_levels(
     groups = by_level(level)
     sets = [] if hint is None else list(hint)
     known = proved(polytope, tasks, groups, np.array(sets), floor).rise if sets else np.full(len(x), np.inf)
-    if polytope.cluster.shape[1] > 1 and len(polytope.gamma) <= polytopes.LARGE:
+    if polytope.cluster.shape[1] > 1 and len(polytope.gamma) <= polytopes.OPTIONS.large:
         for group in groups:
-            hungry = group[free[group] & (known[group] > _PROVES)]
+            hungry = group[free[group] & (known[group] > OPTIONS.proves)]
             if len(hungry):
                 rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)[1]
                 sets += [] if rows is None else [polytope.unit_prices(rows)]
     if not sets:
         return np.full(len(x), np.inf)
     found = proved(polytope, tasks, groups, np.array(sets), floor)
-    return np.where(found.rise <= _PROVES, found.condition, np.inf)
+    return np.where(found.rise <= OPTIONS.proves, found.condition, np.inf)

@@ -117,11 +117,11 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     shell = commands.add_parser("completion", help="print a script for completion in a shell")
     shell.add_argument("shell", choices=["bash", "zsh", "tcsh"], help='eval "$(fairopt completion bash)"')
 
-    asked = next((word for word in arguments or () if not word.startswith("-")), None)
+    wanted = next((word for word in arguments or () if not word.startswith("-")), None)
     for module, texts in _ELSEWHERE.items():
         for name, text in texts.items():
             commands.add_parser(name, help=text, description=text)
-        if arguments is None or asked in ("completion", *texts):
+        if arguments is None or wanted in ("completion", *texts):
             importlib.import_module(f".{module}", __package__).add(commands.choices)
     for made in commands.choices.values():
         made.add_argument(
@@ -132,7 +132,7 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     """Call the function that is called like the command."""
-    homes = {"path": "path", "completion": "completion"} | {
+    homes = {"path": "alpha_path", "completion": "completion"} | {
         name: module for module, texts in _ELSEWHERE.items() for name in texts
     }
     module = importlib.import_module(f".{homes.get(options.command, 'commands')}", __package__)

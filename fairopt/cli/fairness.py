@@ -27,6 +27,10 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     command.add_argument("--properties", "-p", nargs="+", metavar="NAME", help="default: all of them")
     command.add_argument("--trials", type=int, default=500, help="clusters to try in a search; default: %(default)s")
     command.add_argument("--changes", type=int, default=200, help="lies to try on a FILE; default: %(default)s")
+    command.add_argument("--seconds", type=float, default=np.inf, help="CPU seconds after which a search is ended")
+    command.add_argument("--store", metavar="DIR", help="keep what searches find there, and go on with what is there")
+    command.add_argument("--matrix", action="store_true", help="print properties by mechanisms, with what is proved")
+    command.add_argument("--jobs", type=int, default=1, help="processes of a search; default: %(default)s")
     command.add_argument("--seed", type=int, default=0, help="of random clusters and lies; default: %(default)s")
     command.add_argument("--save", metavar="DIR", help="write the counterexamples of a search there")
     command.add_argument("--replay", metavar="FILE", help="solve and verify a saved counterexample again; no search")
@@ -39,8 +43,9 @@ def properties(options: argparse.Namespace) -> int:
     if options.replay:
         return _replay(options)
     names = [fairness.get(name).name for name in listed(options.properties) or fairness.names()]
-    chosen = mechanisms.chosen(listed(options.mechanisms) or _plain())
-    for name in ("trials", "changes", "seed"):
+    given = listed(options.mechanisms)
+    chosen = mechanisms.chosen(given) if given else fairness.surveyed()
+    for name in ("trials", "changes", "seed", "jobs"):
         if getattr(options, name) < (0 if name == "seed" else 1):
             raise DataError(f"--{name} is {getattr(options, name)}; it must be a whole number, at least 1 (a seed: 0)")
     if options.out:
@@ -55,32 +60,36 @@ def properties(options: argparse.Namespace) -> int:
     return 0
 
 
-def _plain() -> list[str]:
-    """Mechanisms that need no parameters."""
-    return [name for name in mechanisms.names() if mechanisms.kind(name).claims]
-
-
 def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:
-    """A row per mechanism and property: the violation of the smallest counterexample, or in how many trials none."""
+    """A row per search, the violation of the smallest counterexample or in how many trials was none; or the matrix."""
+    found = fairness.survey(
+        chosen,
+        names,
+        trials=options.trials,
+        seconds=options.seconds,
+        store=options.store,
+        jobs=options.jobs,
+        seed=options.seed,
+        progress=_screen.shows_progress(options),
+    )
+    if options.matrix:
+        return fairness.matrix(fairness.frame(found)).reset_index()
     rows = []
-    for mechanism in chosen:
-        for name in names:
-            try:
-                found = fairness.search(
-                    mechanism, name, options.trials, rng=options.seed, progress=_screen.shows_progress(options)
-                )
-            except DataError as error:
-                rows.append((str(mechanism), name, np.nan, str(error)))
-                continue
-            if found is None:
-                rows.append((str(mechanism), name, 0.0, f"none in {options.trials} trials"))
-                continue
-            if options.save:
-                file = f"{found.mechanism.replace('/', '-')}--{name}.json"
-                Path(options.save).mkdir(parents=True, exist_ok=True)
-                found.save(Path(options.save) / file)
-            rows.append((str(mechanism), name, float(found.violation[0]), found.sentence))
-    return pd.DataFrame(rows, columns=["mechanism", "property", "violation", "witness"])
+    for one in found:
+        nothing = one.note or f"none in {one.trials} trials"
+        if one.witness is not None and options.save:
+            Path(options.save).mkdir(parents=True, exist_ok=True)
+            one.witness.save(Path(options.save) / f"{one.cell.name}.json")
+        rows.append(
+            {
+                "mechanism": str(mechanisms.one(one.cell.mechanism)),
+                "property": one.cell.property,
+                "clusters": ", ".join(one.cell.conditions) or "all",
+                "violation": np.nan if one.note else 0.0 if one.witness is None else float(one.witness.violation[0]),
+                "witness": nothing if one.witness is None else one.witness.sentence,
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def _reported(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:

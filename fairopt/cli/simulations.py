@@ -14,8 +14,6 @@ from ..errors import DataError
 from ..harness.simulations import runners
 from ..harness.simulations.run import numbers
 from ..report import figures
-from ..scheduling.fluid_schedule import FluidSchedule
-from ..scheduling.schedule import Schedule
 from ..workloads import open_workload
 from . import _screen
 from ._json import print_json
@@ -34,7 +32,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     )
     made.add_argument(
         "--policy", "-p", nargs="+", default=["best-fit-drfh"], metavar="NAME",
-        help="policies (`fairopt policies`), or fluid:MECHANISM; default: best-fit-drfh",
+        help="policies (`fairopt policies`), dedicated:POLICY or fluid:MECHANISM; default: best-fit-drfh",
     )  # fmt: skip
     made.add_argument("--until", metavar="SECONDS", help="stop then; default: when nothing is left to happen")
     made.add_argument(
@@ -66,12 +64,12 @@ def simulate(options: argparse.Namespace) -> int:
     rng = None if options.seed is None else np.random.default_rng(_seed(options.seed))
     workload = open_workload(options.workload, traces=options.traces, rng=rng)
     found = {name: runners.run(name, workload, said, _screen.shows_progress(options)) for name in names}
-    stopped = any(isinstance(one, Schedule) and one.interrupted for one in found.values())
+    stopped = any(one.interrupted for one in found.values())
     rows = [{"policy": runners.plain(name)} | _row(one) for name, one in found.items()]
     for one in found.values():
         if options.out:
             report.export(getattr(one, options.table).reset_index(), Path(options.out))
-        if options.plot:
+        if options.plot and not isinstance(one, runners.Alone):
             figures.write(one.plot(), Path(options.plot))
     if options.json:
         print_json({"workload": workload.source or options.workload, "report": workload.report, "policies": rows})
@@ -86,7 +84,7 @@ def simulate(options: argparse.Namespace) -> int:
     return 130 if stopped else 0
 
 
-def _row(found: Schedule | FluidSchedule) -> dict[str, object]:
+def _row(found: runners.Ran) -> dict[str, object]:
     """Numbers for people: the use of every resource by its name."""
     use = {f"use_{name}": value for name, value in found.utilization().items()}
     return {name: value for name, value in numbers(found).items() if name != "utilization"} | use
@@ -101,6 +99,10 @@ def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
         if options.table == "tasks" and names[0].startswith(runners.FLUID):
             raise DataError(f"{names[0]} has no table of tasks, as it divides them; choose jobs, users or timeline")
     if options.plot:
+        if names[0].startswith(runners.DEDICATED):
+            raise DataError(
+                f"{names[0]} is a simulation of each user, which have no picture together; leave out --plot"
+            )
         figures.drawable(Path(options.plot))
 
 

@@ -24,6 +24,10 @@ class Run:
     value: float
 
 
+class ServerStart:
+    """A start that knows servers and nothing of users: it may serve others on the same servers."""
+
+
 @dataclass(frozen=True)
 class Solution:
     """What an engine returns: tasks (users, servers), prices (servers, resources) or None, and what it took.

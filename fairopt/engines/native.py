@@ -12,6 +12,7 @@ from ..model.fairness_efficiency import FairnessEfficiency
 from ..model.problem import Problem
 from .base import Solution
 from .small import solutions as small
+from .welfare import served
 
 
 def handles(criterion: Criterion) -> bool:
@@ -22,6 +23,7 @@ def handles(criterion: Criterion) -> bool:
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
+    yield from served.solutions(problem, "native")
     yield from small.solutions(problem, tol, "native")
     yield from _large(problem, tol, warm)
 

@@ -8,7 +8,7 @@ proved to be blocked, by sums of doubles. Data are doubles and so rational: succ
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -24,10 +24,19 @@ Array = NDArray[np.float64]
 #: Arrays of `Fraction`.
 Numbers = NDArray[np.object_]
 
-#: How many words of integers may be computed: a few seconds.
-WORK = 2e7
-#: What a first guess, the cube of the rows by the columns, may be too high by.
-_AHEAD = 4.0
+
+@dataclass(frozen=True)
+class RationalOptions:
+    """How much is computed in integers."""
+
+    #: How many words of integers may be computed: a few seconds.
+    work: float = 2e7
+    #: What a first guess, the cube of the rows by the columns, may be too high by.
+    ahead: float = 4.0
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = RationalOptions()
 
 
 def numbers(values: Array) -> Numbers:
@@ -63,15 +72,15 @@ class _Row(NamedTuple):
 
 
 def tried(cluster: Cluster, limits: Array, part: float = 1.0) -> bool:
-    """Is it worth trying with a part of `WORK`? No more than a first guess."""
+    """Is it worth trying with a part of `OPTIONS.work`? No more than a first guess."""
     usable = cluster.usable & (limits > 0)[:, None]
     rows = cluster.capacity.size + np.count_nonzero(usable.any(axis=1)) + np.count_nonzero(np.isfinite(limits))
     guess = float(len(usable)) ** 3 if cluster.shape[1] == 1 else float(rows) ** 3 * np.count_nonzero(usable)
-    return bool(guess <= _AHEAD * part * WORK)
+    return bool(guess <= OPTIONS.ahead * part * OPTIONS.work)
 
 
 def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float = 1.0) -> Exact | None:
-    """The optimum over the servers of a cluster, `None` where it would take more than a part of `WORK`.
+    """The optimum over the servers of a cluster, `None` where it would take more than a part of `OPTIONS.work`.
 
     Nor is there one for somebody who can run and whose share is infinite, as a file may say. The last ones are
     remembered, as a judge asks for what an engine has just found.
@@ -82,7 +91,9 @@ def leximin(cluster: Cluster, criterion: Criterion, limits: Array, part: float =
     if cluster.shape[1] == 1:
         return _filled(cluster, criterion, limits)
     data = (cluster.capacity, cluster.demand, usable, criterion.share, criterion.weight, limits, criterion.floor)
-    return _leximin(cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * WORK)
+    return _leximin(
+        cluster.shape, tuple(np.asarray(values, dtype=float).tobytes() for values in data), part * OPTIONS.work
+    )
 
 
 @lru_cache(maxsize=8)

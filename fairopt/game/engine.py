@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from .. import _clock
 from ..engines.base import Solution
 from ..engines.small import solutions as small
+from ..engines.welfare import served
 from ..model.problem import Problem
 from .equilibrium import alpha_zero, equilibria
 from .model.candidate import solution
 from .model.canonical import canonical
+from .psdsf.continuation import PriceStart
 from .psdsf.limit import limit
 
 Index = NDArray[np.intp]
@@ -22,27 +24,28 @@ Index = NDArray[np.intp]
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one, for alpha in [0, infinity]."""
+    yield from served.solutions(problem, "equilibrium")
     if problem.criterion.alpha == 0:
         yield from alpha_zero.solutions(problem)
     elif np.isinf(problem.criterion.alpha):
-        yield from _psdsf(problem, tol)
+        yield from _psdsf(problem, tol, warm)
     else:
         yield from small.solutions(problem, tol, "equilibrium")
         yield from equilibria.solutions(problem, tol, warm)
 
 
-def _psdsf(problem: Problem, tol: float) -> Iterator[Solution]:
+def _psdsf(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
     """alpha = infinity, in an order that does not depend on the given one: the answer may be one of many."""
     begun = _clock.now()
     users, servers = canonical(problem.cluster)
     ordered = _reordered(problem, users, servers)
-    for found in _limits(ordered, tol, _clock.now() - begun):
+    for found in _limits(ordered, tol, _clock.now() - begun, warm):
         tasks = np.empty_like(found.tasks)
         tasks[np.ix_(users, servers)] = found.tasks
         yield replace(found, tasks=tasks)
 
 
-def _limits(problem: Problem, tol: float, build: float) -> Iterator[Solution]:
+def _limits(problem: Problem, tol: float, build: float, warm: object) -> Iterator[Solution]:
     yield from small.solutions(problem, tol, "equilibrium")
     begun, cluster, polytope = _clock.now(), problem.cluster, problem.polytope
     if not len(polytope.users):
@@ -50,8 +53,10 @@ def _limits(problem: Problem, tol: float, build: float) -> Iterator[Solution]:
         return
     build += _clock.now() - begun
     begun = _clock.now()
-    for method, answer in limit(polytope, problem.criterion.weight[polytope.users], tol):
-        yield solution(polytope, method, answer, build, _clock.now() - begun, problem.criterion.alpha, tol)
+    prices = warm if isinstance(warm, PriceStart) else None
+    for method, answer in limit(polytope, problem.criterion.weight[polytope.users], tol, prices=prices):
+        found = solution(polytope, method, answer, build, _clock.now() - begun, problem.criterion.alpha, tol)
+        yield replace(found, warm=answer.prices)
 
 
 def _reordered(problem: Problem, users: Index, servers: Index) -> Problem:

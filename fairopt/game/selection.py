@@ -32,14 +32,12 @@ Array = NDArray[np.float64]
 #: What `AlphaPFVDS.select` may be.
 SELECTIONS = ("curve", "welfare", "best-response", "fast")
 #: What an answer says that was found by the curve.
-BY = "curve from alpha = 1"
+METHOD_NAME = "curve from alpha = 1"
 #: What an answer says that nobody has compared with the curve.
 NOT_FOLLOWED = "fast: not shown to be the first equilibrium on the curve (docs/equilibria.md)"
 #: What is said of another equilibrium that was taken for one of index -1.
 _FIRST = "that is the first equilibrium on the curve from alpha = 1"
 _CHAINED = "that is where best responses, chained in alpha from alpha = 1, end"
-#: Errors above this have their last digits looked for.
-_FINE = 1e-10
 
 
 def selected(select: object) -> str:
@@ -132,8 +130,8 @@ def _solution(
     """Tasks and log prices of whole capacities (servers, resources) as an engine's answer."""
     capacity = problem.cluster.capacity
     log = np.where(np.isfinite(log_rows), log_rows - np.log(np.where(capacity > 0, capacity, 1.0)), -np.inf)
-    run = Run(BY, "converged", 0.0, seconds, error)
-    fine = bool(error <= _FINE)
+    run = Run(METHOD_NAME, "converged", 0.0, seconds, error)
+    fine = bool(error <= OPTIONS.last_digits)
     return Solution(tasks, None, "equilibrium", (run,), build, steps, "converged", log=log, rough=not fine, fine=fine)
 
 

@@ -30,10 +30,19 @@ from ..model.polytope import Polytope
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: Fractions and idle parts up to this are zero: linear programs end at vertices.
-_ZERO = 1e-9
-#: Limits that are missed by less than this part bind.
-_AT_LIMIT = 1e-7
+
+@dataclass(frozen=True)
+class FrontierOptions:
+    """What is zero at a vertex."""
+
+    #: Fractions and idle parts up to this are zero: linear programs end at vertices.
+    zero: float = 1e-9
+    #: Limits that are missed by less than this part bind.
+    at_limit: float = 1e-7
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = FrontierOptions()
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ def scaled(polytope: Polytope, stated: Array) -> tuple[float, Index]:
     )
     if solved is None:
         raise SolverError("the linear program that scales the stated tasks was not solved; give them in fewer digits")
-    return float(solved[0][-1]), np.flatnonzero(solved[1][0] > _ZERO)
+    return float(solved[0][-1]), np.flatnonzero(solved[1][0] > OPTIONS.zero)
 
 
 class Normals:
@@ -115,14 +124,14 @@ class Normals:
 
     def __init__(self, polytope: Polytope, tasks: Array, fractions: Array) -> None:
         self.users = len(tasks)
-        rows = np.flatnonzero(1 - polytope.use @ fractions <= _ZERO)
-        self.limited = np.flatnonzero(tasks >= polytope.limit * (1 - _AT_LIMIT))
+        rows = np.flatnonzero(1 - polytope.use @ fractions <= OPTIONS.zero)
+        self.limited = np.flatnonzero(tasks >= polytope.limit * (1 - OPTIONS.at_limit))
         user = polytope.pair_user
         cost = sp.diags(tasks[user] / polytope.gamma) @ polytope.use[rows].T
         pairs = np.arange(len(user))
         own = sp.csr_matrix((np.ones(len(user)), (pairs, user)), shape=(len(user), self.users))
         whole = sp.hstack([cost, own[:, self.limited], -own], format="csr")
-        paying = fractions > _ZERO
+        paying = fractions > OPTIONS.zero
         self._equal, self._least = whole[paying], whole[~paying]
         self._others = whole.shape[1] - self.users
 
@@ -178,6 +187,6 @@ class Normals:
             b_eq=np.zeros(self._equal.shape[0]),
             bounds=np.column_stack([low, high]),
             method="highs",
-            options=_linear.OPTIONS,
+            options=_linear.highs(),
         )
         return np.asarray(solved.x) if solved.status == 0 else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,10 +13,19 @@ from ._frontier import Frontier
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: Budgets up to this part of the reference's, or the other way round, are none.
-_NONE = 1e-9
-#: Logarithms of budgets that a choice is to be near are cut at this distance from their median.
-_SPREAD = 9.0
+
+@dataclass(frozen=True)
+class SupportedOptions:
+    """Which budgets are taken among several."""
+
+    #: Budgets up to this part of the reference's, or the other way round, are none.
+    none: float = 1e-9
+    #: Logarithms of budgets that a choice is to be near are cut at this distance from their median.
+    spread: float = 9.0
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = SupportedOptions()
 
 
 def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
@@ -23,7 +34,7 @@ def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
     if np.isinf(alpha):
         return np.asarray(share * place.tasks)
     log_budget = _log_budgets(alpha, own, share, place)
-    log_budget = np.clip(log_budget - np.median(log_budget), -_SPREAD, _SPREAD)
+    log_budget = np.clip(log_budget - np.median(log_budget), -OPTIONS.spread, OPTIONS.spread)
     budgets = place.normals.nearest(np.exp(log_budget))
     log_budget = log_budget if budgets is None else np.log(budgets)
     found = (log_budget + (alpha - 1) * np.log(share * place.tasks)) / alpha
@@ -50,9 +61,9 @@ def _of_budgets(place: Frontier, alpha: float, share: Array, weights: Array, ref
     size = weights[reference] * size / size[reference]
     least = np.array([1.0 if n == reference else normals.least(n, reference) for n in users])
     inverse = np.array([1.0 if n == reference else normals.least(reference, n) for n in users])
-    inverse[inverse <= _NONE] = 0.0
+    inverse[inverse <= OPTIONS.none] = 0.0
     with np.errstate(divide="ignore"):
-        return size * np.where(least <= _NONE, 0.0, least) ** (1 / alpha), size * (1 / inverse) ** (1 / alpha)
+        return size * np.where(least <= OPTIONS.none, 0.0, least) ** (1 / alpha), size * (1 / inverse) ** (1 / alpha)
 
 
 def _of_levels(place: Frontier, _: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from . import _dask
@@ -23,10 +24,24 @@ from .run import Row
 
 Executor = Callable[[Sequence[AnyCell], str | None, int | None], Iterator[list[Row]]]
 
-#: Processes that die (memory) take the pool with them; it is started again this often.
-_RESTARTS = 3
-#: Cells that are sent together at most; seconds after which no more of them are begun; and turns of a worker at least.
-_TOGETHER, _BATCH_SECONDS, _TURNS = 16, 0.25, 8
+
+@dataclass(frozen=True)
+class ExecutorOptions:
+    """How cells are handed to processes."""
+
+    #: Processes that die (memory) take the pool with them; it is started again this often.
+    restarts: int = 3
+    #: Cells that are sent together at most;
+    together: int = 16
+    #: seconds after which no more of them are begun;
+    batch_seconds: float = 0.25
+    #: and turns of a worker at least.
+    turns: int = 8
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ExecutorOptions()
+
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
@@ -67,7 +82,7 @@ def processes(jobs: int) -> Executor:
                             yield rows
                 except TerminatedWorkerError as error:
                     deaths += 1
-                    if deaths > _RESTARTS:
+                    if deaths > OPTIONS.restarts:
                         raise Stopped(f"processes die again and again (memory?); use fewer --jobs. {error}") from None
                     # Those that were under way come last: others need not wait for one that kills.
                     queue = deque([cell] for cell in sorted(left.values(), key=lambda cell: cell.key in begun))
@@ -90,8 +105,8 @@ def dask(address: str) -> Executor:
 
 
 def several(cells: Sequence[AnyCell], traces: str | None, threads: int | None) -> tuple[list[Row], Sequence[AnyCell]]:
-    """Rows of the first cells, as many as are begun within `_BATCH_SECONDS` and one at least; and the other cells."""
-    end, rows = time.monotonic() + _BATCH_SECONDS, []
+    """Rows of the first cells, those begun within `OPTIONS.batch_seconds`, one at least; and the others."""
+    end, rows = time.monotonic() + OPTIONS.batch_seconds, []
     for cell in cells:
         rows.append(run(cell, traces, threads))
         if time.monotonic() > end:
@@ -101,7 +116,7 @@ def several(cells: Sequence[AnyCell], traces: str | None, threads: int | None) -
 
 def _batches(cells: Sequence[AnyCell], workers: int) -> list[Sequence[AnyCell]]:
     """Cells that are sent together: sending costs as much as a small cell takes. Those of one cluster stay together."""
-    size = max(1, min(_TOGETHER, len(cells) // (_TURNS * workers)))
+    size = max(1, min(OPTIONS.together, len(cells) // (OPTIONS.turns * workers)))
     return [cells[k : k + size] for k in range(0, len(cells), size)]
 
 

@@ -18,10 +18,21 @@ from .alpha_path import AlphaPath, Followed, Follower, as_path
 
 #: What is looked at first: 17 alphas from efficient to max-min, neighbours a factor of 1.5 apart, and infinity.
 SCAN = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 17)), math.inf)
-#: Beyond this alpha answers hardly differ from those at infinity.
-_LARGEST = 1024.0
-#: Differences of a measure below this are the solver's, not alpha's.
-_SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class AlphaOptions:
+    """Where alphas are looked for."""
+
+    #: Beyond this alpha answers hardly differ from those at infinity.
+    largest: float = 1024.0
+    #: Differences of a measure below this are the solver's, not alpha's.
+    same: float = 1e-6
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = AlphaOptions()
+
 
 #: Measures that can be aimed at: does the target count in parts of the largest value, and which of the alphas that
 #: reach it is wanted, the last (fairest) or the first (most efficient)?
@@ -127,7 +138,7 @@ def find_alpha(
 
     values = np.array([value(alpha) for alpha in SCAN])
     threshold = target * float(values.max()) if relative else target
-    reached = values >= threshold - _SAME * abs(threshold)
+    reached = values >= threshold - OPTIONS.same * abs(threshold)
     if not reached.any():
         best = int(values.argmax())
         raise DataError(
@@ -135,7 +146,7 @@ def find_alpha(
             f"the largest is {values[best]:.6g}, at alpha = {SCAN[best]:g}"
         )
     steps = np.diff(values) if side == "first" else -np.diff(values)
-    monotone = bool((steps >= -_SAME * np.abs(values).max()).all())
+    monotone = bool((steps >= -OPTIONS.same * np.abs(values).max()).all())
     k = int(np.flatnonzero(reached)[-1 if side == "last" else 0])
     beyond = k + (1 if side == "last" else -1)
     good = bad = SCAN[k]
@@ -166,7 +177,7 @@ def bracketed(
     ends, slow = {good: excess(good), bad: excess(bad)}, 0
     while True:
         low, high = min(good, bad), max(good, bad)
-        if high <= low * (1 + accuracy) or (math.isinf(high) and low >= _LARGEST):
+        if high <= low * (1 + accuracy) or (math.isinf(high) and low >= OPTIONS.largest):
             return good, bad
         middle = 2 * low if math.isinf(high) else math.sqrt(low * high)
         tangent = math.nan if math.isinf(high) or slow > 1 else _beyond(ends, slope, low, high, accuracy)

@@ -27,8 +27,17 @@ from ._weights_asked import criterion_of, stated_tasks
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: Ratios of weights that differ by less than this part are the same.
-_SAME = 1e-6
+
+@dataclass(frozen=True)
+class WeightsOptions:
+    """Which weights are the same."""
+
+    #: Ratios of weights that differ by less than this part are the same.
+    same: float = 1e-6
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = WeightsOptions()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +100,7 @@ class WeightsFound:
         """Are these the only weights, but for a common factor? None where that is not known."""
         if (ends := self.ranges) is None:
             return None
-        return bool((ends["highest"] - ends["lowest"] <= _SAME * ends["weight"]).all())
+        return bool((ends["highest"] - ends["lowest"] <= OPTIONS.same * ends["weight"]).all())
 
     def to_frame(self) -> pd.DataFrame:
         """One row per user: `weight`, the tasks wanted (`tasks`) and those `reached`."""

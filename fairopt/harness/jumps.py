@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,10 +14,19 @@ from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 
-#: Tasks that differ by less than this part are the same.
-SAME = 1e-6
-#: Users and servers, multiplied, up to which a path is followed as a curve unasked.
-UNASKED = 100
+
+@dataclass(frozen=True)
+class JumpOptions:
+    """When a path is followed as a curve, and what a jump is."""
+
+    #: Tasks that differ by less than this part are the same.
+    same: float = 1e-6
+    #: Users and servers, multiplied, up to which a path is followed as a curve unasked.
+    unasked: int = 100
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = JumpOptions()
 
 
 def curve_of_path(
@@ -28,7 +37,7 @@ def curve_of_path(
         if jumps:
             raise DataError(f"{mechanism} has no curve of equilibria: jumps and hysteresis are those of AlphaPFVDS")
         return None
-    wanted = cluster.shape[0] * cluster.shape[1] <= UNASKED if jumps is None else jumps
+    wanted = cluster.shape[0] * cluster.shape[1] <= OPTIONS.unasked if jumps is None else jumps
     some = [alpha for alpha in alphas if 0 < alpha < np.inf and abs(np.log(alpha)) > 1e-9]
     return equilibrium_curve(cluster, some, seconds=seconds) if wanted else None
 
@@ -42,6 +51,6 @@ def on_curve(
         return found
     there = curve.user_tasks(crossings[place].user_tasks)
     runs = (there > 0) & (found.user_tasks > 0)
-    if np.abs(np.log(there[runs] / found.user_tasks[runs])).max(initial=0.0) <= SAME:
+    if np.abs(np.log(there[runs] / found.user_tasks[runs])).max(initial=0.0) <= OPTIONS.same:
         return found
     return replace(mechanism, alpha=alpha).at_crossing(crossings[place]).solve(curve.cluster, tol)

@@ -89,7 +89,7 @@ SIMULATIONS = Schema(
     {
         "key": _TEXT, "experiment": _TEXT, "workload": _TEXT, "source": _TEXT, "data": _TEXT, "digest": _TEXT,
         "seed": _WHOLE, "repetition": _WHOLE, "policy": _TEXT, "name": _TEXT, "until": _REAL, "every": _REAL,
-        "options": _TEXT, "question": _TEXT, "code": _TEXT,
+        "thrashing": _REAL, "options": _TEXT, "question": _TEXT, "code": _TEXT,
     },
     {
         "status": _TEXT, "error": _TEXT, "about": _TEXT, "report": _TEXT, "users": _WHOLE, "servers": _WHOLE,
@@ -107,7 +107,8 @@ SIMULATIONS = Schema(
         "timeline": {"time": _REAL, "what": _TEXT, "value": _REAL},
         "shares": {"time": _REAL, "user": _TEXT, "share": _REAL},
         "each_job": {
-            "job": _TEXT, "user": _TEXT, "arrival": _REAL, "response": _REAL, "tasks": _WHOLE, "tasks_done": _WHOLE,
+            "job": _TEXT, "user": _TEXT, "arrival": _REAL, "start": _REAL, "response": _REAL,
+            "tasks": _WHOLE, "tasks_done": _WHOLE,
         },
         "demands": {"first": _REAL, "second": _REAL, "tasks": _WHOLE},
         "each_user": {

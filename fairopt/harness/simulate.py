@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..scheduling import simulate as scheduling_simulate
 from ..scheduling.policies import Policy
 from ..scheduling.schedule import Schedule
+from ..scheduling.simulator import simulate as scheduling_simulate
 from ..scheduling.workload import Workload
 from ..workloads import open_workload
 

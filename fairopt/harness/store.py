@@ -25,12 +25,21 @@ from .schema import CELLS, CHANCE_INSIDE, Schema
 
 Row = dict[str, Any]
 
-#: Parts of single cells that a writer leaves before it gathers them.
-_GATHER = 200
-#: Parts of fewer cells are gathered with those of the next sweep.
-_SMALL_PART = 50
-#: Files written aside are dropped when they are this old, in seconds.
-_STALE = 3600.0
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """When parts of a store are gathered, and dropped."""
+
+    #: Parts of single cells that a writer leaves before it gathers them.
+    gather: int = 200
+    #: Parts of fewer cells are gathered with those of the next sweep.
+    small_part: int = 50
+    #: Files written aside are dropped when they are this old, in seconds.
+    stale: float = 3600.0
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = StoreOptions()
 
 
 class _OtherVersion(DataError):
@@ -119,7 +128,7 @@ class Store:
                 continue
         else:
             raise DataError(f"{self.folder} changes faster than it can be read; try again")
-        small = tuple((path, table) for path, table in parts if table.num_rows < _SMALL_PART)
+        small = tuple((path, table) for path, table in parts if table.num_rows < OPTIONS.small_part)
         return Contents(
             _once(pa.concat_tables([self.schema.arrow.empty_table(), *(table for _, table in parts)])),
             tuple(damaged),
@@ -137,7 +146,7 @@ class Store:
         """
         table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow)
         self._single.append((self._write(table), table))
-        if len(self._single) >= _GATHER:
+        if len(self._single) >= OPTIONS.gather:
             self.gather()
 
     def adopt(self, contents: Contents) -> None:
@@ -176,7 +185,7 @@ class Store:
         """Drop what killed writers had begun to write aside; living ones rename within seconds."""
         for aside in self.folder.glob(".*.tmp"):
             with suppress(FileNotFoundError):
-                if time.time() - aside.stat().st_mtime > _STALE:
+                if time.time() - aside.stat().st_mtime > OPTIONS.stale:
                     aside.unlink()
 
     def set_aside(self, damaged: Iterable[Damage]) -> None:

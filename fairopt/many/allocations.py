@@ -21,7 +21,7 @@ class Failure(NamedTuple):
     reason: str
 
 
-@fields_once("mechanism", "user_tasks", "tasks", "certificate", "fallback")
+@fields_once()
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocations(Immutable):
     """Who runs how much in every problem, and how good that is. Arrays are read-only; problems stand first.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,17 @@ from .statements import Batch
 
 Array = NDArray[np.float64]
 
-#: Kernels go on to this part of the tolerance, where a step more makes the rest of it small.
-_AIM = 0.1
+
+@dataclass(frozen=True)
+class ManyOptions:
+    """How far kernels go."""
+
+    #: Kernels go on to this part of the tolerance, where a step more makes the rest of it small.
+    aim: float = 0.1
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ManyOptions()
 
 
 class Answer(NamedTuple):
@@ -37,8 +47,8 @@ def answer(batch: Batch, tol: float) -> Answer:
     if batch.kind == "per_server":
         return Answer(*batches.alone(*data))
     if batch.kind == "psdsf":
-        return Answer(*batches.limits(*data, _AIM * tol, *ALL)[:2])
-    alpha, aim = np.array([one.criterion.alpha for one in batch.statements]), _AIM * tol
+        return Answer(*batches.limits(*data, OPTIONS.aim * tol, *ALL)[:2])
+    alpha, aim = np.array([one.criterion.alpha for one in batch.statements]), OPTIONS.aim * tol
     return Answer(*batches.equilibria(batch.kind == "game", *data, alpha, aim, aim, ALL.steps)[:2])
 
 

@@ -22,6 +22,7 @@ from ..model.problem import Problem
 from ..model.split import Split
 from ..result.allocation import Allocation
 from ..solving import solve as solving
+from ..solving.earlier import OtherUsers
 from ._claim import Claim
 from ._label import differs, plain
 from ._registry import Registry
@@ -29,8 +30,18 @@ from ._stated import Stated
 
 Array = NDArray[np.float64]
 
-#: Missing the tolerance by this factor is not a matter of accuracy.
-_GROSS = 1e4
+
+@dataclasses.dataclass(frozen=True)
+class AccuracyOptions:
+    """What an error says of accuracy."""
+
+    #: Missing the tolerance by this factor is not a matter of accuracy.
+    gross: float = 1e4
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = AccuracyOptions()
+
 
 #: Parameters that a mechanism's label always shows.
 _SHOWN = ("alpha", "beta", "utility")
@@ -54,6 +65,17 @@ class Mechanism(Stated):
     claims: ClassVar[tuple[Claim, ...]] = ()
     default_tol: ClassVar[float] = 1e-6
     merges_users: ClassVar[bool] = False
+    #: What laws ask, and hold to the criterion. Is there one answer, in tasks of users?
+    unique: ClassVar[bool] = True
+    #: Does a user gain by calling two of its tasks one?
+    counts_tasks: ClassVar[bool] = False
+    #: Do weights count, and only their ratios?
+    uses_weights: ClassVar[bool] = True
+    relative_weights: ClassVar[bool] = True
+    #: Do only ratios of a user's shares on several servers count? Proportional servers of a game then act as one.
+    relative_shares: ClassVar[bool] = True
+    #: Is everybody guaranteed `part` of what it could run alone with its weight's part of every server?
+    has_floors: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -143,7 +165,7 @@ class Mechanism(Stated):
 
     def stand_in(self, problem: Problem, engine: str, tol: float) -> Iterator[Solution] | None:
         """As `solutions`, of an engine tried as those before it failed; `None` where nobody would wait unasked."""
-        if np.count_nonzero(problem.cluster.eligible) > polytope.LARGE:
+        if np.count_nonzero(problem.cluster.eligible) > polytope.OPTIONS.large:
             return None
         return self.solutions(problem, engine, tol, None)
 
@@ -175,7 +197,7 @@ class Mechanism(Stated):
         throw: bool = True,
         engine: str | None = None,
         solver: str | None = None,
-        start: Allocation | None = None,
+        start: Allocation | OtherUsers | None = None,
     ) -> Allocation:
         """Share the cluster.
 
@@ -191,6 +213,7 @@ class Mechanism(Stated):
             (`stand_in`); one of CLARABEL, HIGHS, SCS for the declarative engine, which is then the default.
         start : Allocation, optional
             An answer to a similar problem (the same users, servers and resources): an engine that can starts there.
+            One for other users on the same servers as `fairopt.solving.earlier.OtherUsers(answer)`.
 
         Raises
         ------
@@ -213,7 +236,7 @@ class Mechanism(Stated):
         found = best.certificate
         # Users of tiny welfare may be far off where a solver is short of accuracy: that is no bug.
         residual = found.residual if found.gap is None else min(found.residual, max(found.gap, found.feasibility))
-        if not why and best.stats.status == "optimal" and residual > _GROSS * tol:
+        if not why and best.stats.status == "optimal" and residual > OPTIONS.gross * tol:
             others = tuple(name for name in self.engines(best.criterion) if name not in tried)
             claim = (
                 solvers.wrong_claim(best.stats.solver, others, best.criterion.alpha in (0, np.inf)) or "This is a bug: "

@@ -32,16 +32,27 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: Below this alpha tasks may span more than numbers hold.
-_SMALL = 1e-2
-#: Seconds of each engine that stands in for the equilibrium engine.
-_PATIENCE = 5.0
-#: Best responses stand in up to this number of pairs (user, server),
-_RESPONDING = 5000
-#: for this number of responses of a pair (0.1 to 40 microseconds each) and of certificates.
-_RESPONSES, _LOOKS = 2e6, 24
-#: CVXPY stands in up to this number of pairs.
-_DECLARED = 500
+
+@dataclasses.dataclass(frozen=True)
+class StandInOptions:
+    """Which engines stand in for the equilibrium engine, and how long."""
+
+    #: Below this alpha tasks may span more than numbers hold.
+    small: float = 1e-2
+    #: Seconds of each engine that stands in for the equilibrium engine.
+    patience: float = 5.0
+    #: Best responses stand in up to this number of pairs (user, server),
+    responding: int = 5000
+    #: for this number of responses of a pair (0.1 to 40 microseconds each)
+    responses: float = 2e6
+    #: and of certificates.
+    looks: int = 24
+    #: CVXPY stands in up to this number of pairs.
+    declared: int = 500
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = StandInOptions()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,12 +138,12 @@ class GameMechanism(Mechanism):
         `None` on clusters on which they would not come far in these.
         """
         pairs = int(np.count_nonzero(problem.cluster.eligible))
-        if engine == "best-response" and pairs <= _RESPONDING:
-            options = dataclasses.replace(played.OPTIONS, most=int(_RESPONSES / max(pairs, 1)))
+        if engine == "best-response" and pairs <= OPTIONS.responding:
+            options = dataclasses.replace(played.OPTIONS, most=int(OPTIONS.responses / max(pairs, 1)))
             offers = played.solutions(problem, tol, options)
-            return within(_PATIENCE, islice(offers, _LOOKS))
-        if engine == "declarative" and pairs <= _DECLARED:
-            return within(_PATIENCE, self.solutions(problem, engine, tol, None))
+            return within(OPTIONS.patience, islice(offers, OPTIONS.looks))
+        if engine == "declarative" and pairs <= OPTIONS.declared:
+            return within(OPTIONS.patience, self.solutions(problem, engine, tol, None))
         return None
 
     def index(self, problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
@@ -145,10 +156,10 @@ class GameMechanism(Mechanism):
     def complaint(self, best: Allocation, tol: float, tried: tuple[str, ...]) -> FairoptError:
         text = f"{self}: after {best.stats.rounds} steps {best.certificate} misses tol={tol:g} "
         text += f"(engines tried: {', '.join(tried)}){self.reason(best)}. "
-        if 0 < best.criterion.alpha < _SMALL:
+        if 0 < best.criterion.alpha < OPTIONS.small:
             text += (
                 "At so small an alpha tasks may span more than numbers hold (they go like prices to the power "
-                f"-1/alpha): take alpha=0, or one from {_SMALL:g} on. Or relax"
+                f"-1/alpha): take alpha=0, or one from {OPTIONS.small:g} on. Or relax"
             )
         else:
             text += "Relax"

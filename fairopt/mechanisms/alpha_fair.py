@@ -70,7 +70,7 @@ class AlphaFair(Mechanism):
     source = "Mo, Walrand 2000"
     properties = "PO; from utilitarian to max-min"
     claims = (
-        *claim("pareto-optimality", source="strictly increasing welfare"),
+        *claim("pareto-optimality", source="docs/properties.md, H"),
         *claim("sharing-incentive", "per-server-bottleneck-fairness", holds=False, alpha=(1.5, 64)),
         *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, alpha=(0.5, 4)),
     )

@@ -53,6 +53,7 @@ class AlphaPFVDS(GameMechanism):
     name = "alphapf-vds"
     title = "alphaPF-VDS"
     source = "Khamse-Ashari et al., TPDS 2018 (PF)"
+    unique = False
     properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; BF, PO without task counts; not SP"
     claims = (
         *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D", alpha=(1, math.inf)),
@@ -60,10 +61,15 @@ class AlphaPFVDS(GameMechanism):
             "per-server-bottleneck-fairness",
             "single-resource-fairness",
             conditions=("no task counts",),
-            source="PF, section 5",
-            alpha=(1, math.inf),
+            source="PF, section 5; docs/properties.md, J",
+            alpha=(0.01, math.inf),
         ),
-        *claim("pareto-optimality", conditions=("no task counts",), source="PF, section 5", alpha=(1, 1)),
+        *claim(
+            "pareto-optimality",
+            conditions=("no task counts",),
+            source="PF, section 5; docs/properties.md, H",
+            alpha=(1, 1),
+        ),
         *claim("sharing-incentive", "envy-freeness", holds=False, alpha=(0.1, 0.5)),
         *claim("pareto-optimality", holds=False, alpha=(2, 64)),
         *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, alpha=(0.1, 8)),

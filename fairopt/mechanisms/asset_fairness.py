@@ -35,7 +35,7 @@ class AssetFairness(Mechanism):
     source = "Ghodsi et al., NSDI 2011, 5.1"
     properties = "EF, PO, SP; not SI, not BF"
     claims = (
-        *claim("envy-freeness", "pareto-optimality", source="NSDI 2011, 5.1"),
+        *claim("envy-freeness", "pareto-optimality", source="NSDI 2011; docs/properties.md, G"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",
@@ -43,6 +43,7 @@ class AssetFairness(Mechanism):
             "group-strategy-proofness",
             source="docs/properties.md, B",
         ),
+        *claim("single-resource-fairness", source="docs/properties.md, J"),
         *claim("sharing-incentive", "bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )

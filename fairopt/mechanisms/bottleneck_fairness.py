@@ -36,9 +36,10 @@ class BottleneckFairness(Mechanism):
     name = "bottleneck-fairness"
     title = "bottleneck fairness"
     source = "Dolev et al., ITCS 2012; Gutman, Nisan 2012"
+    unique = False
     properties = "no justified complaint, SI, PO; not SP"
     claims = (
-        *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012"),
+        *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012; docs/properties.md, H"),
         *claim("strategy-proofness", holds=False),
     )
 

@@ -35,9 +35,9 @@ class CEEI(Mechanism):
     source = "Varian 1974; NSDI 2011, 5.2"
     properties = "SI, EF, PO, BF; not SP"
     claims = (
-        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="Varian 1974"),
-        *claim("bottleneck-fairness", conditions=("one server",), source="NSDI 2011, table 2"),
-        *claim("single-resource-fairness", source="docs/properties.md, A"),
+        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="Varian 1974; docs/properties.md, H"),
+        *claim("bottleneck-fairness", conditions=("one server",), source="NSDI 2011, table 2; docs/properties.md, J"),
+        *claim("single-resource-fairness", source="docs/properties.md, J"),
         *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False),
         *claim("single-server-drf", holds=False),
     )

@@ -30,9 +30,9 @@ class CMMF(Mechanism):
     source = "Ghodsi et al., EuroSys 2013 (Choosy)"
     properties = "EF, PO, SP; one resource"
     claims = (
-        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="EuroSys 2013"),
-        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition"),
-        *claim("single-resource-fairness", "single-server-drf", source="its definition"),
+        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="EuroSys 2013; docs/properties.md, G"),
+        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition; docs/properties.md, J"),
+        *claim("single-resource-fairness", "single-server-drf", source="its definition; docs/properties.md, J"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",

@@ -18,10 +18,19 @@ from ..result.allocation import Allocation
 from ._game import GameMechanism
 from .concave_utility import check_function, concave, why
 
-#: Most pairs (user, server) that may run: a minute or two.
-_MOST = 2000
-#: Decades of weighted monopoly tasks above which an error says that these are the matter.
-_DECADES = 6
+
+@dataclass(frozen=True)
+class ConcaveGameOptions:
+    """Up to which size, and on which numbers, own utilities are played."""
+
+    #: Most pairs (user, server) that may run: a minute or two.
+    most: int = 2000
+    #: Decades of weighted monopoly tasks above which an error says that these are the matter.
+    decades: int = 6
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ConcaveGameOptions()
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,9 @@ class ConcaveGame(GameMechanism):
     name = "concave-game"
     title = "concave game"
     source = "Khamse-Ashari et al., TPDS 2018 (PF), 3"
+    unique = False
+    relative_weights = False
+    relative_shares = False
     properties = "each server efficient; of a utility given as a function"
     default_tol: ClassVar[float] = 1e-4
     merges_users: ClassVar[bool] = False
@@ -68,10 +80,10 @@ class ConcaveGame(GameMechanism):
         return (cls(cp.log), cls(cp.sqrt))
 
     def check(self, cluster: Cluster) -> None:
-        if (pairs := int(np.count_nonzero(cluster.eligible))) > _MOST:
+        if (pairs := int(np.count_nonzero(cluster.eligible))) > OPTIONS.most:
             raise DataError(
-                f"a game of a utility of one's own is solved in CVXPY, for up to {_MOST} pairs of users and servers; "
-                f"here are {pairs}: choose some with cluster.select(users=..., servers=...), or use AlphaPFVDS"
+                f"a game of a utility of one's own is solved in CVXPY, for up to {OPTIONS.most} pairs of users and "
+                f"servers; here are {pairs}: choose some with cluster.select(users=..., servers=...), or use AlphaPFVDS"
             )
 
     def engines(self, criterion: Criterion | None = None) -> tuple[str, ...]:
@@ -88,11 +100,12 @@ class ConcaveGame(GameMechanism):
         if found := why(best, self.utility):
             return found
         scale = (best.cluster.gamma * best.cluster.weight[:, None])[best.cluster.usable]
-        if (decades := np.log10(scale.max(initial=1.0) / scale.min(initial=1.0))) <= _DECADES:
+        if (decades := np.log10(scale.max(initial=1.0) / scale.min(initial=1.0))) <= OPTIONS.decades:
             return ""
         return (
-            f". What users could run alone spans {decades:.0f} decades here; solvers of CVXPY see about {_DECADES}: "
-            "bring demands, capacities and weights closer together, or use AlphaPFVDS, whose engine sees all of them"
+            f". What users could run alone spans {decades:.0f} decades here; solvers of CVXPY see about "
+            f"{OPTIONS.decades}: bring demands, capacities and weights closer together, or use AlphaPFVDS, whose "
+            "engine sees all of them"
         )
 
     def formulate(self, program: Program) -> Formulation:

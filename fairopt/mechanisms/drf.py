@@ -42,13 +42,14 @@ class DRF(Mechanism):
     claims = (
         *claim(
             "sharing-incentive",
+            "strong-sharing-incentive",
             "envy-freeness",
             "pareto-optimality",
             "bottleneck-fairness",
             "single-resource-fairness",
-            source="NSDI 2011",
+            source="NSDI 2011; docs/properties.md, G",
         ),
-        *claim("single-server-drf", "per-server-bottleneck-fairness", source="its definition"),
+        *claim("single-server-drf", "per-server-bottleneck-fairness", source="its definition; docs/properties.md, J"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",
@@ -56,7 +57,7 @@ class DRF(Mechanism):
             "group-strategy-proofness",
             source="docs/properties.md, B",
         ),
-        *claim("population-monotonicity", conditions=("positive demands",), source="NSDI 2011"),
+        *claim("population-monotonicity", conditions=("positive demands",), source="NSDI 2011; docs/properties.md, I"),
         *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
     )
 

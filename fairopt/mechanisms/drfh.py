@@ -34,8 +34,9 @@ class DRFH(Mechanism):
     source = "Wang, Li, Liang, INFOCOM 2014"
     properties = "EF, PO, SP, BF (pooled); not SI"
     claims = (
-        *claim("envy-freeness", "pareto-optimality", "bottleneck-fairness", source="INFOCOM 2014"),
-        *claim("single-server-drf", "single-resource-fairness", source="INFOCOM 2014"),
+        *claim("envy-freeness", "pareto-optimality", source="INFOCOM 2014; docs/properties.md, G"),
+        *claim("bottleneck-fairness", source="INFOCOM 2014; docs/properties.md, J"),
+        *claim("single-server-drf", "single-resource-fairness", source="INFOCOM 2014; docs/properties.md, J"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",
@@ -46,9 +47,9 @@ class DRFH(Mechanism):
         *claim(
             "population-monotonicity",
             conditions=("positive demands", "no placement constraints"),
-            source="INFOCOM 2014",
+            source="INFOCOM 2014; docs/properties.md, I",
         ),
-        *claim("sharing-incentive", "per-server-bottleneck-fairness", holds=False),
+        *claim("sharing-incentive", "strong-sharing-incentive", "per-server-bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", "strong-group-strategy-proofness", holds=False),
     )
 

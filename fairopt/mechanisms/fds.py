@@ -48,12 +48,12 @@ class FDS(Mechanism):
     source = "Joe-Wong et al., ToN 2013"
     properties = "PO where convex; SI for beta > 1 at lam = (1-beta)/beta"
     claims = (
-        *claim("pareto-optimality", source="Joe-Wong et al., ToN 2013"),
+        *claim("pareto-optimality", source="Joe-Wong et al., ToN 2013; docs/properties.md, H"),
         *claim(
             "sharing-incentive",
             "envy-freeness",
             "bottleneck-fairness",
-            source="alpha-fair: PF, section 5",
+            source="docs/properties.md, D",
             beta=(1, math.inf),
             lam=None,
         ),
@@ -134,7 +134,8 @@ class GFJ(FDS):
     name = "gfj"
     title = "GFJ"
     properties = "PO where convex; depends on the size of a task"
-    claims = claim("pareto-optimality", source="Joe-Wong et al., ToN 2013")
+    counts_tasks = True
+    claims = claim("pareto-optimality", source="Joe-Wong et al., ToN 2013; docs/properties.md, H")
 
     @classmethod
     def trials(cls) -> tuple[Mechanism, ...]:

@@ -43,6 +43,7 @@ class GuaranteedAlphaFair(Mechanism):
     name = "guaranteed-alpha-fair"
     title = "guaranteed alpha-fair"
     source = "ours; sharing incentive as in PF"
+    has_floors = True
     properties = "SI for part >= 1, PO"
 
     alpha: float = 2.0

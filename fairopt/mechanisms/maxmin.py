@@ -33,10 +33,16 @@ class MaxMin(Mechanism):
     source = "Bertsekas, Gallager 1992"
     properties = "SI, EF, PO, SP; one resource, one pool"
     claims = (
-        *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="Bertsekas, Gallager 1992"),
-        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition"),
-        *claim("single-resource-fairness", "single-server-drf", source="its definition"),
-        *claim("population-monotonicity", "resource-monotonicity", source="water filling"),
+        *claim(
+            "sharing-incentive",
+            "strong-sharing-incentive",
+            "envy-freeness",
+            "pareto-optimality",
+            source="Bertsekas, Gallager 1992; docs/properties.md, G",
+        ),
+        *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition; docs/properties.md, J"),
+        *claim("single-resource-fairness", "single-server-drf", source="its definition; docs/properties.md, J"),
+        *claim("population-monotonicity", "resource-monotonicity", source="water filling; docs/properties.md, I"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",

@@ -40,9 +40,11 @@ class MQDRF(Mechanism):
     name = "mqdrf"
     title = "MQDRF"
     source = "Liu, Liu, definition 1"
+    uses_weights = False
     properties = "SP; not PO, although its paper says so"
     claims = (
-        *claim("strategy-proofness", source="a report leaves at most DK/N of everything"),
+        *claim("strategy-proofness", source="docs/properties.md, F"),
+        *claim("dynamic-sharing-incentive", "dynamic-envy-freeness", source="docs/properties.md, F"),
         *claim("sharing-incentive", "envy-freeness", "pareto-optimality", holds=False),
     )
 

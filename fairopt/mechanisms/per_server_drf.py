@@ -35,8 +35,8 @@ class PerServerDRF(Mechanism):
     source = "INFOCOM 2014, III"
     properties = "SI, EF; not PO"
     claims = (
-        *claim("sharing-incentive", "envy-freeness", source="NSDI 2011, on every server"),
-        *claim("single-server-drf", source="its definition"),
+        *claim("sharing-incentive", "envy-freeness", source="NSDI 2011, on every server; docs/properties.md, G"),
+        *claim("single-server-drf", source="its definition; docs/properties.md, J"),
         *claim("pareto-optimality", "per-server-bottleneck-fairness", "single-resource-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )

@@ -27,7 +27,8 @@ class PSDSF(GameMechanism):
     order that does not depend on the given one (`game/model/canonical.py`). The engines `best-response` and
     `declarative` return one that their iteration reaches.
 
-    Properties: envy-freeness, sharing incentive, bottleneck fairness (per server). Not Pareto (catalogue item 38).
+    Properties: envy-freeness, sharing incentive, bottleneck fairness (per server). Not Pareto (catalogue item 38), not
+    strategy-proof (docs/properties.md).
 
     Source: Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar, Zhao, ICC 2017 (arXiv 1611.00404), definition 4.
     """
@@ -35,11 +36,19 @@ class PSDSF(GameMechanism):
     name = "ps-dsf"
     title = "PS-DSF"
     source = "Khamse-Ashari et al., ICC 2017"
-    properties = "SI, EF, BF; not PO"
+    unique = False
+    properties = "SI, EF, BF; not PO, not SP"
     claims = (
         *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D"),
-        *claim("per-server-bottleneck-fairness", "single-resource-fairness", "single-server-drf", source="ICC 2017"),
-        *claim("pareto-optimality", "resource-monotonicity", holds=False),
+        *claim("single-server-drf", source="ICC 2017; docs/properties.md, J"),
+        *claim(
+            "per-server-bottleneck-fairness",
+            "single-resource-fairness",
+            conditions=("no task counts",),
+            source="PF, section 5; docs/properties.md, J",
+        ),
+        *claim("strategy-proofness", "pareto-optimality", "strong-sharing-incentive", holds=False),
+        *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )
 
     def criterion(self, cluster: Cluster) -> Criterion:

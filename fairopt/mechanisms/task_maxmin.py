@@ -27,9 +27,10 @@ class TaskMaxMin(Mechanism):
     name = "task-maxmin"
     title = "task max-min"
     source = "baseline"
+    counts_tasks = True
     properties = "PO; depends on the size of a task"
     claims = (
-        *claim("pareto-optimality", source="lexicographic max-min"),
+        *claim("pareto-optimality", source="docs/properties.md, H"),
         *claim("sharing-incentive", "envy-freeness", "strategy-proofness", holds=False),
         *claim("bottleneck-fairness", "per-server-bottleneck-fairness", "single-resource-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),

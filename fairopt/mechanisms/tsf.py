@@ -30,8 +30,8 @@ class TSF(Mechanism):
     source = "Wang et al., SC 2016"
     properties = "EF, PO, SP; not SI as PF defines it, not BF"
     claims = (
-        *claim("envy-freeness", "pareto-optimality", source="SC 2016"),
-        *claim("single-server-drf", "single-resource-fairness", source="its definition"),
+        *claim("envy-freeness", "pareto-optimality", source="SC 2016; docs/properties.md, G"),
+        *claim("single-server-drf", "single-resource-fairness", source="its definition; docs/properties.md, J"),
         *claim(
             "strategy-proofness",
             "strategy-proofness-placement",

@@ -32,9 +32,11 @@ class Utilitarian(Mechanism):
     name = "utilitarian"
     title = "utilitarian"
     source = "baseline (alpha = 0)"
+    unique = False
+    uses_weights = False
     properties = "PO; no fairness"
     claims = (
-        *claim("pareto-optimality", source="strictly increasing welfare"),
+        *claim("pareto-optimality", source="docs/properties.md, H"),
         *claim("sharing-incentive", "envy-freeness", holds=False),
     )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, Generic, Literal, Self, TypeVar, cast, overload
 
@@ -23,8 +25,10 @@ values: Callable[[Any], dict[str, Any]] = _Attributes.__dict__["__dict__"].__get
 
 
 def handed_out(value: V) -> V:
-    """A view of an array, whose header is the reader's own; anything else as it is."""
-    return cast("V", value.view()) if isinstance(value, np.ndarray) else value
+    """A view of an array, whose header is the reader's own; a copy of a dictionary; anything else as it is."""
+    if isinstance(value, np.ndarray):
+        return cast("V", value.view())
+    return cast("V", value.copy()) if isinstance(value, dict) else value
 
 
 class Sealed(_Attributes):
@@ -38,6 +42,24 @@ class Sealed(_Attributes):
         return {name: handed_out(value) for name, value in values(self).items()}
 
 
+#: What memory is kept for whom: by the number of a weak reference to the array, that reference and the memory.
+_OWNED: dict[int, tuple[Any, object]] = {}
+
+
+def _owned(array: V, memory: object) -> V:
+    """The array, which keeps its memory whatever is done to its header.
+
+    `ndarray.__setstate__` makes an array let go of its memory, which its views would then go on to read.
+    """
+    reference = weakref.ref(array, _released)
+    _OWNED[id(reference)] = reference, memory
+    return array
+
+
+def _released(reference: Any) -> None:
+    _OWNED.pop(id(reference), None)
+
+
 def frozen(array: NDArray[T]) -> NDArray[T]:
     """A copy of the numbers in `bytes`, which nobody can write to; the same array if it is one.
 
@@ -47,19 +69,24 @@ def frozen(array: NDArray[T]) -> NDArray[T]:
     if array.base is not None and _is_frozen(array):
         return array
     order: Literal["C", "F"] = "F" if array.ndim > 1 and array.strides[0] < array.strides[-1] else "C"
-    memory = np.frombuffer(array.tobytes(order), array.dtype) if array.size else np.ndarray(0, array.dtype, b"")
+    data = array.tobytes(order)
+    memory = _owned(np.frombuffer(data, array.dtype) if array.size else np.ndarray(0, array.dtype, b""), data)
     return memory.reshape(array.shape, order=order)  # its views have `memory` as their base: its header is its own
 
 
 class _Kept:
-    """The memory of an array that nobody else has, without a way to write to it."""
+    """The memory of an array that nobody else has, without a way to it."""
 
-    __slots__ = ("__array", "__array_interface__")
+    __slots__ = ("__known", "__weakref__")
 
     def __init__(self, array: NDArray[Any]) -> None:
-        self.__array = array
         known = array.__array_interface__
-        self.__array_interface__ = {**known, "data": (known["data"][0], True)}
+        _owned(self, array)
+        self.__known = (*known.items(), ("data", (known["data"][0], True)))
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return dict(self.__known)
 
 
 #: Of this size in bytes on arrays that nobody else has are kept as they are, not copied.
@@ -70,8 +97,8 @@ def kept(array: NDArray[T]) -> NDArray[T]:
     """The same as `frozen` for an array that nobody else has: a large one is not copied."""
     if array.nbytes < _LARGE or array.base is not None:
         return frozen(array)
-    memory = np.asarray(_Kept(array))
-    return memory.view()
+    owner = _Kept(array)
+    return _owned(np.asarray(owner), owner).view()
 
 
 def _is_frozen(array: NDArray[Any]) -> bool:
@@ -99,7 +126,8 @@ class Field:
             raise AttributeError(
                 f"{owner.__name__} without {self.name!r}: it was not made by its constructor"
             ) from None
-        return value.view() if isinstance(value, np.ndarray) else value  # `handed_out`, as attributes are read often
+        kind = type(value)  # `handed_out`, as attributes are read often
+        return value.view() if kind is np.ndarray else value.copy() if kind is dict else value
 
     def __set__(self, instance: object, value: Any) -> None:
         once(instance, self.name)
@@ -113,10 +141,11 @@ def once(instance: object, name: str) -> None:
 
 
 def fields_once(*names: str) -> Callable[[C], C]:
-    """Decorate a class: these are `Field`s. Of a dataclass name its arrays, and the field that is set first."""
+    """Decorate a class: these are `Field`s; of a dataclass all that are not deferrable, unless some are named."""
 
     def decorate(cls: C) -> C:
-        for name in names:
+        known = [field.name for field in fields(cls)] if not names else []
+        for name in names or [name for name in known if not hasattr(getattr(cls, name, None), "__set__")]:
             setattr(cls, name, Field(name))
         return cls
 
@@ -154,8 +183,8 @@ class Immutable(Sealed):
     """A frozen dataclass whose arrays are `frozen`: copies of those given, unless these are frozen themselves.
 
     Copies and pickles are not made by the constructor, and NumPy gives them arrays that can be written to. A field may
-    be given as a function (`_deferred`): what it makes is frozen when it is made. Fields that are arrays, and the first
-    one, are `fields_once` or deferrable.
+    be given as a function (`_deferred`): what it makes is frozen when it is made. Fields are `fields_once` or
+    deferrable.
     """
 
     def __post_init__(self) -> None:
@@ -164,5 +193,7 @@ class Immutable(Sealed):
         known.update({name: frozen(array.view()) for name, array in arrays.items()})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        if values(self):
+            raise AttributeError(f"{type(self).__name__} is immutable: only a new one has no state yet")
         arrays = {name: frozen(value) for name, value in state.items() if isinstance(value, np.ndarray)}
         values(self).update(state | arrays)

@@ -26,7 +26,7 @@ ShareRule = Literal["dominant", "asset", "alone", "demand", "constant", "unknown
 
 
 @deferrable("share")
-@fields_once("weight", "cap", "floor")
+@fields_once()
 @dataclass(frozen=True, eq=False)
 class Criterion(Immutable):
     """A share, an alpha and a scope, for the users of one cluster.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .._libraries import sp
 from . import _patterns
+from ._immutable import Immutable, fields_once
 from ._names import apart
 from .cluster import Cluster
 
@@ -24,8 +25,9 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
+@fields_once()
 @dataclass(frozen=True)
-class Merging:
+class Merging(Immutable):
     """`cluster` is `original` merged; `server_of` and `user_of` map original to merged rows."""
 
     original: Cluster

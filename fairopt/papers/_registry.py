@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import DataError
 from ..model.cluster import Cluster
-from . import counterexamples, drf, drfh, lec, mqdrf, pf, pf_measured
+from . import _properties, counterexamples, drf, drfh, lec, mqdrf, pf, pf_measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._claim import Claim
     from ._instance import Instance
 
-_SOURCES = (lec, drf, drfh, mqdrf, pf, pf_measured, counterexamples)
+_SOURCES = (lec, drf, drfh, mqdrf, pf, pf_measured, _properties, counterexamples)
 
 
 @cache

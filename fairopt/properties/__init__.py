@@ -12,8 +12,11 @@ from __future__ import annotations
 from ._base import REGISTRY, Case, Deviation, Finding, Property
 from ._check import Check, check, report
 from ._claimed import Claimed, claims
+from ._matrix import matrix
 from ._names import get, names
+from ._record import verify
 from ._search import SearchOptions, search
+from ._survey import frame, read, survey, surveyed
 from ._table import table
 from .witness import Witness
 
@@ -29,9 +32,15 @@ __all__ = [
     "Witness",
     "check",
     "claims",
+    "frame",
     "get",
+    "matrix",
     "names",
+    "read",
     "report",
     "search",
+    "survey",
+    "surveyed",
     "table",
+    "verify",
 ]

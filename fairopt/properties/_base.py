@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..mechanisms import Mechanism
 from ..mechanisms._registry import Registry
 from ..model.cluster import Cluster
 
@@ -35,13 +36,15 @@ class Deviation:
 class Case:
     """What a property judges: the tasks `x[n,i]` of a cluster, and those of the changed cluster if it compares.
 
-    Tasks are doubles or, without rounding, `Fraction`s.
+    Tasks are doubles or, without rounding, `Fraction`s. `mechanism` is whose tasks they are, where that is known: a few
+    properties are about one.
     """
 
     cluster: Cluster
     tasks: Numbers
     deviation: Deviation | None = None
     changed_tasks: Numbers | None = None
+    mechanism: Mechanism | None = None
 
     @property
     def user_tasks(self) -> Numbers:
@@ -123,6 +126,10 @@ class Property(ABC):
                 raise DataError(f"two properties are called {cls.name!r}, in {old.__module__} and {cls.__module__}")
             REGISTRY[cls.name] = cls
 
+    def unfit(self, mechanism: Mechanism | None) -> str:
+        """Why the property says nothing about a mechanism, or about tasks of nobody knows which; empty if it does."""
+        return ""
+
     def domain(self, cluster: Cluster) -> str:
         """Why the property says nothing about this cluster; empty if it does."""
         return ""
@@ -147,9 +154,19 @@ class Property(ABC):
         """What is wrong, in words."""
         return f"{user} has {has} tasks where {due} are due"
 
+    def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
+        """At most what every user has, and at least what is due to it, where tasks are between two cases.
+
+        Right where `dues` does not fall with any task.
+        """
+        return self.dues(high)[0], self.dues(low)[1]
+
     def find(self, case: Case) -> Finding:
         """The largest loss."""
-        has, due = self.dues(case)
+        return self.worst(*self.dues(case), case)
+
+    def worst(self, has: Numbers, due: Numbers, case: Case) -> Finding:
+        """The largest loss, given what users have and what is due to them."""
         one = Fraction(1) if case.exact else 1.0
         least = 0 * due if case.exact else NONE * case.cluster.gamma0.sum(axis=1)
         missing = np.array(

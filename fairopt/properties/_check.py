@@ -71,6 +71,8 @@ def check(property: str | Property, allocation: Allocation, tol: float = 1e-5) -
         raise DataError(f"{prop.name} compares with changed clusters; use report(mechanism, cluster, [{prop.name!r}])")
     if reason := prop.domain(allocation.cluster):
         raise DataError(f"{prop.name} says nothing about this cluster: {reason}")
+    if reason := prop.unfit(None):
+        raise DataError(f"{prop.name} needs the mechanism ({reason}); use report(mechanism, cluster, [{prop.name!r}])")
     found = prop.find(Case(allocation.cluster, np.maximum(allocation.tasks, 0)))
     loss = float(found.violation)
     holds = loss <= tol
@@ -111,7 +113,7 @@ def report(
     rows = []
     for name in names() if properties is None else properties:
         prop = get(name)
-        if reason := prop.domain(shared):
+        if reason := prop.unfit(chosen) or prop.domain(shared):
             rows.append((prop.name, float("nan"), f"says nothing: {reason}"))
             continue
         worst = _worst(chosen, prop, list(instances(prop, shared, np.random.default_rng(rng), changes)))

@@ -7,8 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..exact import rational
+from ..exact import psdsf, rational
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
@@ -16,22 +17,31 @@ from ._base import Numbers
 
 #: A share per task is a fraction with at most this denominator, or it is not known exactly.
 _MOST = 10**6
+#: And its double is this near to it: shares come of a division or two.
+_ULPS = 2
 #: Whole numbers up to here are doubles.
 _WHOLE = 2**53
+#: What answers are certified to whose fractions are looked for.
+_NEAR = 1e-9
 
 
 def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     """`x[n,i]` as fractions, (users, servers) of the cluster that the mechanism sees.
 
-    `None` where there is no such answer: other criteria than lexicographic max-min, caps, or a cluster that is too
-    large. Two fractions with denominators up to 10^6 differ by 10^-12, so that the double of a share per task tells
-    which one it is. Only ratios of shares matter: they are scaled to whole numbers.
+    `None` where there is no such answer: other criteria than lexicographic max-min and PS-DSF, or a cluster that is too
+    large. Of PS-DSF, which has several, that of `Mechanism.solve`, if simple fractions next to it meet the
+    definition.
+
+    Two fractions with denominators up to 10^6 differ by 10^-12, so that the double of a share per task, or of a limit,
+    tells which one it is. Only ratios of shares matter: they are scaled to whole numbers.
     """
     seen = mechanism.prepare(cluster)[0]
     rule = mechanism.criterion(seen)
-    if not np.isinf(rule.alpha) or rule.scope == "game" or not mechanism.judged_by_criterion:
+    if not np.isinf(rule.alpha) or not mechanism.judged_by_criterion:
         return None
-    if np.isfinite(rule.cap).any() or rule.floor.any():
+    if rule.scope == "game":
+        return psdsf.nearest(seen, np.maximum(mechanism.solve(seen, _NEAR).tasks, 0))
+    if rule.floor.any():
         return None
     if rule.scope == "per_server":
         each = [rational.on_one(seen, rule, i) for i in range(len(seen.servers))]
@@ -42,12 +52,24 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
 
 def _leximin(cluster: Cluster, rule: Criterion) -> Numbers | None:
     runs = cluster.runnable
-    share = {int(n): Fraction(rule.share[n]).limit_denominator(_MOST) for n in np.flatnonzero(runs)}
-    common = math.lcm(*(value.denominator for value in share.values()))
-    whole = np.ones(len(runs))
-    for n, value in share.items():
-        if float(value) != rule.share[n] or value * common > _WHOLE:
-            return None
-        whole[n] = float(value * common)
-    found = rational.leximin(cluster, replace(rule, share=whole), rule.limits(cluster))
-    return None if found is None else found.tasks
+    share = _fractions(rule.share, runs)
+    limits = _fractions(rule.limits(cluster), np.isfinite(rule.limits(cluster)))
+    if share is None or limits is None:
+        return None
+    common, unit = (math.lcm(*(value.denominator for value in some.values())) for some in (share, limits))
+    whole, most = np.ones(len(runs)), np.full(len(runs), np.inf)
+    for table, some, by in ((whole, share, common), (most, limits, unit)):
+        for n, value in some.items():
+            table[n] = float(value * by)
+    large = cluster.derived(capacity=cluster.capacity * unit)  # and tasks in parts of a task, so that limits are whole
+    if max(whole.max(), most[np.isfinite(most)].max(initial=0), large.capacity.max()) > _WHOLE:
+        return None
+    found = rational.leximin(large, replace(rule, share=whole, cap=np.full(len(runs), np.inf)), most)
+    return None if found is None else np.asarray(found.tasks / unit)
+
+
+def _fractions(values: NDArray[np.float64], some: NDArray[np.bool_]) -> dict[int, Fraction] | None:
+    """What the doubles of some users stand for; `None` where that is not known."""
+    found = {int(n): Fraction(values[n]).limit_denominator(_MOST) for n in np.flatnonzero(some)}
+    ulps = {n: abs(float(value) - values[n]) / np.spacing(abs(values[n])) for n, value in found.items()}
+    return found if all(ulp <= _ULPS for ulp in ulps.values()) else None

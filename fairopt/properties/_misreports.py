@@ -28,8 +28,8 @@ def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: np.random.
         servers[server] = not servers[server]
         return cluster.derived(eligible=_row(cluster.eligible, user, servers))
     most = cluster.gamma[user].sum() if np.isinf(cluster.max_tasks[user]) else cluster.max_tasks[user]
-    told = float(rng.choice([np.inf, max(1.0, np.floor(most / 2)), np.ceil(most), 2 * np.ceil(most) + 1, 1.0]))
-    return cluster.derived(max_tasks=_row(cluster.max_tasks, user, told))
+    reported = float(rng.choice([np.inf, max(1.0, np.floor(most / 2)), np.ceil(most), 2 * np.ceil(most) + 1, 1.0]))
+    return cluster.derived(max_tasks=_row(cluster.max_tasks, user, reported))
 
 
 def lies(cluster: Cluster, about: Sequence[str], rng: np.random.Generator) -> Iterator[tuple[Cluster, int]]:
@@ -53,19 +53,19 @@ def differs_only(cluster: Cluster, other: Cluster, users: Sequence[str], about: 
 
 
 def _other_demand(demand: Array, rng: np.random.Generator) -> Array:
-    told = demand.copy()
-    r = int(rng.integers(len(told)))
+    reported = demand.copy()
+    r = int(rng.integers(len(reported)))
     top = max(2.0, 2 * demand.max())
     kind = rng.integers(4)
     if kind == 0:
-        told[r] = max(told[r] + rng.choice([-1.0, 1.0]), 0.0)
+        reported[r] = max(reported[r] + rng.choice([-1.0, 1.0]), 0.0)
     elif kind == 1:
-        told[r] = rng.integers(top + 1)
+        reported[r] = rng.integers(top + 1)
     elif kind == 2:
-        told[r] = demand.max()
+        reported[r] = demand.max()
     else:
-        told = rng.integers(0, int(top) + 1, len(told)).astype(float)
-    return told if told.any() else np.maximum(demand, 1.0)
+        reported = rng.integers(0, int(top) + 1, len(reported)).astype(float)
+    return reported if reported.any() else np.maximum(demand, 1.0)
 
 
 def _row(table: NDArray[np.generic], row: int, value: object) -> NDArray[np.generic]:

@@ -16,8 +16,10 @@ _AXES = ("users", "servers", "resources")
 _ROWS = {"capacity": "servers", "demand": "users", "weight": "users", "eligible": "users", "max_tasks": "users"}
 
 
-def with_entry(instance: Instance, argument: str, place: tuple[int, ...], value: float, told: bool = False) -> Instance:
-    """One number anew: in both clusters where they agree on it, else in the first, or (`told`) in the changed one.
+def with_entry(
+    instance: Instance, argument: str, place: tuple[int, ...], value: float, reported: bool = False
+) -> Instance:
+    """One number anew: in both clusters where they agree on it, else in the first, or (`reported`) in the changed one.
 
     Raises
     ------
@@ -29,9 +31,9 @@ def with_entry(instance: Instance, argument: str, place: tuple[int, ...], value:
         return _entry(cluster, argument, place, value), None
     changed, there = deviation.cluster, _place(cluster, deviation.cluster, argument, place)
     agree = there is not None and getattr(changed, argument)[there] == getattr(cluster, argument)[place]
-    if there is not None and (agree or told):
+    if there is not None and (agree or reported):
         changed = _entry(changed, argument, there, value)
-    return (cluster if told and not agree else _entry(cluster, argument, place, value)), Deviation(
+    return (cluster if reported and not agree else _entry(cluster, argument, place, value)), Deviation(
         changed, deviation.users
     )
 
@@ -84,9 +86,9 @@ def _moved(instance: Instance, rng: np.random.Generator) -> Instance:
     old = float(getattr(instance[0], argument)[place])
     if argument in ("eligible", "max_tasks") or not np.isfinite(old):
         return instance
-    told = bool(rng.random() < 0.5)
+    reported = bool(rng.random() < 0.5)
     value = float(rng.choice([old + 1, old - 1, 2 * old, np.ceil(old / 2), old + rng.integers(-3, 4)]))
-    return with_entry(instance, argument, place, max(value, 0.0), told)
+    return with_entry(instance, argument, place, max(value, 0.0), reported)
 
 
 def _entry(cluster: Cluster, argument: str, place: tuple[int, ...], value: float) -> Cluster:

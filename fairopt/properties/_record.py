@@ -6,16 +6,34 @@ import dataclasses
 from fractions import Fraction
 
 from ..errors import DataError
-from ..mechanisms import GameMechanism, Mechanism, one
+from ..mechanisms import Mechanism, one
 from ..model.cluster import Cluster
-from ._base import Numbers
-from ._solved import Instance
+from ._base import Deviation, Numbers, Property
+from ._names import get
+from ._selection import selection
+from ._solved import Instance, seen
 from ._verify import verified
 from .witness import Witness
 
 
-def witness(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
-    """The witness of a violation; errors as in `verified`."""
+def verify(
+    mechanism: Mechanism | str, property: str | Property, cluster: Cluster, deviation: Deviation | None = None
+) -> Witness:
+    """The witness of a violation that is known: on a cluster, and on how it changes if the property compares.
+
+    Raises
+    ------
+    DataError
+        The property says nothing about this, or is not violated beyond rounding.
+    SolverError, NotConverged, CertificateError
+        The mechanism has no answer to 1e-9.
+    """
+    chosen = one(mechanism)
+    return recorded(chosen, get(property).name, (seen(chosen, cluster), deviation))
+
+
+def recorded(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
+    """The same, of an instance on the cluster that the mechanism sees."""
     text = written(mechanism)
     found = verified(mechanism, name, instance)
     cluster, deviation = instance
@@ -31,7 +49,7 @@ def witness(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
         violation=found.violation,
         text=found.finding.text,
         route=found.route,
-        selection=_selection(mechanism, cluster),
+        selection=selection(mechanism, name, instance),
     )
 
 
@@ -57,13 +75,3 @@ def written(mechanism: Mechanism) -> str:
 
 def _values(tasks: Numbers) -> tuple[Fraction | float, ...]:
     return tuple(value if isinstance(value, Fraction) else float(value) for value in tasks)
-
-
-def _selection(mechanism: Mechanism, cluster: Cluster) -> str:
-    """Equilibria of the game need not be unique, but for alpha = 1; nor do optima at alpha = 0."""
-    alpha = mechanism.criterion(cluster).alpha
-    if alpha == 0:
-        return "of the optimum that Mechanism.solve returns; others were not looked for"
-    if not isinstance(mechanism, GameMechanism) or alpha == 1:
-        return ""
-    return "of the equilibrium that Mechanism.solve returns; others were not looked for"

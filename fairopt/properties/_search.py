@@ -17,11 +17,24 @@ from ._conditions import Scope
 from ._draw import draw
 from ._moves import moved, renumbered
 from ._names import get
-from ._record import witness
+from ._record import recorded
 from ._shrink import shrunk
 from ._solved import Instance, cases, instances, seen
 from ._verify import MARGIN, violated
 from .witness import Witness
+
+
+@dataclass(frozen=True)
+class Hunted:
+    """What a search came to: a witness or none, after so many trials.
+
+    `doubted` is the largest loss that trials showed and nobody could verify: at degenerate ties answers that are right
+    for data a rounding error away lose much.
+    """
+
+    witness: Witness | None
+    trials: int
+    doubted: float
 
 
 @dataclass(frozen=True)
@@ -85,16 +98,32 @@ def search(
     DataError
         There is no such mechanism, property or condition, or no cluster meets all conditions.
     """
+    return hunt(mechanism, property, trials, rng, conditions=conditions, options=options, progress=progress).witness
+
+
+def hunt(
+    mechanism: Mechanism | str,
+    property: str | Property,
+    trials: int,
+    rng: np.random.Generator | int | None = None,
+    *,
+    conditions: Sequence[str] = (),
+    options: SearchOptions = SearchOptions(),
+    progress: bool = False,
+) -> Hunted:
+    """`search`, with what it took; arguments and errors are the same."""
     chosen, prop = mechanisms.one(mechanism), get(property)
-    hunt = _Hunt(chosen, prop, Scope(chosen, prop, conditions), options, np.random.default_rng(rng))
+    if why := prop.unfit(chosen):
+        raise DataError(f"{prop.name} says nothing about {chosen}: {why}")
+    going = _Hunt(chosen, prop, Scope(chosen, prop, conditions), options, np.random.default_rng(rng))
     with tqdm(total=trials, disable=None if progress else True, unit="trial", leave=False) as bar:
-        while hunt.trials < trials:
-            before = hunt.trials
-            hunt.batch(min(options.batch, trials - before), options.climbing)
-            bar.update(hunt.trials - before)
-            if found := hunt.found():
-                return found
-    return None
+        while going.trials < trials:
+            before = going.trials
+            going.batch(min(options.batch, trials - before), options.climbing)
+            bar.update(going.trials - before)
+            if found := going.found():
+                return Hunted(found, going.trials, going.doubted)
+    return Hunted(None, going.trials, going.doubted)
 
 
 class _Hunt:
@@ -106,6 +135,7 @@ class _Hunt:
         self.mechanism, self.prop, self.scope, self.options, self.rng = mechanism, prop, scope, options, rng
         self.elite: list[tuple[float, Instance]] = []
         self.trials = 0
+        self.doubted = 0.0
 
     def batch(self, size: int, climbing: float) -> None:
         """Try so many instances."""
@@ -132,7 +162,8 @@ class _Hunt:
             if loss > MARGIN and self._violated(instance):
                 least = max(self.options.kept * loss, 2 * MARGIN)
                 small = shrunk(instance, partial(self._survive, least))
-                return witness(self.mechanism, self.prop.name, renumbered(small))
+                return recorded(self.mechanism, self.prop.name, renumbered(small))
+        self.doubted = max(self.doubted, self.elite[0][0])
         self.elite = [each for each in self.elite if each[0] <= MARGIN]
         return None
 

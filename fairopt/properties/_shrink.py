@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,8 +12,17 @@ from ..errors import DataError
 from ._moves import disagreements, with_entry, without
 from ._solved import Instance
 
-#: So many simplifications are tried at a time.
-_TOGETHER = 24
+
+@dataclass(frozen=True)
+class ShrinkOptions:
+    """How counterexamples are made smaller."""
+
+    #: So many simplifications are tried at a time.
+    together: int = 24
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ShrinkOptions()
 
 
 def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[bool]]) -> Instance:
@@ -25,8 +35,8 @@ def shrunk(instance: Instance, survives: Callable[[Sequence[Instance]], list[boo
     while going:
         going = False
         candidates = list(_simpler(instance))
-        for first in range(0, len(candidates), _TOGETHER):
-            some = candidates[first : first + _TOGETHER]
+        for first in range(0, len(candidates), OPTIONS.together):
+            some = candidates[first : first + OPTIONS.together]
             kept = survives(some)
             if any(kept):
                 instance, going = some[kept.index(True)], True
@@ -45,8 +55,8 @@ def _simpler(instance: Instance) -> Iterator[Instance]:
             yield from _made(partial(with_entry, instance, argument, tuple(at), plain))
     yield from _scaled(instance)
     for argument, place in disagreements(instance):
-        told = float(getattr(cluster, argument)[place])
-        yield from _made(partial(with_entry, instance, argument, place, told, told=True))
+        reported = float(getattr(cluster, argument)[place])
+        yield from _made(partial(with_entry, instance, argument, place, reported, reported=True))
     for argument in ("demand", "capacity", "weight", "max_tasks"):
         yield from _smaller(instance, argument)
 
@@ -56,13 +66,13 @@ def _smaller(instance: Instance, argument: str) -> Iterator[Instance]:
     cluster, deviation = instance
     differ = set(disagreements(instance))
     for place in np.ndindex(getattr(cluster, argument).shape):
-        for told in (False, True) if (argument, place) in differ and deviation is not None else (False,):
-            table = getattr(deviation.cluster if told and deviation is not None else cluster, argument)
+        for reported in (False, True) if (argument, place) in differ and deviation is not None else (False,):
+            table = getattr(deviation.cluster if reported and deviation is not None else cluster, argument)
             old = float(table[place])
             if np.isfinite(old):
                 for value in sorted({0.0, 1.0, old // 2, old - 1}):
                     if 0 <= value < old:
-                        yield from _made(partial(with_entry, instance, argument, place, value, told))
+                        yield from _made(partial(with_entry, instance, argument, place, value, reported))
 
 
 def _scaled(instance: Instance) -> Iterator[Instance]:

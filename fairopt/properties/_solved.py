@@ -51,7 +51,7 @@ def cases(mechanism: Mechanism, instances: Sequence[Instance], tol: float) -> li
         own = tasks[id(cluster)]
         changed = None if deviation is None else tasks[id(deviation.cluster)]
         answered = own is not None and (deviation is None or changed is not None)
-        found.append(Case(cluster, own, deviation, changed) if answered and own is not None else None)
+        found.append(Case(cluster, own, deviation, changed, mechanism) if answered and own is not None else None)
     return found
 
 
@@ -69,7 +69,7 @@ def solved(mechanism: Mechanism, instance: Instance, tol: float) -> Case:
     cluster, deviation = instance
     tasks = mechanism.solve(cluster, tol).tasks
     changed = None if deviation is None else mechanism.solve(deviation.cluster, tol).tasks
-    return Case(cluster, tasks, deviation, changed)
+    return Case(cluster, tasks, deviation, changed, mechanism)
 
 
 def exact(mechanism: Mechanism, instance: Instance) -> Case | None:
@@ -79,7 +79,7 @@ def exact(mechanism: Mechanism, instance: Instance) -> Case | None:
     changed = None if deviation is None else exact_tasks(mechanism, deviation.cluster)
     if tasks is None or (deviation is not None and changed is None):
         return None
-    return Case(cluster, tasks, deviation, changed)
+    return Case(cluster, tasks, deviation, changed, mechanism)
 
 
 def speaks_of(prop: Property, instance: Instance) -> bool:

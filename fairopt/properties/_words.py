@@ -30,9 +30,9 @@ def changes(cluster: Cluster, deviation: Deviation) -> str:
     said = []
     for name, what in (("demand", "says demand"), ("eligible", "says eligible"), ("max_tasks", "says task count")):
         for n, user in enumerate(cluster.users):
-            told = getattr(changed, name)[n]
-            if (told != getattr(cluster, name)[n]).any():
-                said.append(f"{user} {what} {_numbers(told.reshape(-1).astype(float))}")
+            reported = getattr(changed, name)[n]
+            if (reported != getattr(cluster, name)[n]).any():
+                said.append(f"{user} {what} {_numbers(reported.reshape(-1).astype(float))}")
     if (changed.capacity != cluster.capacity).any():
         said.append(f"capacity grows to {_rows(changed.capacity)}")
     return "; ".join(said)

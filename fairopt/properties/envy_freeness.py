@@ -24,9 +24,9 @@ class EnvyFreeness(Property):
         cluster = case.cluster
         weight, demand = case.numbers(cluster.weight), case.numbers(cluster.demand)
         within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)
-        worth = tasks_per_task(demand, demand) * within * weight[:, None] / weight
-        np.fill_diagonal(worth, 0)
-        return case.user_tasks, capped(worth.max(axis=1), cluster, case)
+        of_others = tasks_per_task(demand, demand) * within * weight[:, None] / weight
+        np.fill_diagonal(of_others, 0)
+        return case.user_tasks, capped(of_others.max(axis=1), cluster, case)
 
     def words(self, user: str, has: str, due: str) -> str:
         return f"{user} has {has} tasks; with what another user has it would run {due}"

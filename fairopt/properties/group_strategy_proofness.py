@@ -29,10 +29,10 @@ class GroupStrategyProofness(StrategyProofness):
         while True:
             size = int(rng.integers(1, min(3, len(cluster.users)) + 1))
             users = rng.choice(len(cluster.users), size, replace=False).tolist()
-            told = cluster
+            reported = cluster
             for user in users:
-                told = misreport(told, user, self.about, rng)
-            yield Deviation(told, tuple(cluster.users[user] for user in users))
+                reported = misreport(reported, user, self.about, rng)
+            yield Deviation(reported, tuple(cluster.users[user] for user in users))
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
         return bool(deviation.users) and differs_only(cluster, deviation.cluster, deviation.users, self.about)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._base import Case, Numbers, Property
 from ._dominating import dominating
+from ._rising import gains
 
 
 class ParetoOptimality(Property):
@@ -20,6 +21,10 @@ class ParetoOptimality(Property):
 
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
         return case.user_tasks, dominating(case)
+
+    def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
+        has = high.user_tasks
+        return has, has + gains(low.cluster, low.tasks, high.tasks)
 
     def words(self, user: str, has: str, due: str) -> str:
         return f"{user} has {has} tasks; it could have {due} while nobody loses any"

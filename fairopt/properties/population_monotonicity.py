@@ -30,8 +30,8 @@ class PopulationMonotonicity(Property):
         return (Deviation(cluster.drop_user(cluster.users[n]), (cluster.users[n],)) for n in order)
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
-        gone = deviation.users
-        return len(gone) == 1 and gone[0] in cluster.users and deviation.cluster == cluster.drop_user(gone[0])
+        left = deviation.users
+        return len(left) == 1 and left[0] in cluster.users and deviation.cluster == cluster.drop_user(left[0])
 
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
         deviation, after = case.changed

@@ -27,7 +27,7 @@ class StrategyProofness(Property):
     about: ClassVar[tuple[str, ...]] = ("demand",)
 
     def deviations(self, cluster: Cluster, rng: np.random.Generator) -> Iterator[Deviation]:
-        return (Deviation(told, (cluster.users[user],)) for told, user in lies(cluster, self.about, rng))
+        return (Deviation(reported, (cluster.users[user],)) for reported, user in lies(cluster, self.about, rng))
 
     def admits(self, cluster: Cluster, deviation: Deviation) -> bool:
         return len(deviation.users) == 1 and differs_only(cluster, deviation.cluster, deviation.users, self.about)

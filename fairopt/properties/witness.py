@@ -8,12 +8,14 @@ from dataclasses import fields as fields_of
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ..errors import DataError
 from ..mechanisms import one
 from ..model import _files
 from ..model.cluster import Cluster
 from ._base import Deviation, Finding, shown
+from ._selection import EVERY, selection
 from ._solved import Instance
 from ._verify import verified
 from ._witness_file import Number, document, fields
@@ -84,7 +86,10 @@ class Witness:
         DataError
             The property does not speak of this change, or is not violated: then the message says what was found.
         """
-        again = verified(one(self.mechanism), self.property, self.instance)
+        mechanism = one(self.mechanism)
+        again = verified(mechanism, self.property, self.instance)
+        if again.route != self.route:
+            raise DataError(f"it is verified by {again.route}, not by {self.route} as the witness says")
         (low, high), (least, most) = self.violation, again.violation
         if most < low - _SLACK or least > high + _SLACK:
             raise DataError(f"the violation is {_between(least, most)}, not {_between(low, high)} as the witness says")
@@ -94,18 +99,31 @@ class Witness:
                     raise DataError(
                         f"somebody has {shown(tasks)} tasks {name}, not {shown(stated)} as the witness says"
                     )
+        if self.selection.startswith(EVERY):
+            now = selection(mechanism, self.property, self.instance)
+            if not now.startswith(EVERY):
+                raise DataError(f"the witness speaks {self.selection}; what is found now: {now}")
         return again.finding
+
+    def document(self) -> dict[str, Any]:
+        """What a witness file says, as plain data."""
+        return document({one.name: getattr(self, one.name) for one in fields_of(self)})
+
+    @classmethod
+    def of(cls, document: Any) -> Witness:
+        """A witness from such data; nothing in it is believed before `replay()`.
+
+        Raises
+        ------
+        DataError
+            They are damaged, or are none.
+        """
+        return cls(**fields(document))
 
     def save(self, path: str | Path) -> None:
         """Write a witness file (JSON)."""
-        _files.write(
-            Path(path),
-            json.dumps(
-                document({one.name: getattr(self, one.name) for one in fields_of(self)}), indent=1, allow_nan=False
-            )
-            + "\n",
-            "witness file",
-        )
+        text = json.dumps(self.document(), indent=1, allow_nan=False)
+        _files.write(Path(path), f"{text}\n", "witness file")
 
     @classmethod
     def load(cls, path: str | Path) -> Witness:
@@ -119,7 +137,7 @@ class Witness:
         path = Path(path)
         text = _files.parse_json(_files.read(path, "witness file"), path)
         try:
-            return cls(**fields(text))
+            return cls.of(text)
         except DataError as error:
             raise DataError(f"{path}: {error}", error.where) from None
 

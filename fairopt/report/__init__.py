@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ..harness.intervals import interval
 from .export import export, exportable, write
 from .means import means
 from .published import Table, mechanism_table, tables_of
 from .reached import median_interval, reached
-from .stored import MissingCells, Results, StoredCells, interval
+from .stored import MissingCells, Results, StoredCells
 from .tables import comparison, for_people, latex
 
 __all__ = [

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .._libraries import pd
+from ..harness.intervals import interval
 from ..harness.pooled import marked
-from .stored import StoredCells, interval
+from .stored import StoredCells
 
 #: What tells rows apart; columns that do not are left out.
 _BY = ("cluster", "source", "mechanism", "engine", "order", "damping", "tol")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._libraries import pd
-from .stored import StoredCells, interval
+from ..harness.intervals import interval
+from .stored import StoredCells
 
 #: What tells rows apart; columns that do not are left out.
-_BY = ("workload", "source", "policy", "until", "every")
+_BY = ("workload", "source", "policy", "until", "every", "thrashing")
 _MEASURES = ("utilization", "jobs_done", "tasks_done", "mean_response", "median_response", "mean_wait", "simulate")
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .._libraries import pd, stats
+from .._libraries import pd
 from ..errors import DataError
 from ..harness.experiment import load
 from ..harness.kinds import AnyCell, cells_of
@@ -123,24 +120,6 @@ class Results:
         where = "" if folder == usual else f" --store {folder}"
         traces = f" --traces {self.traces}" if self.traces else ""
         return f"fairopt sweep {name}{' --smoke' if self.smoke else ''}{where}{traces}"
-
-
-def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
-    """Mean of a column by group, with Student's confidence interval: `mean +- t s / sqrt(n)`.
-
-    Returns
-    -------
-    One row per group, in order of appearance: the group, `mean`, `half` (of the interval; NaN for n = 1, where nothing
-    is known of the spread), `n`.
-    """
-    keys = list(by)
-    grouped = frame.dropna(subset=[values]).groupby(keys, sort=False, dropna=False)[values]
-    found = grouped.agg(mean="mean", s="std", n="size").reset_index()
-    n = found["n"].to_numpy()
-    several = n > 1
-    t = stats.t.ppf(0.5 + level / 2, np.where(several, n - 1, 1))
-    found["half"] = np.where(several, t * found["s"] / np.sqrt(n), np.nan)
-    return found[[*keys, "mean", "half", "n"]]
 
 
 def _with_measures(frame: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:

@@ -16,8 +16,17 @@ Array = NDArray[np.float64]
 #: Tasks (users,) where a datum (kind, of whom, resource) is larger by a step in its logarithm.
 Solve = Callable[[tuple[str, str, str], float], Array]
 
-#: What differences of solves ask of them.
-_TOL = 1e-9
+
+@dataclasses.dataclass(frozen=True)
+class DifferenceOptions:
+    """What is asked of solves that are compared."""
+
+    #: What differences of solves ask of them.
+    tol: float = 1e-9
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = DifferenceOptions()
 
 
 def solve_of(judge: object, seen: Cluster) -> Solve | None:
@@ -33,7 +42,7 @@ def solve_of(judge: object, seen: Cluster) -> Solve | None:
             rule = dataclasses.replace(mechanism, alpha=mechanism.alpha + step)
         else:
             cluster = changed(seen, by, of, resource, step)
-        return np.asarray(rule.solve(cluster, _TOL, start=None).user_tasks)
+        return np.asarray(rule.solve(cluster, OPTIONS.tol, start=None).user_tasks)
 
     return solved
 

@@ -42,7 +42,7 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
 
 
 @deferrable("tasks", "index")
-@fields_once("mechanism", "log_prices")
+@fields_once()
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocation(Immutable):
     """Who runs how much where, and how good that is. Immutable, as are its copies and pickles; arrays are read-only.

@@ -22,12 +22,21 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: Variants of a measure that differ by more than this, relatively, have no derivative in common.
-_SAME = 1e-7
-#: Gains below this part of the largest are not spoken of.
-_NOTHING = 1e-3
-#: Of reasons in words so many are given.
-_REASONS = 3
+
+@dataclass(frozen=True)
+class GainOptions:
+    """Which derivatives there are, and which are spoken of."""
+
+    #: Variants of a measure that differ by more than this, relatively, have no derivative in common.
+    same: float = 1e-7
+    #: Gains below this part of the largest are not spoken of.
+    nothing: float = 1e-3
+    #: Of reasons in words so many are given.
+    reasons: int = 3
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = GainOptions()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +106,7 @@ class Sensitivity(Data):
             found = gradients(self.answer, name)
             if found:
                 each = [self._of_measure(one) for one in found]
-                apart = np.ptp(each, axis=0) > _SAME * (1 + np.abs(each[0]))
+                apart = np.ptp(each, axis=0) > OPTIONS.same * (1 + np.abs(each[0]))
                 columns[name] = np.where(apart, np.nan, each[0])
         return pd.DataFrame(columns, index=self._whole)[np.concatenate([self._there(by) for by in DATA])]
 
@@ -109,7 +118,7 @@ class Sensitivity(Data):
         slopes = [
             float(self.derivatives.of_tasks(np.where(self._runs, one.tasks, 0.0)[:, None]).alpha[0, 0]) for one in found
         ]
-        return slopes[0] if np.ptp(slopes) <= _SAME * (1 + abs(slopes[0])) else float("nan")
+        return slopes[0] if np.ptp(slopes) <= OPTIONS.same * (1 + abs(slopes[0])) else float("nan")
 
     @cached_property
     def not_differentiable(self) -> pd.DataFrame:
@@ -118,12 +127,12 @@ class Sensitivity(Data):
         index = []
         for by, (name, _) in DATA.items():
             values = getattr(self._of_users, name)[..., self._runs]
-            wrong = np.isnan(values).sum(axis=-1) * (self._there(by).reshape(values.shape[:-1]))
+            undetermined = np.isnan(values).sum(axis=-1) * (self._there(by).reshape(values.shape[:-1]))
             if by == "alpha" and not self.derivatives.finite:
                 continue
-            for at in map(tuple, np.argwhere(wrong > 0).tolist()):
+            for at in map(tuple, np.argwhere(undetermined > 0).tolist()):
                 index.append(self._label(by, at))
-                rows.append((int(wrong[at]), self._why(name, at) if len(rows) < 200 else ""))
+                rows.append((int(undetermined[at]), self._why(name, at) if len(rows) < 200 else ""))
         levels = pd.MultiIndex.from_tuples(index, names=["by", "of", "resource"]) if index else self._whole[:0]
         return pd.DataFrame(rows, index=levels, columns=["users", "why"])
 
@@ -140,13 +149,14 @@ class Sensitivity(Data):
         """
         if self.solve is None:
             raise DataError("this allocation does not know its mechanism, as it came from a file: solve its cluster")
-        wrong = self.not_differentiable.index
-        if len(wrong) > most:
+        undetermined = self.not_differentiable.index
+        if len(undetermined) > most:
             raise DataError(
-                f"{len(wrong)} data have no derivative; one_sided(most={len(wrong)}) solves four times each"
+                f"{len(undetermined)} data have no derivative; one_sided(most={len(undetermined)}) solves four times "
+                "each"
             )
         rows, index = [], []
-        for label in wrong:
+        for label in undetermined:
             for side, sign in (("right", 1.0), ("left", -1.0)):
                 rows.append(self._difference(label, sign * step))
                 index.append((*label, side))
@@ -174,7 +184,7 @@ class Sensitivity(Data):
             if gains.isna().any():
                 lines.append(start + "not differentiable here, see one_sided()")
                 continue
-            gains = gains[gains.abs() > max(_NOTHING * float(gains.abs().max()), 1e-9)]
+            gains = gains[gains.abs() > max(OPTIONS.nothing * float(gains.abs().max()), 1e-9)]
             order = gains.abs().sort_values(ascending=False, kind="stable").index[:users]
             parts = [f"{user} {gains[user]:+.3g}" + (" tasks" if k == 0 else "") for k, user in enumerate(order)]
             left = len(gains) - len(order)
@@ -254,13 +264,13 @@ class Sensitivity(Data):
         if self.derivatives.by_share and not self.derivatives.shares.known and name in ("demand", "capacity", "count"):
             return "the mechanism does not say how shares follow from the data"
         left = self.derivatives.residual(name, at)
-        worst = np.argsort(-left)[:_REASONS]
+        worst = np.argsort(-left)[: OPTIONS.reasons]
         worst = worst[left[worst] > 1e-6 * max(float(left.max(initial=0.0)), 1e-300)]
         if left.max(initial=0.0) > 1e-6:
-            said = [*conditions.kinks(_REASONS), *conditions.ties(_REASONS)]
+            said = [*conditions.kinks(OPTIONS.reasons), *conditions.ties(OPTIONS.reasons)]
             where = "; ".join(dict.fromkeys(conditions.word(int(k)) for k in worst))
-            return f"cannot stay as it is: {where}" + (f" ({'; '.join(said[:_REASONS])})" if said else "")
-        tied = conditions.ties(_REASONS)
+            return f"cannot stay as it is: {where}" + (f" ({'; '.join(said[: OPTIONS.reasons])})" if said else "")
+        tied = conditions.ties(OPTIONS.reasons)
         return "; ".join(tied) if tied else "resources tie for a user's share, or tasks are not determined"
 
     def _difference(self, label: tuple[str, str, str], step: float) -> Array:

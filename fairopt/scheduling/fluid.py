@@ -52,7 +52,8 @@ def fluid(
     until : seconds; default: until all work is done, or nobody who is left can run anything
     tol, throw : as `Mechanism.solve`: a solve that misses its tolerance is an error, or flagged in the timeline
     warm : may engines start from the solve before
-    progress : show a bar of the work done. `FluidRun(...).run(...)` can be interrupted and goes on where it was.
+    progress : show a bar of the work done. Ctrl-C ends the run with what has happened until then; the schedule says so
+        (`interrupted`), and `schedule.run.run()` goes on.
 
     Raises
     ------
@@ -63,6 +64,8 @@ def fluid(
 
     Source: Khamse-Ashari et al., arXiv 1712.10114, section 6 ("semi-dynamic"); what it leaves open: docs/fluid.md.
     """
+    if not isinstance(workload, Workload):
+        raise DataError(f"fluid takes a Workload; got a {type(workload).__name__} (Workload.from_frames makes one)")
     if until is not None and math.isnan(until):
         raise DataError("until is nan; give seconds, or leave it out")
     run = FluidRun(workload, mechanisms.one(mechanism), float(every), events, choice(by), limits, tol, throw, warm)

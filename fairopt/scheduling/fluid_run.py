@@ -13,7 +13,7 @@ from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
-from ..result.allocation import Allocation
+from ..solving.earlier import OtherUsers
 from .fluid_players import By, Players, owner, players
 from .workload import NEVER, SECOND, Whole, Workload
 
@@ -31,8 +31,8 @@ class Step:
     time: float
     span: float
     players: int
-    groups: int  # that are present
-    waiting: int  # of these, those that no allocation has seen
+    present: int  # groups
+    waiting: int  # of these, those that have never run
     capacity: Array  # (resources,), of servers that are up
     used: Array  # (resources,), amounts times seconds
     solved: Solved | None  # if the step begins with one
@@ -91,21 +91,28 @@ class FluidRun:
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
         self.due = True  # has anything changed since the last solve
         self.forced = False  # must be solved now, whatever `events` says
-        self._last: Allocation | None = None
+        self.interrupted = False
+        self._start: OtherUsers | None = None  # the last answer that offers others a start
 
     # -- going on ----------------------------------------------------------------------------------
 
     def run(self, until: float = math.inf, progress: bool = False) -> FluidRun:
-        """Go on until all work is done, nobody can go on, or the time `until` in seconds."""
-        whole = float(self.work.sum())
-        bar = tqdm(
-            total=whole, initial=float((self.work - self.left).sum()), disable=None if progress else True,
-            unit="task s", unit_scale=True, leave=False,
-        )  # fmt: skip
-        with bar:
-            while self.now < until and self.once(until):
-                bar.update(float((self.work - self.left).sum()) - bar.n)
+        """Go on until all work is done, nobody can go on, or the time `until` in seconds; Ctrl-C ends it before."""
+        self.interrupted = False
+        with tqdm(total=float(self.work.sum()), unit="task s", unit_scale=True, disable=not progress) as bar:
+            try:
+                while self.now < until and self.once(until):
+                    bar.update(float((self.work - self.left).sum()) - bar.n)
+            except KeyboardInterrupt:
+                self.interrupted = True
         return self
+
+    @property
+    def came(self) -> Mask:
+        """(groups,): which have arrived."""
+        found = np.zeros(self.workload.groups, dtype=bool)
+        found[self._order[: self._arrived]] = True
+        return found
 
     def once(self, until: float = math.inf) -> bool:
         """One step: what happens now, a solve if one is due, and on to the next instant; False at the end."""
@@ -151,21 +158,25 @@ class FluidRun:
 
     def _solve(self) -> Solved | None:
         """The mechanism's allocation to those who are present."""
-        self.due = self.forced = False
-        self.rate[:] = 0.0
         if not len(self.present) or not self.up.any():
+            self.due = self.forced = False
+            self.rate[:] = 0.0
             return None
         begun = _clock.now()
         sharing = players(self.workload, self.present, self.up, self.by, self.limits)
-        start = None
+        start = self._start if self.warm else None
         build = _clock.now() - begun
         found = self.mechanism.solve(sharing.cluster, self.tol, throw=self.throw, start=start)
-        self._last = found
+        self.due = self.forced = False  # and not before: the solve may be interrupted
+        offered = OtherUsers(found)
+        self._start = self._start if offered.earlier is None else offered
+        self.rate[:] = 0.0
         self._serve(sharing, found.user_tasks)
         stats = found.stats
         return Solved(
             sharing.cluster, found.user_tasks, build + stats.build, stats.compile + stats.solve, stats.certify,
-            stats.rounds, stats.engine, found.certificate.residual, found.flagged, start is not None,
+            stats.rounds, stats.engine, found.certificate.residual, found.flagged,
+            start is not None,
         )  # fmt: skip
 
     def _serve(self, sharing: Players, tasks: Array) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._libraries import pd
 from .fluid_run import FluidRun, Solved
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+
+#: States of a job, as in a discrete schedule: "to come" arrives after the end, "gone" went with its user.
+STATES = ("done", "running", "waiting", "gone", "to come")
+#: Columns of the timeline that a step has, and a solve.
+_OF_STEPS = ("span", "players", "present", "waiting")
+_OF_SOLVES = {"build": float, "solve": float, "certify": float, "rounds": float, "engine": object,
+              "certificate": float, "flagged": object, "warm": object}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,55 +37,75 @@ class FluidSchedule:
     run: FluidRun
 
     @property
+    def interrupted(self) -> bool:
+        """Was it stopped by Ctrl-C? Then it is what had happened until `end`."""
+        return self.run.interrupted
+
+    @property
+    def end(self) -> float:
+        """Seconds at which it stopped: `until`, or the last thing that happened."""
+        return self.run.now
+
+    @property
     def jobs(self) -> pd.DataFrame:
-        """A row per job: `user`, `arrival`, `start`, `end` of its last task, `completion_time` (end less arrival),
-        `tasks`, `work`, `left`; `status`: `done`, `running`, `waiting` (has not run) or `left` (with its user).
-        """
+        """A row per job: user, arrival, start, end and response time (once all is done), tasks, work, what is left of
+        it, state (`STATES`)."""
         run, w = self.run, self.run.workload
         frame = _summed(run, w.job, len(w.jobs))
-        frame.insert(0, "user", np.array(w.users, dtype=object)[w.job_user])
+        frame.insert(0, "user", pd.Categorical.from_codes(w.job_user, categories=list(w.users)))
         return frame.set_index(pd.Index(w.jobs, name="job"))
 
     @property
     def users(self) -> pd.DataFrame:
-        """A row per user: `jobs`, `jobs_done`, their mean `completion_time`, `arrival` of the first task, `end` of the
-        last, `tasks`, `work`, `left`, `status` as of jobs.
-        """
+        """A row per user: weight; jobs, and those done; tasks, work and what is left of it; the mean response time of
+        jobs that are done; the mean dominant share from the first arrival of anybody to the end."""
         run, w = self.run, self.run.workload
-        frame = _summed(run, w.user, len(w.users)).drop(columns=["start", "completion_time"])
-        jobs = self.jobs
-        mean = jobs.groupby("user", sort=False)["completion_time"].mean()
-        done = (jobs["status"] == "done").groupby(jobs["user"], sort=False).sum()
-        frame.insert(0, "jobs", np.bincount(w.job_user, minlength=len(w.users)))
-        frame.insert(1, "jobs_done", done.reindex(w.users, fill_value=0).to_numpy())
-        frame.insert(2, "completion_time", mean.reindex(w.users).to_numpy())
+        jobs, many = self.jobs, len(w.users)
+        frame = _summed(run, w.user, many)[["tasks", "work", "left"]]
+        whole = jobs["end"].notna().to_numpy()
+        done = np.bincount(w.job_user[whole], minlength=many)
+        response = np.bincount(w.job_user[whole], jobs["response"].to_numpy()[whole], many)
+        frame.insert(0, "weight", w.weight)
+        frame.insert(1, "jobs", np.bincount(w.job_user, minlength=many))
+        frame.insert(2, "jobs_done", done)
+        frame["mean_response"] = np.divide(response, done, out=np.full(many, np.nan), where=done > 0)
+        frame["mean_dominant_share"] = self._dominant_shares()
         return frame.set_index(pd.Index(w.users, name="user"))
+
+    def _dominant_shares(self) -> Array:
+        """(users,): `max_r` of what a user had of every resource over the whole run, in parts of all servers."""
+        run, w = self.run, self.run.workload
+        had = (run.work - run.left)[:, None] * w.demand
+        span = max(run.now - float(run.arrival.min(initial=np.inf)), 0.0)
+        if not span > 0:
+            return np.zeros(len(w.users))
+        mine = np.stack([np.bincount(w.user, column, len(w.users)) for column in had.T], axis=1)
+        return np.asarray((mine / w.total).max(axis=1) / span)
 
     @property
     def timeline(self) -> pd.DataFrame:
-        """A row from each instant at which something is solved, arrives or changes to the next.
+        """A row from each instant (the index) at which something is solved or changes to the next, `span` seconds.
 
-        `time` and `span`; `players` and `groups` of tasks present, `waiting` ones that have never run; `use_...`, the
-        part of every resource of the servers there in use, on average over the span; `solved`, and if so seconds to
-        `build`, to `solve` and to `certify`, `rounds`, `engine`, `certificate`, `flagged`, and `warm`: started from
-        the solve before.
+        The used part of every resource of the servers that are there, on average over the span; `players`, and groups
+        of tasks that are `present` and `waiting`, which have never run; `solved`, and if so seconds to `build`, to
+        `solve` and to `certify`, `rounds`, `engine`, `certificate`, `flagged`, and `warm`: started from the solve
+        before.
         """
-        steps = self.run.steps
-        frame = pd.DataFrame({name: [getattr(step, name) for step in steps] for name in _OF_STEPS})
-        capacity = _rows([step.capacity * step.span for step in steps], len(self.run.workload.resources))
-        used = _rows([step.used for step in steps], len(self.run.workload.resources))
+        steps, resources = self.run.steps, self.run.workload.resources
+        capacity = _rows([step.capacity * step.span for step in steps], len(resources))
+        used = _rows([step.used for step in steps], len(resources))
         use = np.divide(used, capacity, out=np.full(used.shape, np.nan), where=capacity > 0)
-        for r, name in enumerate(self.run.workload.resources):
-            frame[f"use_{name}"] = use[:, r]
-        frame["solved"] = [step.solved is not None for step in steps]
+        columns: dict[str, object] = {name: use[:, r] for r, name in enumerate(resources)}
+        columns |= {name: [getattr(step, name) for step in steps] for name in _OF_STEPS}
+        columns["solved"] = [step.solved is not None for step in steps]
         for name, kind in _OF_SOLVES.items():
             values = [None if step.solved is None else getattr(step.solved, name) for step in steps]
-            frame[name] = pd.Series(values, dtype="float" if kind is float else "object")
-        return frame
+            columns[name] = np.array(values, dtype=kind)
+        return pd.DataFrame(columns, index=pd.Index([step.time for step in steps], name="time", dtype=float))
 
     @property
     def shares(self) -> pd.DataFrame:
-        """A row per solve and player: `time`, `player`, `tasks`, `share`, its dominant share of the servers there."""
+        """A row per solve and player: `time`, `player`, `tasks`, `share`: its dominant share of the servers there."""
         solves = self.solves
         shares = [one.tasks * one.cluster.dominant_share_per_task for _, one in solves]
         size = [len(one.tasks) for _, one in solves]
@@ -102,38 +129,55 @@ class FluidSchedule:
         used = _rows([step.used for step in self.run.steps], width).sum(axis=0)
         there = _rows([step.span * step.capacity for step in self.run.steps], width).sum(axis=0)
         part = np.divide(used, there, out=np.full(width, np.nan), where=there > 0)
-        return pd.Series(part, index=list(self.run.workload.resources), name="utilization")
+        return pd.Series(part, index=pd.Index(self.run.workload.resources, name="resource"), name="utilization")
 
-    def summary(self) -> dict[str, object]:
-        """One row of a comparison: utilization, jobs done and their completion times, solves and their seconds."""
+    def use_in(self, edges: ArrayLike) -> pd.DataFrame:
+        """The used part of every resource of the servers that are there, on average from each edge [s] to the next.
+
+        Indexed by where intervals begin; NaN before the first arrival and after the end.
+        """
+        steps, times = self.run.steps, np.asarray(edges, dtype=float)
+        width = len(self.run.workload.resources)
+        ends = np.array([steps[0].time, *(step.time + step.span for step in steps)]) if steps else np.zeros(1)
+        used, there = (
+            np.cumsum(np.vstack([np.zeros(width), rows]), axis=0)
+            for rows in (_rows([step.used for step in steps], width),
+                         _rows([step.span * step.capacity for step in steps], width))
+        )  # fmt: skip
+        sums = [np.stack([np.interp(times, ends, column) for column in of.T], axis=1) for of in (used, there)]
+        over, under = (np.diff(of, axis=0) for of in sums)
+        part = np.divide(over, under, out=np.full(over.shape, np.nan), where=under > 0)
+        columns = pd.Index(self.run.workload.resources, name="resource")
+        return pd.DataFrame(part, index=pd.Index(times[:-1], name="time"), columns=columns)
+
+    def summary(self) -> pd.Series:
+        """Numbers about it: what is done, response times, use, solves and their seconds, the worst certificate."""
         jobs, solves = self.jobs, [one for _, one in self.solves]
-        times = jobs["completion_time"].dropna()
-        row: dict[str, object] = {"mechanism": str(self.run.mechanism), "end": self.run.now}
-        row |= {f"use_{name}": float(part) for name, part in self.utilization().items()}
-        row |= {"jobs": len(jobs), "jobs_done": int((jobs["status"] == "done").sum())}
-        row |= {"completion_time": float(times.mean()), "median_completion_time": float(times.median())}
-        row |= {"solves": len(solves), "warm": sum(one.warm for one in solves)}
-        row |= {"seconds": sum(one.build + one.solve + one.certify for one in solves)}
-        row |= {"certificate": max((one.certificate for one in solves), default=0.0)}
-        return row | {"flagged": sum(one.flagged for one in solves)}
+        response = jobs["response"].dropna()
+        found: dict[str, object] = {"jobs": len(jobs)}
+        found |= {f"jobs {name}": int((jobs["state"] == name).sum()) for name in STATES}
+        found |= {"mean response": float(response.mean()), "median response": float(response.median())}
+        found |= {"end": self.end} | {f"mean use of {name}": float(part) for name, part in self.utilization().items()}
+        found |= {"solves": len(solves), "warm": sum(one.warm for one in solves)}
+        found |= {"seconds": sum(one.build + one.solve + one.certify for one in solves)}
+        found |= {"certificate": max((one.certificate for one in solves), default=0.0)}
+        found |= {"flagged": sum(one.flagged for one in solves)}
+        return pd.Series(found, name=str(self.run.mechanism), dtype=object)
 
     def plot(self) -> Figure:
         """Use of resources and players over time, and the distribution of completion times."""
         from ._fluid_plot import plot
 
-        return plot(self)
+        run = self.run
+        return plot(self.timeline, self.jobs, run.workload.resources, run.by, str(run.mechanism))
 
     def __repr__(self) -> str:
         s = self.summary()
         used = ", ".join(f"{name} {part:.1%}" for name, part in self.utilization().items())
-        text = f"{s['jobs_done']} of {s['jobs']} jobs done by {self.run.now:,.0f} s; used: {used}; {s['solves']} solves"
-        return f"FluidSchedule({s['mechanism']}: {text}, certificates <= {s['certificate']:.1e})"
-
-
-#: Columns of the timeline that a step has, and a solve.
-_OF_STEPS = ("time", "span", "players", "groups", "waiting")
-_OF_SOLVES = {"build": float, "solve": float, "certify": float, "rounds": float, "engine": str,
-              "certificate": float, "flagged": bool, "warm": bool}  # fmt: skip
+        states = ", ".join(f"{s[f'jobs {name}']} {name}" for name in STATES if s[f"jobs {name}"])
+        stopped = " (interrupted)" if self.interrupted else ""
+        text = f"jobs {states}; {self.end:g} s{stopped}, mean use {used}; {s['solves']} solves"
+        return f"FluidSchedule({self.run.mechanism}: {text}, certificates <= {s['certificate']:.1e})"
 
 
 def _rows(rows: list[Array], width: int) -> Array:
@@ -151,16 +195,17 @@ def _summed(run: FluidRun, of: NDArray[np.int64], count: int) -> pd.DataFrame:
     end = np.where(unfinished, np.nan, end)
     start = np.where(np.isinf(start), np.nan, start)
     gone = np.bincount(of, run.gone, count) > 0
-    status = np.select([gone, ~unfinished, ~np.isnan(start)], ["left", "done", "running"], "waiting")
+    to_come = np.bincount(of, ~run.came, count) == np.bincount(of, minlength=count)
+    state = np.select([gone, ~unfinished, ~np.isnan(start), to_come], ["gone", "done", "running", "to come"], "waiting")
     return pd.DataFrame(
         {
             "arrival": arrival,
             "start": start,
             "end": end,
-            "completion_time": end - arrival,
+            "response": end - arrival,
             "tasks": np.bincount(of, np.diff(w.first), count).astype(np.int64),
             "work": np.bincount(of, run.work, count),
             "left": np.bincount(of, run.left, count),
-            "status": status,
+            "state": pd.Categorical(state, categories=list(STATES)),
         }
     )

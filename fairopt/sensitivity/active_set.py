@@ -36,7 +36,7 @@ class Options:
     violated: float = 1e-10
     #: Most Newton steps, and the residual that is enough after them.
     steps: int = 40
-    enough: float = 1e-9
+    sufficient: float = 1e-9
     #: Totals change by at most this part in a step.
     longest: float = 0.5
     #: Tasks, prices and slacks up to this count as 0.
@@ -151,11 +151,11 @@ class _Search:
         options = self.options
         for _ in range(options.steps):
             residual = self._residual()
-            wrong = float(np.abs(residual).max(initial=0.0))
-            if wrong <= options.solved and not self._come_in():
+            residual_norm = float(np.abs(residual).max(initial=0.0))
+            if residual_norm <= options.solved and not self._come_in():
                 return
             self._step(self._residual())
-        if float(np.abs(self._residual()).max(initial=0.0)) > options.enough or self._come_in():
+        if float(np.abs(self._residual()).max(initial=0.0)) > options.sufficient or self._come_in():
             raise SolverError(
                 "the answer is not near enough to an exact one to tell which tasks and prices are zero: solve it with "
                 "a smaller tol, such as solve(cluster, tol=1e-9)"

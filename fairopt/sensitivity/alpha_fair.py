@@ -30,12 +30,10 @@ from ..model.polytope import Polytope
 from ._words import Words
 from .active_set import ActiveSet
 from .conditions import Conditions, Entries, Inputs, parts, representative
+from .shares import OPTIONS as TIES
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-#: Resources tie in what sets gamma if they are this close to it.
-TIED = 1e-7
 
 
 def conditions(polytope: Polytope, criterion: Criterion, found: ActiveSet) -> Conditions:
@@ -125,7 +123,7 @@ def _inputs(
         sets = polytope.pair_use[pairs].argmax(axis=1)
         entries["demand"].add(at, who * resources + sets, -power)
         entries["capacity"].add(at, server * resources + sets, power)
-        close = polytope.pair_use[pairs] >= 1 - TIED
+        close = polytope.pair_use[pairs] >= 1 - TIES.tied
         several = np.flatnonzero(close.sum(axis=1) > 1)
         ties = [(int(pairs[e]), np.flatnonzero(close[e])) for e in several]
         for e in several:

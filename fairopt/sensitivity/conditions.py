@@ -23,8 +23,21 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-#: With more than `_MANY` pairs per user and row some stand for all: `_OF_USER` of a user, `M + _OF_SERVER` of a server.
-_MANY, _OF_USER, _OF_SERVER = 3, 2, 2
+
+@dataclass(frozen=True)
+class RepresentativeOptions:
+    """How many pairs stand for all."""
+
+    #: With more than `many` pairs per user and row some stand for all:
+    many: int = 3
+    #: `of_user` of a user,
+    of_user: int = 2
+    #: and `M + of_server` of a server.
+    of_server: int = 2
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = RepresentativeOptions()
 
 
 @dataclass(frozen=True)
@@ -101,10 +114,10 @@ def representative(polytope: Polytope, pairs: Index, part: Array) -> Mask:
     """
     user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
     servers, resources = polytope.cluster.shape[1:]
-    if len(pairs) <= _MANY * (len(polytope.users) + servers * resources):
+    if len(pairs) <= OPTIONS.many * (len(polytope.users) + servers * resources):
         return np.ones(len(pairs), dtype=bool)
     use = polytope.pair_use[pairs].max(axis=1) / polytope.gamma[pairs] * part
-    return _first_of(user, part, _OF_USER) | _first_of(server, use, resources + _OF_SERVER)
+    return _first_of(user, part, OPTIONS.of_user) | _first_of(server, use, resources + OPTIONS.of_server)
 
 
 def _first_of(group: Index, size: Array, most: int) -> Mask:

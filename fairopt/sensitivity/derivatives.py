@@ -24,12 +24,21 @@ from .shares import ShareDerivative, share_derivative
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-#: Vectors of the left null space are multiplied with data to this.
-_FREE = 1e-6
-#: Adjoints that are missed by more than this have no number to give.
-_DETERMINED = 1e-6
-#: Shares that tie count from this part of a derivative on.
-_COUNTS = 1e-9
+
+@dataclass(frozen=True)
+class DerivativeOptions:
+    """Which derivatives are determined."""
+
+    #: Vectors of the left null space are multiplied with data to this.
+    free: float = 1e-6
+    #: Adjoints that are missed by more than this have no number to give.
+    determined: float = 1e-6
+    #: Shares that tie count from this part of a derivative on.
+    counts: float = 1e-9
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = DerivativeOptions()
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ class Derivatives:
         for name, values in found.items():
             values = values.copy()
             values[self._undefined(name, where)] = np.nan
-            values[..., missed > _DETERMINED] = np.nan
+            values[..., missed > OPTIONS.determined] = np.nan
             result[name] = values
         for name, mask in self._tied(adjoint).items():
             result[name][mask] = np.nan
@@ -159,11 +168,11 @@ class Derivatives:
         if null.shape[1]:
             for c in np.unique(part):
                 mine = np.where((part == c)[:, None], null, 0.0)
-                either = self._tied(mine, _FREE)
+                either = self._tied(mine, OPTIONS.free)
                 for name, values in self._pulled(mine).items():
-                    wrong = np.abs(values).max(axis=-1) > _FREE
-                    wrong |= either[name].any(axis=-1) if name in either else False
-                    found.setdefault(name, []).append(wrong)
+                    undetermined = np.abs(values).max(axis=-1) > OPTIONS.free
+                    undetermined |= either[name].any(axis=-1) if name in either else False
+                    found.setdefault(name, []).append(undetermined)
             which = np.unique(part)
         result = {}
         empty = self._pulled(np.zeros((len(part), 1)))
@@ -210,7 +219,7 @@ class Derivatives:
         block = conditions.matrix[rows][:, conditions.price_columns].toarray()
         given = cells[:, [resource]]
         left = given - block @ np.linalg.lstsq(block, given, rcond=1e-10)[0]
-        return bool(np.abs(left).max(initial=0.0) <= _FREE)
+        return bool(np.abs(left).max(initial=0.0) <= OPTIONS.free)
 
     def _undefined(self, name: str, where: Mask) -> Mask:
         """(..., k): is a datum without a derivative for the users that count, `where` (users, k)?"""
@@ -222,7 +231,7 @@ class Derivatives:
         concerned = (user_part @ where.astype(float)) > 0
         return np.asarray(mask.astype(float) @ concerned.astype(float) > 0)
 
-    def _tied(self, adjoint: Array, least: float = _COUNTS) -> dict[str, Mask]:
+    def _tied(self, adjoint: Array, least: float = OPTIONS.counts) -> dict[str, Mask]:
         """Data that act through either of several resources, by name, (..., k)."""
         inputs, k = self.conditions.inputs, adjoint.shape[1]
         users, servers, resources = self.cluster.shape

@@ -38,8 +38,17 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-#: Tasks, prices, slacks and idle parts up to this count as 0; rises up to this are proved not to be.
-ZERO = 1e-7
+
+@dataclass(frozen=True)
+class ZeroOptions:
+    """What counts as nothing."""
+
+    #: Tasks, prices, slacks and idle parts up to this count as 0; rises up to this are proved not to be.
+    zero: float = 1e-7
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ZeroOptions()
 
 
 def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array | None) -> Conditions:
@@ -54,18 +63,18 @@ def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Arr
     x = tasks[polytope.users[polytope.pair_user], polytope.pair_server]
     total: Array = np.bincount(polytope.pair_user, x, len(polytope.users)).astype(float)
     level = own.levels(total)
-    limited = total >= polytope.limit * (1 - ZERO)
+    limited = total >= polytope.limit * (1 - OPTIONS.zero)
     sets, blocked = _prices(polytope, tasks, total, level, limited, hint)
     priced, slack = np.zeros(len(polytope.row_server), dtype=bool), np.zeros(len(x))
     for rows in sets:
         cost = polytope.price_per_task(rows) * total[polytope.pair_user]
         least = np.minimum.reduceat(cost, polytope.start[:-1])
         slack = np.maximum(slack, (cost - least[polytope.pair_user]) / max(float(rows.sum()), 1e-300))
-        priced |= rows > ZERO * rows.max(initial=0.0)
+        priced |= rows > OPTIONS.zero * rows.max(initial=0.0)
     part = x / total[polytope.pair_user]
-    free = part > ZERO
-    weak = ~free & (slack <= ZERO)
-    weak_rows = ~priced & (1 - polytope.used(tasks) <= ZERO)
+    free = part > OPTIONS.zero
+    weak = ~free & (slack <= OPTIONS.zero)
+    weak_rows = ~priced & (1 - polytope.used(tasks) <= OPTIONS.zero)
     answer = _Answer(
         polytope, criterion, total, part, level, free, weak, priced, weak_rows, limited, blocked, tuple(sets)
     )
@@ -79,16 +88,18 @@ def _prices(
     floor, groups = np.zeros(len(total)), by_level(level)
     sets, blocked = [], np.zeros(len(total), dtype=bool)
     for unit in [] if hint is None else list(hint):
-        holds = proved(polytope, tasks, groups, unit[None], floor).rise <= ZERO
+        holds = proved(polytope, tasks, groups, unit[None], floor).rise <= OPTIONS.zero
         if holds.any():
             sets.append(polytope.row_prices(np.nan_to_num(np.maximum(unit, 0.0), posinf=0.0)))
             blocked |= holds
-    for group in groups if len(polytope.gamma) <= polytopes.LARGE else []:
+    for group in groups if len(polytope.gamma) <= polytopes.OPTIONS.large else []:
         hungry = group[~limited[group] & ~blocked[group]]
         if len(hungry):
             rows = rise_and_prices(polytope, total, kept(level <= level[group].max(), total, floor), hungry)[1]
             if rows is not None:
-                holds = proved(polytope, tasks, groups, polytope.unit_prices(rows)[None], floor).rise <= 10 * ZERO
+                holds = (
+                    proved(polytope, tasks, groups, polytope.unit_prices(rows)[None], floor).rise <= 10 * OPTIONS.zero
+                )
                 sets += [rows] if holds.any() else []
                 blocked |= holds
     if (~blocked & ~limited).any():
@@ -224,7 +235,7 @@ class _Answer:
         """Where a user has tasks they go on to cost the same: pairs, unknowns."""
         polytope = self.polytope
         cost = polytope.price_per_task(rows) * polytope.gamma
-        pairs = pairs[cost[pairs] > ZERO * rows.max(initial=0.0)]
+        pairs = pairs[cost[pairs] > OPTIONS.zero * rows.max(initial=0.0)]
         user = polytope.pair_user[pairs]
         pairs = pairs[np.bincount(user, minlength=len(self.total))[user] > 1]
         if not len(pairs):

@@ -19,8 +19,17 @@ from ..model.criterion import ShareRule
 
 Array = NDArray[np.float64]
 
-#: Resources tie if they are this close.
-TIED = 1e-7
+
+@dataclass(frozen=True)
+class TieOptions:
+    """Which resources tie."""
+
+    #: Resources tie if they are this close.
+    tied: float = 1e-7
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = TieOptions()
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ def share_derivative(cluster: Cluster, rule: ShareRule) -> ShareDerivative:
     share = cluster.share_per_task
     if rule == "dominant":
         with np.errstate(invalid="ignore"):
-            close = share >= share.max(axis=1, keepdims=True) * (1 - TIED)
+            close = share >= share.max(axis=1, keepdims=True) * (1 - OPTIONS.tied)
         part = np.eye(resources)[share.argmax(axis=1)]
         return ShareDerivative(True, part, -part, None, close & (close.sum(axis=1) > 1)[:, None])
     if rule == "asset":
@@ -70,7 +79,7 @@ def _alone(cluster: Cluster) -> ShareDerivative:
     with np.errstate(divide="ignore", invalid="ignore"):
         part = np.nan_to_num(gamma / gamma.sum(axis=1, keepdims=True))
         room = np.where(cluster.demand[:, None, :] > 0, cluster.capacity[None] / cluster.demand[:, None, :], np.inf)
-        close = room <= gamma[:, :, None] * (1 + TIED)
+        close = room <= gamma[:, :, None] * (1 + OPTIONS.tied)
     by_server = np.zeros(cluster.shape)
     n, i = np.indices(gamma.shape)
     by_server[n, i, room.argmin(axis=2)] = -part

@@ -21,12 +21,24 @@ from .solvable import Solvable
 Array = NDArray[np.float64]
 
 
-#: Errors above this have their last digits looked for unasked, on clusters up to this number of pairs.
-_FINE, _SMALL = 1e-10, 500
-#: The error of what a solver makes of the right formulation is below this.
-_FORMULATED = 5e-3
-#: A tolerance that engines reach by other ways than tighter ones, tried up to this number of pairs.
-_MODEST, _MODEST_PAIRS = 1e-4, 20_000
+@dataclass(frozen=True)
+class CandidateOptions:
+    """Which candidates are made better, and how."""
+
+    #: Errors above this have their last digits looked for unasked,
+    fine: float = 1e-10
+    #: on clusters up to this number of pairs.
+    small: int = 500
+    #: The error of what a solver makes of the right formulation is below this.
+    formulated: float = 5e-3
+    #: A tolerance that engines reach by other ways than tighter ones,
+    modest: float = 1e-4
+    #: tried up to this number of pairs.
+    modest_pairs: int = 20_000
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = CandidateOptions()
 
 
 @dataclass
@@ -80,8 +92,12 @@ class Candidates:
         Engines stop elsewhere when less is asked, and last digits may be found from there.
         """
         yield from self.mechanism.solutions(self.problem, name, self.tol, solver, warm)
-        if self.tol < _MODEST and np.isfinite(self.problem.criterion.alpha) and self.eligible <= _MODEST_PAIRS:
-            yield from self.mechanism.solutions(self.problem, name, _MODEST, solver, warm)
+        if (
+            self.tol < OPTIONS.modest
+            and np.isfinite(self.problem.criterion.alpha)
+            and self.eligible <= OPTIONS.modest_pairs
+        ):
+            yield from self.mechanism.solutions(self.problem, name, OPTIONS.modest, solver, warm)
 
     @cached_property
     def unmerged(self) -> Merging:
@@ -100,13 +116,13 @@ class Candidates:
         millisecond; elsewhere, and where the engine has found them, where the offer does not do. The criterion must
         not answer for a formulation that states another: of that one the offer itself is judged first.
         """
-        first = name != "declarative" and not offer.fine and (offer.rough or self.eligible <= _SMALL)
+        first = name != "declarative" and not offer.fine and (offer.rough or self.eligible <= OPTIONS.small)
         if first and (better := self._refined(offer, name, np.inf)) is not None:
             if self._certified(better, name) <= self.tol:
                 return True
             return self._certified(offer, name) <= self.tol
         residual = self._certified(offer, name)
-        if not first and (residual > self.tol or (residual > _FINE and self.eligible <= _SMALL)):
+        if not first and (residual > self.tol or (residual > OPTIONS.fine and self.eligible <= OPTIONS.small)):
             better = self._refined(offer, name, residual)
             residual = residual if better is None else min(residual, self._certified(better, name))
         return residual <= self.tol
@@ -121,8 +137,8 @@ class Candidates:
         from ..engines.augmented import refine
 
         better = refine.of_solution(self.problem, offer)
-        formulated = name == "declarative" and residual > _FORMULATED
-        return None if better is None or (formulated and self._apart(offer, better) > _FORMULATED) else better
+        formulated = name == "declarative" and residual > OPTIONS.formulated
+        return None if better is None or (formulated and self._apart(offer, better) > OPTIONS.formulated) else better
 
     def _apart(self, offer: Solution, better: Solution) -> float:
         """The mean relative change of tasks, users counted by their part in welfare at the margin."""

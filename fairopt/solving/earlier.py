@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..engines.base import ServerStart
 from ..model.cluster import Cluster
 from ..model.merging import Merging, merge
+from ..result.allocation import Allocation
+
+
+@dataclass(frozen=True)
+class OtherUsers:
+    """An allocation as a start for other users on the same servers: `Mechanism.solve(..., start=OtherUsers(answer))`.
+
+    Engines whose starts are prices of servers take it (PS-DSF); what they know by user is left out.
+    """
+
+    answer: Allocation
+
+    @property
+    def earlier(self) -> Earlier | None:
+        """What is left of what the allocation offers; None if nothing is."""
+        warm = self.answer.warm
+        return warm if isinstance(warm, Earlier) and isinstance(warm.engine, ServerStart) else None
 
 
 @dataclass(frozen=True)

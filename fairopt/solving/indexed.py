@@ -5,6 +5,7 @@ On large clusters the index is found when it is first read; then an answer of in
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from ..engines.base import Solution
@@ -14,10 +15,18 @@ from ..model.problem import Problem
 from .candidates import Candidates
 from .solvable import Solvable
 
-#: Up to this number of pairs (user, server) the index is found at once.
-_SMALL = 500
-#: Tasks that are less certain than this have no index.
-_CERTAIN = 1e-7
+
+@dataclass(frozen=True)
+class IndexedOptions:
+    """Which answers have an index."""
+
+    #: Tasks that are less certain than this have no index.
+    certain: float = 1e-7
+
+
+#: What is used unless a caller says otherwise.
+ANSWERS = IndexedOptions()
+
 
 _LEFT = "the engine came to an equilibrium of index -1, which best responses leave: another, of index +1, was taken"
 _STAYS = "an equilibrium of index -1: best responses leave it, and there are at least two others (fo.game.equilibria)"
@@ -29,9 +38,11 @@ def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: boo
     assert found.best is not None
     assert found.verdict is not None
     best, verdict = found.best, found.verdict
-    if problem.criterion.scope != "game" or verdict[0].residual > _CERTAIN:
+    if problem.criterion.scope != "game" or verdict[0].residual > ANSWERS.certain:
         return best, None
-    if found.eligible > _SMALL:
+    from ..game.model.index_of_answer import OPTIONS
+
+    if found.eligible > OPTIONS.small:
         return best, deferred(partial(mechanism.index, problem, best.tasks, verdict[1]))
     index = mechanism.index(problem, best.tasks, verdict[1])
     if index == -1 and leave and _left(mechanism, problem, found):

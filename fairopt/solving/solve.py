@@ -23,7 +23,7 @@ from ..model.split import Split
 from ..result.allocation import Allocation, idle
 from ..result.stats import Stats
 from .candidates import Candidates
-from .earlier import Earlier
+from .earlier import Earlier, OtherUsers
 from .indexed import indexed
 from .solvable import Solvable
 
@@ -46,7 +46,7 @@ class Request:
         tol: float | None,
         engine: str | None,
         solver: str | None,
-        start: Allocation | None,
+        start: Allocation | OtherUsers | None,
     ) -> Request:
         """From the arguments of `Mechanism.solve`; `DataError` says which is wrong."""
         known = mechanism.engines(problem.criterion)
@@ -61,6 +61,8 @@ class Request:
                 )
             engines = ("declarative",)
         tol = mechanism.tolerance(engines[0]) if tol is None else _validate.tolerance(tol)
+        if isinstance(start, OtherUsers):
+            return cls(engines, tol, solver, start.earlier)
         if start is not None and not isinstance(start, Allocation):
             raise DataError(f"start is of type {type(start).__name__}; it must be an allocation of solve, or None")
         if start is not None and (unfit := unfit_start(start.cluster, cluster)):
@@ -77,7 +79,7 @@ def solve(
     throw: bool = True,
     engine: str | None = None,
     solver: str | None = None,
-    start: Allocation | None = None,
+    start: Allocation | OtherUsers | None = None,
 ) -> Allocation:
     """See `Mechanism.solve`."""
     watch = _clock.Watch()

@@ -22,27 +22,14 @@ from ..model.cluster import Cluster
 from . import _kubernetes_objects as objects
 from ._json_items import items
 from ._kubernetes_objects import Amounts, Object
+from ._kubernetes_users import Group, named, units
 from ._registry import reader
 from ._snapshot import Snapshot
 
 #: Namespaces whose pods are part of the cluster itself.
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
-#: Units for people: bytes as GiB.
-_GIB = Decimal(1024**3)
-_BYTES = ("memory", "ephemeral-storage")
 _VOLCANO = "volcano.sh/namespace.weight"
 _KINDS = ("Node", "Pod", "Namespace", "ClusterQueue", "LocalQueue")
-
-
-@dataclass
-class _Group:
-    """Pods of a namespace that ask for the same and may run on the same nodes."""
-
-    namespace: str
-    request: Amounts
-    eligible: tuple[bool, ...]
-    running: int = 0
-    pending: int = 0
 
 
 @dataclass
@@ -118,10 +105,10 @@ def snapshot(
     )
     resources = ["cpu", "memory", *names, "pods"]
     capacity = _capacity(seen, resources)
-    demand = np.array([[_units(what, group.request.get(what, Decimal())) for what in resources] for group in groups])
+    demand = np.array([[units(what, group.request.get(what, Decimal())) for what in resources] for group in groups])
     eligible = np.array([group.eligible for group in groups], dtype=bool)
     some = np.asarray(capacity.any(axis=0) | demand.any(axis=0))
-    users = _names(groups)
+    users = named(groups)
     left_out = {users[n]: "no node may run it" for n in np.flatnonzero(~eligible.any(axis=1)).tolist()}
     kept = np.asarray(eligible.any(axis=1))
     seen.report["users whose pods no node may run, left out"] = len(left_out)
@@ -233,10 +220,10 @@ def _pod(pod: Object, seen: _Seen, system: frozenset[str]) -> None:
     seen.pods.append((namespace, objects.requests(pod), key, place, str(host), kind))
 
 
-def _groups(seen: _Seen) -> list[_Group]:
+def _groups(seen: _Seen) -> list[Group]:
     """Users, in order of namespace and of what comes first in the snapshot."""
     known: dict[tuple[str, ...], tuple[bool, ...]] = {}
-    found: dict[tuple[Any, ...], _Group] = {}
+    found: dict[tuple[Any, ...], Group] = {}
     for namespace, request, key, place, host, kind in seen.pods:
         if kind == "system":
             seen.report["pods of the system, taken off their nodes"] += 1
@@ -244,7 +231,7 @@ def _groups(seen: _Seen) -> list[_Group]:
         if key not in known:
             known[key] = tuple(objects.may_run(place, seen.nodes))
         shape = (namespace, tuple(sorted(request.items())), known[key])
-        group = found.setdefault(shape, _Group(namespace, request, known[key]))
+        group = found.setdefault(shape, Group(namespace, request, known[key]))
         if host:
             group.running += 1
         else:
@@ -261,36 +248,8 @@ def _capacity(seen: _Seen, resources: list[str]) -> NDArray[np.float64]:
     for node in seen.nodes:
         has = objects.amounts(objects.one(node.get("status"), "status").get("allocatable"))
         less = taken.get(objects.name(node), {})
-        rows.append(
-            [max(0.0, _units(what, has.get(what, Decimal()) - less.get(what, Decimal()))) for what in resources]
-        )
+        rows.append([max(0.0, units(what, has.get(what, Decimal()) - less.get(what, Decimal()))) for what in resources])
     return np.array(rows, dtype=float)
-
-
-def _units(what: str, amount: Decimal) -> float:
-    """Bytes as GiB, anything else as it is."""
-    return float(amount / _GIB) if what in _BYTES or what.startswith("hugepages-") else float(amount)
-
-
-def _names(groups: list[_Group]) -> list[str]:
-    """`namespace` where it has one shape, else with what a pod asks for, and a number where that is not enough."""
-    count = Counter(group.namespace for group in groups)
-    names = [
-        group.namespace if count[group.namespace] == 1 else f"{group.namespace}/{_shape(group)}" for group in groups
-    ]
-    seen: Counter[str] = Counter()
-    twice = {name for name, number in Counter(names).items() if number > 1}
-    for n, name in enumerate(names):
-        if name in twice:
-            seen[name] += 1
-            names[n] = f"{name} #{seen[name]}"
-    return names
-
-
-def _shape(group: _Group) -> str:
-    parts = [f"{_units(what, amount):g}{'GiB' if what == 'memory' else ' ' + what.rpartition('/')[2]}"
-             for what, amount in sorted(group.request.items()) if amount and what != "pods"]  # fmt: skip
-    return ", ".join(parts) or "nothing"
 
 
 def _weight(namespace: str, seen: _Seen) -> float:

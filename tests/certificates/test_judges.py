@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -224,7 +226,7 @@ def test_rises_by_hand() -> None:
 
 def test_a_level_that_is_none_is_that_of_its_lowest_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels that count as one differ: nobody can rise, and by so much the lowest is below the others."""
-    monkeypatch.setattr(rational, "WORK", 0)  # or it is known to be the optimum
+    monkeypatch.setattr(rational, "OPTIONS", replace(rational.OPTIONS, work=0))  # or it is known to be the optimum
     apart = Cluster([[1 + 5e-8, 0], [0, 1]], np.eye(2))
     found = get("task-maxmin").certify(apart, np.diag([1 + 5e-8, 1]))[0]
     assert found.optimality == pytest.approx(5e-8, rel=1e-6)
@@ -253,8 +255,8 @@ def test_large_clusters_are_judged_by_hints_alone(monkeypatch: pytest.MonkeyPatc
     solved = get("drfh").solve(cluster)
     rough = np.asarray(solved.log_prices) + np.log([[1.0, 1.3], [1.1, 1.0]])
     exactly = certify(cluster, solved.tasks, solved.criterion, rough)[0].residual
-    monkeypatch.setattr(polytope, "LARGE", 3)
-    monkeypatch.setattr(rational, "WORK", 0)
+    monkeypatch.setattr(polytope, "OPTIONS", replace(polytope.OPTIONS, large=3))
+    monkeypatch.setattr(rational, "OPTIONS", replace(rational.OPTIONS, work=0))
     monkeypatch.setattr(leximin._linear, "maximise", None)  # calling it would be an error
     roughly = certify(cluster, solved.tasks, solved.criterion, rough)[0].residual
     assert exactly < 1e-6 < roughly < np.inf

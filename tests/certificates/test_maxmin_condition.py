@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.certificates import certify, feasibility
 from fairopt.certificates.leximin import lexicographic_rise
-from fairopt.certificates.maxmin_condition import condition, undetermined
+from fairopt.certificates.maxmin_condition import condition
 from fairopt.errors import DataError
 from fairopt.exact import rational
 from fairopt.model.polytope import Polytope
@@ -53,11 +53,11 @@ def test_who_lives_on_rounding_is_named_where_the_certificate_is_blind(few: floa
     found = condition(shared, tasks, rule, prices)
     assert found[0] > 1 / few
     np.testing.assert_allclose(found[1:], 1, rtol=1e-6)
-    assert undetermined(shared, certificate.residual, found) == ("user1",)
+    assert (found * max(certificate.residual, 1e-15) > 1e-3).tolist() == [True] + [False] * (len(found) - 1)
     right = leftover(1.0, few)[1]
     fine = condition(shared, right, rule, prices)
     np.testing.assert_allclose(fine, 1, rtol=1e-6)
-    assert undetermined(shared, certify(shared, right, rule, logs(prices))[0].residual, fine) == ()
+    assert certify(shared, right, rule, logs(prices))[0].residual < 1e-3
 
 
 @pytest.mark.parametrize("servers", [1, 2])
@@ -128,7 +128,6 @@ def test_limits_nowhere_and_nothing_proved() -> None:
     assert np.isfinite(found).all()
     half = condition(shared, solved.tasks / 2, solved.criterion)
     assert np.isinf(half[[0, 1, 3]]).all()
-    assert undetermined(shared, 0.0, half) == ("user1", "user2", "user4")
     assert np.isinf(condition(shared, solved.tasks * 0, solved.criterion)[[0, 1, 3]]).all()
 
 

@@ -78,7 +78,7 @@ def test_fairopt_finds_the_same(family: str, kind: Kind, alpha: float) -> None:
             rows = polytope.log_row_prices(best.log_prices) + size * rng.normal(size=len(polytope.row_server)) + 3.0
             found = judged(polytope, criterion, tasks, rows)
             prices = polytope.by_server(found.every_row, unused=-np.inf)
-            wanted = error(cluster, tasks, alpha, share, prices, (*backward._LEVELS, *backward._COARSE))
+            wanted = error(cluster, tasks, alpha, share, prices, (*backward.OPTIONS.levels, *backward.OPTIONS.coarse))
             assert found.error == pytest.approx(wanted, rel=1e-6, abs=2e-11), (seed, size)
             compared += found.error > 1e-9
     assert compared >= 8

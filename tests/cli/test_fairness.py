@@ -35,7 +35,15 @@ def test_search_prints_and_saves(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert rows[1]["witness"] == "none in 100 trials"
     (saved,) = (tmp_path / "new").iterdir()
     assert Witness.load(saved).replay().violation > 0.1
-    assert (tmp_path / "table.csv").read_text().startswith("mechanism,property,violation,witness")
+    assert (tmp_path / "table.csv").read_text().startswith("mechanism,property,clusters,violation,witness")
+    again = [*words, "--store", str(tmp_path / "store"), "--jobs", "2", "--seconds", "60"]
+    assert main(again) == 0
+    assert json.loads(capsys.readouterr().out) == rows
+    assert len(list((tmp_path / "store").iterdir())) == 2
+    assert main([*again, "--matrix"]) == 0
+    (line,) = json.loads(capsys.readouterr().out)
+    assert line["task max-min"].startswith("no: .")
+    assert line["max-min"] == "proved, 100 trials"
 
 
 def test_what_a_user_of_a_cluster_could_gain(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,6 +61,7 @@ def test_what_a_user_of_a_cluster_could_gain(capsys: pytest.CaptureFixture[str])
         (["-p", "kindness"], "no property 'kindness'"),
         (["-m", "kind"], "no mechanism 'kind'"),
         (["-m", "drf", "--trials", "0"], "--trials is 0"),
+        (["-m", "drf", "--jobs", "0"], "--jobs is 0"),
         (["--replay", "nowhere.json"], "cannot read the witness file"),
     ],
 )

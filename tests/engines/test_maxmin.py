@@ -172,7 +172,7 @@ def test_a_stuck_interior_point_is_replaced(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_reference_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levels, "highest", varied(steps=1, simplex=0))
     assert get("drfh").solve(NESTED).stats.solver == "rational simplex"
-    monkeypatch.setattr(rational, "WORK", 0)
+    monkeypatch.setattr(rational, "OPTIONS", replace(rational.OPTIONS, work=0))
     found = get("drfh").solve(NESTED)
     assert found.stats.engine == "declarative"
     assert "the native engine did not reach the tolerance" in found.notes[-1]
@@ -249,7 +249,7 @@ def test_an_answer_with_weak_proofs_is_given_and_says_so(monkeypatch: pytest.Mon
         return replace(found, high=found.low * (1 + 1e-5), amount=found.amount * (1 - 1e-5), low=found.low * (1 - 1e-5))
 
     monkeypatch.setattr(levels, "highest", vague)
-    monkeypatch.setattr(rational, "WORK", 0)
+    monkeypatch.setattr(rational, "OPTIONS", replace(rational.OPTIONS, work=0))
     found = get("drfh").solve(NESTED, engine="native", throw=False)
     assert found.stats.status == "frozen with weak proofs"
     assert found.flagged

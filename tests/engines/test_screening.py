@@ -40,13 +40,14 @@ def points(alpha: float, seed: int = 0) -> Iterator[tuple[Welfare, Point, float,
     at = welfare.begin()
     for _ in range(40):
         now = mehrotra.products(welfare, at)
-        mu, gap = mehrotra.mean(now, 1.0, np.ones(0)), float(now.pair.sum() + now.capacity.sum()) / len(welfare.unit)
+        mu = mehrotra.mean(welfare, now, 1.0, np.ones(0))
+        gap = float(now.pair.sum() + now.capacity.sum()) / len(welfare.unit)
         if gap < 1e-9:
             return
         yield welfare, at, mu, gap
         welfare, at = screening.screened(welfare, at, mu, gap)
         now = mehrotra.products(welfare, at)
-        newton = newton_system.Newton(welfare, at, mehrotra.mean(now, 1.0, np.ones(0)), True)
+        newton = newton_system.Newton(welfare, at, mehrotra.mean(welfare, now, 1.0, np.ones(0)), True)
         at = mehrotra.advance(newton, 1.0, np.ones(0))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -107,7 +109,7 @@ def test_unscaled_shares_at_large_alpha_are_refused(monkeypatch: pytest.MonkeyPa
     """Without the scaling by max-min levels, and without the rescaling that repairs it, alpha = 500 is not solved."""
     right = get("alpha-fair", alpha=500.0).solve(TWO_LEVELS).user_tasks
     monkeypatch.setattr(declarative, "maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
-    monkeypatch.setattr(declarative, "_RESCALINGS", 1)
+    monkeypatch.setattr(declarative, "OPTIONS", replace(declarative.OPTIONS, rescalings=1))
     flagged_or_right(get("alpha-fair", alpha=500.0), TWO_LEVELS, right)
 
 
@@ -120,6 +122,6 @@ def test_rich_users_are_not_left_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
         right = mechanism.solve(rich, engine=engine).user_tasks
         np.testing.assert_allclose(right[[0, 3]], [1, 7e3], rtol=1e-6)
     monkeypatch.setattr(declarative, "maxmin_levels", lambda polytope, criterion: (np.ones(len(polytope.users)), []))
-    monkeypatch.setattr(declarative, "_RESCALINGS", 1)
-    monkeypatch.setattr(declarative, "_VISIBLE", 1e-300)
+    monkeypatch.setattr(declarative, "OPTIONS", replace(declarative.OPTIONS, rescalings=1))
+    monkeypatch.setattr(declarative, "OPTIONS", replace(declarative.OPTIONS, visible=1e-300))
     flagged_or_right(mechanism, rich, right)

@@ -64,8 +64,9 @@ def test_where_prices_do_not_decide_it_is_not_called_the_limit() -> None:
     )
     q = equations(shared, 64.0)
     with np.errstate(all="ignore"):
-        place = continuation.furthest(q)
-        assert place is not None
+        ends = continuation.furthest(q)
+        assert ends is not None
+        place = ends.last
         assert continuation.solved(place, 1e-3) is None
 
 
@@ -97,8 +98,9 @@ def test_merging_does_not_matter() -> None:
     capacity = np.concatenate([capacity, shared.capacity * (1 - part[0] - part[1])[:, None]])
     q = equations(fo.Cluster(capacity, shared.demand, shared.weight), 64.0)
     with np.errstate(all="ignore"):
-        place = continuation.furthest(q)
-        assert place is not None
+        ends = continuation.furthest(q)
+        assert ends is not None
+        place = ends.last
         tasks = continuation.solved(place, 1e-7)
     assert tasks is not None
     totals = np.add.reduceat(tasks, q.start[:-1]) * q.largest

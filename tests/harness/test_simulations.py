@@ -36,7 +36,7 @@ workloads = ["day"]
 policies = ["best-fit-drfh", "slots(n=6)", "fluid:drfh"]
 until = 3600
 every = 600
-measures = ["timeline", "shares", "jobs", "users"]
+measures = ["timeline", "shares", "jobs", "users", "demands"]
 
 [[grid]]
 workloads = ["fixed"]

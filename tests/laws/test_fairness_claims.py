@@ -70,6 +70,10 @@ EQUAL = {
 }
 
 
+#: Who claims them has exactly what is due; whose levels are promised more than there is has less.
+PROMISED = {"dynamic-sharing-incentive": "mqdrf(shares=(0.8, 0.7), sizes=(2, 2), levels=(1, 1, 2, 2))"}
+
+
 @pytest.mark.parametrize("name", sorted({one.claim.property for one in HELD}))
 def test_a_loss_with_the_wrong_sign_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = type(get(name))
@@ -79,8 +83,13 @@ def test_a_loss_with_the_wrong_sign_is_noticed(name: str, monkeypatch: pytest.Mo
         has, due = right(self, case)
         return np.where(due > 0, due, has), np.where(due > 0, has, due)
 
+    broken = search(PROMISED[name], name, 300, rng=11, options=QUICK) if name in PROMISED else None
     monkeypatch.setattr(kind, "dues", turned)
-    if name in EQUAL:
+    if name in PROMISED:
+        assert broken is not None
+        with pytest.raises(fo.errors.DataError):
+            broken.replay()
+    elif name in EQUAL:
         denied = next(one for one in DENIED if one.claim.property == name)
         with pytest.raises(fo.errors.DataError):
             kept(denied).replay()

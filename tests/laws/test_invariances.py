@@ -20,6 +20,7 @@ from .registry import (
     VARIANTS,
     applicable,
     counts_tasks,
+    has_floors,
     identify,
     one_answer,
     resources,
@@ -32,24 +33,26 @@ TOL = 1e-4
 invariance = settings(max_examples=12)
 
 
-#: A criterion that forgets the weights, or the task, must not exempt itself from the laws below, which ask it.
-NO_WEIGHTS = {"mqdrf", "utilitarian"}
-SIZES_OF_WEIGHTS = {"concave-utility", "concave-game"}
-SIZES_OF_SHARES = {"concave-game"}
-TASKS = {"task-maxmin", "gfj"}
-SEVERAL = {"alphapf-vds", "concave-game", "ps-dsf", "utilitarian", "bottleneck-fairness"}
-
-
 @pytest.mark.parametrize("mechanism", VARIANTS, ids=identify)
 def test_who_is_exempt(mechanism: Mechanism) -> None:
-    assert weighs_users(mechanism) == (mechanism.name not in NO_WEIGHTS)
-    assert weighs_ratios(mechanism) == (mechanism.name not in SIZES_OF_WEIGHTS)
-    assert counts_tasks(mechanism) == (mechanism.name in TASKS)
-    assert one_answer(mechanism) == (mechanism.name not in SEVERAL)
-    assert (mechanism in GAMES and mechanism not in SCALE_FREE_GAMES) == (mechanism.name in SIZES_OF_SHARES)
+    """A criterion that forgets the weights, or the task, must not exempt itself from the laws below, which ask it."""
+    assert weighs_users(mechanism) == mechanism.uses_weights
+    assert weighs_ratios(mechanism) == mechanism.relative_weights
+    assert counts_tasks(mechanism) == mechanism.counts_tasks
+    assert one_answer(mechanism) == mechanism.unique
+    assert (mechanism in GAMES and mechanism not in SCALE_FREE_GAMES) == (not mechanism.relative_shares)
+    assert has_floors(mechanism) == mechanism.has_floors
 
 
-@pytest.mark.parametrize("mechanism", [m for m in VARIANTS if m.name not in NO_WEIGHTS], ids=identify)
+def test_nearly_all_take_part() -> None:
+    """Whoever states an exception for all of a kind empties a law."""
+    kinds = {type(mechanism) for mechanism in VARIANTS}
+    for stated in ("unique", "uses_weights", "relative_weights", "relative_shares"):
+        assert sum(getattr(kind, stated) for kind in kinds) > len(kinds) / 2, stated
+    assert 0 < sum(kind.counts_tasks for kind in kinds) < len(kinds) / 2
+
+
+@pytest.mark.parametrize("mechanism", [m for m in VARIANTS if m.uses_weights], ids=identify)
 @pytest.mark.parametrize("capacity", [[[12]], [[8], [4]]])
 def test_equal_users_share_by_weight(mechanism: Mechanism, capacity: list[list[float]]) -> None:
     """Of one resource, on one server or two."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -95,10 +96,10 @@ def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(game_engine, "solutions", nothing)
     monkeypatch.setattr(native, "solutions", nothing)
-    monkeypatch.setattr(_game, "_RESPONDING", 3)
+    monkeypatch.setattr(_game, "OPTIONS", replace(_game.OPTIONS, responding=3))
     assert fo.PSDSF().solve(EXAMPLE).stats.engine == "declarative"  # four pairs
-    monkeypatch.setattr(_game, "_DECLARED", 3)
-    monkeypatch.setattr(polytope, "LARGE", 3)
+    monkeypatch.setattr(_game, "OPTIONS", replace(_game.OPTIONS, declared=3))
+    monkeypatch.setattr(polytope, "OPTIONS", replace(polytope.OPTIONS, large=3))
     for mechanism, first, others in (
         (fo.PSDSF(), "equilibrium", ("best-response", "declarative")),
         (fo.DRFH(), "native", ("declarative",)),

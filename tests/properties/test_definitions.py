@@ -220,3 +220,45 @@ def test_reports_and_refusals() -> None:
     ):
         with pytest.raises(DataError, match=message):
             call()
+
+
+def test_strong_sharing_incentive_by_hand() -> None:
+    """The pool has 12 and 8 units; n=0 may have 3 of the first and 2 of the second, n=1 three quarters of the pool."""
+    cluster = fo.Cluster([[8, 4], [4, 4]], [[1, 2], [2, 0]], [1, 3])
+    assert loss("strong-sharing-incentive", cluster, [[1, 0], [4, 0.5]]) == pytest.approx(0)
+    assert loss("strong-sharing-incentive", cluster, [[0.5, 0], [4, 0.5]]) == pytest.approx(0.5)
+    barred = fo.Cluster([[8, 4], [4, 4]], [[1, 2], [2, 0]], [1, 3], [[1, 1], [0, 1]])  # n=1 could run 2 at most
+    assert loss("strong-sharing-incentive", barred, [[1, 0], [0, 2]]) == pytest.approx(0)
+
+
+def test_levels_of_mqdrf() -> None:
+    """Level 1 with two users has 1/2, and both are there; level 2 has 1/4 for two, and one is there."""
+    rule = fo.mechanisms.get("mqdrf", shares=(0.5, 0.25), sizes=(2, 2), levels=(1, 1, 2))
+    cluster = fo.Cluster([[8, 8]], [[1, 0], [1, 1], [2, 1]])
+
+    def lost(name: str, tasks: list[list[float]]) -> float:
+        return float(get(name).find(Case(cluster, np.array(tasks), mechanism=rule)).violation)
+
+    assert lost("dynamic-sharing-incentive", [[2], [2], [0]]) == pytest.approx(0)  # nothing is due in level 2
+    assert lost("dynamic-sharing-incentive", [[2], [1], [0]]) == pytest.approx(0.5)
+    assert lost("dynamic-envy-freeness", [[2], [1], [8]]) <= 0  # what the third has is of another level
+    assert lost("dynamic-envy-freeness", [[1], [2], [8]]) == pytest.approx(0.5)
+    report = fo.properties.report(rule, cluster, ["dynamic-sharing-incentive", "dynamic-envy-freeness"])
+    assert (report["violation"] == 0).all()
+    with pytest.raises(DataError, match="needs the mechanism"):
+        fo.properties.check("dynamic-envy-freeness", rule.solve(cluster))
+    with pytest.raises(DataError, match="says nothing about DRF"):
+        fo.properties.search("drf", "dynamic-envy-freeness", 10)
+
+
+def test_a_group_of_two_gains_only_if_both_do() -> None:
+    """Both say that a task takes twice what it does; what they get of it runs twice as many."""
+    cluster = fo.Cluster([[6]], [[1], [1]])
+    lie = Deviation(cluster.derived(demand=np.array([[2.0], [2.0]])), ("user1", "user2"))
+
+    def lost(after: list[list[float]]) -> float:
+        case = Case(cluster, np.array([[2.0], [4.0]]), lie, np.array(after))
+        return float(get("group-strategy-proofness").find(case).violation)
+
+    assert lost([[2.5], [0.5]]) < 0  # 5 and 1 tasks instead of 2 and 4
+    assert lost([[2], [2.5]]) == pytest.approx(0.2)  # 4 and 5: the second gains less

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from fairopt.errors import DataError, FairoptError
 from fairopt.mechanisms import get, one
+from fairopt.mechanisms.alphapf_vds import AlphaPFVDS
+from fairopt.mechanisms.drf import DRF
 from fairopt.model.cluster import Cluster
 from fairopt.scheduling.fluid import fluid
 from fairopt.scheduling.fluid_players import players
@@ -65,7 +67,7 @@ def test_drf_of_its_paper_by_hand() -> None:
     assert found.jobs["end"].tolist() == pytest.approx([1000, 1400])
     at_once = fluid(Workload.from_frames(TWO, SERVERS), "drf", events=True)
     assert at_once.jobs["end"].tolist() == pytest.approx([1000, 1000 + 1000 / 3])
-    assert found.timeline["use_cpu"].tolist() == pytest.approx([(3 * 1000 + 6 * 1200) / 9 / 1200, 1.0 * 6 * 0 + 1.0])
+    assert found.timeline["cpu"].tolist() == pytest.approx([(3 * 1000 + 6 * 1200) / 9 / 1200, 1.0 * 6 * 0 + 1.0])
 
 
 def test_pf_units_give_the_same_times() -> None:
@@ -93,15 +95,15 @@ def test_work_is_conserved_and_capacities_are_kept(
     assert (run.left >= 0).all()
     assert (run.left[~np.isnan(run.ended)] == 0).all()
     np.testing.assert_allclose(spent(found), done @ (w.demand * w.unit), rtol=1e-9, atol=1e-9)
-    use = found.timeline.filter(like="use_").to_numpy()
+    use = found.timeline[list(w.resources)].to_numpy()
     assert (use[~np.isnan(use)] <= 1 + 1e-5).all()
     jobs = found.jobs
-    assert ((jobs["status"] == "done") == jobs["end"].notna()).all()
-    assert (jobs.loc[jobs["status"] == "done", "left"] == 0).all()
+    assert ((jobs["state"] == "done") == jobs["end"].notna()).all()
+    assert (jobs["left"][jobs["state"] == "done"] == 0).all()
     assert (jobs["start"].dropna() >= jobs["arrival"][jobs["start"].notna()]).all()
     assert jobs["work"].sum() == pytest.approx(found.users["work"].sum())
     timeline = found.timeline
-    np.testing.assert_allclose(timeline["time"][1:], (timeline["time"] + timeline["span"])[:-1])
+    np.testing.assert_allclose(timeline.index[1:], (timeline.index + timeline["span"])[:-1])
     if limits:  # nobody runs faster than on its own
         alone = run.arrival + run.work / np.diff(w.first)
         over = run.ended - alone
@@ -171,7 +173,7 @@ def test_who_can_run_nowhere_waits_and_the_run_ends() -> None:
     servers = pd.DataFrame({"cpu": [1.0, 1.0], "gpu": [0.0, 1.0], "server": ["plain", "fast"]})
     tasks = pd.DataFrame({"user": ["a", "b"], "duration": 10.0, "cpu": 1.0, "gpu": [0.0, 1.0], "on": ["", "plain"]})
     found = fluid(Workload.from_frames(tasks, servers), "drfh")
-    assert found.jobs["status"].tolist() == ["done", "waiting"]
+    assert found.jobs["state"].tolist() == ["done", "waiting"]
     assert found.users["jobs_done"].tolist() == [1, 0]
 
 
@@ -182,13 +184,13 @@ def test_a_server_that_goes_is_no_longer_allocated_at_once() -> None:
     found = fluid(Workload.from_frames(tasks, servers, changes=changes), "drfh")
     # Two tasks' worth until 100, one until 400, two again: 200 + 300 + 2 (t - 400) = 1000.
     assert found.jobs["end"].tolist() == pytest.approx([650])
-    assert found.timeline["use_cpu"].tolist() == pytest.approx([1, 1, 1])
+    assert found.timeline["cpu"].tolist() == pytest.approx([1, 1, 1])
 
 
 def test_a_user_who_leaves_takes_its_work_along() -> None:
     users = pd.DataFrame({"user": ["a", "b"], "leaves": [300.0, np.inf]})
     found = fluid(Workload.from_frames(TWO, SERVERS, users), "drf")
-    assert found.jobs["status"].tolist() == ["left", "done"]
+    assert found.jobs["state"].tolist() == ["gone", "done"]
     assert found.jobs["left"].tolist() == pytest.approx([3000 - 3 * 300, 0])
     assert found.jobs["end"].iloc[1] == pytest.approx(300 + (3000 - 600) / 3)
 
@@ -207,24 +209,46 @@ def test_players_are_jobs_or_users_with_the_mean_of_what_they_have_there() -> No
     assert users.rates(np.array([2.0, 1.0])).tolist() == [0.5, 1.5, 1.0]
 
 
+def test_ctrl_c_ends_a_run_with_what_has_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+    w, solve, asked = Workload.from_frames(TWO, SERVERS), DRF.solve, []
+
+    def interrupted(self: DRF, *arguments: Any, **more: Any) -> Any:
+        asked.append(1)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return solve(self, *arguments, **more)
+
+    monkeypatch.setattr(DRF, "solve", interrupted)
+    found = fluid(w, "drf")
+    assert (found.interrupted, found.end) == (True, 1200)
+    assert "interrupted" in repr(found)
+    assert found.jobs["state"].tolist() == ["done", "running"]
+    found.run.run()
+    assert (found.interrupted, found.jobs["end"].iloc[1]) == (False, pytest.approx(1400))
+
+
 def test_frames_say_what_happened() -> None:
     w = Workload.from_frames(TWO, SERVERS)
     found = fluid(w, "drf")
     assert found.shares["player"].tolist() == ["job1", "job2", "job2"]
     assert found.shares["share"].tolist() == pytest.approx([2 / 3, 2 / 3, 1])
-    assert found.summary()["jobs_done"] == 2
+    assert found.summary()["jobs done"] == 2
     assert found.utilization().to_dict() == pytest.approx({"cpu": (3000 * 4) / 9 / 1400, "memory": 15000 / 18 / 1400})
-    assert "2 of 2 jobs done" in repr(found)
+    assert "jobs 2 done" in repr(found)
+    assert found.users["mean_dominant_share"].tolist() == pytest.approx([3000 * 4 / 18 / 1400, 3000 * 3 / 9 / 1400])
+    assert found.users["mean_response"].tolist() == pytest.approx([1000, 1400])
     assert len(found.plot().axes) == 3
+    assert fluid(w, "drf", until=0).jobs["state"].tolist() == ["to come"] * 2
 
 
-def test_what_misses_its_tolerance_raises_or_is_flagged() -> None:
+def test_what_misses_its_tolerance_raises_or_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     tasks = pd.DataFrame({"user": ["a", "b", "c"], "duration": 10.0, "cpu": rng.random(3), "memory": rng.random(3)})
     w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0, 2.0], "memory": [2.0, 1.0]}))
+    monkeypatch.setattr(AlphaPFVDS, "engines", lambda self, criterion=None: ("equilibrium",))  # not for minutes
     with pytest.raises(FairoptError, match="misses tol"):
-        fluid(w, "drfh", tol=1e-300, until=1)
-    assert fluid(w, "drfh", tol=1e-300, throw=False, until=1).timeline["flagged"].any()
+        fluid(w, "alphapf-vds(alpha=3)", tol=1e-300, until=1)
+    assert fluid(w, "alphapf-vds(alpha=3)", tol=1e-300, throw=False, until=1).timeline["flagged"].any()
 
 
 @pytest.mark.parametrize(

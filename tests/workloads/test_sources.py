@@ -85,7 +85,10 @@ def test_an_option_is_never_dropped_by_the_stand_in():
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("gogle", "no source of clusters 'gogle'; known are alibaba, bitbrains, google2011, google, google-like"),
+        (
+            "gogle",
+            "no source of clusters 'gogle'; known are alibaba, bitbrains, google2011, kubernetes, slurm, google",
+        ),
         ("bitbrains?vm=3", "bitbrains has no option 'vm'; known are at, window, vms, servers"),
         ("google-like?at=3", "google-like has no option 'at'; known are users, servers, max_tasks, seed"),
         ("bitbrains-like?vms=many", "option vms of bitbrains-like cannot be 'many'"),
@@ -133,8 +136,8 @@ def test_the_traces_root(tmp_path, monkeypatch):
 
 
 def test_known_names():
-    generators = {"google-like", "bitbrains-like", "alibaba-like", "lognormal"}
-    assert set(known()) == {"google2011", "bitbrains", "alibaba", *generators}
+    generators = {"google-like", "bitbrains-like", "alibaba-like", "kubernetes-like", "slurm-like", "lognormal"}
+    assert set(known()) == {"google2011", "bitbrains", "alibaba", "kubernetes", "slurm", *generators}
     assert all("\n" not in line and line.endswith("seed") for line in known().values())
 
 

@@ -26,10 +26,21 @@ Mask = NDArray[np.bool_]
 
 #: The smallest relative gap that can be told from rounding.
 LEAST_GAP = 1e-14
-#: Held users may miss their level by this part.
-_HELD = 1e-9
-#: A floor that is above a level by less than this part is on it.
-_SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class SolvedLevelOptions:
+    """What counts as held at a level, and as on it."""
+
+    #: Held users may miss their level by this part.
+    missed: float = 1e-9
+    #: A floor that is above a level by less than this part is on it.
+    same: float = 1e-9
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = SolvedLevelOptions()
+
 #: By what part a sum of prices may be off.
 _ROUNDING = 2 * float(np.finfo(float).eps)
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -54,7 +65,7 @@ class Level:
 
     def waiting(self, level: float) -> Level:
         """The same with those held at their floors who have more there than a level: it would have to pass them."""
-        return replace(self, rising=self.rising & (self.floor <= level * (1 + _SAME)))
+        return replace(self, rising=self.rising & (self.floor <= level * (1 + OPTIONS.same)))
 
     def stopped(self, low: float) -> Level:
         """The same with those held at their caps who have them below a level that everyone can have."""
@@ -129,7 +140,7 @@ def certified(problem: Level, taken: Taken, amount: Array, prices: Array, steps:
     fixed = ~problem.rising & (problem.floor > 0)
     if fixed.any() and (part := float((have[fixed] / problem.floor[fixed]).min())) < 1:
         # A point that takes from those who are held proves nothing, unless by rounding.
-        low = low * part if part > 1 - _HELD else 0.0
+        low = low * part if part > 1 - OPTIONS.missed else 0.0
     high, user_price = bound(problem, prices)
     total = user_price[problem.rising].sum()
     scale = 1 / total if total > 0 else 1.0

@@ -45,7 +45,7 @@ def solutions(problem: Problem, tol: float, options: LevelsOptions = LEVELS) -> 
         from .levels import Levels
 
         budget = Budget(options.simplex_seconds)
-        for freeze in options.freeze if len(polytope.gamma) <= polytopes.LARGE else options.freeze[:1]:
+        for freeze in options.freeze if len(polytope.gamma) <= polytopes.OPTIONS.large else options.freeze[:1]:
             start = _clock.now()
             try:
                 with np.errstate(all="ignore"):
@@ -63,9 +63,9 @@ def solutions(problem: Problem, tol: float, options: LevelsOptions = LEVELS) -> 
 
 def _tasks(levels: Levels) -> Iterator[Array]:
     """The tasks of levels, with last digits and without: first with them where later levels may have lost some."""
-    from .settled import settled
+    from .restoration import restored
 
-    made: list[Callable[[], Array | None]] = [levels.tasks, lambda: settled(levels)]
+    made: list[Callable[[], Array | None]] = [levels.tasks, lambda: restored(levels)]
     for make in made if len(levels.stages) == 1 else reversed(made):
         with np.errstate(all="ignore"):
             tasks = make()

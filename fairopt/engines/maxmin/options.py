@@ -98,7 +98,7 @@ class LevelsOptions:
 
 
 @dataclass(frozen=True)
-class SettledOptions:
+class RestorationOptions:
     """Last digits once all levels are known (`settled`)."""
 
     #: Pairs with less than the part `nothing` of a user's level have none.
@@ -116,4 +116,4 @@ class SettledOptions:
 #: What is used unless a caller says otherwise.
 OPTIONS = LevelOptions()
 LEVELS = LevelsOptions()
-SETTLED = SettledOptions()
+RESTORATION = RestorationOptions()

@@ -20,8 +20,17 @@ from .program import ClusterProgram, Formulation, Leximin, Program
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: From this alpha on shares are measured in max-min levels.
-STEEP = 10.0
+
+@dataclass(frozen=True)
+class UnitOptions:
+    """In what shares are measured."""
+
+    #: From this alpha on shares are measured in max-min levels.
+    steep: float = 10.0
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = UnitOptions()
 
 
 @dataclass(frozen=True)
@@ -124,7 +133,7 @@ def cluster_problem(
         raise DataError("no user can run anything here, so that there is no problem; give somebody a server to run on")
     program = ClusterProgram(polytope, criterion)
     program.unit = program.typical_level * program.weight
-    if STEEP <= criterion.alpha < np.inf:
+    if OPTIONS.steep <= criterion.alpha < np.inf:
         program.unit = maxmin_levels(polytope, criterion)[0]
     program.scaled_share = cp.multiply(1 / program.unit, program.share)
     everything = np.arange(len(polytope.gamma)), np.arange(len(polytope.row_server))

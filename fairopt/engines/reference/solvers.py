@@ -7,6 +7,7 @@ the certificate needs: a gap of 1e-6 in the objective says little about the task
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -16,25 +17,49 @@ from ..._libraries import cp
 from ...errors import DataError, SolverError
 from ..base import Run
 
-#: No solver runs longer than this, in seconds: simplex methods can cycle.
-_TIME_LIMIT = 3600.0
 
-#: Options by solver; tight on purpose, the certificate decides what is good enough.
+@dataclass(frozen=True)
+class SolverOptions:
+    """What solvers are told; tight on purpose, the certificate decides what is good enough."""
+
+    #: No solver runs longer than this, in seconds: simplex methods can cycle.
+    seconds: float = 3600.0
+    #: Cones: gaps and violations, and most steps.
+    cones: float = 1e-11
+    cone_steps: int = 500
+    #: Linear programs: violations, and coefficients that are left out (by default HiGHS takes less than 1e-9 of a
+    #: server for nothing).
+    linear: float = 1e-10
+    nothing: float = 1e-12
+    #: The second opinion of a first-order method, and most steps.
+    splitting: float = 1e-9
+    splitting_steps: int = 100_000
+
+
+#: What is used unless a caller says otherwise.
+TUNING = SolverOptions()
+
+#: Options by solver.
 OPTIONS: dict[str, dict[str, Any]] = {
     "CLARABEL": {
-        "tol_gap_abs": 1e-11,
-        "tol_gap_rel": 1e-11,
-        "tol_feas": 1e-11,
-        "max_iter": 500,
-        "time_limit": _TIME_LIMIT,
+        "tol_gap_abs": TUNING.cones,
+        "tol_gap_rel": TUNING.cones,
+        "tol_feas": TUNING.cones,
+        "max_iter": TUNING.cone_steps,
+        "time_limit": TUNING.seconds,
     },
     "HIGHS": {
-        "primal_feasibility_tolerance": 1e-10,
-        "dual_feasibility_tolerance": 1e-10,
-        "small_matrix_value": 1e-12,  # by default HiGHS takes less than 1e-9 of a server for nothing
-        "time_limit": _TIME_LIMIT,
+        "primal_feasibility_tolerance": TUNING.linear,
+        "dual_feasibility_tolerance": TUNING.linear,
+        "small_matrix_value": TUNING.nothing,
+        "time_limit": TUNING.seconds,
     },
-    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000, "time_limit_secs": _TIME_LIMIT},
+    "SCS": {
+        "eps_abs": TUNING.splitting,
+        "eps_rel": TUNING.splitting,
+        "max_iters": TUNING.splitting_steps,
+        "time_limit_secs": TUNING.seconds,
+    },
 }
 
 _PACKAGE = {"CLARABEL": "clarabel", "HIGHS": "highspy", "SCS": "scs"}

@@ -63,9 +63,9 @@ def conditions(q):  # type: ignore[no-untyped-def]
                 at[p, :resources] = row[i]
                 cost[p, :resources] = q.use[n, i]
                 use[p, :resources] = q.use[n, i]
-                worth = q.alpha * np.log(q.weight[n] / most) + np.log(q.gamma[n, i])
-                worth += 0.0 if q.alpha == 1 else (1 - q.alpha) * np.log(q.share[n, i])
-                gain[p] = worth / power
+                log_value = q.alpha * np.log(q.weight[n] / most) + np.log(q.gamma[n, i])
+                log_value += 0.0 if q.alpha == 1 else (1 - q.alpha) * np.log(q.share[n, i])
+                gain[p] = log_value / power
                 top = max(top, gain[p])
                 p += 1
         if p > first and q.limit[n] < reach * (1 + 1e-9):

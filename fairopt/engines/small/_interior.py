@@ -2,8 +2,8 @@
 
 Products `z s` and `v w` (v in units of where it began) go to mu, and mu to 0, by Newton steps with Mehrotra's predictor
 and corrector (SIAM J. Optim. 1992). The game is not monotone and its products may grow: a search keeps the residuals
-from it, and there are several attempts with other `Tuning`. Ends are `polished`. Nothing is believed: the compiled
-certificate ends a run.
+from it, and there are several attempts with other `Tuning`. Ends are refined (`active_set_refined`). Nothing is
+believed: the compiled certificate ends a run.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 from ..._loops import compiled
 from ._backward import backward_error
 from ._conditions import allocation, conditions, log_prices, softened, totals
-from ._polish import polished
+from ._refinement import active_set_refined
 from ._scaled import infeasibility
 from ._steps import Tuning, begin, mean, prices, stepped
 
-#: mu below which certificates are computed, below which ends are polished, and again after so much less.
-_LOOK, _POLISH, _AGAIN = 1e-8, 1e-8, 1e-2
+#: mu below which certificates are computed, below which ends are refined, and again after so much less.
+_LOOK, _REFINE_BELOW, _RETRY_PART = 1e-8, 1e-8, 1e-2
 #: Looks that do not make the error smaller end a run.
 _PATIENCE = 5
 
@@ -39,7 +39,7 @@ def _run(q, c, tuning, most, aim, best, tasks, log_rows):  # type: ignore[no-unt
     at = begin(q, c, tuning.power)
     x, share, slack = np.zeros(len(q.demand)), np.empty(c.at.shape), np.empty(len(at.z))
     found, hint = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
-    last, polish, waited = np.inf, _POLISH, 0
+    last, refine_below, waited = np.inf, _REFINE_BELOW, 0
     steps = 0
     for _ in range(min(tuning.most, most)):
         steps += 1
@@ -58,9 +58,9 @@ def _run(q, c, tuning, most, aim, best, tasks, log_rows):  # type: ignore[no-unt
             error = max(backward_error(q, found, hint), infeasibility(q, found))
             if error < best:
                 best, tasks[:], log_rows[:] = error, found, hint
-            if best > aim and error > 0.1 * last and mu < polish:
-                polish = _AGAIN * mu
-                better = polished(q, c, at.z, at.s, level, at.w, at.unit, aim, found, hint)
+            if best > aim and error > 0.1 * last and mu < refine_below:
+                refine_below = _RETRY_PART * mu
+                better = active_set_refined(q, c, at.z, at.s, level, at.w, at.unit, aim, found, hint)
                 if better < best:
                     best, tasks[:], log_rows[:] = better, found, hint
             waited = 0 if error < 0.9 * last else waited + 1

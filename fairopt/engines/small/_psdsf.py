@@ -131,9 +131,9 @@ def _inside(q, tasks):  # type: ignore[no-untyped-def]
 @compiled
 def _responses(q, tol, rounds, tasks):  # type: ignore[no-untyped-def]
     """Servers respond in turn, in place, until what they owe is below `tol` or falls no more; what is owed then."""
-    owed, own = exploitability(q, tasks, True, q.limit), np.empty(len(tasks))
+    missing, own = exploitability(q, tasks, True, q.limit), np.empty(len(tasks))
     for k in range(rounds):
-        if owed <= tol:
+        if missing <= tol:
             break
         for i in range(tasks.shape[1]):
             elsewhere = np.zeros(len(tasks))
@@ -142,7 +142,7 @@ def _responses(q, tol, rounds, tasks):  # type: ignore[no-untyped-def]
             filled(q, i, elsewhere, q.limit, own)
             tasks[:, i] = own
         if k % _LOOK == _LOOK - 1:
-            owed = exploitability(q, tasks, True, q.limit)
+            missing = exploitability(q, tasks, True, q.limit)
     return exploitability(q, tasks, True, q.limit)
 
 
@@ -199,15 +199,15 @@ def psdsf(q, tol, steps, alphas, rounds, tasks):  # type: ignore[no-untyped-def]
         determined = _limit(q, followed, level, pair, row, count)
         if determined >= 0:
             _inside(q, followed)
-            owed = exploitability(q, followed, True, q.limit)
-            if owed < best:
-                best, tasks[:], certain = owed, followed, determined == 1 and alpha == _LARGE[0]
+            missing = exploitability(q, followed, True, q.limit)
+            if missing < best:
+                best, tasks[:], certain = missing, followed, determined == 1 and alpha == _LARGE[0]
                 certain = certain and _strict(q, followed, level, pair, row)
         if best <= tol:
             break
-        owed = _responses(q, tol, rounds, found)
-        if owed < best:
-            best, tasks[:], certain = owed, found, False
+        missing = _responses(q, tol, rounds, found)
+        if missing < best:
+            best, tasks[:], certain = missing, found, False
         if best <= tol:
             break
     return best, certain

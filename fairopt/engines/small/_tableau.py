@@ -11,7 +11,7 @@ from ..._loops import compiled
 #: Entries of the tableau below this are rounding.
 _SMALL = 1e-9
 #: Steps that do not raise the level before Bland's rule, and most steps, in parts of rows + columns.
-_STILL, _STEPS = 1, 50
+_STEPS_BEFORE_BLAND, _STEPS = 1, 50
 
 
 class Tableau(NamedTuple):
@@ -72,7 +72,7 @@ def raised(t, level):  # type: ignore[no-untyped-def]
     size = len(t.table) + len(t.free)
     still = 0
     for _ in range(_STEPS * size):
-        enter, most, bland = -1, -_SMALL, still > _STILL * size
+        enter, most, bland = -1, -_SMALL, still > _STEPS_BEFORE_BLAND * size
         for j in range(len(t.free)):
             if t.table[i, j] < most and (not bland or enter < 0 or t.free[j] < t.free[enter]):
                 enter = j

@@ -74,6 +74,6 @@ def limits(capacity, demand, eligible, share, weight, limit, tol, steps, alphas,
     certain = np.zeros(problems, np.bool_)
     for k in range(problems):
         q = cell(np.inf, True, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
-        owed, certain[k] = psdsf(q, tol, steps, alphas, rounds, tasks[k])
-        certificate[k] = max(owed, infeasibility(q, tasks[k]))
+        missing, certain[k] = psdsf(q, tol, steps, alphas, rounds, tasks[k])
+        certificate[k] = max(missing, infeasibility(q, tasks[k]))
     return tasks, certificate, certain

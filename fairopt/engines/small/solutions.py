@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +18,25 @@ from .stack import ALL, SHORT, Effort, Stacked, stacked
 
 Array = NDArray[np.float64]
 
-#: Kernels go on to this error, where last digits need not be looked for, but never end above this part of a tolerance.
-_FINE, _AIM = 1e-12, 0.1
-#: An error that says that the last digits are found.
-_DIGITS = 1e-10
-#: Users who lack less than this part of their task count are held by it.
-_BINDS = 1e-6
-#: Up to this number of pairs all attempts of a kernel are made.
-_TINY = 30
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """How far kernels for small problems go."""
+
+    #: Kernels go on to this error, where last digits need not be looked for,
+    fine: float = 1e-12
+    #: but never end above this part of a tolerance.
+    aim: float = 0.1
+    #: An error that says that the last digits are found.
+    digits: float = 1e-10
+    #: Users who lack less than this part of their task count are held by it.
+    binds: float = 1e-6
+    #: Up to this number of pairs all attempts of a kernel are made.
+    tiny: int = 30
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = KernelOptions()
 
 
 class _Answer(NamedTuple):
@@ -46,10 +58,10 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     pairs, alpha = problem.cluster.shape[0] * problem.cluster.shape[1], problem.criterion.alpha
     if kind is None or not kinds.small_enough(kind, pairs, alpha) or _trivial(problem, kind):
         return
-    if kind == "psdsf" and pairs > _TINY and not (problem.cluster.demand > 0).all():
+    if kind == "psdsf" and pairs > OPTIONS.tiny and not (problem.cluster.demand > 0).all():
         return  # as a rule something is decided by rounding there
     begun = _clock.now()
-    data, effort = stacked([problem]), ALL if pairs <= _TINY else SHORT
+    data, effort = stacked([problem]), ALL if pairs <= OPTIONS.tiny else SHORT
     build, begun = _clock.now() - begun, _clock.now()
     if kind == "leximin":
         found = _leximin(problem, data)
@@ -57,7 +69,7 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
         found = _limit(data, tol, effort)
     else:
         found = _equilibrium(problem, kind, data, tol, effort)
-    fine = bool(found.certificate <= min(_DIGITS, tol))
+    fine = bool(found.certificate <= min(OPTIONS.digits, tol))
     if fine or (found.certificate <= tol and effort is ALL):
         run = Run(found.by, "converged", 0.0, _clock.now() - begun, float(found.certificate))
         log = found.log_prices
@@ -88,7 +100,7 @@ def _limit(data: Stacked, tol: float, effort: Effort) -> _Answer:
     """PS-DSF, where it is the limit for certain."""
     from . import batches
 
-    tasks, certificate, certain = batches.limits(*data, min(_AIM * tol, 1e-9), effort.steps, 1, 0)
+    tasks, certificate, certain = batches.limits(*data, min(OPTIONS.aim * tol, 1e-9), effort.steps, 1, 0)
     return _Answer("dense limit", tasks[0], certificate[0] if certain[0] else np.inf, None, 1)
 
 
@@ -96,9 +108,9 @@ def _equilibrium(problem: Problem, kind: kinds.Kind, data: Stacked, tol: float, 
     """Finite alpha. Where a task count binds equilibria of the game are many: none, so that size does not choose."""
     from . import batches
 
-    aims, alpha = (_AIM * tol, min(_AIM * tol, _FINE)), np.array([problem.criterion.alpha])
+    aims, alpha = (OPTIONS.aim * tol, min(OPTIONS.aim * tol, OPTIONS.fine)), np.array([problem.criterion.alpha])
     tasks, certificate, log_rows, steps = batches.equilibria(kind == "game", *data, alpha, *aims, effort.steps)
-    bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - _BINDS)) & (problem.limits > 0)
+    bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - OPTIONS.binds)) & (problem.limits > 0)
     known = np.inf if kind == "game" and bound.any() else certificate[0]
     return _Answer("dense interior point", tasks[0], known, _per_unit(problem, log_rows[0]), int(steps[0]))
 

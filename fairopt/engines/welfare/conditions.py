@@ -111,8 +111,17 @@ class Welfare:
     def marginal(self, point: Point) -> Worth:
         """By how much the log of what a task is worth misses what is paid, (users,)."""
         marginal = self.of_share * np.log(point.total) - self.of_price * self.gain
-        residual = marginal + self.of_price * np.log(point.user_price) + self.excess(point) - point.units[0]
+        log_price = np.log(np.maximum(point.user_price, np.finfo(float).tiny))
+        residual = marginal + self.of_price * log_price + self.excess(point) - point.units[0]
         return Worth(residual, self.of_share, (np.ones(len(residual)),))
+
+    def spared(self, point: Point) -> NDArray[np.bool_]:
+        """Users whose tasks do not answer to what they pay, (users,): see `sparing`."""
+        return np.zeros(len(self.gain), dtype=bool)
+
+    def evened(self, of_limits: Array) -> Array:
+        """Products of limits as they count in mu."""
+        return of_limits
 
     def spent(self, point: Point) -> Array:
         """What users spend, (users,), on average 1 once theta is right."""

@@ -31,6 +31,8 @@ from .mehrotra import advance, mean, products
 from .newton import Newton, Products
 from .options import OPTIONS, ConditionsOptions, WelfareOptions
 from .point import Point, Start
+from .served import everybody_served
+from .sparing import SparingWelfare
 
 Array = NDArray[np.float64]
 
@@ -83,14 +85,14 @@ def run(
     least = options.least if pairs <= options.many else options.least_of_many
     for number in range((options.steps if start is None else options.warm_steps) + 1):
         now = products(welfare, at)
-        estimate, mu = _estimate(welfare, at, now), mean(now, weight, limit)
+        estimate, mu = _estimate(welfare, at, now), mean(welfare, now, weight, limit)
         if number and estimate < options.kept_to and (warm is None or warm is start):
             far = estimate > options.kept_from  # enough to be a start
             warm = Start(screening.whole(welfare, at, mu), welfare.unit) if far else start
         if rule.applies(pairs, resources, users, estimate, options.step.screening):
             welfare, at = screening.screened(welfare, at, mu, estimate, options.step.screening)
             now = products(welfare, at)
-        newton = Newton(welfare, at, mean(now, weight, limit), free, single, options.newton)
+        newton = Newton(welfare, at, mean(welfare, now, weight, limit), free, single, options.newton)
         size = max(estimate, newton.residual_marginal)
         fractions, error = _judged(welfare, at, certify if size < options.near * max(tol, least) else None)
         found = WelfareCandidate(at, fractions, error, size, number, warm)
@@ -139,36 +141,35 @@ def solutions(
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything", log=nothing)
         return
-    if _all_served(polytope):
-        tasks = polytope.allocation(polytope.limit[polytope.pair_user] / polytope.gamma)
-        yield Solution(tasks, None, "native", log=nothing)
+    if len(cluster.servers) == 1 and (served := everybody_served(polytope)) is not None:
+        yield Solution(polytope.allocation(served), None, "native", log=nothing)
         return
     welfare, certify = conditions(polytope, criterion, options.conditions), judge_of(polytope, criterion, tol)
     build = _clock.now() - begun
     steps = 0
-    for free, start in _attempts(welfare, warm):
+    for attempt, free, start in _attempts(welfare, criterion, warm, options):
         with np.errstate(all="ignore"):
-            found, more = _best(run(welfare, options.target * tol, certify, free, start, options))
+            found, more = _best(run(attempt, options.target * tol, certify, free, start, options))
         steps += more
-        yield _solution(welfare, found, tol, steps, build, _clock.now() - begun - build)
+        yield _solution(attempt, found, tol, steps, build, _clock.now() - begun - build)
 
 
-def _all_served(polytope: Polytope) -> bool:
-    """Has one server room for all tasks there are? Then nobody pays anything, and there is no unit of welfare."""
-    if len(polytope.cluster.servers) > 1 or not np.isfinite(polytope.limit).all():
-        return False
-    return bool((polytope.use @ (polytope.limit / polytope.gamma) <= 1).all())
-
-
-def _attempts(welfare: Welfare, warm: object) -> Iterator[tuple[bool, Start | None]]:
-    """With or without a unit of welfare that adapts, from a warm start if there is one."""
+def _attempts(
+    welfare: Welfare, criterion: Criterion, warm: object, options: WelfareOptions
+) -> Iterator[tuple[Welfare, bool, Start | None]]:
+    """With or without a unit of welfare that adapts, from a warm start if there is one, and users who are spared."""
     # If all have limits perhaps nobody need pay anything, and there is no unit of welfare to adapt to.
     limited = np.count_nonzero(welfare.sign > 0) == len(welfare.unit)
     orders = (False,) if welfare.alpha == 0 else (False, True) if limited else (True, False)
     if isinstance(warm, Start) and welfare.fits(warm):
-        yield orders[0], warm
-    for free in orders:
-        yield free, None
+        yield welfare, orders[0], warm
+    ways = [(welfare, free) for free in orders]
+    if type(welfare) is Welfare and (welfare.sign > 0).any() and welfare.alpha > 0:
+        sparing = SparingWelfare(welfare.polytope, criterion, options.conditions)
+        many = len(welfare.unit) > options.sparing
+        ways = [(sparing, orders[0]), ways[0]] if many else [*ways, *((sparing, free) for free in orders)]
+    for way, free in ways:
+        yield way, free, None
 
 
 def judge_of(polytope: Polytope, criterion: Criterion, tol: float) -> Judge:

@@ -26,10 +26,11 @@ def products(welfare: Welfare, at: Point) -> Products:
     return Products(at.tasks * at.slack, np.where(welfare.row, at.price * at.idle, 0.0), at.room * at.excess)
 
 
-def mean(now: Products, weight: float, limit: Array) -> float:
+def mean(welfare: Welfare, now: Products, weight: float, limit: Array) -> float:
     """mu: the average of products, those of capacities and limits over their weights."""
     count = len(now.pair) + np.count_nonzero(now.capacity) + len(now.limit)
-    return float((now.pair.sum() + now.capacity.sum() / weight + (now.limit / limit).sum()) / count)
+    of_limits = welfare.evened(now.limit / limit)
+    return float((now.pair.sum() + now.capacity.sum() / weight + of_limits.sum()) / count)
 
 
 def advance(
@@ -41,7 +42,7 @@ def advance(
     mu = newton.mu
     aim = newton.direction(Products(-now.pair, -now.capacity, -now.limit))
     t = longest(q, at, aim)
-    after = mean(products(q, _along(at, aim, t)), weight, limit)
+    after = mean(q, products(q, _along(at, aim, t)), weight, limit)
     part = max(min(max(after / mu, 0.0) ** 3, options.most_target), options.least_target)
     if newton.residual_marginal > options.off or t < options.short:
         part = 2 * options.most_target if t > options.short else options.poor_target

@@ -62,6 +62,10 @@ class Newton:
         self.residual = welfare.residuals(point, self.marginal)
         self.stiffness = np.maximum(self.marginal.of_share / point.total, 1e-60)
         self.stiffness += welfare.of_limited(point.excess / point.room)
+        spared = welfare.spared(point)
+        self.stiffness[spared] = 1e60
+        self.spared = spared[welfare.limited] & (welfare.sign > 0)
+        self.marginal = replace(self.marginal, scale=np.where(spared, 1e-60, self.marginal.scale))
         self.slope = welfare.of_price / (point.user_price * self.stiffness)
         self.weight = point.tasks / point.slack
         self.among = welfare.summed(self.weight)  # the slope of tasks in pay, prices as they are
@@ -214,8 +218,11 @@ class Newton:
 
         q, at, own = self.welfare, self.point, self.welfare.limited
         users, pairs = len(self.slope), len(q.server)
+        # Who is spared keeps its excess, and its room goes to where the product should be.
+        kept = np.where(self.spared, -residual.limit - products.limit / at.excess, 0.0)
         shift = -residual.rho / self.stiffness
         shift -= q.of_limited(q.sign * (products.limit + at.excess * residual.limit) / at.room) / self.stiffness
+        shift += q.of_limited(kept)
         idle = products.capacity / np.where(q.row, at.price, 1.0)
         rhs, base, free = idle + residual.capacity, np.empty(users), np.empty(users)
         given, errors = (q.start, q.server, q.per_task), (products.pair, residual.pair)

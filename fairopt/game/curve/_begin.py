@@ -66,15 +66,15 @@ def _null(matrix):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _leaving(matrix, members, along, amount, value, sign, held):  # type: ignore[no-untyped-def]
+def _leaving(matrix, members, along, amount, value, sign, fixed):  # type: ignore[no-untyped-def]
     """What falls to zero first along a direction or against it: how far, number (-1: nothing), sense, is it a row?"""
     low, at, way, guard = np.inf, -1, 1.0, False
     for sense in (1.0, -1.0):
         for j in range(len(members)):
             if sense * along[j] < -1e-9 and amount[members[j]] / abs(along[j]) < low:
                 low, at, way, guard = amount[members[j]] / abs(along[j]), j, sense, False
-        for i in range(len(held)):
-            if not held[i]:
+        for i in range(len(fixed)):
+            if not fixed[i]:
                 rate = 0.0
                 for j in range(len(members)):
                     rate += sense * sign * matrix[i, members[j]] * along[j]
@@ -84,14 +84,14 @@ def _leaving(matrix, members, along, amount, value, sign, held):  # type: ignore
 
 
 @compiled
-def _pushed(matrix, amount, on, value, sign, held):  # type: ignore[no-untyped-def]
+def _pushed(matrix, amount, on, value, sign, fixed):  # type: ignore[no-untyped-def]
     """Move `amount` along directions in which nothing that is `held` changes until none are left; how many it took.
 
     What falls to zero first is no longer `on`; a row of the matrix whose `value` falls to zero first, by `sign` times
     the product with the direction, is held from then on.
     """
-    for taken in range(len(on) + len(held)):
-        members, rows = np.flatnonzero(on), np.flatnonzero(held)
+    for taken in range(len(on) + len(fixed)):
+        members, rows = np.flatnonzero(on), np.flatnonzero(fixed)
         chosen = np.empty((len(rows), len(members)))
         for j in range(len(members)):
             for i in range(len(rows)):
@@ -99,17 +99,17 @@ def _pushed(matrix, amount, on, value, sign, held):  # type: ignore[no-untyped-d
         along = _null(chosen)
         if not len(along):
             return taken
-        low, at, way, guard = _leaving(matrix, members, along, amount, value, sign, held)
+        low, at, way, guard = _leaving(matrix, members, along, amount, value, sign, fixed)
         if at < 0:
             return -1
-        for i in range(len(held)):
-            if not held[i]:
+        for i in range(len(fixed)):
+            if not fixed[i]:
                 for j in range(len(members)):
                     value[i] += low * way * sign * matrix[i, members[j]] * along[j]
         for j in range(len(members)):
             amount[members[j]] = max(amount[members[j]] + way * low * along[j], 0.0)
         if guard:
-            held[at] = True
+            fixed[at] = True
         else:
             amount[members[at]], on[members[at]] = 0.0, False
     return -1
@@ -179,15 +179,15 @@ def _placed(q, g, at, v, tasks, log_rows):  # type: ignore[no-untyped-def]
 def _splits(g, at, v):  # type: ignore[no-untyped-def]
     """Move tasks between servers, every user's total and the use of priced rows held, until the split is determined."""
     pairs, rows, users = len(g.user), len(g.host), len(g.limit)
-    matrix, value, held = np.zeros((users + rows, pairs)), np.zeros(users + rows), np.ones(users + rows, np.bool_)
+    matrix, value, fixed = np.zeros((users + rows, pairs)), np.zeros(users + rows), np.ones(users + rows, np.bool_)
     for p in range(pairs):
         matrix[g.user[p], p] = g.size[p]
         for r in range(g.at.shape[1]):
             if g.at[p, r] >= 0:
                 matrix[users + g.at[p, r], p] = g.cost[p, r]
-    value[users:], held[users:] = v.idle, at.row_on
-    taken = _pushed(matrix, at.z, at.pair_on, value, -1.0, held)
-    at.row_on[:] = held[users:]
+    value[users:], fixed[users:] = v.idle, at.row_on
+    taken = _pushed(matrix, at.z, at.pair_on, value, -1.0, fixed)
+    at.row_on[:] = fixed[users:]
     return taken
 
 

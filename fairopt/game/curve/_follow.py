@@ -38,9 +38,9 @@ def changed(g, at, c):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def sign_of(matrix, order, held):  # type: ignore[no-untyped-def]
+def sign_of(matrix, order, fixed):  # type: ignore[no-untyped-def]
     """The sign of the determinant of a factored matrix, times that of (-1)^held, rows and limits."""
-    sign, seen = 1.0 if held % 2 == 0 else -1.0, np.zeros(len(order), np.bool_)
+    sign, seen = 1.0 if fixed % 2 == 0 else -1.0, np.zeros(len(order), np.bool_)
     for k in range(len(order)):
         if matrix[k, k] < 0:
             sign = -sign

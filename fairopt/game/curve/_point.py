@@ -9,19 +9,18 @@ from numpy.typing import NDArray
 
 from ..._loops import compiled
 from ...engines.small._conditions import conditions
-from ...engines.small._polish import polished
+from ...engines.small._refinement import active_set_refined
 from ...engines.small._scaled import Cell, cell
 from ._begin import begun
 from ._follow import ARRIVED, follow, memory_of
 from ._system import Game
+from .options import OPTIONS, CurveOptions
 
 Array = NDArray[np.float64]
 Data = Sequence[Array]
 
 #: A slack or idle part that nothing active has, and one that nothing inactive has.
 _IN, _OUT = -1.0, 1e9
-#: Errors above this are tried to be made less without pairs that have less than this part of the user's tasks.
-_FINE, _TIED = 1e-11, 1e-6
 
 
 @compiled
@@ -48,7 +47,15 @@ def _signs(q, c, g, z, log_price, xi, s, w, v):  # type: ignore[no-untyped-def]
 
 
 def refined(
-    q: Cell, g: Game, z: Array, log_price: Array, xi: Array, tol: float, tasks: Array, log_rows: Array
+    q: Cell,
+    g: Game,
+    z: Array,
+    log_price: Array,
+    xi: Array,
+    tol: float,
+    tasks: Array,
+    log_rows: Array,
+    options: CurveOptions = OPTIONS,
 ) -> float:
     """Fill tasks and log prices of whole capacities from a crossing, by Newton's method; the certificate.
 
@@ -58,12 +65,12 @@ def refined(
     s, w = np.full(len(z), _OUT), np.full(c.rows, _OUT)
     v, unit = np.zeros(c.rows), np.ones(c.rows)
     _signs(q, c, g, z, log_price, xi, s, w, v)
-    error = float(polished(q, c, z, s, v, w, unit, tol, tasks, log_rows))
-    if error > _FINE:  # ties: tasks that only the change of the data has made positive
+    error = float(active_set_refined(q, c, z, s, v, w, unit, tol, tasks, log_rows))
+    if error > options.fine:  # ties: tasks that only the change of the data has made positive
         total = np.bincount(g.user, g.size * z, len(g.limit))
-        s = np.where(g.size * z > _TIED * total[g.user], _IN, _OUT)
+        s = np.where(g.size * z > options.tied * total[g.user], _IN, _OUT)
         found, rows = np.empty(tasks.shape), np.empty(log_rows.shape)
-        other = float(polished(q, c, z, s, v, w, unit, tol, found, rows))
+        other = float(active_set_refined(q, c, z, s, v, w, unit, tol, found, rows))
         if other < error:
             error, tasks[:], log_rows[:] = other, found, rows
     return error
@@ -78,7 +85,7 @@ def first(
     of the curve, `tol` is the error at which its beginning ends.
     """
     tasks[:], log_rows[:] = 0.0, -np.inf
-    g, at, sound = begun(cell_of(near, data), tol, STEPS)
+    g, at, sound = begun(cell_of(near, data), tol, OPTIONS.begin_steps)
     if not sound:
         return np.inf, 0.0, 0
     pairs, rows, users = len(g.user), len(g.host), len(g.limit)
@@ -99,7 +106,3 @@ def cell_of(alpha: float, data: Data) -> Cell:
     capacity, demand, eligible, share, weight, limit = data
     found: Cell = cell(float(alpha), True, capacity, demand, eligible, limit, weight, share)
     return found
-
-
-#: Steps of the interior point that finds the beginning.
-STEPS = 400

@@ -151,7 +151,7 @@ def _followed(
     begun = time.process_time() - _clock.compiled()
     data = [one[0] for one in stacked([problem])]
     near = min(options.near, max(end, 1 / end)) if up else max(1 / options.near, min(end, 1 / end))
-    g, at, sound = _begin.begun(_point.cell_of(near, data), options.begin, _point.STEPS)
+    g, at, sound = _begin.begun(_point.cell_of(near, data), options.begin, options.begin_steps)
     if not sound:
         return Curve((), (), False, _REASONS[1], 0, near)
     pairs, rows, users = len(g.user), len(g.host), len(g.limit)
@@ -181,7 +181,7 @@ def _followed(
         alpha = alphas[int(np.abs(targets - theta[k]).argmin())]
         tasks, log_rows = np.empty(problem.cluster.shape[:2]), np.empty(problem.cluster.capacity.shape)
         error = _point.refined(
-            _point.cell_of(alpha, data), g, z[k], log_price[k], xi[k], options.begin, tasks, log_rows
+            _point.cell_of(alpha, data), g, z[k], log_price[k], xi[k], options.begin, tasks, log_rows, options
         )
         crossings.append(Crossing(alpha, int(index[k]), float(error), tasks, log_rows))
     gamma = problem.cluster.gamma

@@ -16,6 +16,14 @@ class CurveOptions:
     near: float = 1.001
     #: Error at which the interior point ends that finds the beginning.
     begin: float = 1e-12
+    #: Its steps.
+    begin_steps: int = 400
+    #: A crossing of which the error is above `fine` is tried to be made better without pairs that have less than the
+    #: part `tied` of the user's tasks.
+    fine: float = 1e-11
+    tied: float = 1e-6
+    #: Errors of selected answers above this have their last digits looked for.
+    last_digits: float = 1e-10
     #: Lengths of the first step, the longest and the shortest. `length^2 = (d log alpha)^2 + min(1, 10/unknowns) (|d
     #: tasks / tasks of the user|^2 + |d log levels of servers|^2 + |d parts of rows in what is paid|^2)`.
     first: float = 0.05

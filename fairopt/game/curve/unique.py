@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ...model.problem import Problem
 
-#: Logarithms of gamma that are sums of a user's and a server's number to this accuracy.
-_EXACT = 1e-12
+
+@dataclass(frozen=True)
+class UniqueOptions:
+    """Which games have one equilibrium."""
+
+    #: Logarithms of gamma that are sums of a user's and a server's number to this accuracy.
+    exact: float = 1e-12
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = UniqueOptions()
 
 
 def unique(problem: Problem) -> bool:
@@ -26,7 +37,7 @@ def unique(problem: Problem) -> bool:
     if (gamma > 0).all():
         log = np.log(gamma)
         off = log - log[:, :1] - log[:1] + log[0, 0]
-        return bool(np.abs(off).max() <= _EXACT * max(1.0, float(np.abs(log).max())))
+        return bool(np.abs(off).max() <= OPTIONS.exact * max(1.0, float(np.abs(log).max())))
     return _along_forest(gamma)
 
 
@@ -47,4 +58,4 @@ def _along_forest(gamma: np.ndarray) -> bool:
             of_user[n] = log[n, i] - of_server[i]
     with np.errstate(invalid="ignore"):
         off = np.where(usable, log - of_user[:, None] - of_server, 0.0)
-    return bool(np.abs(off).max() <= _EXACT * max(1.0, float(np.abs(log).max())))
+    return bool(np.abs(off).max() <= OPTIONS.exact * max(1.0, float(np.abs(log).max())))

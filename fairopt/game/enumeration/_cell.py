@@ -218,13 +218,18 @@ def solutions(g, chosen, tasks, prices, seen):  # type: ignore[no-untyped-def]
     for c in range(count):
         total *= many[c]
     for k in range(total):
-        tasks[kept], prices[kept], rest = 0.0, -np.inf, k
+        tasks[kept], prices[kept], remaining = 0.0, -np.inf, k
         for c in range(count):
             own = _members(g, chosen, label, c)
             _tasks(
-                g, own, _part(g, own, g.middle), levels[c, rest % many[c], : len(own.rows)], tasks[kept], prices[kept]
+                g,
+                own,
+                _part(g, own, g.middle),
+                levels[c, remaining % many[c], : len(own.rows)],
+                tasks[kept],
+                prices[kept],
             )
-            rest //= many[c]
+            remaining //= many[c]
         if holds(g, tasks[kept], prices[kept]):
             kept += 1
             if kept == len(tasks):

@@ -15,8 +15,17 @@ from ...result.allocation import Allocation
 
 Array = NDArray[np.float64]
 
-#: Users' tasks that differ by less than this part are the same to them.
-_SAME = 1e-7
+
+@dataclass(frozen=True)
+class ListingOptions:
+    """Which equilibria are the same."""
+
+    #: Users' tasks that differ by less than this part are the same to them.
+    same: float = 1e-7
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ListingOptions()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +102,7 @@ class Equilibria(Sequence[Allocation]):
             tasks, columns=self._numbers, index=pd.Index(self.allocations[0].cluster.users, name="user")
         )
         most, least = tasks.max(axis=1), tasks.min(axis=1)
-        frame["best"] = np.where(most - least <= _SAME * most, 0, tasks.argmax(axis=1) + 1)
+        frame["best"] = np.where(most - least <= OPTIONS.same * most, 0, tasks.argmax(axis=1) + 1)
         return frame
 
     def pareto(self) -> pd.DataFrame:
@@ -102,7 +111,10 @@ class Equilibria(Sequence[Allocation]):
         words = np.full((len(self), len(self)), "same", dtype=object)
         for a, mine in enumerate(tasks):
             for b, other in enumerate(tasks):
-                more, less = bool((mine > other * (1 + _SAME)).any()), bool((mine < other * (1 - _SAME)).any())
+                more, less = (
+                    bool((mine > other * (1 + OPTIONS.same)).any()),
+                    bool((mine < other * (1 - OPTIONS.same)).any()),
+                )
                 if more or less:
                     words[a, b] = "incomparable" if more and less else "better" if more else "worse"
         return pd.DataFrame(words, index=self._numbers, columns=self._numbers)

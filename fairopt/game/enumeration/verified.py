@@ -120,8 +120,8 @@ class Collected:
         here, _, excess = active.split(found)
         slip = float((-here / active.totals(found)[active.user]).max(initial=0.0))
         over = float(active.over_limit(found).max(initial=0.0))
-        wrong = max(slip, over, active.outside(found).worst, float((-excess).max(initial=0.0)))
-        return (active, found) if wrong <= options.error else None
+        error = max(slip, over, active.outside(found).worst, float((-excess).max(initial=0.0)))
+        return (active, found) if error <= options.error else None
 
     def _index(self, active: ActiveSet, z: Array) -> int:
         """The index; 0 if it depends on pairs or rows that are outside without slack."""

@@ -26,6 +26,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engines.linalg.arclength import Step, stepped, towards
 from ...engines.linalg.damped_newton import Reached, backtracked, damped_newton
 from ...engines.linalg.step_control import signed_length
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
@@ -34,7 +35,6 @@ from .options import OPTIONS, HomotopyOptions
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Step = tuple[Array, float]  # of log prices and log tau
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,24 @@ class Place:
 
 
 def follow(
-    equations: EquilibriumSystem, last: float = 1e-7, budget: int = 600, options: HomotopyOptions = OPTIONS.homotopy
+    equations: EquilibriumSystem,
+    last: float = 1e-7,
+    budget: int = 600,
+    options: HomotopyOptions = OPTIONS.homotopy,
+    warm: bool = False,
 ) -> Iterator[Place]:
-    """Points as tau falls from 1 to `last`, once alpha itself is reached, at most `budget` systems; none if large."""
+    """Points as tau falls from 1 to `last`, once alpha itself is reached, at most `budget` systems; none if large.
+
+    `warm`: those before that as well.
+    """
     start = decoupled(equations, options) if equations.row.size <= options.largest else None
     if start is not None:
-        yield from cooled(start, last, budget, options)
+        yield from cooled(start, last, budget, options, warm)
 
 
-def cooled(place: Place, last: float, budget: int, options: HomotopyOptions = OPTIONS.homotopy) -> Iterator[Place]:
+def cooled(
+    place: Place, last: float, budget: int, options: HomotopyOptions = OPTIONS.homotopy, warm: bool = False
+) -> Iterator[Place]:
     """Points as tau falls on to `last`, once alpha itself is reached, until `budget` systems are solved in all."""
     here, systems, control = place.here, place.steps, options.steps
     length = control.first
@@ -91,7 +100,7 @@ def cooled(place: Place, last: float, budget: int, options: HomotopyOptions = OP
             if past is None:
                 return
             here, length = past, options.past
-        if here.tau * here.q.alpha <= 1:
+        if warm or here.tau * here.q.alpha <= 1:
             yield Place(here, systems)
 
 
@@ -110,47 +119,56 @@ def newton(here: CoupledGame, most: int, options: HomotopyOptions = OPTIONS.homo
 
 def _past(here: CoupledGame, options: HomotopyOptions) -> tuple[CoupledGame | None, int]:
     """The curve followed by its length until tau has fallen a little, or None; and the systems solved."""
-    q, unit, origin, control = here.q, here.unit, here.tau, options.steps
-    scale = min(1.0, options.typical / q.row.sum()) / origin**2
+    origin, control = here.tau, options.steps
+    at = _Bend(here, min(1.0, options.typical / here.q.row.sum()) / origin**2)
 
-    def product(one: Step, other: Step) -> float:
-        return float(scale * (one[0] * other[0]).sum() + one[1] * other[1])
+    def reached(at: _Bend) -> bool:
+        return at.merit < options.near * at.game.tau
 
     length, before, solved = control.first, None, 0
     while solved < options.bend_systems:
-        along: Step = (here.slope(), 1.0)
-        solved += 1
-        norm = signed_length(along, before, product)
-        tangent: Step = (along[0] / norm, along[1] / norm)
-        length = min(length, control.longest * abs(norm))  # or a straight stretch ends at tau = 0
-        while True:
-            log_tau = np.log(here.tau) + length * tangent[1]
-            guess = here.price + length * tangent[0]
-            there = CoupledGame(q, guess, np.exp(log_tau), unit, options=options.coupling)
-            first = float(np.abs(there.residual).max())
-            for turns in range(len(control.grow)):
-                residual = float(np.abs(there.residual).max())
-                if residual < options.near * there.tau or not residual <= 10 * first or turns == control.most:
-                    break
-                both = there.solve(np.stack([there.residual, there.drift()]))
-                solved += 1
-                if both is None:
-                    break
-                change = -product(tangent, (both[0], 0.0)) / product(tangent, (both[1], 1.0))
-                step = both[0] + change * both[1]
-                part = 1 / max(1.0, float(np.abs(step).max()) / (2 * there.tau), abs(change))
-                log_tau += part * change
-                there = CoupledGame(q, there.price + part * step, np.exp(log_tau), unit, options=options.coupling)
-            if residual < options.near * there.tau:
-                break
-            length *= options.bend_shorter
-            if length < control.shortest or solved > options.bend_systems:
-                return None, solved
-        here, before = there, tangent
-        if here.tau < (1 - options.past) * origin:
-            return here, solved
-        length *= control.grow[turns]
+        along: Step = (at.game.slope(), 1.0)
+        # No longer than this, or a straight stretch ends at tau = 0.
+        length = min(length, control.longest * abs(signed_length(along, None, at.product)))
+        before = towards(at, along, before)
+        budget = options.bend_systems - solved - 1
+        found, more, length = stepped(at, before, length, control.shortest, budget, reached, options.bend)
+        solved += 1 + more
+        if found is None:
+            return None, solved
+        at = found.here
+        if at.game.tau < (1 - options.past) * origin:
+            return at.game, solved
+        length *= control.grow[found.corrections]
     return None, solved
+
+
+@dataclass(frozen=True)
+class _Bend:
+    """A game near the curve, of log prices and log tau (`OnCurve`)."""
+
+    game: CoupledGame
+    #: `length^2 = (d log tau)^2 + scale |d log price|^2`.
+    scale: float
+
+    @property
+    def merit(self) -> float:
+        return float(np.abs(self.game.residual).max())
+
+    def moved(self, step: Step, part: float) -> _Bend:
+        at = self.game
+        tau = np.exp(np.log(at.tau) + part * step[1])
+        return _Bend(CoupledGame(at.q, at.price + part * step[0], tau, at.unit, options=at.options), self.scale)
+
+    def solved(self, there: _Bend) -> tuple[Step, Step] | None:
+        both = self.game.solve(np.stack([there.game.residual, self.game.drift()]))
+        return None if both is None else ((both[0], 0.0), (both[1], 1.0))
+
+    def product(self, one: Step, other: Step) -> float:
+        return float(self.scale * (one[0] * other[0]).sum() + one[1] * other[1])
+
+    def part(self, step: Step) -> float:
+        return float(1 / max(1.0, float(np.abs(step[0]).max()) / (2 * self.game.tau), abs(step[1])))
 
 
 def decoupled(q: EquilibriumSystem, options: HomotopyOptions = OPTIONS.homotopy) -> Place | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...engines.linalg.arclength import CorrectionOptions
 from ...engines.linalg.column_screening import ScreeningOptions
 from ...engines.linalg.damped_newton import DampingOptions
 from ...engines.linalg.gondzio import CorrectorOptions
@@ -111,10 +112,9 @@ class SmoothingOptions:
     #: seldom so far unless another curve, which leads back, has been met.
     start_rise: float = 10.0
     mu_rise: float = 30.0
-    #: Corrections may make the merit `worse` times as large before it gets better.
-    worse: float = 10.0
-    #: A matrix serves again while `merit <= serves merit before`.
-    serves: float = 0.3
+    corrections: CorrectionOptions = CorrectionOptions(most=9, serves=0.3)
+    #: A correction is left that would change log mu by more.
+    jump: float = 1.5
     #: Newton steps to the curve at the start, and how they are damped.
     start_steps: int = 39
     start_damping: DampingOptions = DampingOptions(shorter=0.5, shortest=1e-3)
@@ -142,9 +142,9 @@ class HomotopyOptions:
 
     #: Lengths of log tau between two games.
     steps: StepControl = StepControl(0.5, 4.0, 1e-4, 0.35, (2.0, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.7, 0.6))
-    #: Across a bend the curve is followed by its length, where `shorter bend_shorter`, until tau has fallen by the part
-    #: `past`, for at most `bend_systems` systems.
-    bend_shorter: float = 0.4
+    #: Across a bend the curve is followed by its length until tau has fallen by the part `past`, for at most
+    #: `bend_systems` systems.
+    bend: CorrectionOptions = CorrectionOptions(most=8)
     bend_systems: int = 200
     past: float = 0.02
     #: `length^2 = (d log tau)^2 + min(1, typical/prices) |d log price|^2/tau^2`.

@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.linalg import structured
+from ...engines.linalg.arclength import Step, stepped, towards
 from ...engines.linalg.damped_newton import Reached, damped_newton
-from ...engines.linalg.step_control import signed_length
 from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .options import OPTIONS, SmoothingOptions
 
 Array = NDArray[np.float64]
-Step = tuple[Array, Array, Array, float]  # of log prices, log levels, tasks, log mu
 Units = tuple[Array, Array]  # tasks (users,) and log prices (servers, resources) in which pairs and prices are measured
 
 #: What answers from here say that they were found by.
@@ -34,7 +33,7 @@ METHOD_NAME = "smoothed path"
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A point near the curve; tasks may be negative, as the smoothed equations allow."""
+    """A point near the curve; tasks may be negative, as the smoothed equations allow. Steps are of all four."""
 
     log_price: Array  # (servers, resources), log v
     log_level: Array  # (users,)
@@ -48,15 +47,6 @@ class CurvePoint:
             self.log_level + t * step[1],
             self.tasks + t * step[2],
             self.log_mu + t * step[3],
-        )
-
-    def since(self, other: CurvePoint) -> Step:
-        """The step that leads here from another point."""
-        return (
-            self.log_price - other.log_price,
-            self.log_level - other.log_level,
-            self.tasks - other.tasks,
-            self.log_mu - other.log_mu,
         )
 
 
@@ -77,58 +67,37 @@ def follow(
     if here is None:
         return
     control = options.steps
+
+    def reached(at: SmoothedSystem) -> bool:
+        return bool(at.largest < near * at.mu)
+
     met, step, before, along, least = here, control.first, None, None, np.inf
     while solved < budget:
         if along is None:
             along, solved = here.tangent, solved + 1
-        tangent = _towards(here, along, before)
+        tangent = towards(here, along, before)
         while True:
-            there, along, turns, systems = _across(here, tangent, step, near)
-            solved += systems
-            if there.largest < near * there.mu:
+            shortest = control.shortest if here is met else options.rescale_below
+            left = budget - solved
+            found, more, step = stepped(here, tangent, step, shortest, left, reached, options.corrections)
+            solved += more
+            if found is not None:
                 break
-            step *= control.shorter
-            if step < options.rescale_below and here is not met:
-                # Units have jumped: on with those that it was met in.
-                here, step = met, options.restart
-                tangent, solved = _towards(here, here.tangent, tangent), solved + 1
-            if step < control.shortest or solved > budget:
+            if here is met or solved > budget:
                 return
-        met, here, before = there, SmoothedSystem(equations, there.at, None, options), tangent
-        found = _found(equations, there.at, solved)
-        yield found
-        if found.error <= tol:
+            # Units have jumped: on with those that it was met in.
+            here, step = met, options.restart
+            tangent, solved = towards(here, here.tangent, tangent), solved + 1
+        met, along, before = found.here, found.along, tangent
+        here = SmoothedSystem(equations, met.at, None, options)
+        offered = _found(equations, met.at, solved)
+        yield offered
+        if offered.error <= tol:
             return
-        least = min(least, there.mu)
-        if there.mu > min(options.start_rise * mu, options.mu_rise * least):  # back where it came from
+        least = min(least, met.mu)
+        if met.mu > min(options.start_rise * mu, options.mu_rise * least):  # back where it came from
             return
-        step = control.after(step, turns)
-
-
-def _across(
-    here: SmoothedSystem, tangent: Step, length: float, near: float
-) -> tuple[SmoothedSystem, Step | None, int, int]:
-    """From `length` along the tangent to the curve in the plane across it, or as near as corrections lead.
-
-    Units are held. A system is solved once more, for what is wrong then, while that falls well. Returned are also the
-    tangent near there, how many corrections and how many systems it took.
-    """
-    options, first = here.options, here.at.moved(tangent, length)
-    there = SmoothedSystem(here.equations, first, here.units, options)
-    system, worst, merit, systems, along = there, there.merit, 0.0, 0, None
-    for turns in range(len(options.steps.grow)):
-        if there.largest < near * there.mu or not there.merit <= options.worse * worst or turns == options.steps.most:
-            break
-        if not there.merit <= options.serves * merit:
-            system, systems = there, systems + 1
-        merit = there.merit
-        correction = system.across(tangent, there.at.since(here.at), length, there)
-        if correction is None:
-            break
-        along = system.tangent
-        further = there.at.moved(correction, _damped(here.equations, correction))
-        there = SmoothedSystem(here.equations, further, here.units, options)
-    return there, along, turns, systems
+        step = control.after(step, found.corrections)
 
 
 class SmoothedSystem:
@@ -178,15 +147,17 @@ class SmoothedSystem:
         gap = np.where(np.isfinite(q.limit), self.slope / self.power * self.mu / (room + self.mu), 0.0)
         return (*self._solve(self.rate_pairs, self.rate_rows, gap), 1.0)
 
-    def across(self, tangent: Step, moved: Step, length: float, there: SmoothedSystem) -> Step | None:
-        """Newton's step from `there` to the curve in the plane `length` along the tangent; None where mu would jump."""
-        newton, along = self.newton(there), self.tangent
-        off = self.product(tangent, moved) - length + self.product(tangent, newton)
-        change = -off / self.product(tangent, along)
-        if not abs(change) <= 1.5:
-            return None
-        prices, levels, tasks = (a + change * b for a, b in zip(newton[:3], along[:3], strict=True))
-        return prices, levels, tasks, change
+    def moved(self, step: Step, part: float) -> SmoothedSystem:
+        """The equations after a part of a step, in the same units."""
+        return SmoothedSystem(self.equations, self.at.moved(step, part), self.units, self.options)
+
+    def solved(self, there: SmoothedSystem) -> tuple[Step, Step]:
+        """Newton's step from `there`, and the tangent."""
+        return self.newton(there), self.tangent
+
+    def part(self, step: Step) -> float:
+        """The part of a step that changes no price, in the power of slacks, by more than a factor e^2; 0: mu jumps."""
+        return _damped(self.equations, step) if abs(step[-1]) <= self.options.jump else 0.0
 
     def product(self, one: Step, other: Step) -> float:
         """Inner product of steps: log prices in the power of slacks, tasks in the user's own."""
@@ -249,12 +220,6 @@ def _damped(q: EquilibriumSystem, step: Step) -> float:
     return min(1.0, 2 / max(float(np.abs(step[0]).max()) * q.power, 1e-300))
 
 
-def _towards(here: SmoothedSystem, tangent: Step, before: Step | None) -> Step:
-    """The tangent at length 1, towards small mu at first, then on."""
-    scale = 1 / signed_length(tangent, before, here.product)
-    return tangent[0] * scale, tangent[1] * scale, tangent[2] * scale, tangent[3] * scale
-
-
 def start_of_curve(
     q: EquilibriumSystem,
     mu: float,
@@ -270,7 +235,7 @@ def start_of_curve(
         SmoothedSystem(q, at, None, options),
         lambda here: here.largest < near * here.mu,
         lambda here: here.newton(here),
-        lambda here, step, t: SmoothedSystem(q, here.at.moved(step, t), here.units, options),
+        lambda here, step, t: here.moved(step, t),
         lambda here: here.merit,
         options.start_steps,
         options.start_damping,

@@ -35,8 +35,8 @@ def _log_costs(alpha, demand, gamma, weight, log_prices, total, slack, share):  
                     whole += share[n, i, r]
             for r in range(demand.shape[1]):
                 share[n, i, r] /= whole
-            worth = alpha * (np.log(weight[n]) - np.log(total[n])) + (alpha - 1) * np.log(gamma[n, i])
-            slack[n, i] = (top + np.log(whole) - worth) / alpha
+            log_value = alpha * (np.log(weight[n]) - np.log(total[n])) + (alpha - 1) * np.log(gamma[n, i])
+            slack[n, i] = (top + np.log(whole) - log_value) / alpha
 
 
 @compiled

@@ -36,8 +36,16 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-#: Up to this number of unknowns matrices are dense.
-DENSE = 300
+@dataclass(frozen=True)
+class ActiveSetOptions:
+    """Which matrices are dense."""
+
+    #: Up to this number of unknowns matrices are dense.
+    dense: int = 300
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ActiveSetOptions()
 
 
 class Outside(NamedTuple):
@@ -155,25 +163,13 @@ class ActiveSet:
         return np.concatenate([of_pairs, of_rows, of_limits])
 
     def jacobian(self, z: Array, alpha: float | None = None) -> Array | sp.csc_matrix:
-        """The derivative of F by z, (unknowns, unknowns); dense up to `DENSE` unknowns."""
+        """The derivative of F by z, (unknowns, unknowns); dense up to `OPTIONS.dense` unknowns."""
         value, row, column = self.entries(z, alpha)
-        if self.size > DENSE:
+        if self.size > OPTIONS.dense:
             return sp.csc_matrix((value, (row, column)), shape=(self.size, self.size))
         matrix = np.zeros((self.size, self.size))
         matrix[row, column] = value  # each stands once
         return matrix
-
-    def by_log_alpha(self, z: Array, alpha: float | None = None) -> Array:
-        """The derivative of F by log alpha (unknowns,): zero but for pairs."""
-        alpha = self._alpha(alpha)
-        at, _, resource = self._links
-        share = self._priced(self.split(z)[1], alpha)[1]
-        use = self.system.use[self.pairs[at], resource]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            each = np.where(share > 0, share * (np.log(share) - np.log(use)), 0.0) / alpha
-        result = np.zeros(self.size)
-        result[: len(self.pairs)] = np.bincount(at, each, len(self.pairs))
-        return result
 
     def _alpha(self, alpha: float | None) -> float:
         return self.system.alpha if alpha is None else alpha

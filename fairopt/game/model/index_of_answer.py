@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,16 +16,25 @@ from .near_set import active_set
 
 Array = NDArray[np.float64]
 
-#: Up to this number of pairs (user, server) the index is found in a small part of the time of a solve.
-SMALL = 500
-#: Above this alpha ties and prices next to zero are beyond what doubles tell apart.
-_STEEP = 1e3
+
+@dataclass(frozen=True)
+class AnswerIndexOptions:
+    """Which answers have an index at once."""
+
+    #: Up to this number of pairs (user, server) the index is found in a small part of the time of a solve.
+    small: int = 500
+    #: Above this alpha ties and prices next to zero are beyond what doubles tell apart.
+    steep: float = 1e3
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = AnswerIndexOptions()
 
 
 def has_index(problem: Problem) -> bool:
     """Is it a game of alpha-fair servers at an alpha in (0, 1000]? (At alpha = 1 tasks are unique: the index is 1.)"""
     rule = problem.criterion
-    return type(rule) is Criterion and rule.scope == "game" and 0 < rule.alpha <= _STEEP
+    return type(rule) is Criterion and rule.scope == "game" and 0 < rule.alpha <= OPTIONS.steep
 
 
 def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
@@ -36,7 +47,7 @@ def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) ->
     cluster, alpha = problem.cluster, problem.criterion.alpha
     if alpha == 1:
         return 1
-    if cluster.shape[0] * cluster.shape[1] <= SMALL:
+    if cluster.shape[0] * cluster.shape[1] <= OPTIONS.small:
         from . import _index
 
         found = _index.index(

@@ -12,6 +12,8 @@ Departures that move splits only, and nobody's tasks, do not count. Valid as lon
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,12 +22,21 @@ from .index import OPTIONS
 
 Array = NDArray[np.float64]
 
-#: Singular values of J below this part of the largest are splits or prices that are not unique.
-_NULL = 1e-9
-#: Their eigenvalues of T' are this near to 1.
-_ONE = 1e-5
-#: A radius below this is rounding.
-_NOTHING = 1e-8
+
+@dataclass(frozen=True)
+class StabilityOptions:
+    """Which eigenvalues count."""
+
+    #: Singular values of J below this part of the largest are splits or prices that are not unique.
+    null: float = 1e-9
+    #: Their eigenvalues of T' are this near to 1.
+    one: float = 1e-5
+    #: A radius below this is rounding.
+    nothing: float = 1e-8
+
+
+#: What is used unless a caller says otherwise.
+STABILITY = StabilityOptions()
 
 
 def spectral_radius(active: ActiveSet, z: Array, alpha: float | None = None) -> float:
@@ -40,7 +51,7 @@ def spectral_radius(active: ActiveSet, z: Array, alpha: float | None = None) -> 
     matrix[pairs:] *= -1
     resources = active.system.row.shape[1]
     server = np.concatenate([active.system.server[active.pairs], active.rows // resources])
-    null = int((np.linalg.svd(matrix, compute_uv=False) < _NULL * max(1.0, float(np.abs(matrix).max()))).sum())
+    null = int((np.linalg.svd(matrix, compute_uv=False) < STABILITY.null * max(1.0, float(np.abs(matrix).max()))).sum())
     matrix += OPTIONS.regular * np.eye(active.size)
     lower = np.where(server[:, None] >= server[None, :], matrix, 0.0)
     try:
@@ -48,6 +59,6 @@ def spectral_radius(active: ActiveSet, z: Array, alpha: float | None = None) -> 
     except np.linalg.LinAlgError:
         return float("nan")
     values = values[np.argsort(np.abs(values - 1), kind="stable")]
-    free = int((np.abs(values[:null] - 1) < _ONE).sum())
+    free = int((np.abs(values[:null] - 1) < STABILITY.one).sum())
     largest = float(np.abs(values[free:]).max(initial=0.0))
-    return largest if largest > _NOTHING else 0.0
+    return largest if largest > STABILITY.nothing else 0.0

@@ -13,11 +13,14 @@ short of the same resource on two servers are told apart there only by what othe
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engines.base import ServerStart
 from ..equilibrium.coupling import CoupledGame
 from ..equilibrium.entropy_homotopy import Place, cooled, follow, newton
 from ..model.equilibrium_system import EquilibriumSystem
@@ -26,21 +29,85 @@ from .options import OPTIONS, ContinuationOptions
 Array = NDArray[np.float64]
 
 
-def furthest(equations: EquilibriumSystem, options: ContinuationOptions = OPTIONS.continuation) -> Place | None:
-    """The last place on the way; None if there is none on it, or no hope."""
+@dataclass(frozen=True)
+class PriceStart(ServerStart):
+    """Prices to start from for other users on the same servers; whose tasks follow from these, so nobody is mapped.
+
+    They are those of the first stage on its way. Where few users have changed, 3 to 6 systems lead to their prices at
+    its end; where many have, they do so at a higher temperature.
+    """
+
+    servers: tuple[str, ...]
+    resources: tuple[str, ...]
+    unit: Array  # (servers,)
+    way: tuple[tuple[float, Array], ...]  # tau, falling, and log prices (servers, resources), NaN where nobody pays any
+
+    @classmethod
+    def of(cls, way: Sequence[Place], options: ContinuationOptions) -> PriceStart:
+        """From places of the first stage: that at its end, and the first below some temperatures."""
+        q, cluster = way[-1].here.q, way[-1].here.q.polytope.cluster
+        below = (next((place for place in way if place.tau <= tau), way[-1]) for tau in options.kept)
+        chosen = {place.tau: np.where(q.row, place.here.price, np.nan) for place in (*below, way[-1])}
+        return cls(cluster.servers, cluster.resources, way[-1].here.unit, tuple(chosen.items()))
+
+    def games(self, q: EquilibriumSystem, options: ContinuationOptions) -> Iterator[CoupledGame]:
+        """Games of a system at these prices, the coldest first, servers by name; none if it has others."""
+        cluster = q.polytope.cluster
+        if cluster.resources != self.resources or sorted(cluster.servers) != sorted(self.servers):
+            return
+        at = {name: i for i, name in enumerate(self.servers)}
+        order = [at[name] for name in cluster.servers]
+        unit = self.unit[order]
+        for tau, kept in reversed(self.way):
+            price = np.where(np.isnan(kept[order]), unit[:, None], kept[order])
+            yield CoupledGame(q, price, tau, unit, options=options.homotopy.coupling)
+
+
+class Ends(NamedTuple):
+    """Where the way led: its end, and its first stage, if that was gone through."""
+
+    last: Place
+    first: Sequence[Place]
+
+
+def furthest(
+    equations: EquilibriumSystem,
+    options: ContinuationOptions = OPTIONS.continuation,
+    start: PriceStart | None = None,
+) -> Ends | None:
+    """The last place on the way; None if there is none on it, or no hope. With a start the first stage is skipped."""
     lacking = (~(equations.use > 0) & equations.row[equations.server]).any(axis=1).mean()
     rows = equations.row.sum()
     if len(equations.server) * rows > options.work or (rows > options.rows and lacking > options.lacking):
         return None
     low = EquilibriumSystem(equations.polytope, equations.weight, options.low)
-    place = _last(follow(low, options.warm / options.low, options.systems_before, options.homotopy))
-    if place is None or place.tau > 1.01 * options.warm / options.low:
-        return place
-    grown = _grown(place, options)
+    last = options.warm / options.low
+    way = [] if start is None else _restarted(low, start, last, options)
+    if not way:
+        way = list(follow(low, last, options.systems_before, options.homotopy, warm=True))
+    if not way or low.alpha * way[-1].tau > 1:
+        return None
+    if way[-1].tau > 1.01 * last:
+        return Ends(way[-1], ())
+    grown = _grown(way[-1], options)
     if grown.here.q.alpha < options.high:
-        return grown
+        return Ends(grown, way)
     budget = grown.steps + options.systems_after
-    return _last(cooled(grown, options.cold / options.high, budget, options.homotopy)) or grown
+    return Ends(_last(cooled(grown, options.cold / options.high, budget, options.homotopy)) or grown, way)
+
+
+def _restarted(low: EquilibriumSystem, start: PriceStart, last: float, options: ContinuationOptions) -> list[Place]:
+    """The first stage from prices of other users, from where these are near enough; empty where they never are."""
+    systems = 0
+    for game in start.games(low, options):
+        found = newton(game, options.restart, options.homotopy)
+        systems += found.systems
+        if found.here is not None:
+            first = Place(found.here, systems)
+            way = [first, *cooled(first, last, systems + options.systems_before, options.homotopy, warm=True)]
+            if way[-1].tau <= 1.01 * last:
+                return way
+    return []
 
 
 def solved(place: Place, most: float, options: ContinuationOptions = OPTIONS.continuation) -> Array | None:

@@ -33,7 +33,11 @@ _OTHER = "PS-DSF found by best responses: not shown to be the limit of alphaPF-V
 
 @suppress_fp_warnings
 def limit(
-    polytope: Polytope, weight: Array, tol: float, options: LimitOptions = OPTIONS
+    polytope: Polytope,
+    weight: Array,
+    tol: float,
+    options: LimitOptions = OPTIONS,
+    prices: continuation.PriceStart | None = None,
 ) -> Iterator[tuple[EquilibriumSystem, Candidate]]:
     """The greatest where there is one; the limit followed; should neither be found, what best responses reach."""
     method = EquilibriumSystem(polytope, weight, options.large)
@@ -46,9 +50,11 @@ def limit(
             state = rounded.start(exact.point.tasks)
             rounded.gauss_seidel(state)
             yield method, replace(exact, point=replace(exact.point, tasks=state.tasks))
-    place = continuation.furthest(method, options.continuation)
-    if place is not None:
-        start = Candidate(replace(start.point, tasks=place.here.tasks), np.nan, place.steps)
+    ends = continuation.furthest(method, options.continuation, prices)
+    if ends is not None:
+        place = ends.last
+        offered = continuation.PriceStart.of(ends.first, options.continuation) if ends.first else None
+        start = Candidate(replace(start.point, tasks=place.here.tasks), np.nan, place.steps, prices=offered)
         tasks = continuation.solved(place, options.unmoved, options.continuation)
         if tasks is not None:
             followed = replace(start, point=replace(start.point, tasks=tasks))

@@ -84,6 +84,10 @@ class ContinuationOptions:
     #: it was never the limit there (docs/game.md).
     rows: int = 64
     lacking: float = 0.5
+    #: Temperatures at which prices are kept for other users, and Newton steps from there to theirs; where these do not
+    #: do, a higher temperature is tried, and at last the whole stage.
+    kept: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)
+    restart: int = 8
     #: Factors of alpha.
     factors: FactorControl = FactorControl(4.0, 16.0, 1.002, 0.4, EQUILIBRIUM.homotopy.steps.grow)
     #: Random weights by which an answer is tried.

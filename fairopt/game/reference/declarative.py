@@ -9,6 +9,7 @@ Correct at small size and slow; convergence is observed, not proved, for alpha o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +29,23 @@ from .server_problem import ServerProblem
 
 Array = NDArray[np.float64]
 
-#: Reweighted programs are given up when one leaves more than this part of the exploitability.
-_WORTHWHILE = 0.7
-#: They are good enough to start from at this part of the tolerance.
-_START = 0.1
 
-#: Most rounds without progress.
-_PATIENCE = 60
-#: Progress: `exploitability < _BETTER` times the least so far.
-_BETTER = 0.9
+@dataclass(frozen=True)
+class RoundsOptions:
+    """How long programs and best responses go on."""
+
+    #: Reweighted programs are given up when one leaves more than this part of the exploitability.
+    worthwhile: float = 0.7
+    #: They are good enough to start from at this part of the tolerance.
+    start: float = 0.1
+    #: Most rounds without progress.
+    patience: int = 60
+    #: Progress: `exploitability < better` times the least so far.
+    better: float = 0.9
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = RoundsOptions()
 
 
 def solutions(
@@ -56,10 +65,10 @@ def solutions(
     best, least = None, np.inf
     for solution in _central(polytope, criterion, solver):
         gap = _worst(polytope, criterion, solution)
-        worthwhile = gap < _WORTHWHILE * least  # infinity and NaN are not
+        worthwhile = gap < OPTIONS.worthwhile * least  # infinity and NaN are not
         if best is None or gap < least:
             best, least = solution, gap
-        if not worthwhile or gap <= _START * tol:
+        if not worthwhile or gap <= OPTIONS.start * tol:
             break
     assert best is not None
     yield from _best_responses(polytope, criterion, problems, best, tol, solver, max_rounds)
@@ -127,7 +136,7 @@ def _best_responses(
     gaps = gains(fractions)
     best, since = float(gaps.max()), 0
     for number in range(max_rounds):
-        if since > _PATIENCE:
+        if since > OPTIONS.patience:
             return
         # Servers that would gain next to nothing may wait; with max-min that was seen to end in cycles.
         idle = -1.0 if number == 0 or np.isinf(criterion.alpha) or since > 5 else 0.1 * min(tol, float(gaps.max()))
@@ -149,7 +158,7 @@ def _best_responses(
             ).max() <= wanted * gaps.max():
                 fractions, gaps = further, reached
                 break
-        best, since = (float(gaps.max()), 0) if gaps.max() < _BETTER * best else (best, since + 1)
+        best, since = (float(gaps.max()), 0) if gaps.max() < OPTIONS.better * best else (best, since + 1)
         tasks = polytope.allocation(polytope.inside(fractions))
         unit_prices = polytope.unit_prices(prices)
         yield Solution(tasks, unit_prices, "declarative", tuple(runs), start.build, len(runs), runs[-1].status)

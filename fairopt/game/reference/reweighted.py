@@ -10,6 +10,7 @@ nothing is reweighted and one solve is exact.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,17 @@ from ...model.polytope import Polytope
 
 Array = NDArray[np.float64]
 
-#: Reweightings beyond this spread leave nothing of double precision.
-_WIDEST = 1e8
+
+@dataclass(frozen=True)
+class ReweightedOptions:
+    """When shares are reweighted."""
+
+    #: Reweightings beyond this spread leave nothing of double precision.
+    widest: float = 1e8
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ReweightedOptions()
 
 
 class _Reweighted(Program):
@@ -58,7 +68,7 @@ def solves(
     counts = np.bincount(polytope.pair_user)
     log_mean = np.bincount(polytope.pair_user, log_gamma) / counts
     log_reweighting = (1 - alpha) * (log_gamma - log_mean[polytope.pair_user])
-    if np.ptp(log_reweighting) > np.log(_WIDEST):
+    if np.ptp(log_reweighting) > np.log(OPTIONS.widest):
         return
     program = _Reweighted(polytope, criterion, np.exp(log_reweighting), start)
     formulation = alpha_fair(program, alpha)

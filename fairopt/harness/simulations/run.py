@@ -60,6 +60,7 @@ def asked(cell: Simulation) -> Row:
         "key": cell.key, "experiment": cell.experiment, "workload": cell.workload, "source": cell.origin.text,
         "data": cell.origin.kind, "digest": cell.origin.digest, "seed": cell.seed, "repetition": cell.repetition,
         "policy": cell.policy, "name": runners.name(cell.policy), "until": cell.until, "every": cell.every,
+        "thrashing": cell.thrashing,
         "options": json.dumps(options | plugged, sort_keys=True), "question": cell.question, "code": cell.code,
     }  # fmt: skip
 
@@ -84,15 +85,28 @@ def _simulated(cell: Simulation, traces: str | None) -> Row:
     workload = workloads.build(cell.origin, cell.seed, cell.repetition, traces)
     drawn = _clock.now()
     found = runners.run(cell.policy, workload, cell.options)
-    if isinstance(found, Schedule) and found.interrupted:
+    if found.interrupted:
         raise KeyboardInterrupt  # half a simulation is not a result
     row = _of_workload(workload) | {"drawing": drawn - begun, "simulate": _clock.now() - drawn}
     return row | numbers(found) | _long(found, cell)
 
 
-def numbers(found: Schedule | FluidSchedule) -> Row:
+def numbers(found: runners.Ran) -> Row:
     """What is said of a simulation in one row, whichever kind it is of."""
+    if isinstance(found, runners.Alone):
+        return _of_users(found)
     return _of_fluid(found) if isinstance(found, FluidSchedule) else _of_schedule(found)
+
+
+def _of_users(found: runners.Alone) -> Row:
+    """Everybody's counts together; mean times are of jobs."""
+    each = [_of_schedule(one) for one in found.schedules.values()]
+    counts = ("jobs_done", "tasks_done", "tasks_waiting", "restarts")
+    response = found.jobs["response"]
+    return {"status": "ok", "end": max(one["end"] for one in each)} | {
+        "mean_response": _number(response.mean()), "median_response": _number(response.median()),
+        "utilization": float(found.utilization().mean()),
+    } | {name: sum(one[name] for one in each) for name in counts}  # fmt: skip
 
 
 def _of_workload(workload: Workload) -> Row:
@@ -116,11 +130,11 @@ def _of_schedule(found: Schedule) -> Row:
 
 
 def _of_fluid(found: FluidSchedule) -> Row:
-    said: dict[str, Any] = found.summary()
+    said = found.summary()
     return {
-        "status": "missed" if said["flagged"] else "ok", "jobs_done": said["jobs_done"],
-        "mean_response": _number(said["completion_time"]), "median_response": _number(said["median_completion_time"]),
-        "utilization": float(found.utilization().mean()), "end": said["end"], "certificate": said["certificate"],
+        "status": "missed" if said["flagged"] else "ok", "jobs_done": said["jobs done"],
+        "mean_response": _number(said["mean response"]), "median_response": _number(said["median response"]),
+        "utilization": float(found.utilization().mean()), "end": found.end, "certificate": said["certificate"],
     }  # fmt: skip
 
 
@@ -128,22 +142,19 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _long(found: Schedule | FluidSchedule, cell: Simulation) -> Row:
+def _long(found: runners.Ran, cell: Simulation) -> Row:
     use = found.utilization()
     tables = {"use": pd.DataFrame({"resource": use.index, "utilization": use.to_numpy()})}
-    if "timeline" in cell.measures:
-        tables["timeline"] = _timeline(found)
-    if "shares" in cell.measures:
-        tables["shares"] = _shares(found)
+    if not isinstance(found, runners.Alone):
+        makers = {"timeline": _timeline, "shares": _shares, "demands": _demands}
+        tables |= {name: make(found) for name, make in makers.items() if name in cell.measures}
     if "jobs" in cell.measures:
-        frame = found.jobs.reset_index().rename(columns={"completion_time": "response"})
+        frame = found.jobs.reset_index()
         if "tasks_done" not in frame:
-            frame["tasks_done"] = np.where(frame["status"] == "done", frame["tasks"], 0)
+            frame["tasks_done"] = np.where(frame["state"] == "done", frame["tasks"], 0)
         tables["each_job"] = frame
     if "users" in cell.measures:
-        tables["each_user"] = found.users.reset_index().rename(columns={"completion_time": "mean_response"})
-    if "demands" in cell.measures:
-        tables["demands"] = _demands(found)
+        tables["each_user"] = found.users.reset_index()
     return {name: _records(table, list(SIMULATIONS.long[name])) for name, table in tables.items()}
 
 
@@ -169,14 +180,13 @@ def _records(table: pd.DataFrame, columns: list[str]) -> list[Row]:
 
 def _timeline(found: Schedule | FluidSchedule) -> pd.DataFrame:
     """Time, what, value: the use of every resource, and numbers of tasks or jobs."""
+    workload = found.run.workload if isinstance(found, FluidSchedule) else found.workload
+    use = {name: f"use_{name}" for name in workload.resources}
+    frame = found.timeline
     if isinstance(found, FluidSchedule):
-        frame = found.timeline
-        names = [name for name in frame if name.startswith("use_") or name in ("players", "waiting", "span")]
-        frame = frame.set_index("time")[names].astype(float)
-    else:
-        use = {name: f"use_{name}" for name in found.workload.resources}
-        frame = found.timeline.rename(columns=use).astype(float)
-        frame.index.name = "time"
+        frame = frame[[*use, "players", "waiting", "span"]]
+    frame = frame.rename(columns=use).astype(float)
+    frame.index.name = "time"
     frame.columns.name = "what"
     return frame.stack().rename("value").reset_index()
 

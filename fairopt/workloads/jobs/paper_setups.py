@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._libraries import pd
 from ...scheduling.workload import Workload
-from .._draw import above_zero
+from .._draw import above_zero, positive
 from .._registry import workload_generator
 
 Seconds = Annotated[float, above_zero]
@@ -38,6 +38,26 @@ def drf_7_1(
     ]
     servers = pd.DataFrame({"count": [48], "cpu": [4], "memory": [14]})
     return Workload.from_frames(pd.concat(parts, ignore_index=True), servers, source=f"DRF 7.1, phase {phase}")
+
+
+@workload_generator("drf-policies", "DRF section 7.2: users with small and large tasks on 48 servers")
+def drf_policies(rng: np.random.Generator, seconds: Seconds = 40.0, jobs: Annotated[int, positive] = 30) -> Workload:
+    """Four users with jobs of 80 tasks of 1 CPU and .5 GB, and four of 2 CPUs and 2 GB, on servers of 8 CPUs and 6 GB.
+
+    A user starts its next job when one is done; here all jobs of a user wait from the beginning, and its next begins
+    when the last task of the one before has started. Tasks last `seconds` on average, half of it exponentially
+    distributed: the paper does not say.
+    """
+    parts = []
+    for n in range(8):
+        small = n < 4
+        lasts = seconds * (0.5 + 0.5 * rng.exponential(1.0, jobs * 80))
+        user = f"{'small' if small else 'large'} {n % 4 + 1}"
+        names = [f"{user}, job {k + 1}" for k in range(jobs) for _ in range(80)]
+        parts.append(pd.DataFrame({"user": user, "job": names, "duration": lasts, "cpu": 1 if small else 2,
+                                   "memory": 0.5 if small else 2}))  # fmt: skip
+    servers = pd.DataFrame({"count": [48], "cpu": [8], "memory": [6]})
+    return Workload.from_frames(pd.concat(parts, ignore_index=True), servers, source="DRF 7.2")
 
 
 @workload_generator("drfh-figure4", "DRFH figure 4: three users come to 100 servers, the first one leaves")

@@ -73,7 +73,7 @@ def _moved(c, place, matrix, slack, z, v):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def polished(q, c, z, s, v, w, unit, tol, tasks, log_rows):  # type: ignore[no-untyped-def]
+def active_set_refined(q, c, z, s, v, w, unit, tol, tasks, log_rows):  # type: ignore[no-untyped-def]
     """Fill tasks and log prices with the best that was found from a point, and return its certificate.
 
     Slacks s and idle parts w say who stays; `unit` is that of prices. One to three steps do (`docs/certificates.md`).

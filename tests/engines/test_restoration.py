@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.certificates.leximin import SAME_LEVEL, by_level, proved
 from fairopt.engines.maxmin.levels import Levels
-from fairopt.engines.maxmin.options import SETTLED
-from fairopt.engines.maxmin.settled import settled
+from fairopt.engines.maxmin.options import RESTORATION
+from fairopt.engines.maxmin.restoration import restored
 from fairopt.mechanisms import get
 from fairopt.model.merging import merge
 from fairopt.model.problem import Problem
@@ -45,7 +45,7 @@ def proof(problem: Problem, levels: Levels, tasks: Array) -> float:
 def test_proofs_are_far_better(mechanism: fo.mechanisms.Mechanism, seed: int) -> None:
     problem, levels = found(mechanism, seed)
     with np.errstate(all="ignore"):
-        tasks = settled(levels)
+        tasks = restored(levels)
     assert tasks is not None
     before, after = proof(problem, levels, levels.tasks()), proof(problem, levels, tasks)
     assert after < 1e-6
@@ -60,7 +60,7 @@ def test_equations(seed: int) -> None:
     """Everybody has its level, what has a price is used up, and nobody was moved far."""
     problem, levels = found(fo.DRFH(), seed)
     with np.errstate(all="ignore"):
-        tasks = settled(levels)
+        tasks = restored(levels)
     assert tasks is not None
     cluster, users = problem.cluster, problem.polytope.users
     have = tasks.sum(axis=1)[users] / levels.tasks_per_level
@@ -79,9 +79,9 @@ def test_equations(seed: int) -> None:
 def test_far_moves_are_refused() -> None:
     _, levels = found(fo.DRFH(), 0)
     with np.errstate(all="ignore"):
-        assert settled(levels, replace(SETTLED, far=1e-15)) is None
+        assert restored(levels, replace(RESTORATION, far=1e-15)) is None
         levels.level = levels.level * np.linspace(1, 3, len(levels.level))  # more than there is
-        assert settled(levels) is None
+        assert restored(levels) is None
 
 
 def test_thousands_with_finite_tasks_need_no_other_engine() -> None:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from ..._libraries import sp, sparse_linalg
 from .levels import Levels
-from .options import SETTLED, SettledOptions
+from .options import RESTORATION, RestorationOptions
 
 Array = NDArray[np.float64]
 
 
-def settled(levels: Levels, options: SettledOptions = SETTLED) -> Array | None:
+def restored(levels: Levels, options: RestorationOptions = RESTORATION) -> Array | None:
     """The tasks (all users, servers) of levels with their last digits; None if no small change gives them."""
     polytope, level = levels.polytope, levels.level
     amounts = levels.amounts()
@@ -46,7 +46,7 @@ def settled(levels: Levels, options: SettledOptions = SETTLED) -> Array | None:
     return polytope.allocation(polytope.inside(fractions))
 
 
-def _moved(equations: sp.csr_matrix, amount: Array, options: SettledOptions) -> Array | None:
+def _moved(equations: sp.csr_matrix, amount: Array, options: RestorationOptions) -> Array | None:
     """The nearest amounts with which all equations come to 1; None if some would have to move far."""
     weighted = equations @ sp.diags(amount)
     matrix = sp.csc_matrix(weighted @ equations.T)

@@ -1,0 +1,68 @@
+"""Is there room for all tasks that there are? Then nobody pays anything, and there is nothing to optimise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import _clock
+from ...model.criterion import Criterion
+from ...model.polytope import Polytope
+from ...model.problem import Problem
+from ..base import Solution
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ServedOptions:
+    """Where tasks are put that may all have room (`everybody_served`)."""
+
+    #: Times that tasks move away from servers that are overfull.
+    rounds: int = 30
+    #: Users' parts on a server fall as this power of what it is overfull by.
+    power: float = 0.5
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ServedOptions()
+
+
+def solutions(problem: Problem, engine: str) -> Iterator[Solution]:
+    """The answer in which everybody has all its tasks, if there is room for these; prices are 0 then."""
+    rule, begun = problem.criterion, _clock.now()
+    if type(rule) is not Criterion or rule.scope == "per_server" or not np.isfinite(problem.limits).all():
+        return
+    found = everybody_served(problem.polytope)
+    if found is not None and len(found):
+        tasks, free = problem.polytope.allocation(found), np.full(problem.cluster.capacity.shape, -np.inf)
+        log = free if np.isfinite(rule.alpha) else None
+        seconds = _clock.now() - begun
+        yield Solution(tasks, None, engine, build=seconds, status="everybody has all its tasks", log=log, fine=True)
+
+
+def everybody_served(polytope: Polytope, options: ServedOptions = OPTIONS) -> Array | None:
+    """Fractions (pairs,) with which everybody has all its tasks, or None: there is no room, or none was found.
+
+    Users split their tasks in proportion to what they could run on servers, less on those that are overfull.
+    """
+    if not np.isfinite(polytope.limit).all() or (polytope.reach < polytope.limit).any():
+        return None
+    servers, owner = polytope.cluster.shape[1], polytope.pair_user
+    need = polytope.limit @ polytope.cluster.demand[polytope.users]
+    if (need > polytope.cluster.capacity.sum(axis=0)).any():
+        return None
+    weight = np.ones(servers)
+    for _ in range(options.rounds if servers > 1 else 1):
+        part = weight[polytope.pair_server]
+        reach = np.bincount(owner, polytope.gamma * part, len(polytope.users))
+        fraction = part * (polytope.limit / reach)[owner]
+        columns = (fraction * column for column in polytope.pair_use.T)
+        used = np.max([np.bincount(polytope.pair_server, column, servers) for column in columns], axis=0)
+        if (used <= 1).all():
+            return np.asarray(fraction)
+        weight = weight / np.maximum(used, 1e-3) ** options.power
+    return None

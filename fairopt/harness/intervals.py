@@ -1,0 +1,27 @@
+"""Means over repetitions with their confidence intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from .._libraries import pd, stats
+
+
+def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
+    """Mean of a column by group, with Student's confidence interval: `mean +- t s / sqrt(n)`.
+
+    Returns
+    -------
+    One row per group, in order of appearance: the group, `mean`, `half` (of the interval; NaN for n = 1, where nothing
+    is known of the spread), `n`.
+    """
+    keys = list(by)
+    grouped = frame.dropna(subset=[values]).groupby(keys, sort=False, dropna=False)[values]
+    found = grouped.agg(mean="mean", s="std", n="size").reset_index()
+    n = found["n"].to_numpy()
+    several = n > 1
+    t = stats.t.ppf(0.5 + level / 2, np.where(several, n - 1, 1))
+    found["half"] = np.where(several, t * found["s"] / np.sqrt(n), np.nan)
+    return found[[*keys, "mean", "half", "n"]]

@@ -1,0 +1,198 @@
+"""`survey`: searches for counterexamples of many mechanisms and properties, stored as they go."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from .. import mechanisms
+from .._libraries import pd
+from .._progress import tqdm
+from ..errors import DataError
+from ..mechanisms import Mechanism
+from ..model import _files
+from ._base import Property
+from ._cell import Cell, Outcome, outcome
+from ._names import get, names
+from ._record import written
+from ._search import hunt
+
+#: Trials between two writings of a cell: what is killed loses these at most. Every block is seeded on its own.
+BLOCK = 2500
+#: What is surveyed by default of the game; of others, their default variants.
+ALPHAS = (0.3, 0.5, 1.0, 2.0, 4.0, 16.0)
+
+
+def surveyed() -> list[Mechanism]:
+    """Mechanisms that claim something; the game at several alpha, and PS-DSF as its limit.
+
+    Of utilities of one's own nothing can be said in general.
+    """
+    found: list[Mechanism] = []
+    for name in mechanisms.names():
+        kind = mechanisms.kind(name)
+        if name == "alphapf-vds":
+            found += [mechanisms.get(name, alpha=alpha) for alpha in ALPHAS]
+        elif kind.claims and kind.__module__.startswith("fairopt."):
+            found += kind.variants()
+    return found
+
+
+def cells(some: Sequence[Mechanism | str], properties: Sequence[str | Property] | None = None) -> list[Cell]:
+    """What is to be searched: all clusters, then those that a claim is made of, and those of positive demands."""
+    found: list[Cell] = []
+    for mechanism in mechanisms.chosen(some):
+        for prop in map(get, names() if properties is None else properties):
+            claimed = [
+                one.conditions
+                for one in mechanism.claims
+                if one.property == prop.name and one.holds and one.about(mechanism)
+            ]
+            for conditions in dict.fromkeys(((), *claimed, ("positive demands",))):
+                found.append(Cell(written(mechanism), prop.name, tuple(conditions)))
+    return found
+
+
+def survey(
+    some: Sequence[Mechanism | str] | None = None,
+    properties: Sequence[str | Property] | None = None,
+    *,
+    trials: int = 2000,
+    seconds: float = float("inf"),
+    store: str | Path | None = None,
+    jobs: int = 1,
+    seed: int = 0,
+    progress: bool = False,
+) -> list[Outcome]:
+    """Search for counterexamples of every mechanism and property, among all clusters and among those of some kind.
+
+    Of some kind: of positive demands, or such as a claim is made of. There is no search among these if there is no
+    counterexample among all clusters (5 of 6 drawn have positive demands), or if it is one of them.
+
+    Parameters
+    ----------
+    some : mechanisms, or their names, optional
+        Default: `surveyed()`.
+    properties : names, optional
+        Default: all.
+    trials : int
+        For each cell, in blocks of `BLOCK`.
+    seconds : float
+        No block of a cell is begun after so many CPU seconds.
+    store : path, optional
+        A folder with a file for each cell, written after every block. What is there is not computed again; more trials
+        go on where others ended.
+    jobs : int
+        Processes.
+    seed : int
+        Answers depend neither on the number of processes nor on interruptions.
+    progress : bool
+
+    Returns
+    -------
+    list of Outcome
+        One for each search, in order of mechanisms and properties.
+
+    Raises
+    ------
+    DataError
+        There is no such mechanism or property, or the store was made with another seed, or is damaged.
+    """
+    folder = None if store is None else Path(store)
+    wanted = cells(surveyed() if some is None else some, properties)
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in wanted:
+        groups.setdefault((cell.mechanism, cell.property), []).append(cell)
+    found: dict[Cell, Outcome] = {}
+    with tqdm(total=len(groups), disable=None if progress else True, unit="pair", leave=False) as bar:
+        for outcomes in _groups(list(groups.values()), trials, seconds, folder, jobs, seed):
+            found |= {one.cell: one for one in outcomes}
+            bar.update()
+    return [found[cell] for cell in wanted if cell in found]
+
+
+def read(store: str | Path) -> list[Outcome]:
+    """What a store holds, sorted by name."""
+    return [_read(path) for path in sorted(Path(store).glob("*.json"))]
+
+
+def frame(outcomes: Sequence[Outcome]) -> pd.DataFrame:
+    """A row per search.
+
+    `answer`, `violation` at least, trials, CPU seconds, the largest loss that was not verified (`doubted`), which
+    conditions a counterexample meets (`meets`) and what its file is called (`file`), seed and versions.
+    """
+    rows = [
+        {
+            "mechanism": one.cell.mechanism,
+            "property": one.cell.property,
+            "conditions": ", ".join(one.cell.conditions),
+            "answer": one.note or ("none" if one.witness is None else "counterexample"),
+            "violation": 0.0 if one.witness is None else round(float(one.witness.violation[0]), 6),
+            "trials": one.trials,
+            "seconds": round(one.seconds, 2),
+            "trials_per_second": round(one.trials / one.seconds) if one.seconds > 0 else 0,
+            "doubted": round(one.doubted, 6),
+            "meets": "" if one.witness is None else ", ".join(one.meets),
+            "route": "" if one.witness is None else one.witness.route,
+            "file": "" if one.witness is None else f"{one.cell.name}.json",
+            "seed": one.seed,
+            **one.versions,
+        }
+        for one in outcomes
+    ]
+    return pd.DataFrame(rows)
+
+
+def _groups(
+    groups: list[list[Cell]], trials: int, seconds: float, folder: Path | None, jobs: int, seed: int
+) -> Iterator[list[Outcome]]:
+    if jobs == 1:
+        yield from (_group(group, trials, seconds, folder, seed) for group in groups)
+        return
+    from joblib import Parallel, delayed
+
+    pool = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
+    yield from pool(delayed(_group)(group, trials, seconds, folder, seed) for group in groups)
+
+
+def _group(group: list[Cell], trials: int, seconds: float, folder: Path | None, seed: int) -> list[Outcome]:
+    """The cells of a mechanism and a property, but for those that others answer."""
+    done: list[Outcome] = []
+    for cell in group:
+        if not any(one.answers(cell) for one in done):
+            done.append(_searched(cell, trials, seconds, folder, seed))
+    return done
+
+
+def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed: int) -> Outcome:
+    path = None if folder is None else folder / f"{cell.name}.json"
+    now = Outcome(cell, seed) if path is None or not path.exists() else _read(path)
+    if now.cell != cell or now.seed != seed:
+        raise DataError(f"{path} is of {now.cell.name} with seed {now.seed}; use another folder, or that seed")
+    while now.open(trials, seconds):
+        start = time.process_time()
+        size = min(BLOCK, trials - now.trials)
+        rng = np.random.default_rng(cell.seeds(seed, now.blocks))
+        try:
+            found = hunt(cell.mechanism, cell.property, size, rng, conditions=cell.conditions)
+        except DataError as error:
+            now = replace(now, note=str(error))
+        else:
+            now = now.with_block(found.trials, time.process_time() - start, found.doubted, found.witness)
+        if path is not None:
+            _files.folder(path.parent)
+            _files.write(path, json.dumps(now.document(), indent=1, allow_nan=False) + "\n", "stored cell")
+    return now
+
+
+def _read(path: Path) -> Outcome:
+    try:
+        return outcome(_files.parse_json(_files.read(path, "stored cell"), path))
+    except DataError as error:
+        raise DataError(f"{path}: {error}", error.where) from None

@@ -1,0 +1,53 @@
+"""Dynamic sharing incentive, of queues with levels."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mechanisms import Mechanism
+from ..mechanisms.mqdrf import MQDRF
+from ._base import Case, Numbers, Property
+from ._bundles import capped
+from .strong_sharing_incentive import in_pool
+
+#: Parts of levels are fractions with at most this denominator.
+_MOST = 10**6
+
+
+class DynamicSharingIncentive(Property):
+    """In a level that is full everybody has its part of what the level has.
+
+        x_n max_r d[n,r]/C_r >= DK_k/N_k, or x_n = q_n, for all n of a level k with N_k users
+
+    Source: Liu, Liu (MQDRF), theorem 1. Weights play no part.
+    """
+
+    name = "dynamic-sharing-incentive"
+    definition = "in a full level k of MQDRF: x_n max_r d[n,r]/C_r >= DK_k/N_k, or x_n = q_n"
+
+    def unfit(self, mechanism: Mechanism | None) -> str:
+        return "" if isinstance(mechanism, MQDRF) else "it is about queues with levels, such as MQDRF"
+
+    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+        levels, sizes, shares = queue(case)
+        full = np.bincount(levels, minlength=len(sizes)) == sizes
+        part = np.array([Fraction(share).limit_denominator(_MOST) for share in shares], dtype=object)[levels]
+        part = part / np.array([int(size) for size in sizes], dtype=object)[levels]
+        due = in_pool(case) * (part if case.exact else part.astype(float))
+        runs = case.cluster.runnable & full[levels]
+        return case.user_tasks, capped(np.where(runs, due, 0 * due), case.cluster, case)
+
+    def words(self, user: str, has: str, due: str) -> str:
+        return f"{user} has {has} tasks; its part of what its level has would run {due}"
+
+
+def queue(case: Case) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[float, ...]]:
+    """Levels of users, from 0, (users,); sizes and shares of levels."""
+    rule, count = case.mechanism, len(case.cluster.users)
+    if not isinstance(rule, MQDRF):
+        return np.zeros(count, dtype=np.intp), np.array([count]), (1.0,)
+    levels = np.zeros(count, dtype=np.intp) if rule.levels is None else np.array(rule.levels) - 1
+    return levels, np.array([count] if rule.sizes is None else rule.sizes), rule.shares

@@ -1,0 +1,123 @@
+"""Dynamic DRF: users arrive one after the other, none leaves, and nobody loses what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import pd
+from ..errors import DataError
+from ..model.cluster import Cluster, expected
+from ._filling import highest
+
+Array = NDArray[np.float64]
+Engine = Literal["filling", "declarative"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DynamicShares:
+    """What users have after every arrival. Rows are arrivals; a user who is yet to come has 0.
+
+    Attributes
+    ----------
+    cluster : the pool, its users in the order of their arrival
+    level : (arrivals,), M: the least share over weight of those who are there
+    share : (arrivals, users), dominant shares x, in parts of the whole capacity
+    """
+
+    cluster: Cluster
+    level: Array
+    share: Array
+
+    @property
+    def tasks(self) -> pd.DataFrame:
+        """Tasks after every arrival: a row per arrival, by the name of who arrived, a column per user."""
+        users = pd.Index(self.cluster.users, name="user")
+        tasks = self.share / self.cluster.dominant_share_per_task
+        return pd.DataFrame(tasks, index=users.rename("arrived"), columns=users)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per arrival: M, what is allocated of every resource, and what may be (`released`)."""
+        used = self.share @ _normalised(self.cluster)
+        columns = {"level": self.level, "released": np.cumsum(_entitlement(self.cluster))}
+        columns |= {name: used[:, r] for r, name in enumerate(self.cluster.resources)}
+        return pd.DataFrame(columns, index=pd.Index(self.cluster.users, name="arrived"))
+
+    def __repr__(self) -> str:
+        return f"DynamicShares of {len(self.level)} users\n{self.tasks}"
+
+
+def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine: Engine = "filling") -> DynamicShares:
+    """Share one pool with users who arrive one after the other.
+
+    As the k-th of n users arrives, with dominant shares x and `D_ir = d_ir / (C_r u_i)`, `u_i = max_r d_ir / C_r`:
+
+        max M   s.t.  x_i >= w_i M,   x_i >= what i had before,   sum_{i<=k} x_i D_ir <= sum_{i<=k} w_i   for every r
+
+    with `w = phi / sum phi`; equal weights give the paper's `k/n` (its M is ours over n). So much of every resource is
+    released, and the rest is kept for those who are yet to come. Hence `x_i = max(w_i M, x_i before)`, which the engine
+    `filling` finds exactly but for rounding: every resource is used by a convex function of M with straight pieces.
+    `declarative` solves the program in CVXPY. Several servers are pooled.
+
+    With positive demands: sharing incentive (`x_i >= w_i` from arrival on), dynamic envy-freeness (who is envied came
+    before, and has got nothing since the other came), dynamic Pareto optimality (nobody can have more of what is
+    released without another having less), strategy-proofness. Zero demands are allowed, as in the program; Pareto
+    optimality need not hold then.
+
+    Parameters
+    ----------
+    order : user names by arrival; default: the cluster's order
+
+    Raises
+    ------
+    DataError
+        `order` does not name every user once, a user needs what nobody has, or users have task counts.
+
+    Source: Kash, Procaccia, Shah, "No Agent Left Behind: Dynamic Fair Division of Multiple Resources", JAIR 51 (2014),
+    mechanism Dynamic DRF. Weights are ours.
+    """
+    pool = _pool(expected(cluster), order)
+    if engine not in get_args(Engine):
+        raise DataError(f"engine is {engine!r}; it must be one of {', '.join(get_args(Engine))}")
+    demand, weight = _normalised(pool), _entitlement(pool)
+    n = len(weight)
+    level, share, have = np.zeros(n), np.zeros((n, n)), np.zeros(n)
+    for k in range(n):
+        there = slice(0, k + 1)
+        part = float(weight[there].sum())
+        if engine == "declarative":
+            from ..engines.reference import dynamic_drf as reference
+
+            level[k] = reference.step(demand[there], have[there], weight[there], part)
+        else:
+            level[k] = highest(demand[there], have[there], weight[there], part)
+        have[there] = np.maximum(have[there], level[k] * weight[there])
+        share[k] = have
+    return DynamicShares(pool, level, share)
+
+
+def _pool(cluster: Cluster, order: Sequence[str] | None) -> Cluster:
+    """The pool, users by arrival."""
+    names = cluster.users if order is None else tuple(order)
+    if sorted(names) != sorted(cluster.users):
+        raise DataError(f"order must name every user once: {', '.join(cluster.users)}; got {', '.join(names)}")
+    pool = cluster.pool().select(users=list(names))
+    for n in np.flatnonzero(~pool.runnable).tolist():
+        name = pool.users[n]
+        raise DataError(f"user {name!r} needs a resource that no server has; leave the user out", ("users", n))
+    for n in np.flatnonzero(np.isfinite(pool.max_tasks)).tolist():
+        raise DataError(f"user {pool.users[n]!r} has a task count, which Dynamic DRF does not know; drop max_tasks")
+    return pool
+
+
+def _normalised(pool: Cluster) -> Array:
+    """D, (users, resources): what a dominant share of one takes of every resource."""
+    return np.asarray(pool.share_per_task / pool.dominant_share_per_task[:, None])
+
+
+def _entitlement(pool: Cluster) -> Array:
+    return np.asarray(pool.weight / pool.weight.sum())

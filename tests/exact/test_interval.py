@@ -1,0 +1,88 @@
+"""Intervals contain what exact arithmetic gives, and little more."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from fairopt.exact.interval import BITS, Interval, interval
+from fairopt.exact.krawczyk import contracted, rank
+
+TINY = F(1, 2 ** (BITS - 8))
+
+
+def _number(rng: np.random.Generator) -> F:
+    top, bottom = (int(rng.integers(1, 2**62)) ** int(rng.integers(1, 6)) for _ in range(2))
+    return F(top, bottom) * int(rng.choice([-1, 1]))
+
+
+def _around(value: F) -> Interval:
+    return Interval(value - abs(value) / 1000, value + abs(value) / 999)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_arithmetic_contains_the_true_result(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(300):
+        a, b = _number(rng), _number(rng)
+        wide, other = _around(a), _around(b)
+        for found, true in ((wide + other, a + b), (wide - other, a - b), (wide * other, a * b), (wide / other, a / b)):
+            assert found.low < true < found.high
+        for found, true in (
+            (interval(a) + b, a + b),
+            (interval(a) * b, a * b),
+            (interval(a) / b, a / b),
+            (interval(a) - b, a - b),
+        ):
+            assert found.low <= true <= found.high
+            assert found.high - found.low <= 2 * TINY * abs(true)
+
+
+@pytest.mark.parametrize("exponent", [F(2), F(-1), F(1, 2), F(3, 10), F(-7, 10), F(16), F(0), F(-1, 3)])
+def test_powers(exponent: F) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(50):
+        value = abs(_number(rng))
+        found = interval(value).power(exponent)
+        p, q = exponent.numerator, exponent.denominator
+        assert found.low**q <= value**p <= found.high**q
+        assert found.high - found.low <= 16 * TINY * found.low
+        wide = _around(value).power(exponent)
+        assert wide.low <= found.low <= found.high <= wide.high
+
+
+def test_what_has_no_result() -> None:
+    with pytest.raises(ZeroDivisionError):
+        interval(1) / Interval(F(-1), F(1))
+    with pytest.raises(ZeroDivisionError):
+        Interval(F(0), F(1)).power(F(1, 2))
+    assert not Interval(F(0), F(1)).within(Interval(F(0), F(2)))  # strictly inside
+    assert interval(1).within(Interval(F(0), F(2)))
+
+
+def test_krawczyk() -> None:
+    """w^2 + 2w = e has the root sqrt(1 + e) - 1 near 0; a double root is not proved, nor one outside of the box."""
+
+    def solved(e: F, slope: float = 2.0) -> list[Interval] | None:
+        return contracted([interval(-e)], lambda box: [[box[0] * 2 + 2]], np.array([[slope]]), (1e-6, 1e-3))
+
+    found = solved(F(1, 10**4))
+    assert found is not None
+    square = 1 + F(1, 10**4)
+    assert (1 + found[0].low) ** 2 < square < (1 + found[0].high) ** 2
+    assert solved(F(1, 100)) is None
+    assert solved(F(1, 10**4), 0.5) is None  # Y is no inverse: nothing contracts
+    double = contracted([interval(0)], lambda box: [[box[0] * 2]], np.array([[1e-3]]), (1e-6, 1e-3))
+    assert double is None or (double[0].low <= 0 <= double[0].high)
+
+
+def test_rank() -> None:
+    def of(*rows: list[int]) -> int:
+        return rank([[F(value) for value in row] for row in rows])
+
+    assert of([1, 2], [2, 4]) == 1
+    assert of([1, 2], [2, 5]) == 2
+    assert of([0, 0]) == 0
+    assert of([0, 1, 1], [1, 0, 1], [1, 1, 2]) == 2

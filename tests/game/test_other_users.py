@@ -1,0 +1,57 @@
+"""Starts from an answer for other users on the same servers: the same answer, in fewer systems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairopt as fo
+from fairopt.mechanisms import one
+from fairopt.scheduling.fluid import fluid
+from fairopt.scheduling.workload import Workload
+from fairopt.solving.earlier import OtherUsers
+from fairopt.workloads import google_like
+
+
+def crowd(users: list[int], servers: int = 400, reverse: bool = False) -> fo.Cluster:
+    """Some of a hundred users like Google's, among them some with zero demands; the prices of all decide."""
+    whole = google_like(np.random.default_rng(1), 100, servers).cluster
+    names = [whole.users[n] for n in users]
+    return whole.select(users=names, servers=whole.servers[::-1] if reverse else None)
+
+
+BEFORE, AFTER = list(range(80)), list(range(3, 84))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_psdsf_starts_from_prices_whoever_paid_them(reverse: bool) -> None:
+    there = crowd(AFTER, reverse=reverse)
+    cold = fo.PSDSF().solve(there)
+    warm = fo.PSDSF().solve(there, start=OtherUsers(fo.PSDSF().solve(crowd(BEFORE))))
+    assert cold.stats.solver == warm.stats.solver == "equilibria followed to infinity"
+    np.testing.assert_allclose(warm.user_tasks, cold.user_tasks, rtol=1e-6)
+    if not reverse:  # merged servers then have other names
+        assert warm.stats.rounds < cold.stats.rounds / 2
+
+
+@pytest.mark.parametrize("mechanism", ["ps-dsf", "drfh", "alphapf-vds(alpha=3)", "alpha-fair(alpha=2)"])
+def test_what_knows_users_is_left_out(mechanism: str) -> None:
+    there = crowd(AFTER)
+    start = one(mechanism).solve(crowd(list(range(81)), 100))
+    assert mechanism == "ps-dsf" or OtherUsers(start).earlier is None
+    warm, cold = one(mechanism).solve(there, start=OtherUsers(start)), one(mechanism).solve(there)
+    np.testing.assert_allclose(warm.user_tasks, cold.user_tasks, rtol=1e-6)
+
+
+def test_a_fluid_run_is_the_same_with_and_without() -> None:
+    there = crowd(list(range(100)))
+    number = np.arange(100)
+    tasks = pd.DataFrame({"user": there.users, "arrival": 2.0 * number, "duration": 1000.0 * (1 + number % 7)})
+    tasks = tasks.assign(**{name: there.demand[:, r] for r, name in enumerate(there.resources)})
+    servers = pd.DataFrame(0.001 * there.capacity, columns=list(there.resources))
+    workload = Workload.from_frames(tasks, servers)
+    warm, cold = (fluid(workload, "ps-dsf", every=50, until=500, warm=given) for given in (True, False))
+    np.testing.assert_allclose(warm.jobs["left"], cold.jobs["left"], rtol=1e-6)
+    assert warm.summary()["warm"] > 0
+    assert cold.summary()["warm"] == 0

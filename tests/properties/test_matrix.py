@@ -1,0 +1,83 @@
+"""The table of properties, and what papers say beside it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import fairopt as fo
+from fairopt.papers.fairness import compared
+from fairopt.properties import Witness, claims
+from fairopt.properties._matrix import answers, matrix
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+ROWS = pd.read_csv(DOCS / "survey.csv").fillna({"conditions": "", "file": ""})
+
+
+def row(conditions: str, answer: str, trials: int = 100, doubted: float = 0.0) -> dict[str, object]:
+    file = "w.json" if answer == "counterexample" else ""
+    stated = {"answer": answer, "violation": 0.25, "trials": trials, "doubted": doubted, "file": file}
+    return {"mechanism": "drf", "property": "population-monotonicity", "conditions": conditions, **stated}
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([row("", "none")], "none in 100; positive demands: proved NSDI 2011; docs/properties.md, I"),
+        ([row("", "none", 50, 0.3)], "none in 50 (0.3 not verified); positive demands: proved NSDI"),
+        ([row("", "counterexample"), row("positive demands", "none")], "no: .250 w.json; positive demands: proved"),
+        ([row("", "counterexample"), row("positive demands", "counterexample")], "no: .250 w.json"),
+        ([row("", "counterexample"), row("one server", "none")], "no: .250 w.json; one server: none in 100"),
+    ],
+)
+def test_cells(rows: list[dict[str, object]], text: str) -> None:
+    table = matrix(pd.DataFrame(rows), lambda text, to: f"{text} {to}")
+    assert list(table.columns) == ["DRF"]
+    assert table.loc["population-monotonicity", "DRF"].startswith(text)
+
+
+def test_nothing_proved_is_refuted() -> None:
+    """A counterexample among the clusters of a claim would be a wrong claim."""
+    for (written, name), some in ROWS.groupby(["mechanism", "property"]):
+        mechanism = fo.mechanisms.one(str(written))
+        for claim in mechanism.claims:
+            if claim.property == name and claim.about(mechanism):
+                found = some[(some["answer"] == "counterexample")]
+                meets = [set(str(text).split(", ")) >= set(claim.conditions) for text in found["meets"].fillna("")]
+                assert not (claim.holds and any(meets)), (written, claim)
+
+
+def test_every_counterexample_is_kept() -> None:
+    """And is of what the table says. The law of claims replays those of docs/witnesses, this test a few others."""
+    files = {path.name for path in (DOCS / "witnesses" / "found").glob("*.json")}
+    assert files == {name for name in ROWS["file"] if name and not name.startswith("..")}
+    for k, each in enumerate(ROWS[ROWS["file"] != ""].itertuples()):
+        found = Witness.load(DOCS / "witnesses" / "found" / each.file)
+        assert (found.mechanism, found.property) == (each.mechanism, each.property)
+        assert float(found.violation[0]) == pytest.approx(each.violation, abs=1e-6)
+        if k % 12 == 0:
+            found.replay()
+
+
+def test_proofs_are_there() -> None:
+    """What is claimed refers to a proof, and every proof has its heading."""
+    text = (DOCS / "properties.md").read_text(encoding="utf-8")
+    for claimed in claims(holds=True):
+        if type(claimed.mechanism).__module__.startswith("fairopt."):
+            letter = re.search(r"docs/properties\.md, ([A-Z])$", claimed.claim.source)
+            assert letter, (claimed.mechanism, claimed.claim)
+            assert f"\n### Proof {letter[1]}\n" in text
+
+
+def test_a_disagreement_without_a_reason_shows() -> None:
+    some = ROWS[(ROWS["mechanism"] == "drf") & (ROWS["property"] == "envy-freeness")].copy()
+    some["answer"], some["file"], some["violation"] = "counterexample", "w.json", 0.5
+    table = compared(some)
+    (found,) = table[(table["mechanism"] == "DRF") & (table["property"] == "envy-freeness")]["why"]
+    assert found == "UNEXPLAINED"
+    (known, *_) = answers(fo.DRF(), "envy-freeness", some, lambda text, to: text)
+    assert known.known == "counterexample"

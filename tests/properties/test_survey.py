@@ -1,0 +1,130 @@
+"""Surveys: what is searched, stored, gone on with, and refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fairopt as fo
+from fairopt.errors import DataError
+from fairopt.properties import _survey as room
+from fairopt.properties._cell import Cell, Outcome, outcome
+from fairopt.properties._survey import cells, frame, read, survey, surveyed
+
+MONOTONE = "population-monotonicity"
+
+
+def same(one: Outcome, other: Outcome) -> bool:
+    """But for seconds."""
+    return replace(one, seconds=0.0, witness=None) == replace(other, seconds=0.0, witness=None) and repr(
+        one.witness
+    ) == repr(other.witness)
+
+
+def test_what_is_searched() -> None:
+    """All clusters, then those that a claim is made of."""
+    asked = cells(["drfh"], [MONOTONE])
+    assert [one.conditions for one in asked] == [
+        (),
+        ("positive demands", "no placement constraints"),
+        ("positive demands",),
+    ]
+    assert asked[1].name == "drfh--population-monotonicity--positive-demands--no-placement-constraints"
+    texts = [str(one) for one in surveyed()]
+    assert {f"alphaPF-VDS(alpha={alpha:g})" for alpha in (0.3, 0.5, 1, 2, 4, 16)} < set(texts)
+    assert {"PS-DSF", "MQDRF", "utilitarian"} < set(texts)
+
+
+def test_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No counterexample among all clusters, or one that has positive demands: no search for another."""
+    some = survey(["drf", "task-maxmin"], [MONOTONE, "sharing-incentive"], trials=800, seed=3)
+    found = {(one.cell.mechanism, one.cell.property, one.cell.conditions): one for one in some}
+    assert found["drf", MONOTONE, ()].witness is not None
+    assert found["drf", MONOTONE, ("positive demands",)].witness is None
+    assert found["drf", "sharing-incentive", ()].witness is None
+    assert ("drf", "sharing-incentive", ("positive demands",)) not in found
+    assert found["task-maxmin", "sharing-incentive", ()].witness is not None
+    assert ("task-maxmin", "sharing-incentive", ("positive demands",)) not in found
+
+
+def test_killed_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as in one go, whenever it was interrupted; what is stored is not computed again."""
+    monkeypatch.setattr(room, "BLOCK", 100)
+    whole = survey(["drf"], ["envy-freeness"], trials=350, seed=5)
+    calls = 0
+
+    def dying(*arguments: object, **more: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return right(*arguments, **more)
+
+    right = room.hunt
+    monkeypatch.setattr(room, "hunt", dying)
+    with pytest.raises(KeyboardInterrupt):
+        survey(["drf"], ["envy-freeness"], trials=350, seed=5, store=tmp_path)
+    (left,) = read(tmp_path)
+    assert (left.trials, left.blocks) == (200, 2)
+    resumed = survey(["drf"], ["envy-freeness"], trials=350, seed=5, store=tmp_path)
+    assert calls == 5  # two before, the one that died, and two
+    assert len(resumed) == len(whole) == 1
+    assert same(resumed[0], whole[0])
+    survey(["drf"], ["envy-freeness"], trials=350, seed=5, store=tmp_path)
+    assert calls == 5
+    assert read(tmp_path)[0].trials == 350
+    short = survey(["tsf"], ["envy-freeness"], trials=10_000, seconds=1e-9, seed=5)
+    assert short[0].trials == 100  # a block is begun, and no other
+
+
+def test_processes_change_nothing(tmp_path: Path) -> None:
+    asked = (["drf", "tsf"], ["sharing-incentive", MONOTONE])
+    alone = survey(*asked, trials=500, seed=2)
+    together = survey(*asked, trials=500, seed=2, jobs=2, store=tmp_path)
+    assert all(same(one, other) for one, other in zip(alone, together, strict=True))
+    table = frame(read(tmp_path))
+    assert set(table["answer"]) == {"none", "counterexample"}
+    assert (table.loc[table["answer"] == "none", "trials"] == 500).all()
+    assert (table["seed"] == 2).all()
+    assert table["numpy"].iloc[0]
+    for one in read(tmp_path):
+        if one.witness is not None:
+            one.witness.replay()
+
+
+def test_what_nothing_is_said_about() -> None:
+    (one, *_) = survey(["drf"], ["dynamic-sharing-incentive"], trials=100)
+    assert one.trials == 0
+    assert "queues with levels" in one.note
+    assert not one.answers(Cell("drf", "dynamic-sharing-incentive", ("positive demands",)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"fairopt_cell": 2}, "no stored cell of version 1"),
+        ({"trials": "many"}, "damaged"),
+        ({"seed": 4}, "with seed 4; use another folder"),
+        ({"property": "envy-freeness"}, "is of drf--envy-freeness"),
+        ({"witness": {"fairopt_witness": 1}}, "missing"),
+    ],
+)
+def test_damaged_stores_are_refused(change: dict[str, object], message: str, tmp_path: Path) -> None:
+    survey(["drf"], ["sharing-incentive"], trials=100, store=tmp_path)
+    (path,) = tmp_path.glob("*.json")
+    stored = json.loads(path.read_text())
+    assert outcome(stored).trials == 100
+    path.write_text(json.dumps(stored | change))
+    with pytest.raises(DataError, match=message):
+        survey(["drf"], ["sharing-incentive"], trials=200, store=tmp_path)
+
+
+def test_seeds_differ() -> None:
+    cell = Cell("drf", "envy-freeness")
+    both = (cell, Cell("tsf", "envy-freeness"))
+    seeds = {tuple(one.seeds(seed, block)) for one in both for seed in (0, 1) for block in (0, 1)}
+    assert len(seeds) == 8
+    assert fo.properties.get("envy-freeness").name == cell.property

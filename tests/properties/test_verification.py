@@ -1,0 +1,129 @@
+"""How violations are verified, and of which equilibrium they speak."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction as F
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import fairopt as fo
+from fairopt.errors import DataError
+from fairopt.properties import Case, Witness, get, verify
+from fairopt.properties._draw import draw
+from fairopt.properties._exact import exact_tasks
+from fairopt.properties._rising import gains
+from fairopt.properties._selection import EVERY
+from fairopt.properties._verify import CERTIFIED, ENCLOSED, FRACTIONS, verified
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Three equilibria at alpha = 3, one of which gives everybody more than the others do (docs/equilibria.md).
+SEVERAL = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=(2, 1, 2))
+
+
+def kept(name: str) -> Witness:
+    return Witness.load(ROOT / "docs" / "witnesses" / f"{name}.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "route"),
+    [
+        ("drf--population-monotonicity", FRACTIONS),
+        ("ps-dsf--pareto-optimality", FRACTIONS),
+        ("mqdrf--pareto-optimality", FRACTIONS),
+        ("alphapf-vds--pareto-optimality", ENCLOSED),
+        ("alpha-fair--strategy-proofness", ENCLOSED),
+        ("ceei--single-server-drf", ENCLOSED),
+        ("utilitarian--envy-freeness", CERTIFIED),
+    ],
+)
+def test_routes(name: str, route: str) -> None:
+    """The best there is; bounds are around what certified answers say."""
+    one = kept(name)
+    found = verified(fo.mechanisms.one(one.mechanism), one.property, one.instance)
+    assert found.route == one.route == route
+    low, high = found.violation
+    assert 0 < low <= high <= 1
+    assert (low == high) == (route == FRACTIONS)
+    if route == ENCLOSED:
+        assert high - low < 1e-6
+
+
+def feasible(cluster: fo.Cluster, user_tasks: np.ndarray) -> bool:
+    """Can users have so many tasks together? By a linear program over splits."""
+    pairs = np.argwhere(cluster.usable)
+    used = np.array(
+        [[cluster.demand[n, r] * (i == j) for n, j in pairs] for i, r in np.ndindex(cluster.capacity.shape)]
+    )
+    total = np.array([[float(n == m) for m, _ in pairs] for n in range(len(user_tasks))])
+    most = cluster.capacity.ravel() * (1 + 1e-9)
+    return bool(linprog(np.zeros(len(pairs)), used, most, total, user_tasks.astype(float)).status == 0)
+
+
+def test_gains_between_bounds() -> None:
+    """Where somebody could have more while nobody has less, a direction says so; and what it says is feasible."""
+    rng, found = np.random.default_rng(3), 0
+    for _ in range(60):
+        cluster = draw(rng, get("pareto-optimality"))
+        tasks = exact_tasks(fo.mechanisms.get("per-server-drf"), cluster)
+        assert tasks is not None
+        case = Case(cluster, tasks)
+        more = gains(cluster, tasks, tasks)
+        if (case.user_tasks > 0)[cluster.runnable].all():
+            assert (get("pareto-optimality").find(case).violation > 0) == bool((more > 0).any())
+        if (more > 0).any():
+            found += 1
+            assert (more >= 0).all()
+            assert (case.user_tasks + more <= cluster.max_tasks).all()
+            assert feasible(cluster, case.user_tasks + more)
+            wide = gains(cluster, tasks * F(999, 1000), tasks)  # tasks known to a thousandth only
+            assert (wide >= 0).all()
+    assert found >= 5
+
+
+def test_every_equilibrium_is_asked() -> None:
+    fast = fo.AlphaPFVDS(3.0, select="fast")
+    one = verify(fast, "pareto-optimality", SEVERAL)
+    assert one.route == ENCLOSED
+    assert "in 1 of 3 pairs of equilibria it is not there (3, all that there are)" in one.selection
+    worse = verify(fast, "undominated-equilibrium", SEVERAL)
+    assert worse.violation[0] == pytest.approx(1 - 0.4332609 / 0.4693006, rel=1e-6)
+    with pytest.raises(DataError, match="not violated"):
+        verified(fo.AlphaPFVDS(3.0), "undominated-equilibrium", (SEVERAL, None))  # on the curve comes the best first
+    assert kept("alphapf-vds--pareto-optimality").selection == f"{EVERY} (1, all that there are)"
+    assert kept("ceei--strategy-proofness").selection == ""
+    assert "others were not looked for" in kept("utilitarian--envy-freeness").selection
+    assert kept("ps-dsf--strategy-proofness").selection.startswith(f"{EVERY} (1 and 1 after the change were found")
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "value", "message"),
+    [
+        ("alphapf-vds--pareto-optimality", "route", FRACTIONS, "not by exact fractions as the witness says"),
+        ("drf--population-monotonicity", "route", CERTIFIED, "it is verified by exact fractions"),
+        ("alphapf-vds--pareto-optimality", "violation", [0.2, 0.3], "as the witness says"),
+        ("utilitarian--envy-freeness", "selection", "of every equilibrium (1)", "what is found now"),
+    ],
+)
+def test_replay_checks_route_interval_and_selection(
+    name: str, entry: str, value: object, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "w.json"
+    kept(name).save(path)
+    Witness.load(path).replay()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {entry: value}))
+    with pytest.raises(DataError, match=message):
+        Witness.load(path).replay()
+
+
+def test_caps_in_fractions() -> None:
+    """A third of the pool for each of three users, whatever else there is room for."""
+    tasks = exact_tasks(fo.mechanisms.get("mqdrf"), fo.Cluster([[7, 5]], [[1, 0], [0, 3], [2, 1]]))
+    assert tasks is not None
+    assert tasks[:, 0].tolist() == [F(7, 3), F(5, 9), F(7, 6)]
+    limited = exact_tasks(fo.mechanisms.get("mqdrf"), fo.Cluster([[7]], [[1], [1]], max_tasks=[2, np.inf]))
+    assert limited is not None
+    assert limited[:, 0].tolist() == [F(2), F(7, 2)]

@@ -1,0 +1,83 @@
+"""Tables of docs/properties-table.md, from docs/survey.csv and what mechanisms and papers state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from textwrap import wrap
+
+import numpy as np
+import pandas as pd
+
+from fairopt import properties
+from fairopt.mechanisms import one
+from fairopt.papers.fairness import compared
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "docs" / "survey.csv"
+#: Mechanisms side by side.
+_BESIDE = 4
+
+
+def sections() -> Mapping[str, Callable[[], str]]:
+    """What the page shows, by the name of its section."""
+    return {"survey": survey, "survey-seconds": seconds, "survey-papers": papers, "survey-budget": budget}
+
+
+def rows() -> pd.DataFrame:
+    """The stored survey."""
+    return pd.read_csv(TABLE).fillna({"conditions": "", "file": "", "meets": "", "route": ""})
+
+
+def link(text: str, to: str) -> str:
+    """A link of docs/properties-table.md to a proof, by its source, or to a counterexample."""
+    if to.endswith(".json"):
+        return f"[{text}](witnesses/{to.removeprefix('../') if to.startswith('../') else f'found/{to}'})"
+    proof = re.search(r"docs/properties\.md, ([A-Z])", to)
+    return f"[{text}](properties.md#proof-{proof[1].lower()})" if proof else f"{text} ({to})"
+
+
+def survey() -> str:
+    """Properties by mechanisms, a few mechanisms at a time."""
+    frame = properties.matrix(rows(), link).reset_index()
+    parts = [np.arange(k, min(k + _BESIDE, frame.shape[1])) for k in range(1, frame.shape[1], _BESIDE)]
+    return "\n\n".join(str(frame.iloc[:, [0, *part]].to_markdown(index=False)) for part in parts)
+
+
+def papers() -> str:
+    """What papers say beside it, and why ours differs."""
+    return str(compared(rows(), link).to_markdown(index=False))
+
+
+def seconds() -> str:
+    """How long it took to find a counterexample: CPU seconds, and trials, with making it small and verifying it."""
+    found = rows()
+    found = found[(found["file"] != "") & ~found["file"].str.startswith("..")]
+    best = found.sort_values("seconds").drop_duplicates(["mechanism", "property"])
+    best = best.assign(cell=[f"{each.seconds:.1f} s, {each.trials}" for each in best.itertuples()])
+    table = best.pivot(index="mechanism", columns="property", values="cell").fillna("")
+    table.index = [str(one(text)) for text in table.index]
+    frame = table.T.rename_axis("property").reset_index()
+    parts = [np.arange(k, min(k + 2 * _BESIDE, frame.shape[1])) for k in range(1, frame.shape[1], 2 * _BESIDE)]
+    return "\n\n".join(str(frame.iloc[:, [0, *part]].to_markdown(index=False)) for part in parts)
+
+
+def budget() -> str:
+    """What was spent, in a few sentences."""
+    made = rows()
+    made = made[made["trials"] > 0]
+    none = made[made["answer"] == "none"]
+    most = int(none["trials"].max())
+    full, least = int((none["trials"] == most).sum()), int(none["trials"].min())
+    slow = made.groupby("mechanism")["seconds"].sum()
+    names = ("fairopt", "python", "numpy", "numba", "scipy")
+    versions = ", ".join(f"{name} {made[name].iloc[0]}" for name in names)
+    said = [
+        f"{len(made)} searches, {made['trials'].sum():,} trials, {made['seconds'].sum() / 3600:.2f} CPU hours;",
+        f"{len(made) - len(none)} of them found a counterexample. Of {len(none)} that found none {full} made {most:,}",
+        f"trials{f', the others {least:,} or more' if full < len(none) else ''}. The longest mechanism took",
+        f"{slow.max():.0f} CPU seconds ({one(str(slow.idxmax()))}), the median one {slow.median():.0f}.",
+        f"Seed {made['seed'].iloc[0]}; {versions}.",
+    ]
+    return "\n".join(wrap(" ".join(said), 120, break_on_hyphens=False))
