@@ -9,7 +9,7 @@ from ... import mechanisms
 from ..._libraries import pd
 from ...errors import DataError
 from ...scheduling import policies
-from ...scheduling.dedicated import dedicated
+from ...scheduling.dedicated_servers import dedicated
 from ...scheduling.fluid import fluid
 from ...scheduling.fluid_schedule import FluidSchedule
 from ...scheduling.schedule import Schedule
