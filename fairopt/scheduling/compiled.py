@@ -19,7 +19,7 @@ from .workload import NEVER, Whole
 #: Instants between two looks at the clock and the keyboard.
 _INSTANTS = 20_000
 #: Servers of a block of the index of ratios.
-_BLOCK = 64
+_BLOCK = 16
 #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`).
 SCAN = 48
 #: Placements of up to this many servers are scanned.
