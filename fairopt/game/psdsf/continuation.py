@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..equilibrium.coupling import CoupledGame
 from ..equilibrium.entropy_homotopy import Place, cooled, follow, newton
 from ..model.equilibrium_system import EquilibriumSystem
+from .few_zeros import beginning
 from .options import OPTIONS, ContinuationOptions
 
 Array = NDArray[np.float64]
@@ -33,8 +34,11 @@ def furthest(equations: EquilibriumSystem, options: ContinuationOptions = OPTION
     if len(equations.server) * rows > options.work or (rows > options.rows and lacking > options.lacking):
         return None
     low = EquilibriumSystem(equations.polytope, equations.weight, options.low)
-    place = _last(follow(low, options.warm / options.low, options.systems_before, options.homotopy))
-    if place is None or place.tau > 1.01 * options.warm / options.low:
+    warm, begun = options.warm / options.low, beginning(low, options)
+    place = None if begun is None else _last(cooled(begun, warm, options.systems_before, options.homotopy))
+    if place is None or place.tau > 1.01 * warm:
+        place = _last(follow(low, warm, options.systems_before, options.homotopy))
+    if place is None or place.tau > 1.01 * warm:
         return place
     grown = _grown(place, options)
     if grown.here.q.alpha < options.high:
