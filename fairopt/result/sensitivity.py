@@ -152,8 +152,8 @@ class Sensitivity(Data):
         undetermined = self.not_differentiable.index
         if len(undetermined) > most:
             raise DataError(
-                f"{len(undetermined)} data have no derivative; one_sided(most={len(undetermined)}) solves four times "
-                "each"
+                f"{len(undetermined)} data have no derivative; one_sided(most={len(undetermined)}) solves four "
+                "times each"
             )
         rows, index = [], []
         for label in undetermined:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import fairopt as fo
 from fairopt.game.equilibrium import entropy_homotopy
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.game.psdsf import continuation
+from fairopt.game.psdsf import continuation, few_zeros
+from fairopt.game.psdsf.options import OPTIONS
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
+from fairopt.workloads import google_like
 
 
 def sparse_demands(seed: int, users: int = 30, servers: int = 8) -> fo.Cluster:
@@ -162,3 +166,46 @@ def test_many_zero_demands_are_not_followed_but_answered() -> None:
     users, servers = rng.permutation(60), rng.permutation(25)
     moved = shared.select([shared.users[n] for n in users], [shared.servers[i] for i in servers])
     np.testing.assert_allclose(fo.PSDSF().solve(moved).user_tasks, answer.user_tasks[users], rtol=1e-9)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.03])
+def test_few_users_with_zero_demands_begin_near_the_end(part: float) -> None:
+    """The same limit as by the whole way, by a fifth of the systems at most."""
+    cluster = google_like(users=300, servers=12583, rng=np.random.default_rng(1)).cluster
+    rng, demand = np.random.default_rng(1), np.array(cluster.demand)
+    fewer = rng.random(len(demand)) < part
+    fewer[:2] = True
+    demand[fewer, rng.integers(2, size=fewer.sum())] = 0.0
+    merged = merge(cluster.replace(demand=demand)).cluster
+    polytope = Polytope(merged, merged.max_tasks)
+    q = EquilibriumSystem(polytope, merged.weight[polytope.users], 64.0)
+    usual = OPTIONS.continuation
+    whole = dataclasses.replace(usual, few=dataclasses.replace(usual.few, part=0.0))
+    with np.errstate(all="ignore"):
+        places = [continuation.furthest(q, options) for options in (usual, whole)]
+    assert places[0] is not None
+    assert places[1] is not None
+    assert places[0].steps < 0.2 * places[1].steps
+    tasks = [continuation.solved(place, 1e-7) for place in places if place is not None]
+    assert tasks[0] is not None
+    assert tasks[1] is not None
+    totals = [np.add.reduceat(one, q.start[:-1]) for one in tasks]
+    np.testing.assert_allclose(totals[0], totals[1], rtol=1e-8)
+
+
+def test_there_is_no_such_beginning_with_many_zeros_none_or_counts() -> None:
+    rng = np.random.default_rng(0)
+    demand = rng.uniform(1, 5, (40, 2))
+    cluster = fo.Cluster(rng.uniform(50, 90, (4, 2)), demand)
+    some = np.where(np.arange(80).reshape(40, 2) == 1, 0.0, demand)
+    many = np.where(rng.random((40, 2)) * [[1, 0]] > 0.6, 0.0, demand)
+    for changed, there in (
+        (cluster, False),
+        (cluster.replace(demand=some), True),
+        (cluster.replace(demand=many), False),
+        (cluster.replace(demand=some, max_tasks=np.where(np.arange(40) == 3, 0.1, np.inf)), False),
+    ):
+        polytope = Polytope(changed, changed.max_tasks)
+        low = EquilibriumSystem(polytope, changed.weight[polytope.users], 2.0**16)
+        with np.errstate(all="ignore"):
+            assert (few_zeros.beginning(low) is not None) == there

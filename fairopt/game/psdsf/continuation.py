@@ -24,6 +24,7 @@ from ...engines.base import ServerStart
 from ..equilibrium.coupling import CoupledGame
 from ..equilibrium.entropy_homotopy import Place, cooled, follow, newton
 from ..model.equilibrium_system import EquilibriumSystem
+from .few_zeros import beginning
 from .options import OPTIONS, ContinuationOptions
 
 Array = NDArray[np.float64]
@@ -83,7 +84,9 @@ def furthest(
     low = EquilibriumSystem(equations.polytope, equations.weight, options.low)
     last = options.warm / options.low
     way = [] if start is None else _restarted(low, start, last, options)
-    if not way:
+    if not way and (begun := beginning(low, options)) is not None:
+        way = list(cooled(begun, last, options.systems_before, options.homotopy, warm=True))
+    if not way or way[-1].tau > 1.01 * last:
         way = list(follow(low, last, options.systems_before, options.homotopy, warm=True))
     if not way or low.alpha * way[-1].tau > 1:
         return None

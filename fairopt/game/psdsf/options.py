@@ -65,6 +65,21 @@ class GreatestOptions:
 
 
 @dataclass(frozen=True)
+class FewZerosOptions:
+    """The beginning near the end where few users can do without a resource (`few_zeros`)."""
+
+    #: At most this part of the users.
+    part: float = 0.1
+    #: The temperature.
+    tau: float = 1e-5
+    #: A resource is full of which this part idles at most; others are cheaper by `below tau`, in logs.
+    full: float = 1e-3
+    below: float = 3.0
+    #: Newton steps.
+    most: int = 24
+
+
+@dataclass(frozen=True)
 class ContinuationOptions:
     """The games of the entropy homotopy, followed to 1/alpha = 0 (`continuation`)."""
 
@@ -94,6 +109,7 @@ class ContinuationOptions:
     weights: int = 8
     #: Barriers of the first power of prices: with less the limit was lost on one of the clusters tried.
     homotopy: HomotopyOptions = _HOMOTOPY
+    few: FewZerosOptions = FewZerosOptions()
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,11 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Smoothed:
-    """Prices (servers,) and parts of the pairs at one temperature, and the Newton steps that led there."""
+    """Prices (servers,), parts of the pairs and tasks (users,) at one temperature, and the Newton steps up to there."""
 
     log_price: Array
     part: Array
+    total: Array
     tau: float
     steps: int
 
@@ -65,7 +66,7 @@ def follow(q: EquilibriumSystem, options: PositiveOptions = OPTIONS.positive) ->
             factor = max(options.least_factor, factor * options.easier)
         elif taken > options.hard_steps:
             factor = min(factor * options.harder, options.hard_factor)
-        yield Smoothed(price, here.parts, tau, steps)
+        yield Smoothed(price, here.parts, here.total, tau, steps)
 
 
 class _Here:

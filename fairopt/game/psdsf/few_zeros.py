@@ -1,0 +1,71 @@
+"""Where few users can do without a resource: the homotopy begun near its end, from two problems with positive demands.
+
+All others need everything, and `positive` finds their prices in a few dozen Newton steps. What they leave of resources
+that are not full goes to those who need only these, group by group, by the same algorithm on what is left: the price of
+such a resource is below the others' by as much as their levels are higher. Both are prices of one game at a low
+temperature but for the little that groups take from each other, which Newton's method puts right, or the homotopy is
+followed from its beginning.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model.polytope import Polytope
+from ..equilibrium.coupling import CoupledGame
+from ..equilibrium.entropy_homotopy import Place, newton
+from ..model.equilibrium_system import EquilibriumSystem
+from . import positive
+from .options import OPTIONS, ContinuationOptions
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def beginning(q: EquilibriumSystem, options: ContinuationOptions = OPTIONS.continuation) -> Place | None:
+    """The game at the temperature `few.tau`; None where too many users lack a resource, or it is not found."""
+    few = options.few
+    lacking = ~(q.use > 0) & q.row[q.server]
+    lacks = np.add.reduceat(lacking.any(axis=1), q.start[:-1]) > 0
+    if not 0 < lacks.sum() <= few.part * len(lacks) or len(q.limited):
+        return None
+    found = _filled(q, ~lacks, np.ones_like(q.row, dtype=float), few.tau)
+    if found is None:
+        return None
+    price, used, steps = found
+    idle = np.maximum(1 - used, 0.0)
+    top = price.max(axis=1, initial=-np.inf, where=used > 1 - few.full)
+    barrier = np.log(options.homotopy.coupling.barrier * few.tau / np.maximum(idle, few.full))
+    log_price = np.where(used > 1 - few.full, top[:, None], np.minimum(barrier, top[:, None] - few.below * few.tau))
+    needs = [tuple(row) for row in q.polytope.cluster.demand[q.polytope.users] > 0]
+    for group in {needs[n] for n in np.flatnonzero(lacks)}:
+        mine = np.array([lacks[n] and needs[n] == group for n in range(len(lacks))])
+        left = _filled(q, mine, np.where(idle > few.full, idle, 0.0), few.tau)
+        if left is None:
+            return None
+        of_group = np.array(group) & (left[1] > 1 - few.full) & (idle > few.full)
+        log_price = np.where(of_group, left[0] - np.log(np.maximum(idle, few.full)), log_price)
+        steps += left[2]
+    game = CoupledGame(q, log_price, few.tau, np.zeros(len(q.row)), options=options.homotopy.coupling)
+    there = newton(game, few.most, options.homotopy)
+    return None if there.here is None else Place(there.here, steps + there.systems)
+
+
+def _filled(q: EquilibriumSystem, users: Mask, part: Array, tau: float) -> tuple[Array, Array, int] | None:
+    """Log prices and use (servers, resources), of what they have, and the steps, where some users share a part of all.
+
+    Every resource of a server has the price of the server; None where that is not found.
+    """
+    whole = q.polytope.cluster
+    names = [whole.users[n] for n in q.polytope.users[users]]
+    shared = whole.replace(capacity=whole.capacity * part).select(names, whole.servers)
+    polytope = Polytope(shared, shared.max_tasks)
+    if len(polytope.users) != len(names):
+        return None
+    system = EquilibriumSystem(polytope, q.weight[users], q.alpha)
+    for found in positive.follow(system):
+        if found.tau <= tau:
+            used = system.used(found.part * found.total[polytope.pair_user])
+            return np.repeat(found.log_price[:, None], part.shape[1], axis=1), used, found.steps
+    return None
