@@ -127,3 +127,21 @@ def test_caps_in_fractions() -> None:
     limited = exact_tasks(fo.mechanisms.get("mqdrf"), fo.Cluster([[7]], [[1], [1]], max_tasks=[2, np.inf]))
     assert limited is not None
     assert limited[:, 0].tolist() == [F(2), F(7, 2)]
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0, 8.0])
+def test_proof_c(alpha: float) -> None:
+    """One server, alpha >= 1: a lie leads to at most delta^(-1/alpha) times the tasks, delta the least true demand."""
+    rng, gains_seen = np.random.default_rng(5), 0
+    prop, rule = get("strategy-proofness"), fo.AlphaPFVDS(alpha)
+    for _ in range(25):
+        users, resources = int(rng.integers(2, 5)), int(rng.integers(2, 4))
+        cluster = fo.Cluster(rng.integers(2, 9, (1, resources)), rng.integers(1, 9, (users, resources)))
+        least = cluster.normalised_demand[:, 0].min(axis=1)
+        before = rule.solve(cluster, 1e-9).tasks
+        for _, lie in zip(range(4), prop.deviations(cluster, rng), strict=False):
+            case = Case(cluster, before, lie, rule.solve(lie.cluster, 1e-9).tasks)
+            has, due = prop.dues(case)
+            assert (due <= has * least ** (-1 / alpha) * (1 + 1e-6)).all()
+            gains_seen += bool((due > has * (1 + 1e-6)).any())
+    assert gains_seen >= 1
