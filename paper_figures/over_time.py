@@ -24,7 +24,8 @@ def policy(text: str) -> str:
         alpha = float(inside.removeprefix("alpha=")) if inside.startswith("alpha=") else np.nan
         return name(plain.removeprefix("fluid:"), alpha)
     if plain == "slots":
-        return f"slots ({inside.removeprefix('n=') or '14'})"
+        number = next((part.strip()[2:] for part in inside.split(",") if part.strip().startswith("n=")), "14")
+        return f"slots ({number})"
     return POLICIES.get(plain, plain) + (", strict" if "strict=True" in inside else "")
 
 

@@ -20,8 +20,8 @@ class Thrashing:
     max-min fairly: everybody is given up to a level, and who demands less only what it demands. Who is given less than
     it demands is *short*.
 
-    The papers do not say how tasks slow down (DRF section 7.2 speaks of thrashing). With "short" and 5 its figures have
-    their shape; with "all", or a factor of 1, CPU-only fairness and slots complete more than DRF.
+    The papers do not say how tasks slow down (DRF section 7.2 speaks of thrashing): docs/simulation.md has what follows
+    of its experiment with two factors.
     """
 
     #: How many times slower, >= 1.
