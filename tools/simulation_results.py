@@ -156,7 +156,9 @@ def main() -> None:
     """Rewrite the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--store", type=Path, help="default: results/store")
-    results = Results(parser.parse_args().store)
+    parser.add_argument("--accept-older", action="store_true", help="take what other code computed")
+    given = parser.parse_args()
+    results = Results(given.store, accept_older=given.accept_older)
     rows = []
     for make in (drf_dynamic, drf_policies, drfh_dynamic, drfh_slots, drfh_day):
         rows += make(results)

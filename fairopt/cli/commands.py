@@ -49,7 +49,7 @@ def solve(options: argparse.Namespace) -> int:
             "prices": None if allocation.prices is None else allocation.prices.tolist(),
             "summary": allocation.summary(),
             "certificate": allocation.certificate.to_dict(),
-            "stats": vars(allocation.stats),
+            "stats": vars(allocation.stats) | {"versions": dict(allocation.stats.versions)},
             "notes": list(allocation.notes),
         }
     )

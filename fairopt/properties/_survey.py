@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import mechanisms
+from .. import _clock, mechanisms
 from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError
@@ -176,7 +176,7 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
     if now.cell != cell or now.seed != seed:
         raise DataError(f"{path} is of {now.cell.name} with seed {now.seed}; use another folder, or that seed")
     while now.open(trials, seconds):
-        start = time.process_time()
+        start = time.process_time() - _clock.compiled()
         size = min(BLOCK, trials - now.trials)
         rng = np.random.default_rng(cell.seeds(seed, now.blocks))
         try:
@@ -184,7 +184,9 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
         except DataError as error:
             now = replace(now, note=str(error))
         else:
-            now = now.with_block(found.trials, time.process_time() - start, found.doubted, found.witness)
+            now = now.with_block(
+                found.trials, time.process_time() - _clock.compiled() - start, found.doubted, found.witness
+            )
         if path is not None:
             _files.folder(path.parent)
             _files.write(path, json.dumps(now.document(), indent=1, allow_nan=False) + "\n", "stored cell")

@@ -93,7 +93,7 @@ def _span(w: Workload, runs: Runs) -> tuple[int, int]:
 def mean_dominant_share(w: Workload, runs: Runs) -> Numbers:
     """(users,): the mean over time of `max_r used / C_r`."""
     _, span = _span(w, runs)
-    if span == 0:
+    if span == 0 or not len(runs.task):
         return np.zeros(len(w.users))
     group = w.group_of_task[runs.task]
     user = np.concatenate([w.user[group]] * 2)

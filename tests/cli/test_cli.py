@@ -123,7 +123,7 @@ def test_claims_about_measurements_show_the_numbers(capsys: pytest.CaptureFixtur
 
 def test_claims_exit_code_tells_a_failure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["claims", "--item", "2"]) == 0
-    assert "6 reproduced" in capsys.readouterr().out
+    assert "9 reproduced" in capsys.readouterr().out
     frame = papers.check(papers.claims(None, 2))
     frame.loc[0, "verdict"] = papers.NOT_REPRODUCED
     monkeypatch.setattr(papers, "check", lambda *_, **__: frame)

@@ -32,7 +32,7 @@ def test_psdsf_starts_from_prices_whoever_paid_them(reverse: bool) -> None:
     assert cold.stats.solver == warm.stats.solver == "equilibria followed to infinity"
     np.testing.assert_allclose(warm.user_tasks, cold.user_tasks, rtol=1e-6)
     if not reverse:  # merged servers then have other names
-        assert warm.stats.rounds < cold.stats.rounds / 2
+        assert warm.stats.rounds < 0.6 * cold.stats.rounds
 
 
 @pytest.mark.parametrize("mechanism", ["ps-dsf", "drfh", "alphapf-vds(alpha=3)", "alpha-fair(alpha=2)"])

@@ -185,8 +185,8 @@ def test_few_users_with_zero_demands_begin_near_the_end(part: float) -> None:
         places = [continuation.furthest(q, options) for options in (usual, whole)]
     assert places[0] is not None
     assert places[1] is not None
-    assert places[0].steps < 0.2 * places[1].steps
-    tasks = [continuation.solved(place, 1e-7) for place in places if place is not None]
+    assert places[0].last.steps < 0.2 * places[1].last.steps
+    tasks = [continuation.solved(place.last, 1e-7) for place in places if place is not None]
     assert tasks[0] is not None
     assert tasks[1] is not None
     totals = [np.add.reduceat(one, q.start[:-1]) for one in tasks]

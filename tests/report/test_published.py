@@ -76,7 +76,7 @@ def test_every_experiment_is_listed_with_the_sweep_that_it_lacks(
     assert {"mechanisms", "comparison-bitbrains", "pf_table1-pareto", "drf_figures-thm4-lie"} <= written
     captured = capsys.readouterr()
     assert "alphaPF-VDS(alpha=3)" in captured.out
-    single = {name for name in known() if harness.load(name).table == "clusters"}
+    single = {name for name in known() if harness.load(name).quick}
     for name in set(known()) - single:
         assert f"fairopt sweep {name} --smoke --store {store}" in captured.err
     assert not any(f"sweep {name} " in captured.err for name in single)

@@ -142,3 +142,15 @@ def test_many_numbers_are_refused() -> None:
         found.shares_at(np.zeros(10**8))
     with pytest.raises(DataError, match="there is no user 'z'"):
         found.shares_at([0], ["z"])
+
+
+def test_a_schedule_in_which_nothing_starts_has_all_frames() -> None:
+    tasks = pd.DataFrame({"user": ["a"], "duration": [5.0], "cpu": [3.0]})
+    found = simulate(Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0]})), "fifo", until=9, impossible="report")
+    assert found.users.loc["a", ["tasks", "tasks_done", "mean_dominant_share"]].tolist() == [1, 0, 0]
+    assert found.jobs["tasks_done"].tolist() == [0]
+    assert found.tasks["state"].tolist() == ["impossible"]
+    assert (found.timeline["running"] == 0).all()
+    assert found.utilization().tolist() == [0]
+    assert found.summary()["tasks impossible"] == 1
+    assert "1 impossible" in repr(found)

@@ -22,7 +22,10 @@ SMALL = {
     "google-day": "tasks=500&servers=20",
     "swim-like": "jobs=50&servers=5",
     "alibaba-days": "tasks=200&servers=10",
+    "drf-policies": "jobs=2",
 }
+#: In which nothing is drawn.
+FIXED = {"mqdrf-figure2"}
 
 
 def numbers(w: Workload) -> dict[str, object]:
@@ -31,9 +34,10 @@ def numbers(w: Workload) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", sorted(WORKLOADS.generators))
 def test_a_seed_gives_the_same_jobs(name: str) -> None:
-    one, again = (open_workload(f"{name}?{SMALL[name]}&seed=4") for _ in range(2))
+    small = f"{SMALL[name]}&" if name in SMALL else ""
+    one, again = (open_workload(f"{name}?{small}seed=4") for _ in range(2))
     assert numbers(one) == numbers(again)
-    assert numbers(one) != numbers(open_workload(f"{name}?{SMALL[name]}&seed=5"))
+    assert name in FIXED or numbers(one) != numbers(open_workload(f"{name}?{small}seed=5"))
     assert name in known_workloads()
     assert one.fits.mean() > 0.9
 
