@@ -65,6 +65,20 @@ def test_a_load_that_is_asked_for(load: float) -> None:
     assert w.work(24 * 3600 - float(w.arrival.min()) / SECOND).max() / (24 * 3600) == pytest.approx(load, rel=0.01)
 
 
+def test_durations_that_are_cut_or_a_day() -> None:
+    drawn, seen, day = (
+        open_workload(f"google-day?tasks=3000&servers=10&hours=2&seed=2&durations={how}")
+        for how in ("fitted", "seen", "day")
+    )
+    left = 2 * 3600 * SECOND - drawn.arrival[drawn.group_of_task]
+    long = drawn.duration > left
+    assert 0.1 < long.mean() < 0.9
+    np.testing.assert_allclose(seen.duration[long], left[long], atol=0.01 * SECOND)
+    assert (day.duration[long] == 86_400 * SECOND).all()
+    for other in (seen, day):
+        np.testing.assert_array_equal(other.duration[~long], drawn.duration[~long])
+
+
 def test_a_load_that_cannot_be() -> None:
     with pytest.raises(DataError, match=r"a load of at most .* draw more tasks or fewer servers"):
         open_workload("google-day?tasks=10&servers=1000&load=5")

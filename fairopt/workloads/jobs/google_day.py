@@ -20,8 +20,9 @@ from .durations import PF_JOBS, Lognormal
 Array = NDArray[np.float64]
 Count = Annotated[int, positive]
 
+_DAY = 86_400.0
 #: The longest that a task runs in seconds: the length of Google's trace, 29 days.
-_LONGEST = 29 * 86_400.0
+_LONGEST = 29 * _DAY
 _HALVINGS = 60
 
 
@@ -34,6 +35,7 @@ def google_day(
     hours: Annotated[float, above_zero] = 24.0,
     load: Annotated[float | None, above_zero] = None,
     machines: Literal["2011", "2019"] = "2011",
+    durations: Literal["fitted", "seen", "day"] = "fitted",
 ) -> Workload:
     """Jobs that arrive at random over a day, with demands, numbers of tasks and users like those of Google's sample.
 
@@ -56,6 +58,9 @@ def google_day(
         `report` has the number, and what it makes of the 38% and 16%.
     machines
         The mix of servers: the ten types of 2011, or the twelve of cell a of 2019.
+    durations
+        As of the sample (`google`): `fitted`, as drawn; `seen`, tasks that would not end within `hours` if they started
+        on arrival end with them; `day`, these run for a day.
 
     Raises
     ------
@@ -77,7 +82,10 @@ def google_day(
     duration = of_job[job] * spread.draw(rng, np.zeros(len(job)))
     demand = np.minimum(jobs.demand, largest)[job]
     factor = 1.0 if load is None else _factor(demand, duration, arrival[job], capacity.sum(axis=0), hours * 3600, load)
+    left = hours * 3600 - arrival[job]
     duration = np.clip(duration * factor, 1e-3, _LONGEST)
+    if durations != "fitted":
+        duration = np.where(duration > left, left + 1e-3 if durations == "seen" else _DAY, duration)
     frame = pd.DataFrame(
         {
             "user": [f"user{n + 1}" for n in jobs.user[job]],
