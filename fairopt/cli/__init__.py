@@ -173,6 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # what is imported is no garbage, at the end neither: looking through it takes a third
         gc.set_threshold(_GARBAGE)
         atexit.register(gc.freeze)
+        sys.unraisablehook = _unraisable
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error
@@ -203,6 +204,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _failed(text: str, status: int) -> int:
     print(f"fairopt: {' '.join(text.split())}", file=sys.stderr)
     return status
+
+
+def _unraisable(found: sys.UnraisableHookArgs) -> None:
+    """What Python says of errors in finalizers, but those of the compiler's objects that Ctrl-C left half made."""
+    module = str(getattr(found.object, "__module__", ""))
+    if not (isinstance(found.exc_value, AttributeError) and module.startswith("llvmlite.")):
+        sys.__unraisablehook__(found)
 
 
 def _silence() -> None:

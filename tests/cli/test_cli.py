@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import fairopt as fo
 from fairopt import papers
-from fairopt.cli import main
+from fairopt.cli import _unraisable, main
 from fairopt.errors import NotConverged
 
 CLUSTER = """
@@ -142,3 +143,15 @@ def test_reader_that_stops_early_gets_no_traceback() -> None:
     command = f"{sys.executable} -m fairopt.cli compare paper:drf-4.1 -m drf | head -c 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
+
+
+def test_errors_in_finalizers_are_heard_but_the_compilers_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(sys, "__unraisablehook__", lambda found: heard.append(found.object.__module__))
+    for module, error in (
+        ("llvmlite.binding.ffi", AttributeError()),
+        ("llvmlite.ir", OSError()),
+        ("a", AttributeError()),
+    ):
+        _unraisable(SimpleNamespace(exc_value=error, object=SimpleNamespace(__module__=module)))  # type: ignore[arg-type]
+    assert heard == ["llvmlite.ir", "a"]
