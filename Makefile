@@ -10,7 +10,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 # The environment is made once. That of tables and figures has its loops compiled, a minute or two; tests compile theirs
 # as they come to them, on all cores.
-.PHONY: tables figures claims readme test test-long lint types unit bench warmup clean
+.PHONY: tables figures claims readme docs test test-long lint types unit bench warmup clean
 
 # Seconds: what is not yet stored of the single clusters is computed; means come of what sweeps have stored.
 tables: $(VENV)/run-ready
@@ -34,6 +34,11 @@ claims: $(VENV)/run-ready
 # What README.md shows, and fairopt/__init__.pyi, from the code; tests check that both are up to date.
 readme: $(VENV)/dev-ready
 	$(BIN)/python tools/readme.py
+
+# The site, in build/site: about a minute, and some seconds where notebooks have not changed. A warning is an error, and
+# so is a link that leads nowhere. Formulas need no network where npm can get MathJax. `fairopt docs` opens it.
+docs: $(VENV)/docs-ready
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/site.py
 
 test: lint types unit
 
@@ -74,6 +79,10 @@ $(VENV)/run-ready: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/dev-ready: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+$(VENV)/docs-ready: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 # What was computed (results) stays: it may have taken days. Compiled loops go.

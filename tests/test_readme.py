@@ -16,6 +16,10 @@ from fairopt.errors import DataError
 from fairopt.report import MissingCells, Results
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = [
+    *("index.md", "quickstart.md", "choose.md", "find-alpha.md", "papers.md", "real-clusters.md", "utilities.md"),
+    *("alpha.md", "many.md", "inverse.md", "properties.md", "properties-table.md", "simulation.md"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +45,7 @@ def test_type_checkers_know_every_name(tool: ModuleType) -> None:
 
 
 def test_what_alpha_does_is_what_the_store_has(tool: ModuleType) -> None:
-    text = tool.README.read_text(encoding="utf-8")
+    text = tool.REAL.read_text(encoding="utf-8")
     try:
         expected = tool.render_alpha(text, Results(ROOT / harness.STORE))
     except MissingCells as error:
@@ -61,7 +65,7 @@ def test_what_alpha_does_has_the_form_that_is_generated(
     def words(said: str) -> list[str]:
         return re.sub(r"\d[\d.,]*\d|\d", "#", said).split()
 
-    text = tool.README.read_text(encoding="utf-8")
+    text = tool.REAL.read_text(encoding="utf-8")
     said = text.partition("<!-- alpha -->")[2].partition("<!-- /alpha -->")[0]
     assert words(said) == words(tool.alpha(Results(tmp_path, smoke=True)))
 
@@ -76,18 +80,14 @@ def test_generators_do_not_pass_for_real_clusters(
         'title = "x"\nclusters.bitbrains = "bitbrains?vms=4&servers=3"\n[[grid]]\nmechanisms = "drfh"\n'
     )
     harness.sweep("frontier", store="store", progress=False)
-    with pytest.raises(DataError, match="the README speaks of real clusters; no trace here"):
-        tool.render_alpha(tool.README.read_text(encoding="utf-8"), Results(Path("store")))
+    with pytest.raises(DataError, match="the page speaks of real clusters; no trace here"):
+        tool.render_alpha(tool.REAL.read_text(encoding="utf-8"), Results(Path("store")))
 
 
-@pytest.mark.parametrize(
-    "page",
-    ["utilities.md", "alpha.md", "many.md", "inverse.md", "properties.md", "properties-table.md", "simulation.md"],
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_pages_say_what_is_printed_and_measured(tool: ModuleType, page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert tool.render(text) == text, "run: make readme"
-    assert ROOT / "docs" / page in tool.PAGES
 
 
 def test_first_task_is_what_its_page_says(tool: ModuleType, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def _sentences(data: Measurements) -> str:
         f"From alpha = 0.1 over 1 to infinity utilization goes from {_over(use)} (Bitbrains and Google), and Jain's "
         f"index from {_over(jain)}.",
     ]
-    return "\n".join(line for sentence in three for line in wrap(sentence, 120, break_on_hyphens=False))
+    return "\n\n".join("\n".join(wrap(sentence, 120, break_on_hyphens=False)) for sentence in three)
 
 
 def _over(values: dict[float, list[str]]) -> str:

@@ -8,10 +8,9 @@ A block of `python` followed by one of `text` is run, and what it prints replace
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
 the real traces, and cells that take minutes: `fairopt sweep frontier`.
 
-docs/utilities.md, docs/alpha.md, docs/many.md, docs/inverse.md, docs/properties.md, docs/properties-table.md and
-docs/first-task.md, with its picture, are made anew; what is said of convergence comes from the measurements that come
-with fairopt (`tools/measurements.py`). `fairopt/__init__.pyi` tells type checkers the names that `fairopt/__init__.py`
-takes from the registry of mechanisms."""
+Pages of docs/ (`PAGES`) and docs/first-task.md, with its picture, are made anew; what is said of convergence comes
+from the measurements that come with fairopt (`tools/measurements.py`). `fairopt/__init__.pyi` tells type checkers
+the names that `fairopt/__init__.py` takes from the registry of mechanisms."""
 
 from __future__ import annotations
 
@@ -41,8 +40,13 @@ from fairopt.report import Results, figures, mechanism_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-_NAMES = ("utilities", "alpha", "many", "inverse", "properties", "properties-table", "simulation")
+_NAMES = (
+    "index", "quickstart", "choose", "find-alpha", "papers", "real-clusters", "utilities", "alpha", "many", "inverse",
+    "properties", "properties-table", "simulation",
+)  # fmt: skip
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
+#: The page that speaks of real clusters.
+REAL = ROOT / "docs" / "real-clusters.md"
 FIRST_TASK = ROOT / "docs" / "first-task.md"
 STUB = ROOT / "fairopt" / "__init__.pyi"
 
@@ -58,7 +62,7 @@ def render(text: str) -> str:
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
     tables = {"mechanisms": _mechanisms, "claims": _claims, "errors": _errors} | measured_words.sections()
-    tables |= {"properties": _properties, "witnesses": _witnesses} | fairness_tables.sections()
+    tables |= {"properties": _properties, "witnesses": _witnesses, "gives-up": _gives_up} | fairness_tables.sections()
     for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         if section.search(text):
@@ -87,7 +91,7 @@ def stub() -> str:
 
 
 def render_alpha(text: str, results: Results) -> str:
-    """The README with its section on real clusters from a store.
+    """A page with its section on real clusters from a store.
 
     Raises
     ------
@@ -96,15 +100,15 @@ def render_alpha(text: str, results: Results) -> str:
     """
     notes = results.of("frontier").notes
     if any("stand in" in note for note in notes):
-        raise DataError(f"the README speaks of real clusters; {notes[0]}")
+        raise DataError(f"the page speaks of real clusters; {notes[0]}")
     section = re.compile(r"(<!-- alpha -->\n).*?(<!-- /alpha -->)", re.DOTALL)
     return section.sub(lambda found: f"{found[1]}{alpha(results)}\n{found[2]}", text)
 
 
 def alpha(results: Results) -> str:
-    """Three sentences, in lines of the README's length."""
+    """Three sentences, in lines of the pages' length."""
     said = figures.module("alpha").sentences(results)
-    return "\n".join(line for sentence in said.splitlines() for line in wrap(sentence, 120, break_on_hyphens=False))
+    return "\n\n".join("\n".join(wrap(sentence, 120, break_on_hyphens=False)) for sentence in said.splitlines())
 
 
 def _printed(run: Callable[[], object]) -> str:
@@ -137,6 +141,27 @@ def _witnesses() -> str:
         found = fo.properties.Witness.load(path)
         lines.append(f"- [{found.mechanism}, {found.property}](witnesses/{path.name}): {found.sentence}")
     return "\n".join(part for line in lines for part in wrap(line, 120, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def _gives_up() -> str:
+    """Of every mechanism the properties that it violates, each with the counterexample of the fewest numbers."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "docs" / "witnesses").glob("*.json")):
+        one = fo.properties.Witness.load(path)
+        found.setdefault(fo.mechanisms.one(one.mechanism).title, []).append(
+            f"- [{one.property}](witnesses/{path.name}){_with(one.mechanism)}: {one.sentence}"
+        )
+    lines = [line for title, every in found.items() for line in (f"**{title}**", "", *every, "")]
+    folded = [
+        part for line in lines for part in wrap(line, 120, subsequent_indent="  ", break_on_hyphens=False) or [""]
+    ]
+    return "\n".join(folded).strip()
+
+
+def _with(mechanism: str) -> str:
+    """Its parameters, in words."""
+    _, _, inside = mechanism.partition("(")
+    return f" with {inside.removesuffix(')').replace('=', ' = ')}" if inside else ""
 
 
 def _claims() -> str:
@@ -175,7 +200,7 @@ if __name__ == "__main__":
     new = render(old)
     if "--store" in sys.argv:
         stored = Results(Path(sys.argv[sys.argv.index("--store") + 1]))
-        new = render_alpha(new, stored)
+        REAL.write_text(render_alpha(REAL.read_text(encoding="utf-8"), stored), encoding="utf-8")
         _draw(stored)
     if "--check" in sys.argv:
         stale = new != old or not STUB.exists() or STUB.read_text(encoding="utf-8") != stub()

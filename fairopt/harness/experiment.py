@@ -25,7 +25,7 @@ _USUAL = MEASURES[:3]
 #: What `fairopt tables` makes of an experiment: means over repetitions, or a table for each cluster.
 TABLES = ("means", "clusters")
 _RESIDUALS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-_TOP = {"experiment", "title", "source", "about", "table", "seed", "repetitions", "clusters", "grid", "smoke"}
+TOP_KEYS = {"experiment", "title", "source", "about", "table", "seed", "repetitions", "clusters", "grid", "smoke"}
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def parse(document: Document, smoke: bool = False) -> Experiment | SimulationExp
     """The experiment of a document, every key checked: those of [smoke] too, whether or not it is used."""
     data = dict(document.data)
     simulated = "workloads" in data and "clusters" not in data
-    unknown(document, (), data, TOP if simulated else _TOP)
+    unknown(document, (), data, TOP if simulated else TOP_KEYS)
     plugins = _plugged(document, data.pop("experiment", {}))
     tiny = table(document, ("smoke",), data.pop("smoke", {}))
     if simulated:

@@ -22,7 +22,7 @@ class PSDSF(GameMechanism):
     x is PS-DSF iff for every usable pair (n,i) some resource that n needs is used up on i, and whoever uses it there
     has a weighted virtual dominant share at most that of n. Such x is not unique (catalogue item 41). Returned is the
     limit of alphaPF-VDS for alpha to infinity, which does not depend on the order of users and servers nor on merging;
-    with positive demands nobody has more tasks in any other PS-DSF allocation (docs/game.md). Where zero demands or
+    with positive demands nobody has more tasks in any other PS-DSF allocation (docs/psdsf.md). Where zero demands or
     task counts keep the limit from being found, a note says so; the answer is then what best responses come to in an
     order that does not depend on the given one (`game/model/canonical.py`). The engines `best-response` and
     `declarative` return one that their iteration reaches.

@@ -34,8 +34,9 @@ from ._shown import short
 #: The largest table, in bytes.
 MOST_BYTES = 2**30
 
-_SERVER_KEYS = {"name", "count", "capacity"}
-_USER_KEYS = {"name", "demand", "weight", "max_tasks", "eligible"}
+#: What an entry may say.
+SERVER_KEYS = {"name", "count", "capacity"}
+USER_KEYS = {"name", "demand", "weight", "max_tasks", "eligible"}
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,8 @@ def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
         raise DataError(
             f"unknown key {short(sorted(unknown)[0])}; known: resources, servers, users", (sorted(unknown)[0],)
         )
-    servers = _entries(document, "servers", _SERVER_KEYS, "capacity")
-    users = _entries(document, "users", _USER_KEYS, "demand")
+    servers = _entries(document, "servers", SERVER_KEYS, "capacity")
+    users = _entries(document, "users", USER_KEYS, "demand")
     resources = document.get("resources")
     if resources is None:
         first = servers[0]["capacity"]

@@ -96,6 +96,12 @@ def _of_file(path: Path) -> ModuleType:
     return made
 
 
+def caption(name: str) -> str:
+    """What a figure shows, and what to see in it: its `CAPTION`, or the first lines of its file."""
+    found = module(name)
+    return " ".join(str(getattr(found, "CAPTION", (found.__doc__ or "").partition("\n\n")[0])).split())
+
+
 def draw(name: str, results: Results, width: float | None = None) -> Figure:
     """A figure from stored results.
 

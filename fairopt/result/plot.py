@@ -16,7 +16,7 @@ from ..errors import DataError
 from ._answer import Answer
 from ._plot import OTHERS, Picture, alpha_axis, at_alpha, colours, legend_of_stack, plain
 
-__all__ = ["allocation", "compare", "paths"]
+__all__ = ["allocation", "compare", "paths", "two_users"]
 
 #: More bars than this cannot be told apart: servers are then pooled.
 _MOST_BARS = 24
@@ -139,6 +139,43 @@ def paths(
         axes.grid(linewidth=0.4, alpha=0.6)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=max(1, min(len(labels), 3)), frameon=False)
+    return figure
+
+
+def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
+    """What two users can have, as an area, and what each answer gives them; `path` is drawn as a curve.
+
+    Answers are of one cluster of two users; the area is of tasks over all its servers.
+
+    Raises
+    ------
+    DataError
+        No answers; their clusters differ, or have not two users.
+    """
+    from ._feasible_set import border
+
+    if not answers and not path:
+        raise DataError("plot.two_users draws answers: plot.two_users(fo.DRF().solve(cluster))")
+    every = [*answers, *path]
+    cluster = every[0].cluster
+    if any(not np.array_equal(one.cluster.demand, cluster.demand) for one in every):
+        raise DataError("plot.two_users draws answers of one cluster; these are of several")
+    edge = border(cluster)
+    figure = Picture(figsize=(4.2, 3.2), layout="constrained")
+    axes = figure.subplots()
+    axes.fill([0, *edge[:, 0], 0], [0, *edge[:, 1], edge[-1, 1]], color="#e9edf3", linewidth=0)
+    axes.plot([edge[0, 0], *edge[:, 0], 0], [0, *edge[:, 1], edge[-1, 1]], color="#7d8aa0", linewidth=1)
+    if path:
+        tasks = np.array([one.user_tasks for one in path])
+        axes.plot(tasks[:, 0], tasks[:, 1], color="#111111", linewidth=2.5, alpha=0.8, label="path of α")
+    for answer, fill, mark in zip(answers, cycle(colours(9)), cycle("osD^vPX*"), strict=False):
+        axes.plot(*answer.user_tasks, mark, color=fill, markersize=7, markeredgecolor="white",
+                  label=plain(answer.mechanism), zorder=3, linestyle="none")  # fmt: skip
+    axes.set_xlim(0, 1.06 * edge[0, 0])
+    axes.set_ylim(0, 1.06 * edge[-1, 1])
+    axes.set_xlabel(f"tasks of {plain(cluster.users[0])}")
+    axes.set_ylabel(f"tasks of {plain(cluster.users[1])}")
+    figure.legend(loc="outside right upper", fontsize="small", frameon=False)
     return figure
 
 

@@ -2,7 +2,7 @@
 
 With positive demands an allocation is PS-DSF iff every server has a level `l_i`, users have `U_n = max_i phi_n gamma_ni
 l_i` tasks, all on servers where that maximum is attained (their *ties*), and every server is full. Among these levels
-there is a greatest, best for every user at once, and alphaPF-VDS tends to it (docs/game.md has the proofs).
+there is a greatest, best for every user at once, and alphaPF-VDS tends to it (docs/psdsf.md has the proofs).
 
 Servers connected by ties rise together. For each such group: the most by which it can rise, which is a linear program
 over who sits where. Where a group meets the level of a user outside, they join; servers without a price in the

@@ -1,7 +1,7 @@
 """PS-DSF as the limit of alphaPF-VDS for alpha to infinity.
 
 PS-DSF allocations are not unique (catalogue item 41). Where demands are positive there is a greatest one, and it is the
-limit (docs/game.md): `psdsf` comes near it and `greatest` finds it, exactly and with a proof.
+limit (docs/psdsf.md): `psdsf` comes near it and `greatest` finds it, exactly and with a proof.
 
 Otherwise (zero demands, task counts that bind) the limit is followed, and taken where it is well determined by prices
 (`continuation`). Elsewhere it is not found, nor do equilibria for large alpha say what it is: their exploitability does

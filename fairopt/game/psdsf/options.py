@@ -96,7 +96,7 @@ class ContinuationOptions:
     #: Not tried if pairs times prices exceed `work`: systems take longer than best responses there.
     work: float = 4e6
     #: Nor with more than `rows` prices where more than the part `lacking` of (user, server) can do without a resource:
-    #: it was never the limit there (docs/game.md).
+    #: it was never the limit there (docs/psdsf.md).
     rows: int = 64
     lacking: float = 0.5
     #: Temperatures at which prices are kept for other users, and Newton steps from there to theirs; where these do not

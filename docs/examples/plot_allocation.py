@@ -1,0 +1,10 @@
+"""
+Who uses what
+=============
+
+The used part of every capacity, stacked by user.
+"""
+
+import fairopt as fo
+
+fo.PSDSF().solve(fo.papers.instance("pf-fig1-variant")).plot()

@@ -1,0 +1,65 @@
+"""What two users can have of one server, and where DRF, CEEI, asset fairness and the path of alpha lie in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fairopt import papers
+from fairopt.report import Results
+from fairopt.result._feasible_set import border
+
+from .style import COLOURS, SINGLE, new, styled
+
+NEEDS = ("two_users",)
+CAPTION = (
+    "What users A (1 CPU and 4 GB a task) and B (3 CPU and 1 GB) can have of a server of 9 CPU and 18 GB, and what "
+    "mechanisms give them. Alpha-fairness (thick) stays at the corner where all of both is used (CEEI) until alpha "
+    "passes 1.2, and moves along the border of the CPU to equal dominant shares (DRF); asset fairness lies beyond."
+)
+#: Mechanisms by name: label, mark, and where the label stands.
+_MARKS = {
+    "drf": ("DRF (α = ∞)", "o", (6, 5)),
+    "ceei": ("CEEI (α ≤ 1.2)", "s", (7, 3)),
+    "asset-fairness": ("asset fairness", "^", (-14, 11)),
+}
+
+
+@styled
+def figure(results: Results, width: float = SINGLE) -> Figure:
+    """The feasible set with what mechanisms give."""
+    cells = results.of("two_users").long("allocated")
+    cluster = papers.instance("drf-4.1")
+    first, second = cluster.users
+    tasks = cells.pivot_table(index=["name", "alpha"], columns="user", values="tasks", aggfunc="sum", dropna=False)
+    tasks = tasks.dropna().reset_index()
+    edge = border(cluster)
+    drawn, table = new(width, min(2.5, 0.72 * width))
+    axes = table[0, 0]
+    corners = np.vstack([[0, 0], [edge[0, 0], 0], edge, [0, edge[-1, 1]]])
+    axes.fill(corners[:, 0], corners[:, 1], facecolor="#eceff4", edgecolor="#7d8aa0", linewidth=0.8)
+    axes.plot([0, edge[:, 0].max()], [0, edge[:, 0].max() * 2 / 3], color="#9a9a9a", linewidth=0.7, linestyle=":")
+    axes.annotate("equal dominant\nshares", (1.1, 0.73), xytext=(0.7, 0.08), fontsize=6, color="#666666")
+    way = tasks[tasks["name"] == "alpha-fair"].sort_values("alpha")
+    axes.plot(way[first], way[second], color=COLOURS[1], linewidth=3.0, solid_capstyle="round", alpha=0.65)
+    _along(axes, way.set_index("alpha")[[first, second]])
+    for name, (label, mark, off) in _MARKS.items():
+        row = tasks[tasks["name"] == name].iloc[0]
+        axes.plot(row[first], row[second], mark, color=COLOURS[0], markersize=5, markerfacecolor="white", zorder=4)
+        axes.annotate(label, (row[first], row[second]), xytext=off, textcoords="offset points", fontsize=7)
+    axes.set_xlim(0, 6.2)
+    axes.set_ylim(0, 3.4)
+    axes.set_xlabel(f"tasks of {first}")
+    axes.set_ylabel(f"tasks of {second}")
+    return drawn
+
+
+def _along(axes: Axes, way: pd.DataFrame) -> None:
+    """Some alphas beside the path."""
+    for alpha in (2.0, 4.0):
+        if alpha in way.index:
+            x, y = way.loc[alpha]
+            axes.plot(x, y, "o", color=COLOURS[1], markersize=3)
+            axes.annotate(f"{alpha:g}", (x, y), xytext=(-6, -9), textcoords="offset points", fontsize=7)

@@ -1,0 +1,96 @@
+"""Docstrings of fairopt for numpydoc: formulas become literal blocks, `Properties:` and `Source:` sections."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+#: Paragraphs that begin so go to a section of numpydoc, or they would be part of the last parameter.
+_SECTIONS = {"Properties": "Notes", "Source": "References", "Sources": "References"}
+_BEGIN = re.compile(r"(Properties|Sources?): (.*)")
+_TITLES = ("Parameters", "Returns", "Raises", "Yields", "Attributes", "Notes", "References", "Examples")
+
+
+def process(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Rewrite the lines in place; Sphinx calls it for every docstring."""
+    lines[:] = sections(literal([f"    {line}" if line.startswith("|") else line for line in lines]))
+
+
+def markdown(text: str) -> str:
+    """A docstring as Markdown: sections as bold words, parameters as a list, formulas as blocks."""
+    out: list[str] = []
+    lines = text.splitlines()
+    section, fenced = "", False
+    for k, line in enumerate(lines):
+        if set(line.strip()) == {"-"} and out:
+            continue
+        if k + 1 < len(lines) and line.strip() in _TITLES and set(lines[k + 1].strip()) == {"-"}:
+            section = line.strip()
+            out += [f"**{section}**", ""]
+            continue
+        if section and _BEGIN.match(line):
+            section = ""
+        indented = line.startswith("    ")
+        if section:
+            out.append(f"  {line.strip()}" if indented else f"- `{line.strip()}`" if line.strip() else "")
+            continue
+        if indented and not fenced:
+            out += ["```text"]
+        if fenced and not indented and line.strip():
+            while not out[-1].strip():
+                out.pop()
+            out += ["```", ""]
+        fenced = indented or (fenced and not line.strip())
+        out.append(line[4:] if fenced else line)
+    return "\n".join([*out, "```"] if fenced else out)
+
+
+def literal(lines: list[str]) -> list[str]:
+    """Indented lines that no section owns are formulas: `::` before them, unless it is there."""
+    made: list[str] = []
+    owned, block = False, False
+    for k, line in enumerate(lines):
+        if line.strip() in _TITLES and k + 1 < len(lines) and set(lines[k + 1].strip()) == {"-"}:
+            owned = True
+        if owned and _BEGIN.match(line):
+            owned = False
+        indented = line.startswith("    ")
+        if not owned and indented and not block and not _inside_item(made):
+            if not next((one for one in reversed(made) if one.strip()), "").endswith("::"):
+                made += ["", "::", ""]
+            elif made and made[-1].strip():
+                made.append("")
+        if not indented and block and line.strip():
+            made += [] if not made[-1].strip() else [""]
+        block = (indented or (block and not line.strip())) and not owned
+        made.append(line)
+    return made
+
+
+def _inside_item(lines: list[str]) -> bool:
+    """Does a list go on here?"""
+    last = next((one for one in reversed(lines) if one.strip()), "")
+    return bool(re.match(r"\s*([-*]|\d+\.) ", last))
+
+
+def sections(lines: list[str]) -> list[str]:
+    """`Source: X` as numpydoc's section `References`, behind `Notes`."""
+    kept: list[str] = []
+    found: dict[str, list[str]] = {}
+    into = ""
+    for line in lines:
+        if begun := _BEGIN.match(line):
+            into = _SECTIONS[begun[1]]
+            text = line if into == "Notes" else begun[2]
+            found.setdefault(into, []).extend(["", text])
+        elif into and line.strip() in _TITLES:
+            into = ""
+            kept.append(line)
+        elif into:
+            found[into].append(line)
+        else:
+            kept.append(line)
+    for title in ("Notes", "References"):
+        if title in found:
+            kept += ["", title, "-" * len(title), *found[title]]
+    return kept

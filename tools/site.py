@@ -1,0 +1,163 @@
+"""The documentation site: put its source together from docs/, notebooks and the package, and let Sphinx build it.
+
+    python tools/site.py             # build/site-source, then build/site (`make docs` does the same)
+    python tools/site.py --source    # only the source, which needs no Sphinx
+    python tools/site.py --check-anchors  # what leads nowhere in the built pages
+
+Pages of docs/ stay plain Markdown that reads as well elsewhere. Here links to code lead to pages of code, a page that
+lists others (`SECTIONS`) becomes a table of contents, and what the code knows is written: mechanisms, command line,
+API, papers, figures, schemas (`tools/site_pages.py`)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent))
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"
+MATHJAX = ROOT / "build" / "mathjax"
+#: Pages whose lists of links are tables of contents, the first of the others.
+SECTIONS = ("index", "tutorials", "howto", "theory", "reference", "gallery-of-figures", "papers", "notes")
+#: Pages of the root, by what they are called here.
+OF_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
+_CODE = re.compile(r"\[`?([^\]`]+)`?\]\(\.\./([\w./-]+\.(?:py|toml))(?:#L(\d+))?\)")
+_ENTRY = re.compile(r"^- \[[^\]]+\]\(([\w./-]+?)(?:\.md|\.ipynb|\.rst)\)", re.MULTILINE)
+#: What is in a checkout and not on the site: named, without a link.
+_ELSEWHERE = re.compile(r"\[([^\]]+)\]\((?:\.\./[^)]+|witnesses/)\)")
+_FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
+
+
+def assemble(target: Path = SOURCE) -> Path:
+    """The source of the site in a folder, made anew."""
+    import site_pages
+
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(DOCS, target)
+    shutil.copytree(ROOT / "notebooks", target / "notebooks", ignore=shutil.ignore_patterns(".*"))
+    for notebook in (target / "notebooks").glob("*.ipynb"):
+        notebook.write_text(notebook.read_text(encoding="utf-8").replace("](../docs/", "](../"), encoding="utf-8")
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
+        text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+        (target / OF_ROOT[name]).write_text(text, encoding="utf-8")
+    site_pages.write(target)
+    code: set[str] = set()
+    for path in sorted(target.rglob("*.md")):
+        text = _linked(path.read_text(encoding="utf-8"), len(path.relative_to(target).parts) - 1, code)
+        if path.parent == target and path.stem in SECTIONS:
+            text += contents(text)
+        path.write_text(text, encoding="utf-8")
+    (target / "code-files.txt").write_text("\n".join(sorted(code)), encoding="utf-8")
+    for name in code:
+        (target / "code-files" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target / "code-files" / name)
+    script = MATHJAX / "node_modules" / "mathjax" / "tex-svg.js"
+    if script.exists():
+        (target / "_static" / "mathjax").mkdir(parents=True, exist_ok=True)
+        shutil.copy(script, target / "_static" / "mathjax")
+    return target
+
+
+def contents(text: str) -> str:
+    """The pages that a page lists, as a table of contents that is not shown on it."""
+    pages = dict.fromkeys(_ENTRY.findall(_FENCED.sub("", text)))
+    if not pages:
+        return ""
+    return "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
+
+
+def _linked(text: str, depth: int, code: set[str]) -> str:
+    """Links out of docs/ as links of the site; files of code that are linked are noted. Code blocks stay."""
+    up = "../" * depth
+
+    def to_code(found: re.Match[str]) -> str:
+        code.add(found[2])
+        line = f"#L-{found[3]}" if found[3] else ""
+        return f'<a href="{up}code/{found[2]}.html{line}"><code>{found[1]}</code></a>'
+
+    def outside(part: str) -> str:
+        part = _CODE.sub(to_code, part)
+        for name, page in OF_ROOT.items():
+            part = part.replace(f"](../{name}", f"]({page}")
+        part = part.replace("](../notebooks/", "](notebooks/")
+        return _ELSEWHERE.sub(lambda found: f"`{found[1].strip('`')}`", part)
+
+    parts = _FENCED.split(text)
+    return "".join(part.replace("```csv", "```text") if part.startswith("```") else outside(part) for part in parts)
+
+
+def mathjax() -> str:
+    """Get MathJax for formulas without a network; what to say if there is none."""
+    if (MATHJAX / "node_modules" / "mathjax" / "tex-svg.js").exists():
+        return ""
+    npm = shutil.which("npm")
+    if npm is None:
+        return "no npm here: formulas are shown by a script from the network"
+    MATHJAX.mkdir(parents=True, exist_ok=True)
+    command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(MATHJAX), "mathjax@4"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return "" if done.returncode == 0 else "npm could not get mathjax: formulas are shown by a script from the network"
+
+
+def build(source: Path = SOURCE, site: Path = SITE) -> int:
+    """Run Sphinx; every warning is an error."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    environment |= {
+        "FAIROPT_TOOLS": str(ROOT / "tools"),
+        "MPLBACKEND": "Agg",
+        "PYTHONWARNINGS": "ignore::DeprecationWarning",
+    }
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(source), str(site)]
+    return subprocess.run(command, env=environment).returncode
+
+
+def lost(site: Path = SITE) -> list[str]:
+    """Links of built pages that lead to no file, or to no place in it."""
+    places: dict[Path, set[str]] = {}
+
+    def of(page: Path) -> set[str]:
+        if page not in places:
+            places[page] = set(re.findall(r'(?:id|name)="([^"]+)"', page.read_text(encoding="utf-8")))
+        return places[page]
+
+    found = []
+    for page in sorted(site.rglob("*.html")):
+        for link in re.findall(r'href="([^"]+)"', page.read_text(encoding="utf-8")):
+            if re.match(r"[a-z]+:|//", link):
+                continue
+            name, _, anchor = link.partition("#")
+            name = name.partition("?")[0]
+            there = (page.parent / name).resolve() if name else page
+            placeless = anchor and there.suffix == ".html" and there.exists() and anchor not in of(there)
+            if placeless or not there.exists():
+                found.append(f"{page.relative_to(site)}: {link}")
+    return found
+
+
+def main() -> int:
+    """Assemble, build, and check links; say how long it took."""
+    if "--check-anchors" not in sys.argv:
+        begun = time.perf_counter()
+        said = "" if "--source" in sys.argv else mathjax()
+        source = assemble()
+        if "--source" in sys.argv:
+            return 0
+        if status := build(source):
+            return status
+        where = SITE / "index.html"
+        sys.stdout.write(f"{where.relative_to(ROOT)} in {time.perf_counter() - begun:.0f} s; {said or 'no network'}\n")
+    wrong = lost()
+    pages = list(SITE.rglob("*.html"))
+    sys.stdout.write("\n".join([*wrong, f"{len(pages)} pages, {len(wrong)} links that lead nowhere"]) + "\n")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

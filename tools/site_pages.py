@@ -1,0 +1,189 @@
+"""Pages of the site that the code knows: mechanisms, command line, API, papers, figures, schemas.
+
+`write(target)` puts them into the source that `tools/site.py` assembles. A page of docs/ says where such pages are
+listed by a comment, `<!-- pages: mechanisms -->`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import json
+import re
+import shutil
+from pathlib import Path
+
+import docstring_text
+
+import fairopt as fo
+from fairopt import mechanisms, papers
+from fairopt.cli import parser
+from fairopt.report import figures
+from fairopt.report.schemas import SCHEMAS
+
+_MARK = re.compile(r"<!-- pages: ([\w-]+) -->")
+#: Mechanisms with a picture of two users; of the others a number of tasks is all that there is to see.
+_PICTURED = (
+    "drf", "drfh", "ceei", "asset-fairness", "alpha-fair", "utilitarian", "task-maxmin", "tsf", "ps-dsf", "alphapf-vds",
+    "bottleneck-fairness", "fds", "gfj", "guaranteed-alpha-fair", "per-server-drf", "mqdrf",
+)  # fmt: skip
+#: With which parameters.
+_DRAWN = {"alpha-fair": "alpha-fair(alpha=2)", "alphapf-vds": "alphapf-vds(alpha=2)", "fds": "fds(beta=2,lam=-2)",
+          "gfj": "gfj(beta=4,lam=-2)"}  # fmt: skip
+#: What stands together on a page of the API.
+_API = {
+    "clusters": ("Clusters and answers", ("Cluster", "Criterion", "Allocation", "Certificate", "merge")),
+    "asking": ("Asking", ("alpha_path", "compare", "find_alpha", "find_weights", "infer_alpha", "solve_many", "sweep")),
+    "game-api": ("The game", "game"),
+    "certificates-api": ("Certificates", "certificates"),
+    "properties-api": ("Properties", "properties"),
+    "papers-api": ("Papers", "papers"),
+    "over-time": ("Over time", ("Workload", "simulate", "fluid")),
+    "workloads-api": ("Workloads", "workloads"),
+    "plot-api": ("Pictures", "plot"),
+    "report-api": ("Tables", "report"),
+}
+
+
+def write(target: Path) -> None:
+    """All pages, and the lists of them where docs ask for them."""
+    lists = {
+        "mechanisms": _mechanisms(target / "mechanisms"),
+        "commands": _commands(target / "commands"),
+        "api": _api(target / "api"),
+        "papers": _papers(target / "papers"),
+        "figures": _figures(target / "figures"),
+        "schemas": _schemas(target / "schemas"),
+        "gallery": ["- [Examples with their code](gallery/index.rst)"],
+        "notes": ["- [Changelog](changelog.md)", "- [Contributing](contributing.md)"],
+    }
+    for path in target.glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(_MARK.sub(lambda found: "\n".join(lists[found[1]]), text), encoding="utf-8")
+
+
+def _mechanisms(folder: Path) -> list[str]:
+    """A page for each: what it is, its programme, its picture."""
+    import site_pictures
+
+    folder.mkdir()
+    made = []
+    for kind in mechanisms.REGISTRY.values():
+        text = docstring_text.markdown(inspect.getdoc(kind) or "")
+        lines = [f"# {kind.title}", "", f"*{kind.properties}*. Source: {kind.source}.", "", text, ""]
+        if kind.name in _PICTURED:
+            figure, caption = site_pictures.two_users(mechanisms.one(_DRAWN.get(kind.name, kind.name)))
+            figure.savefig(folder / f"{kind.name}.png", dpi=130)
+            lines += [f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""]
+        lines += [f"In Python `fairopt.{kind.__name__}`, on the command line `-m {kind.name}`.", "", "## Claims", ""]
+        lines += [*_claimed(kind), ""]
+        (folder / f"{kind.name}.md").write_text("\n".join(lines), encoding="utf-8")
+        made.append(f"- [{kind.title}](mechanisms/{kind.name}.md): {kind.properties}")
+    return made
+
+
+def _claimed(kind: type[mechanisms.Mechanism]) -> list[str]:
+    rows = ["| property | holds | if | source |", "|---|---|---|---|"]
+    for one in kind.claims:
+        ends = [f"{name} = {_interval(ends)}" for name, ends in one.parameters.items()]
+        holds = "yes" if one.holds else "no: a counterexample is known"
+        rows.append(f"| {one.property} | {holds} | {', '.join([*one.conditions, *ends])} | {one.source} |")
+    return rows if kind.claims else ["Nothing is claimed of it."]
+
+
+def _interval(ends: tuple[float, float] | None) -> str:
+    return "none" if ends is None else f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
+
+
+def _commands(folder: Path) -> list[str]:
+    """A page for every command: its help."""
+    folder.mkdir()
+    made = []
+    (parsers,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
+    texts = {one.dest: one.help or "" for one in parsers._choices_actions}
+    for name, command in parsers.choices.items():
+        body = f"# fairopt {name}\n\n{texts[name]}\n\n```text\n{command.format_help()}```\n"
+        (folder / f"{name}.md").write_text(body, encoding="utf-8")
+        made.append(f"- [fairopt {name}](commands/{name}.md): {texts[name]}")
+    return made
+
+
+def _api(folder: Path) -> list[str]:
+    """Everything public, by what it is for."""
+    folder.mkdir()
+    made = []
+    for page, (title, names) in _API.items():
+        if isinstance(names, str):
+            module = getattr(fo, names)
+            things = [f"fairopt.{names}.{name}" for name in module.__all__]
+        else:
+            things = [f"fairopt.{name}" for name in names]
+        lines = [f"# {title}", ""]
+        for thing in things:
+            lines += [f"## `{thing}`", "", "```{eval-rst}", *_directive(thing), "```", ""]
+        (folder / f"{page}.md").write_text("\n".join(lines), encoding="utf-8")
+        shown = ", ".join(f"`{one.rpartition('.')[2]}`" for one in things[:7])
+        made.append(f"- [{title}](api/{page}.md): {shown}{', ...' if len(things) > 7 else ''}")
+    return made
+
+
+def _directive(thing: str) -> list[str]:
+    module, _, name = thing.rpartition(".")
+    found = getattr(importlib.import_module(module) if module != "fairopt.plot" else fo.plot, name)
+    home = getattr(found, "__module__", module)
+    if inspect.isclass(found):
+        return [f".. autoclass:: {home}.{found.__qualname__}", "   :members:", "   :no-index:"]
+    if callable(found):
+        return [f".. autofunction:: {home}.{found.__qualname__}", "   :no-index:"]
+    return (
+        [f"A constant: ``{str(found)[:200]!r}``"] if isinstance(found, str | float) else ["A table of what is known."]
+    )
+
+
+def _papers(folder: Path) -> list[str]:
+    """A page a paper: every claim, what is printed, ours, what is right."""
+    folder.mkdir()
+    frame = papers.check()
+    made = []
+    columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict"]
+    for key, group in frame.groupby("paper", sort=False):
+        name = str(key).lower().replace(" ", "-")
+        shown = group[columns].astype(str).apply(lambda column: column.str.replace("|", r"\|", regex=False))
+        body = f"# {key}\n\n{len(group)} claims, as `fairopt claims` checks them.\n\n"
+        body += str(shown.to_markdown(index=False, disable_numparse=True))
+        (folder / f"{name}.md").write_text(body + "\n", encoding="utf-8")
+        wrong = int(group["verdict"].str.startswith(papers.PAPER_IN_ERROR).sum())
+        made.append(f"- [{key}](papers/{name}.md): {len(group)} claims" + (f", {wrong} where it errs" if wrong else ""))
+    return made
+
+
+def _figures(folder: Path) -> list[str]:
+    """Every figure: its caption, its picture where one was drawn, and the code that draws it."""
+    folder.mkdir()
+    made = []
+    drawn = Path(__file__).resolve().parent.parent / "paper_figures" / "out"
+    for name, path in figures.known().items():
+        code = path.read_text(encoding="utf-8")
+        caption = figures.caption(name)
+        lines = [f"# {name}", "", caption, "", f"    fairopt figures {name}", ""]
+        if (drawn / f"{name}.png").exists():
+            shutil.copy(drawn / f"{name}.png", folder)
+            lines += [f"![{name}]({name}.png)", ""]
+        (folder / f"{name}.md").write_text("\n".join([*lines, "```python", code, "```", ""]), encoding="utf-8")
+        made.append(f"- [{name}](figures/{name}.md): {caption}")
+    return made
+
+
+def _schemas(folder: Path) -> list[str]:
+    """JSON Schemas for editors."""
+    folder.mkdir()
+    made = []
+    for name, schema in SCHEMAS.items():
+        text = json.dumps(schema(), indent=1)
+        (folder / f"{name}.schema.json").write_text(text, encoding="utf-8")
+        body = (
+            f"# Schema of {name} files\n\nSave it as `{name}.schema.json`, and name it in your editor's settings.\n\n"
+        )
+        (folder / f"{name}.md").write_text(f"{body}```json\n{text}\n```\n", encoding="utf-8")
+        made.append(f"- [{name} files](schemas/{name}.md)")
+    return made
