@@ -38,7 +38,7 @@ readme: $(VENV)/dev-ready
 # The site, in build/site: about a minute, and some seconds where notebooks have not changed. A warning is an error, and
 # so is a link that leads nowhere. Formulas need no network where npm can get MathJax. `fairopt docs` opens it.
 docs: $(VENV)/docs-ready
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/site.py
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/build_site.py
 
 test: lint types unit
 

@@ -1,4 +1,4 @@
-"""Sphinx: what `tools/site.py` has put together in `build/site-source`, as pages. `make docs` calls both."""
+"""Sphinx: what `tools/build_site.py` has put together in `build/site-source`, as pages. `make docs` calls both."""
 
 from __future__ import annotations
 

@@ -26,6 +26,9 @@ def markdown(text: str) -> str:
             continue
         if k + 1 < len(lines) and line.strip() in _TITLES and set(lines[k + 1].strip()) == {"-"}:
             section = line.strip()
+            if fenced:
+                _closed(out)
+            fenced = False
             out += [f"**{section}**", ""]
             continue
         if section and _BEGIN.match(line):
@@ -37,12 +40,17 @@ def markdown(text: str) -> str:
         if indented and not fenced:
             out += ["```text"]
         if fenced and not indented and line.strip():
-            while not out[-1].strip():
-                out.pop()
-            out += ["```", ""]
+            _closed(out)
         fenced = indented or (fenced and not line.strip())
         out.append(line[4:] if fenced else line)
     return "\n".join([*out, "```"] if fenced else out)
+
+
+def _closed(lines: list[str]) -> None:
+    """The end of a block, behind its last line that is not empty."""
+    while not lines[-1].strip():
+        lines.pop()
+    lines += ["```", ""]
 
 
 def literal(lines: list[str]) -> list[str]:

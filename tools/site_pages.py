@@ -1,7 +1,7 @@
 """Pages of the site that the code knows: mechanisms, command line, API, papers, figures, schemas.
 
-`write(target)` puts them into the source that `tools/site.py` assembles. A page of docs/ says where such pages are
-listed by a comment, `<!-- pages: mechanisms -->`."""
+`write(target)` puts them into the source that `tools/build_site.py` assembles. A page of docs/ says where such pages
+are listed by a comment, `<!-- pages: mechanisms -->`."""
 
 from __future__ import annotations
 

@@ -58,6 +58,9 @@ _ELSEWHERE = {
         "new": "write an experiment or a figure to edit: a copy of one that there is, or a small one of a new name",
         "notebooks": "copy the notebooks into a folder",
     },
+    "reproduce": {
+        "reproduce": "make a paper's tables, figures and claims anew, in a folder with a manifest",
+    },
     "pages": {
         "docs": "open the documentation that `make docs` built, or say how to build it",
         "schema": "print the JSON Schema of cluster or experiment files, by which editors complete and check them",

@@ -98,7 +98,8 @@ def figures(options: argparse.Namespace) -> int:
     results, out = _results(options), _out(options, drawing.out())
 
     def make(name: str) -> None:
-        written = drawing.save(drawing.draw(name, results, options.width), out, drawing.title(name))
+        figure = drawing.draw(name, results, options.width)
+        written = drawing.save(figure, out, drawing.title(name), drawing.caption(name))
         print(f"{name} -> {', '.join(str(path) for path in written)}", flush=True)
         for need in drawing.module(name).NEEDS:
             for note in results.of(need).notes:

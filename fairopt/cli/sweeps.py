@@ -120,7 +120,7 @@ def _sweep(name: str, options: argparse.Namespace) -> int:
     arguments = {"store": options.store, "smoke": options.smoke, "retry": options.retry, "traces": options.traces,
                  "accept_older": options.accept_older}  # fmt: skip
     if options.dry_run:
-        print(_outlook(harness.plan(name, **arguments), options.jobs, options.accept_older))
+        print(outlook(harness.plan(name, **arguments), options.jobs, options.accept_older))
         return 0
     try:
         frame = harness.sweep(
@@ -253,7 +253,8 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
+def outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
+    """How many cells there are, and how long those that are missing may take."""
     seconds, unknown = plan.seconds()
     stored = len(plan.cells) - len(plan.missing)
     text = f"{plan.experiment.name}: {len(plan.cells)} cells, {stored} stored ({len(plan.failed)} failed), "

@@ -118,13 +118,19 @@ def draw(name: str, results: Results, width: float | None = None) -> Figure:
     return figure
 
 
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write `name.pdf` (vectors) and `name.png`; the same figure gives the same PDF. The paths written."""
+def save(figure: Figure, folder: Path, name: str, said: str | None = None) -> list[Path]:
+    """Write `name.pdf` (vectors) and `name.png`, and what is `said` of it as `name.txt`. The paths written.
+
+    The same figure gives the same PDF.
+    """
     paths = [folder / f"{name}.pdf", folder / f"{name}.png"]
     style = mpl.rc_params_from_file(_folder() / "paper.mplstyle", use_default_template=False)
     with mpl.rc_context(style):  # some of it counts only now, such as how fonts are embedded
         write(figure, paths[0])
         write(figure, paths[1])
+    if said is not None:
+        paths.append(folder / f"{name}.txt")
+        _files.write(paths[-1], f"{said}\n", "caption")
     return paths
 
 

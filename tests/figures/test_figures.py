@@ -79,8 +79,8 @@ def test_alpha_goes_to_infinity(smoke: Results) -> None:
 def test_the_command(smoke: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["figures", "drfh", "--smoke", "--store", str(smoke.store), "--out", str(out)]) == 0
-    assert sorted(path.name for path in out.iterdir()) == ["drfh.pdf", "drfh.png"]
-    assert capsys.readouterr().out == f"drfh -> {out / 'drfh.pdf'}, {out / 'drfh.png'}\n"
+    assert sorted(path.name for path in out.iterdir()) == ["drfh.pdf", "drfh.png", "drfh.txt"]
+    assert capsys.readouterr().out == f"drfh -> {out / 'drfh.pdf'}, {out / 'drfh.png'}, {out / 'drfh.txt'}\n"
     assert main(["figures", "scaling", "--smoke", "--store", str(smoke.store), "--out", str(out)]) == 0
     assert "cells missed their tolerance and are kept" in capsys.readouterr().out
     assert main(["figures", "drfh", "pf_time", "--store", str(tmp_path / "none"), "--out", str(out)]) == 2

@@ -1,8 +1,9 @@
 """The documentation site: put its source together from docs/, notebooks and the package, and let Sphinx build it.
 
-    python tools/site.py             # build/site-source, then build/site (`make docs` does the same)
-    python tools/site.py --source    # only the source, which needs no Sphinx
-    python tools/site.py --check-anchors  # what leads nowhere in the built pages
+    python tools/build_site.py             # build/site-source, then build/site (`make docs` does the same)
+    python tools/build_site.py --source    # only the source, which needs no Sphinx
+    python tools/build_site.py --out DIR   # DIR/site-source and DIR/site
+    python tools/build_site.py --check-anchors  # what leads nowhere in the built pages
 
 Pages of docs/ stay plain Markdown that reads as well elsewhere. Here links to code lead to pages of code, a page that
 lists others (`SECTIONS`) becomes a table of contents, and what the code knows is written: mechanisms, command line,
@@ -143,18 +144,20 @@ def lost(site: Path = SITE) -> list[str]:
 
 def main() -> int:
     """Assemble, build, and check links; say how long it took."""
+    out = Path(sys.argv[sys.argv.index("--out") + 1]).resolve() if "--out" in sys.argv else SITE.parent
+    site = out / SITE.name
     if "--check-anchors" not in sys.argv:
         begun = time.perf_counter()
         said = "" if "--source" in sys.argv else mathjax()
-        source = assemble()
+        source = assemble(out / SOURCE.name)
         if "--source" in sys.argv:
             return 0
-        if status := build(source):
+        if status := build(source, site):
             return status
-        where = SITE / "index.html"
-        sys.stdout.write(f"{where.relative_to(ROOT)} in {time.perf_counter() - begun:.0f} s; {said or 'no network'}\n")
-    wrong = lost()
-    pages = list(SITE.rglob("*.html"))
+        said = said or "formulas need no network"
+        sys.stdout.write(f"{site / 'index.html'} in {time.perf_counter() - begun:.0f} s; {said}\n")
+    wrong = lost(site)
+    pages = list(site.rglob("*.html"))
     sys.stdout.write("\n".join([*wrong, f"{len(pages)} pages, {len(wrong)} links that lead nowhere"]) + "\n")
     return int(bool(wrong))
 

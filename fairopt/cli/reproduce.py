@@ -1,0 +1,119 @@
+"""`fairopt reproduce PAPER`: a paper's tables, figures and claims from nothing, in a folder with a manifest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from .. import harness, papers, report
+from ..harness.experiment import known
+from ..model import _files
+from ..report import figures as drawing
+from ..report.manifest import manifest
+from .sweeps import outlook
+
+#: Papers by what they are called here: the key of their claims. Their experiments begin with the name.
+PAPERS = {"drf": "DRF", "drfh": "DRFH", "mqdrf": "MQDRF", "pf": "PF", "lecture": "LEC"}
+#: The exit status after Ctrl-C.
+_STOPPED = 130
+
+
+def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """The options of the command."""
+    made = commands["reproduce"]
+    made.add_argument("paper", choices=list(PAPERS), help="the paper")
+    made.add_argument("--out", metavar="DIR", help="where to write; default: reproduced/PAPER")
+    made.add_argument("--smoke", action="store_true", help="the tiny versions of its experiments, which are no results")
+    made.add_argument("--dry-run", action="store_true", help="how many cells there are, and how long they may take")
+    made.add_argument("--jobs", "-j", type=int, default=1, metavar="N", help="processes of this machine; default: 1")
+    made.add_argument("--width", type=float, default=None, metavar="INCHES", help="of figures: 3.4 or 7, as `figures`")
+    made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+
+
+def experiments_of(paper: str) -> list[str]:
+    """Its experiments, by name."""
+    return [name for name in known() if name.startswith(f"{paper}_")]
+
+
+def figures_of(paper: str) -> list[str]:
+    """The figures that are drawn from its experiments."""
+    mine = set(experiments_of(paper))
+    return [name for name in drawing.known() if set(drawing.module(name).NEEDS) <= mine]
+
+
+def reproduce(options: argparse.Namespace) -> int:
+    """`fairopt reproduce`; exit 1 if a cell failed or a claim is not reproduced, 130 after Ctrl-C."""
+    folder = Path(options.out or Path("reproduced", options.paper))
+    store = folder / "store"
+    arguments = {"store": store, "smoke": options.smoke, "traces": options.traces}
+    names = experiments_of(options.paper)
+    if options.dry_run:
+        for name in names:
+            print(outlook(harness.plan(name, **arguments), options.jobs, False))
+        return 0
+    seconds: dict[str, float] = {}
+    failed = 0
+    for name in names:
+        with _timed(seconds, f"experiment {name}"):
+            try:
+                frame = harness.sweep(
+                    name, **arguments, jobs=options.jobs, threads=1, progress=sys.stderr.isatty(), say=_warn
+                )
+            except harness.Interrupted as interrupted:
+                _warn(str(interrupted))
+                _warn("the same command goes on")
+                return _STOPPED
+        failed += int((frame["status"] == "failed").sum())
+        print(f"{name}: {len(frame)} cells in {seconds[f'experiment {name}']:.1f} s", flush=True)
+    results = report.Results(store, options.smoke, options.traces)
+    with _timed(seconds, "tables"):
+        files = [path for name in names for path in _tables(name, results, folder / "tables")]
+    with _timed(seconds, "figures"):
+        files += [path for name in figures_of(options.paper) for path in _figure(name, results, folder, options.width)]
+    with _timed(seconds, "claims"):
+        verdicts, written = _claims(PAPERS[options.paper], folder)
+        files += written
+    made = manifest(options.paper, names, results, files, folder, verdicts, seconds)
+    _files.write(folder / "manifest.json", json.dumps(made, indent=1) + "\n", "manifest")
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    print(
+        f"claims: {counts}\n{len(files)} files -> {folder}, {folder / 'manifest.json'}; {sum(seconds.values()):.0f} s"
+    )
+    return int(failed > 0 or papers.NOT_REPRODUCED in verdicts)
+
+
+def _tables(name: str, results: report.Results, folder: Path) -> list[Path]:
+    return [
+        path
+        for table in report.tables_of(name, results)
+        for path in report.write(table.frame, folder, table.name, table.caption)
+    ]
+
+
+def _figure(name: str, results: report.Results, folder: Path, width: float | None) -> list[Path]:
+    return drawing.save(drawing.draw(name, results, width), folder / "figures", name, drawing.caption(name))
+
+
+def _claims(key: str, folder: Path) -> tuple[dict[str, int], list[Path]]:
+    """Every claim, computed now: how many of each verdict, and the files of the table."""
+    frame = papers.check(papers.claims(key), progress=sys.stderr.isatty())
+    columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
+    kinds = frame["verdict"].str.split(",").str[0].value_counts()
+    verdicts = {str(kind): int(count) for kind, count in kinds.items()}
+    return verdicts, report.write(frame[columns], folder, "claims", f"Claims of {key}, checked")
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    begun = time.perf_counter()
+    yield
+    seconds[step] = time.perf_counter() - begun
+
+
+def _warn(text: str) -> None:
+    print(f"fairopt: {text}", file=sys.stderr)

@@ -1,0 +1,76 @@
+"""`fairopt reproduce`: a folder with everything of a paper, and a manifest that says how it was made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from fairopt.cli import main
+from fairopt.cli.reproduce import PAPERS, experiments_of, figures_of
+from fairopt.harness.experiment import known
+from fairopt.papers import claims
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture(autouse=True)
+def without_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+
+
+def test_a_paper_from_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "mqdrf"
+    assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "mqdrf_dynamic: 2 cells" in said
+    made = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert (made["format"], made["paper"], made["tiny version"]) == ("fairopt-manifest-1", "mqdrf", True)
+    there = {
+        path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file() and "store" not in path.parts
+    }
+    assert there - {"manifest.json"} == set(made["files"])
+    assert {"claims.csv", "figures/mqdrf_dynamic.pdf", "figures/mqdrf_dynamic.txt"} <= there
+    for name, digest in made["files"].items():
+        assert hashlib.sha256((out / name).read_bytes()).hexdigest() == digest
+    one = made["experiments"]["mqdrf_dynamic"]
+    text = (ROOT / "experiments" / "mqdrf_dynamic.toml").read_bytes()
+    assert one["file"] == hashlib.sha256(text).hexdigest()
+    assert one["cells"] == {"ok": 2}
+    assert one["data"] == [{"source": "mqdrf-figure2", "data": "generator", "digest": ""}]  # drawn by its seed
+    assert sum(made["claims"].values()) == len(claims("MQDRF"))
+    assert {"fairopt", "commit", "versions", "python"} <= set(made["code"])
+
+    # Once more: the cells are there, and tables and figures are the same, byte for byte.
+    assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out)]) == 0
+    again = json.loads((out / "manifest.json").read_text(encoding="utf-8"))["files"]
+    assert again == made["files"]
+
+
+def test_every_paper_has_claims_and_what_belongs_to_it() -> None:
+    assert all(claims(key) for key in PAPERS.values())
+    mine = [name for paper in PAPERS for name in experiments_of(paper)]
+    assert len(mine) == len(set(mine)), "an experiment belongs to two papers"
+    assert {name for name in known() if name.partition("_")[0] in PAPERS} == set(mine)
+    assert figures_of("lecture") == []
+    assert {"pf_time", "pf_example", "pf_semidynamic"} <= set(figures_of("pf"))
+    assert "drfh" in figures_of("drfh")
+    assert not set(figures_of("drf")) & set(figures_of("drfh"))
+
+
+def test_what_it_would_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "pf"
+    assert main(["reproduce", "pf", "--dry-run", "--smoke", "--out", str(out)]) == 0
+    assert "pf_time: 24 cells, 0 stored" in capsys.readouterr().out
+    assert not (out / "manifest.json").exists()
+
+
+def test_a_claim_that_fails_is_the_exit_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairopt import papers
+
+    frame = papers.check(papers.claims("LEC"))
+    frame.loc[frame.index[0], "verdict"] = papers.NOT_REPRODUCED
+    monkeypatch.setattr(papers, "check", lambda *_, **__: frame)
+    assert main(["reproduce", "lecture", "--out", str(tmp_path)]) == 1

@@ -1,0 +1,116 @@
+"""The documentation site: its source is put together, links that lead nowhere are found, and Sphinx builds it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import fairopt as fo
+from fairopt.cli import main
+from fairopt.report import figures
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def load(name: str) -> ModuleType:
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        spec = importlib.util.spec_from_file_location(f"{name}_of_site", ROOT / "tools" / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(str(ROOT / "tools"))
+
+
+@pytest.fixture(scope="module")
+def site() -> ModuleType:
+    return load("build_site")
+
+
+@pytest.fixture(scope="module")
+def text() -> ModuleType:
+    return load("docstring_text")
+
+
+@pytest.mark.slow
+def test_every_mechanism_command_paper_and_figure_has_a_page(
+    site: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    source = site.assemble(tmp_path / "source")
+    for name in fo.mechanisms.names():
+        assert (source / "mechanisms" / f"{name}.md").exists()
+    for name in figures.known():
+        assert figures.caption(name) in (source / "figures" / f"{name}.md").read_text(encoding="utf-8")
+    assert (source / "commands" / "reproduce.md").read_text(encoding="utf-8").count("--smoke") >= 1
+    assert (source / "papers" / "pf.md").exists()
+    assert (source / "schemas" / "cluster.schema.json").exists()
+    assert "mechanisms/drf.md" in (source / "theory.md").read_text(encoding="utf-8")
+    listed = (source / "index.md").read_text(encoding="utf-8").partition("```{toctree}")[2]
+    assert "tutorials" in listed
+    # A link to a line of code leads to a page of code, and one out of docs/ nowhere.
+    page = (source / "architecture.md").read_text(encoding="utf-8")
+    assert '<a href="code/fairopt/model/cluster.py.html#L-' in page
+    assert "](../" not in "".join(path.read_text(encoding="utf-8") for path in source.glob("*.md"))
+
+
+def test_links_that_lead_nowhere_are_found(site: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#here">x</a><a href="b.html#gone">y</a><a href="https://x.y">z</a>'
+    )
+    (tmp_path / "b.html").write_text('<p id="here"></p><a href="c.html">x</a><a href="a.html?v=1">y</a>')
+    assert site.lost(tmp_path) == ["a.html: b.html#gone", "b.html: c.html"]
+
+
+def test_docstrings_become_pages(text: ModuleType) -> None:
+    found = ["Dominant.", "", "    lex max s", "", "Parameters", "----------", "a : number", "", "Properties: SI.",
+             "", "Source: DRF."]  # fmt: skip
+    lines = list(found)
+    text.process(None, "class", "x", None, None, lines)
+    assert lines[lines.index("    lex max s") - 2] == "::"
+    assert lines.index("Notes") > lines.index("a : number")
+    assert lines[lines.index("References") :] == ["References", "----------", "", "DRF."]
+    shown = text.markdown("\n".join(found))
+    assert "```text\nlex max s\n```" in shown
+    assert "- `a : number`" in shown
+
+
+def test_a_page_that_lists_others_is_a_table_of_contents(site: ModuleType) -> None:
+    made = site.contents("# A\n\n- [B](b.md): b\n- [C](notebooks/c.ipynb)\n\n```\n- [D](d.md)\n```\n")
+    assert made.split() == ["```{toctree}", ":hidden:", "b", "notebooks/c", "```"]
+    assert site.contents("[B](b.md)") == ""
+
+
+def test_the_command_opens_it_or_says_how_to_build_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fairopt import _shipped
+
+    monkeypatch.setattr(_shipped, "folder", lambda name: tmp_path / name)
+    assert main(["docs"]) == 2
+    assert "make docs" in capsys.readouterr().err
+    page = tmp_path / "build" / "site" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("<p>")
+    assert main(["docs", "--where"]) == 0
+    assert capsys.readouterr().out == f"{page}\n"
+
+
+@pytest.mark.long
+def test_it_builds_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="make docs installs Sphinx; here it is not")
+    for name in ("furo", "myst_nb", "sphinx_gallery", "numpydoc", "sphinx_copybutton"):
+        pytest.importorskip(name, reason=f"{name} is not installed: fairopt[docs]")
+    environment = os.environ | {"FAIROPT_DOCS_NOTEBOOKS": "off", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "tools/build_site.py", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
