@@ -14,6 +14,11 @@ from fairopt.report import Results, interval, median_interval, reached
 from .style import DOUBLE, NARROW, alpha_axis, at_alpha, legend, line, new, styled
 
 NEEDS = ("alpha_convergence",)
+CAPTION = (
+    "Rounds, seconds, utilization and Jain's index against alpha on five kinds of clusters, when servers respond "
+    "in turn and when the engine solves for the equilibrium; medians and means over draws with 95% intervals. "
+    "Neither rounds nor seconds grow with alpha throughout."
+)
 _NAMES = {
     "small": "20 x 10", "dense": "100 x 20", "sparse": "100 x 20, sparse", "bitbrains": "Bitbrains",
     "google": "Google", "thousands": "2,000 x 60",

@@ -14,6 +14,11 @@ from fairopt.report import Results
 from .style import DOUBLE, NARROW, line, name, new, styled
 
 NEEDS = ("convergence",)
+CAPTION = (
+    "Residual of best responses by rounds, by order, alpha, damping and relaxation: the largest change that a "
+    "response would still make, as a part of the user's tasks; medians over draws, and a game that has ended "
+    "stays at its last residual. Servers in turn converge at every alpha; all at once they need damping."
+)
 _ORDERS = ("cyclic", "random", "over-relaxed", "jacobi", "asynchronous")
 #: The alpha of the panels that vary something else.
 ALPHA = 3.0
@@ -42,15 +47,15 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     for axes in panels:
         axes.set(xscale="log", yscale="log")
     for axes in table[:, 0]:
-        axes.set_ylabel("residual")
+        axes.set_ylabel("residual" if narrow else "residual: largest change of tasks")
     for axes in table[-1]:
         axes.set_xlabel("rounds")
     if narrow:
         for axes in panels:  # alpha goes without saying in half a column, and into the caption
             axes.set_title(axes.get_title().replace(f" α = {ALPHA:g},", ""), fontsize=7)
     look = {"fontsize": 5.5, "handlelength": 2.6, "borderpad": 0.2, "labelspacing": 0.25} if narrow else {"fontsize": 6}
-    for axes in (panels[0], *panels[3:]):
-        axes.legend(loc="lower left", **look)
+    for axes, varied in zip((panels[0], *panels[3:]), ("order", "α", "damping", "relaxation"), strict=True):
+        axes.legend(loc="lower left", title=varied, title_fontsize=look["fontsize"], **look)
     return drawn
 
 

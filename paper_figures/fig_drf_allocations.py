@@ -10,6 +10,10 @@ from .stacks import draw, has, pooled, printed, tasks
 from .style import SINGLE, legend, name, new, styled
 
 NEEDS = ("drf_figures",)
+CAPTION = (
+    "Parts of the pool of DRF's section 4.1 under DRF, asset fairness and CEEI; diamonds are what the paper "
+    "prints. DRF equalises dominant shares, and CEEI uses all of both resources."
+)
 _PRINTED = {"drf": "DRF: tasks", "asset-fairness": "asset fairness: tasks", "ceei": "CEEI: tasks"}
 
 

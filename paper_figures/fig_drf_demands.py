@@ -12,6 +12,10 @@ from fairopt.report import Results
 from .style import DOUBLE, NARROW, legend, line, new, styled
 
 NEEDS = ("drf_demands",)
+CAPTION = (
+    "Demands per task in traces of Google and Alibaba (areas count tasks, and the line is the shape of a server), "
+    "and the part of tasks that need at most so much of a slot. Hardly a task is of the size or shape of a slot."
+)
 _NAMES = {"google": "Google 2011", "alibaba": "Alibaba 2023"}
 #: Slots of a server of mean size, as on the nodes of the paper.
 _SLOTS = 12

@@ -11,6 +11,11 @@ from .over_time import policy
 from .style import DOUBLE, legend, line, new, styled
 
 NEEDS = ("drf_dynamic",)
+CAPTION = (
+    "Dominant shares of two jobs of whole tasks in the three phases of DRF's figure 8, under discrete DRF and "
+    "fits of DRFH; lines are what the paper prints, and intervals are over draws. Both jobs have nearly the same "
+    "share in every phase."
+)
 #: What the text says of phases: of job 1, and of job 2. "Nearly equal" of phase 3 is no number.
 _PRINTED = {"phase1": (0.70, 0.75)}
 

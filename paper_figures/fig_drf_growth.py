@@ -10,6 +10,11 @@ from .stacks import has, printed, tasks
 from .style import SINGLE, groups, legend, name, new, styled
 
 NEEDS = ("drf_figures",)
+CAPTION = (
+    "Tasks of both users before and after resource 2 of the pool grows, twofold under asset fairness (DRF theorem "
+    "3) and fourfold under DRF (theorem 6); diamonds are what the paper prints. User A has fewer tasks "
+    "afterwards, although nothing was taken away."
+)
 _CASES = (("asset-fairness", "thm3", "thm3-doubled", "×2"), ("drf", "thm6", "thm6-quadrupled", "×4"))
 
 
@@ -21,7 +26,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
     drawn, table = new(width, 2.2, 1, len(cases))
     for axes, (mechanism, before, after, factor) in zip(table[0], cases, strict=True):
         pair = [tasks(found, cluster, mechanism).sum(axis=1) for cluster in (before, after)]
-        groups(axes, ["user A", "user B"], [("before", pair[0], None), ("after", pair[1], None)])
+        groups(axes, ["user A", "user B"], [("before it grows", pair[0], None), ("after", pair[1], None)])
         if mechanism == "asset-fairness":
             for k, theirs in enumerate(_bundles(before, after)):
                 axes.plot([n + (k - 0.5) * 0.4 for n in range(2)], theirs, linestyle="none", marker="D", color="white",

@@ -10,6 +10,10 @@ from .stacks import printed, tasks
 from .style import SINGLE, bar, groups, legend, new, styled
 
 NEEDS = ("drf_figures",)
+CAPTION = (
+    "Tasks of three users, and of the two that stay when user 3 leaves, under CEEI and DRF; diamonds are what the "
+    "paper prints. Under CEEI user 2 has fewer tasks afterwards, and under DRF nobody has."
+)
 _CASES = (
     ("thm5", "three users", "CEEI: tasks of three users"),
     ("thm5-left", "user 3 left", "CEEI: user 2 falls when user 3 leaves"),

@@ -10,7 +10,12 @@ from .stacks import draw, pooled, printed, tasks
 from .style import DOUBLE, legend, new, styled
 
 NEEDS = ("drf_figures",)
-_CASES = (("thm4", "honest", "CEEI: tasks"), ("thm4-lie", "lie", "CEEI: tasks when user 1 lies"))
+CAPTION = (
+    "Parts of both resources of the pool that each user is given when both tell the truth, and when user 1 states "
+    "another demand; below are the tasks of both by what they state, and diamonds are what the paper prints. "
+    "Under CEEI the lie gets user 1 more of both resources, under DRF no more tasks."
+)
+_CASES = (("thm4", "truth", "CEEI: tasks"), ("thm4-lie", "user 1 lies", "CEEI: tasks when user 1 lies"))
 
 
 @styled
@@ -23,7 +28,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         for cluster, label, statement in _CASES:
             ours = tasks(found, cluster, mechanism).sum(axis=1)
             theirs = printed(f"drf-{cluster}", statement) if mechanism == "ceei" else None
-            text = f"{label}: {ours[0]:.2f}, {ours[1]:.2f} tasks"
+            text = f"{label}\n{ours[0]:.2f}, {ours[1]:.2f} tasks"
             cases.append(pooled(f"drf-{cluster}", text, ours, theirs))
         draw(axes, cases, ("user 1", "user 2"))
         axes.set_title(mechanism.upper())

@@ -10,6 +10,11 @@ from .stacks import draw, has, pooled, printed, tasks
 from .style import SINGLE, legend, name, new, styled
 
 NEEDS = ("drf_figures",)
+CAPTION = (
+    "Parts of the pool of DRF's theorem 1 by user under three mechanisms; diamonds are what the paper prints of "
+    "asset fairness, and the line is one half. Asset fairness leaves user 2 with less than half of everything, "
+    "DRF and CEEI do not."
+)
 
 
 @styled

@@ -12,6 +12,11 @@ from .over_time import policy
 from .style import DOUBLE, groups, legend, new, styled
 
 NEEDS = ("drf_swim",)
+CAPTION = (
+    "By how much jobs end sooner than under slots, by the number of their tasks, on a day drawn like Facebook's "
+    "(SWIM) with 6 and with 10 servers; 95% intervals over draws. Sharing by demands brings most where servers "
+    "are not short."
+)
 _BINS = (1, 2, 11, 51, np.inf)
 _NAMES = ("1", "2-10", "11-50", "> 50")
 _SLOTS = "slots(n=12)"

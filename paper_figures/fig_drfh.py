@@ -12,6 +12,11 @@ from .stacks import Case, Numbers, draw, printed, tasks
 from .style import DOUBLE, legend, new, styled
 
 NEEDS = ("drfh_figures",)
+CAPTION = (
+    "Parts of two servers by user under DRF in every server (DRFH figure 2) and under DRFH (figure 3), with the "
+    "tasks of both users; diamonds are what the paper prints, but for parts too small for one. DRF in every "
+    "server runs 6 tasks of each user, DRFH 10."
+)
 #: What the paper prints: tasks on each server.
 _PRINTED = {
     "per-server-drf": "DRF per server: tasks on server 1, on server 2",

@@ -10,6 +10,11 @@ from .over_time import lines, printed
 from .style import DOUBLE, legend, new, styled
 
 NEEDS = ("drfh_dynamic",)
+CAPTION = (
+    "Dominant shares of three users who come and go under Best-Fit DRFH (DRFH figure 4), with what the paper "
+    "prints, and the use of the pool. Whoever is there has the same share, and it changes when users come and "
+    "leave."
+)
 #: Seconds from and to, and the dominant share that the text prints.
 _PRINTED = ((0, 200, 0.62), (200, 500, 0.44), (500, 1080, 0.26))
 

@@ -10,6 +10,11 @@ from .over_time import lines, policy
 from .style import DOUBLE, legend, new, styled
 
 NEEDS = ("mqdrf_dynamic",)
+CAPTION = (
+    "Dominant shares of three users who arrive one after the other, under MQDRF (MQDRF figures 2 and 3) and under "
+    "discrete DRF, which takes no task back. MQDRF keeps room for those who come; under DRF the first user keeps "
+    "all it had."
+)
 
 
 @styled

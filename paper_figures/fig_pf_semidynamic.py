@@ -11,6 +11,11 @@ from .over_time import distribution, lines, policy
 from .style import DOUBLE, groups, legend, new, per_cent, styled
 
 NEEDS = ("pf_semidynamic",)
+CAPTION = (
+    "A day of arriving jobs under PF's mechanisms, re-solved over time: CPU in use, mean use of CPU and memory "
+    "with 95% intervals over draws, and completion times. Over a day the mechanisms are hard to tell apart: what "
+    "arrives decides."
+)
 _LINES = ("fluid:ps-dsf", "fluid:drfh", "fluid:tsf", "fluid:alphapf-vds(alpha=1.0)")
 
 

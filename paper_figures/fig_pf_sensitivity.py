@@ -9,6 +9,11 @@ from fairopt.report import Results, interval
 from .style import DOUBLE, NARROW, line, new, styled
 
 NEEDS = ("pf_sensitivity",)
+CAPTION = (
+    "What PS-DSF gains over DRFH and TSF, and alpha = 1 and 3 over PS-DSF, in points of utilization (mean over "
+    "resources), for every choice of the sizes that PF section 6 leaves out; means with 95% intervals, all on one "
+    "scale. Sizes decide how large a gain is, not its sign."
+)
 _PAIRS = (
     ("ps-dsf", "drfh", "PS-DSF over DRFH"),
     ("ps-dsf", "tsf", "PS-DSF over TSF"),
@@ -24,7 +29,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     wide = cells.pivot_table(index=["source", "repetition"], columns="mechanism", values="utilization", sort=False)
     sources = list(dict.fromkeys(cells["source"]))
     rows = 1 if width >= NARROW else 2
-    drawn, table = new(width, rows * (0.8 + 0.24 * len(sources)), rows, len(_PAIRS) // rows, sharey=True)
+    drawn, table = new(width, rows * (0.8 + 0.24 * len(sources)), rows, len(_PAIRS) // rows, sharey=True, sharex=True)
     for k, (axes, (of, over, title)) in enumerate(zip(table.flat, _PAIRS, strict=True)):
         gain = (100 * (wide[of] - wide[over])).rename("gain").reset_index()
         found = interval(gain, ["source"], "gain").set_index("source").reindex(sources)

@@ -7,12 +7,19 @@ import math
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from fairopt.report import Results, interval
 
 from .style import DOUBLE, NARROW, legend, line, new, styled
 
 NEEDS = ("scaling",)
+CAPTION = (
+    "Rounds and seconds of best responses until the game's residual is small, and seconds of the engine that "
+    "solves for the equilibrium, against users, servers and density of placement: means over draws with 95% "
+    "intervals as bands; a full marker says that some games were still going on. The engine takes less at every "
+    "size."
+)
 _ROWS = (("best-response", "rounds", "rounds of best responses", "rounds"),
          ("best-response", "seconds", "seconds of the game", "game, s"),
          ("equilibrium", "seconds", "seconds of the engine", "engine, s"))  # fmt: skip
@@ -39,7 +46,10 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
                 shown = ticks[:: 2 if narrow else 1]
                 axes.set_xticks(shown, [f"{tick:g}" for tick in shown])
                 axes.set_xticks([], minor=True)
-            _lines(axes, of, measure, aside=0.03 if by == "density" else 0.08)
+            _lines(axes, of, measure)
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_locator(NullLocator())
             if column == 0:
                 axes.set_ylabel(short if narrow else text)
         table[-1, column].set_xlabel(label)
@@ -48,18 +58,18 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     return drawn
 
 
-def _lines(axes: Axes, cells: pd.DataFrame, measure: str, aside: float) -> None:
-    """A line for every alpha, each a little aside, so that intervals do not hide each other."""
+def _lines(axes: Axes, cells: pd.DataFrame, measure: str) -> None:
+    """A line for every alpha, with its interval as a band: every marker stands at its size."""
     alphas = sorted(cells["alpha"].unique())
     for k, alpha in enumerate(alphas):
         of = cells[cells["alpha"] == alpha]
         found = interval(of, ["x"], measure).sort_values("x")
-        shift = aside * (k - (len(alphas) - 1) / 2)
-        x = found["x"] * math.exp(shift) if axes.get_xscale() == "log" else found["x"] + shift / 3
+        x = found["x"]
         half = found["half"].fillna(0)
         name = "PS-DSF" if math.isinf(alpha) else f"α = {alpha:g}"
         low = half.clip(upper=0.9 * found["mean"])
-        axes.errorbar(x, found["mean"], yerr=[low, half], label=name, elinewidth=0.5, **line(k))
+        axes.plot(x, found["mean"], label=name, **line(k))
+        axes.fill_between(x, found["mean"] - low, found["mean"] + half, color=line(k)["color"], alpha=0.12, lw=0)
         going = found["x"].isin(of[of["status"] == "missed"]["x"])
         full = line(k) | {"linestyle": "none", "markerfacecolor": line(k)["color"]}
         axes.plot(x[going], found["mean"][going], zorder=4, **full)

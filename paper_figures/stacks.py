@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from fairopt.report import StoredCells
 from .style import bar, per_cent
 
 Numbers = NDArray[np.float64]
+#: Smaller parts have no diamond of their own.
+_SMALLEST = 0.03
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,7 @@ def pooled(instance: str, label: str, ours: Numbers, theirs: Numbers | None = No
     def parts(done: Numbers) -> Numbers:
         return np.asarray((done.reshape(len(cluster.users), -1).sum(axis=1)[:, None] * cluster.demand / total).T)
 
-    bars = tuple(f"R{name.removeprefix('resource ')}" if name.startswith("resource ") else name
-                 for name in cluster.resources)  # fmt: skip
+    bars = tuple(re.sub(r"^(?:r|resource )(\d+)$", r"res. \1", name) for name in cluster.resources)
     return Case(label, bars, parts(ours), None if theirs is None else parts(theirs))
 
 
@@ -78,7 +80,7 @@ def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = F
             bottom = bottom + 100 * case.parts[:, n]
         if case.printed is not None:
             tops = 100 * case.printed.cumsum(axis=1)
-            tops[tops == 0] = np.nan  # nothing to mark
+            tops[case.printed < _SMALLEST] = np.nan  # it would stand on the one below
             axes.plot(np.repeat(x, tops.shape[1]), tops.ravel(), linestyle="none", marker="D", color="white",
                       markeredgecolor="#b5152c", markeredgewidth=0.9, label="printed", zorder=3,
                       clip_on=False)  # fmt: skip
@@ -87,7 +89,7 @@ def draw(axes: Axes, cases: Sequence[Case], users: Sequence[str], half: bool = F
         names += case.bars
         left = float(x[-1]) + 1.7
     if half:
-        axes.axhline(50, color="#b5152c", linestyle="--", linewidth=0.9)
+        axes.axhline(50, color="#b5152c", linestyle="--", linewidth=0.9, label="half of the pool")
     axes.set_xticks(places, names, rotation=0)
     axes.set_xticks(middles, [case.label for case in cases], minor=True)
     axes.tick_params(axis="x", which="minor", length=0, pad=17, labelsize=8)

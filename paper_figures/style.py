@@ -97,6 +97,16 @@ def alpha_axis(axes: Axes, label: bool = True) -> None:
     _plot.alpha_axis(axes, wide, ("α (PS-DSF at ∞)" if wide else "α") if label else "")
 
 
+def apart(alphas: ArrayLike, least: float = 0.03) -> list[int]:
+    """Which of these alphas, in order, are marked: those at least so far apart on the axis, and infinity."""
+    chosen: list[int] = []
+    x = at_alpha(alphas)
+    for k, here in enumerate(x):
+        if k == len(x) - 1 or ((not chosen or here - x[chosen[-1]] >= least) and here <= x[-1] - 1.5 * least):
+            chosen.append(k)
+    return chosen
+
+
 def groups(
     axes: Axes,
     labels: Sequence[str],

@@ -25,7 +25,8 @@ def by_resource(axes: Axes, use: pd.DataFrame, by: str, labels: Mapping[Hashable
         one = found[found[by] == value].set_index("resource").reindex(resources)
         series.append((text, 100 * one["mean"], 100 * one["half"]))
     groups(axes, [_SHORT.get(name, name) for name in resources], series)
-    per_cent(axes, 105)
+    highest = max(float(np.nanmax(mean + half.fillna(0))) for _, mean, half in series)
+    per_cent(axes, max(105.0, 1.03 * highest))  # an interval around a mean near 100% ends above it
     axes.set_ylabel("utilization")
 
 
@@ -54,7 +55,7 @@ def gain_bars(axes: Axes, use: pd.DataFrame, printed: float | None = 20.0) -> No
     if printed is not None:
         axes.axhline(printed, color="#b5152c", linestyle="--", linewidth=1, label=f"PF: up to {printed:g}%")
     axes.yaxis.set_major_formatter("{x:g}%")
-    axes.set_ylabel("gain of PS-DSF")
+    axes.set_ylabel("gain of PS-DSF, % of the other's use")
 
 
 def classes(use: pd.DataFrame, most: int) -> list[str]:

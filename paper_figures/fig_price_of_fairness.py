@@ -1,0 +1,36 @@
+"""The price of fairness on real clusters: the part of the largest welfare that alphaPF-VDS does without, by alpha."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from fairopt.report import Results, interval
+
+from .style import SINGLE, alpha_axis, apart, at_alpha, legend, line, new, styled
+
+NEEDS = ("frontier",)
+CAPTION = (
+    "The price of fairness of alphaPF-VDS on machines of Bitbrains and on users of Google: the part of the "
+    "largest sum of weighted dominant shares that it does without; means over draws with 95% intervals. Most of "
+    "it is paid by alpha = 1."
+)
+_CLUSTERS = {"bitbrains": "Bitbrains", "google": "Google"}
+
+
+@styled
+def figure(results: Results, width: float = SINGLE) -> Figure:
+    """1 - W(x)/W(x*) against alpha, from 0 to infinity (PS-DSF)."""
+    cells = results.of("frontier").cells
+    drawn, table = new(width, 2.3)
+    axes = table[0, 0]
+    for k, (cluster, text) in enumerate(_CLUSTERS.items()):
+        found = interval(cells[cells["cluster"] == cluster], ["alpha"], "price_of_fairness").sort_values("alpha")
+        x, mean, half = at_alpha(found["alpha"]), 100 * found["mean"], 100 * found["half"].fillna(0)
+        axes.plot(x, mean, label=text, markevery=apart(found["alpha"]), **line(k))
+        axes.fill_between(x, mean - half, mean + half, color=line(k)["color"], alpha=0.15, lw=0)
+    alpha_axis(axes)
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter("{x:g}%")
+    axes.set_ylabel("price of fairness")
+    legend(drawn, axes)
+    return drawn
