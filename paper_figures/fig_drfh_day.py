@@ -15,8 +15,8 @@ from .style import DOUBLE, NARROW, groups, legend, new, per_cent, styled
 NEEDS = ("drfh_day",)
 CAPTION = (
     "A day drawn like Google's, and Google's sample, under fits of DRFH and under slots: use of resources over "
-    "time, completion times, and jobs done (DRFH figures 5 to 8). Best fit and first fit are alike, and slots "
-    "leave capacity unused."
+    "time, completion times, and by how much jobs end sooner (DRFH figures 5 to 8). "
+    "Best fit and first fit are alike, and slots leave capacity unused."
 )
 _POLICIES = ("best-fit-drfh", "first-fit-drfh", "slots")
 #: Sizes of jobs in tasks: the paper has five bins and does not say which.

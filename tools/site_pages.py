@@ -30,6 +30,8 @@ _PICTURED = (
 #: With which parameters.
 _DRAWN = {"alpha-fair": "alpha-fair(alpha=2)", "alphapf-vds": "alphapf-vds(alpha=2)", "fds": "fds(beta=2,lam=-2)",
           "gfj": "gfj(beta=4,lam=-2)"}  # fmt: skip
+#: Where pictures of figures are: drawn here, or those that come with the pages.
+_DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
 #: What stands together on a page of the API.
 _API = {
     "clusters": ("Clusters and answers", ("Cluster", "Criterion", "Allocation", "Certificate", "merge")),
@@ -159,15 +161,16 @@ def _papers(folder: Path) -> list[str]:
 
 def _figures(folder: Path) -> list[str]:
     """Every figure: its caption, its picture where one was drawn, and the code that draws it."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     made = []
-    drawn = Path(__file__).resolve().parent.parent / "paper_figures" / "out"
+    root = Path(__file__).resolve().parent.parent
     for name, path in figures.known().items():
         code = path.read_text(encoding="utf-8")
         caption = figures.caption(name)
         lines = [f"# {name}", "", caption, "", f"    fairopt figures {name}", ""]
-        if (drawn / f"{name}.png").exists():
-            shutil.copy(drawn / f"{name}.png", folder)
+        picture = next((one for place in _DRAWN_IN if (one := root / place / f"{name}.png").exists()), None)
+        if picture is not None:
+            shutil.copy(picture, folder)
             lines += [f"![{name}]({name}.png)", ""]
         (folder / f"{name}.md").write_text("\n".join([*lines, "```python", code, "```", ""]), encoding="utf-8")
         made.append(f"- [{name}](figures/{name}.md): {caption}")

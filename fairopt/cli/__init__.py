@@ -61,6 +61,9 @@ _ELSEWHERE = {
     "reproduce": {
         "reproduce": "make a paper's tables, figures and claims anew, in a folder with a manifest",
     },
+    "bench": {
+        "bench": "write a frozen set of instances with certified answers, as JSON and MatrixMarket, for other solvers",
+    },
     "pages": {
         "docs": "open the documentation that `make docs` built, or say how to build it",
         "schema": "print the JSON Schema of cluster or experiment files, by which editors complete and check them",

@@ -25,6 +25,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     made = commands["tables"]
     made.add_argument("names", nargs="*", metavar="NAME", help="experiments; default: those that are stored")
     made.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    made.add_argument("--single", action="store_true", help="LaTeX for one column of two; default: the page's width")
     _reading(made, "results, and results/smoke with --smoke")
 
     made = commands["figures"]
@@ -64,7 +65,7 @@ def tables(options: argparse.Namespace) -> int:
     shown: dict[str, object] = {}
 
     def give(table: report.Table) -> None:
-        written = report.write(table.frame, out, table.name, table.caption)
+        written = report.write(table.frame, out, table.name, table.caption, options.single)
         if options.json:
             shown[table.name] = table.frame.to_dict(orient="records")
             return

@@ -8,7 +8,8 @@ from .means import means
 from .published import Table, mechanism_table, tables_of
 from .reached import median_interval, reached
 from .stored import MissingCells, Results, StoredCells
-from .tables import comparison, for_people, latex
+from .tables import comparison, for_people
+from .typeset import latex
 
 __all__ = [
     "MissingCells",

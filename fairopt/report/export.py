@@ -11,7 +11,8 @@ from pathlib import Path
 from .._libraries import pd
 from ..errors import DataError
 from ..model import _files
-from .tables import for_people, latex
+from .tables import for_people
+from .typeset import latex
 
 #: Suffixes of the files that tables are written to.
 FORMATS = (".csv", ".parquet", ".json", ".md", ".tex")
@@ -26,14 +27,17 @@ INTERVAL = "+- "
 _LONGEST = 100
 
 
-def write(frame: pd.DataFrame, folder: Path, name: str, caption: str) -> list[Path]:
-    """Write a table as `name.csv` (every digit), `name.md` and `name.tex` (booktabs); the paths written."""
+def write(frame: pd.DataFrame, folder: Path, name: str, caption: str, single: bool = False) -> list[Path]:
+    """Write a table as `name.csv` (every digit), `name.md` and `name.tex`; the paths written.
+
+    In LaTeX it is a longtable of the page's width, or with `single` a table of one column of two.
+    """
     _files.folder(folder)
     stem = file_name(name)
     texts = {
         ".csv": csv(frame),
         ".md": f"{_escape(caption)}\n\n{markdown(frame)}\n",
-        ".tex": latex(frame, caption, f"tab:{stem}"),
+        ".tex": latex(frame, caption, f"tab:{stem}", single),
     }
     for suffix, text in texts.items():
         _files.write(folder / f"{stem}{suffix}", text, "table")

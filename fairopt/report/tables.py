@@ -41,32 +41,7 @@ def for_people(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(shown, index=frame.index)
 
 
-def latex(frame: pd.DataFrame, caption: str | None = None, label: str | None = None) -> str:
-    """A table for LaTeX (booktabs), for people; numbers to the right."""
-    align = "".join("r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in frame.dtypes)
-    shown = for_people(frame).map(_escape).rename(columns=_escape)
-    return str(
-        shown.to_latex(
-            index=False,
-            caption=None if caption is None else _escape(caption),
-            label=label,
-            position="tb" if caption else None,
-            column_format=align,
-        )
-    )
-
-
 def _text(value: object, form: str) -> str:
     if isinstance(value, float | np.floating):
         return "" if np.isnan(value) else form.format(value)
     return str(value)
-
-
-_LATEX = str.maketrans(
-    {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
-
-
-def _escape(text: object) -> str:
-    return " ".join(str(text).split("\n")).translate(_LATEX)

@@ -173,7 +173,7 @@ def test_tiny_versions_have_a_folder_of_their_own_and_are_marked(
         assert "TINY VERSION" in text
     assert main(["figures", "drfh", "--smoke"]) == 0
     assert sorted(path.name for path in (tmp_path / "figures" / "smoke").iterdir()) == [
-        "drfh.pdf", "drfh.png",
+        "drfh.pdf", "drfh.png", "drfh.txt",
     ]  # fmt: skip
     assert main(["results", "drfh_figures", "--smoke"]) == 0
     assert "drfh" in capsys.readouterr().out
