@@ -54,7 +54,22 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 default_role = "code"
 
+
+def _picture(block: Any, variables: dict[str, Any], options: dict[str, Any]) -> str:
+    """What a block of an example calls `figure`, as a picture: fairopt's figures belong to no window."""
+    from sphinx_gallery.scrapers import figure_rst
+
+    drawn = variables["example_globals"].pop("figure", None)
+    if drawn is None:
+        return ""
+    path = next(variables["image_path_iterator"])
+    drawn.savefig(path, dpi=130)
+    return str(figure_rst([path], options["src_dir"]))
+
+
 sphinx_gallery_conf = {
+    "image_scrapers": (_picture,),
+    "capture_repr": (),
     "examples_dirs": [str(HERE / "examples")],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"plot_",

@@ -7,4 +7,4 @@ The used part of every capacity, stacked by user.
 
 import fairopt as fo
 
-fo.PSDSF().solve(fo.papers.instance("pf-fig1-variant")).plot()
+figure = fo.PSDSF().solve(fo.papers.instance("pf-fig1-variant")).plot()

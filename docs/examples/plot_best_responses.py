@@ -2,9 +2,10 @@
 Servers that respond in turn
 ============================
 
-The distributed game, round by round: residual, exploitability and utilization.
+The distributed game, round by round: residual and exploitability.
 """
 
 import fairopt as fo
 
-fo.best_response(fo.papers.instance("pf-fig1-variant"), 3).trace.plot()
+cluster = fo.open_source("lognormal?users=20&servers=10&seed=1").cluster
+figure = fo.best_response(cluster, 3, max_rounds=300).trace.plot()

@@ -8,4 +8,4 @@ A row for every mechanism, a panel for every measure. Mechanisms of one pool are
 import fairopt as fo
 
 cluster = fo.papers.instance("pf-fig1-variant")
-fo.plot.compare(fo.compare(cluster, ["drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "ceei", "utilitarian"]))
+figure = fo.plot.compare(fo.compare(cluster, ["drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "ceei", "utilitarian"]))

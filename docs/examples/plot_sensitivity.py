@@ -7,4 +7,4 @@ How everybody's tasks move with every capacity, by the implicit function theorem
 
 import fairopt as fo
 
-fo.AlphaPFVDS(3).solve(fo.papers.instance("pf-fig1-variant")).sensitivity().plot()
+figure = fo.AlphaPFVDS(3).solve(fo.papers.instance("pf-fig1-variant")).sensitivity().plot()

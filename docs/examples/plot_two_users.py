@@ -9,4 +9,6 @@ import fairopt as fo
 
 cluster = fo.Cluster([[9, 6], [4, 18]], [[1, 2], [2, 1]], resources=["CPU", "RAM"], users=["A", "B"])
 path = fo.alpha_path(cluster, [0.1, 0.5, 1, 2, 8, float("inf")]).allocations
-fo.plot.two_users(fo.DRFH().solve(cluster), fo.PSDSF().solve(cluster), fo.TSF().solve(cluster), path=list(path))
+figure = fo.plot.two_users(
+    fo.DRFH().solve(cluster), fo.PSDSF().solve(cluster), fo.TSF().solve(cluster), path=list(path)
+)
