@@ -42,6 +42,7 @@ from paper_figures.style import SINGLE, groups, new, styled
 from fairopt.report import Results, interval
 
 NEEDS = ("{name}",)  # experiments
+CAPTION = "Utilization by mechanism: means over draws and clusters, with 95% intervals. What to see in it."
 
 
 @styled
