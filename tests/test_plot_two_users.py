@@ -60,3 +60,13 @@ def test_the_picture() -> None:
     marks = {line.get_label(): line.get_xydata() for line in axes.lines}
     np.testing.assert_allclose(marks["DRF"], [[3, 2]], rtol=1e-6)
     np.testing.assert_allclose(marks["path of α"][[0, -1]], [[45 / 11, 18 / 11], [3, 2]], rtol=1e-6)
+
+
+def test_every_corner_is_found() -> None:
+    """Resources whose limits touch the unit circle: corners lie between neighbours, where their lines meet."""
+    angles = np.linspace(0.1, 1.4, 9)
+    found = border(fo.Cluster(np.ones((1, 9)), [np.cos(angles), np.sin(angles)]))
+    middle, half = (angles[1:] + angles[:-1]) / 2, (angles[1] - angles[0]) / 2
+    corners = np.column_stack([np.cos(middle), np.sin(middle)]) / np.cos(half)
+    np.testing.assert_allclose(found[1:-1], corners, atol=1e-9)
+    assert len(found) == 10
