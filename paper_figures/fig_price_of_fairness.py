@@ -11,7 +11,7 @@ from .style import SINGLE, alpha_axis, apart, at_alpha, legend, line, new, style
 NEEDS = ("frontier",)
 CAPTION = (
     "The price of fairness of alphaPF-VDS on machines of Bitbrains and on users of Google: the part of the "
-    "largest sum of weighted dominant shares that it does without; means over draws with 95% intervals. Most of "
+    "largest sum of dominant shares that it does without; means over draws with 95% intervals. Most of "
     "it is paid by alpha = 1."
 )
 _CLUSTERS = {"bitbrains": "Bitbrains", "google": "Google"}
