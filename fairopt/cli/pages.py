@@ -25,7 +25,7 @@ def docs(options: argparse.Namespace) -> int:
     page = _shipped.folder("build").resolve() / "site" / "index.html"
     if not page.is_file():
         raise DataError(
-            f"there is no {page}; run `make docs` in a checkout of fairopt, which takes about a minute. "
+            f"there is no {page}; run `make docs` in a checkout of fairopt, which takes some minutes the first time. "
             "The pages are plain text as well, in its folder docs/"
         )
     if options.where or not webbrowser.open(page.as_uri()):
