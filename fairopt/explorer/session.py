@@ -15,7 +15,6 @@ import numpy as np
 from .. import mechanisms
 from ..errors import DataError, FairoptError
 from ..game.curve.two_sided import equilibrium_curve
-from ..harness.alpha_path import ALPHAS
 from ..mechanisms import Mechanism
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model.cluster import Cluster, expected
@@ -43,6 +42,9 @@ class SessionOptions:
 
 #: What is used unless a caller says otherwise.
 OPTIONS = SessionOptions()
+
+#: Of the path: equally far apart on the axis of alpha, `alpha / (1 + alpha)`; 0, 1, 3 and infinity are among them.
+ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range(40)), "inf")
 
 #: Mechanisms that stand side by side; those with an alpha have that of the state.
 SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", "ceei", "utilitarian", "drf")
@@ -123,9 +125,14 @@ class Session:
             "grouped": len({*start.groups}) < len(base.users),
             "mechanisms": [
                 {"name": name, "title": kind.title, "alpha": _has_alpha(name)} for name, kind in _known().items()
+            ]
+            + [
+                {"name": name, "title": str(self.mechanism(self.state)), "alpha": False}
+                for name in [self.state.mechanism]
+                if name not in mechanisms.names()
             ],
             "side": list(SIDE),
-            "alphas": ["inf" if math.isinf(alpha) else tidy(alpha) for alpha in (0.0, *ALPHAS)],
+            "alphas": list(ALPHAS),
         }
 
     def edited(self, question: dict[str, Any]) -> Edited:
