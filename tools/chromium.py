@@ -21,9 +21,16 @@ from typing import Any
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
+def binary() -> str | None:
+    """Chromium, or Chrome."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
 def missing() -> str:
     """What is not installed, in words; empty where all is there."""
-    absent = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    absent = [
+        name for name, path in (("chromium", binary()), ("chromedriver", shutil.which("chromedriver"))) if not path
+    ]
     return f"no {' and no '.join(absent)} here (Debian: apt-get install chromium chromium-driver)" if absent else ""
 
 
@@ -48,7 +55,7 @@ class Chromium:
                 {
                     "capabilities": {
                         "alwaysMatch": {
-                            "goog:chromeOptions": {"args": arguments, "binary": shutil.which("chromium")},
+                            "goog:chromeOptions": {"args": arguments, "binary": binary()},
                             "goog:loggingPrefs": {"browser": "ALL"},
                         }
                     }

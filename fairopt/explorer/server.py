@@ -7,6 +7,7 @@ foreign name that resolves to 127.0.0.1 is served), and questions must be JSON, 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -66,6 +67,11 @@ class Server(ThreadingHTTPServer):
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise DataError(f"port {port}: {why}; choose another with --port, or leave it out") from None
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a page that was closed while its answer was on the way."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
     @property
     def address(self) -> str:

@@ -77,6 +77,7 @@ class Session:
         """The answer to a question, or `error` in words and `where`, the key of the field at fault."""
         known: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "start": lambda q: self.begin(),
+            "now": self._now,
             "answer": self._answer,
             "row": self._row,
             "several": self._several,
@@ -97,7 +98,7 @@ class Session:
             self._kept[key] = made
             while len(self._kept) > OPTIONS.kept:
                 self._kept.popitem(last=False)
-        if ask == "answer" and not question.get("aside"):
+        if ask in ("answer", "now") and not question.get("aside"):
             self.last = _state(question)
         return self._kept[key]
 
@@ -153,6 +154,12 @@ class Session:
         """The certified answer at a state, by default the last one that was asked about."""
         asked = self.last if state is None else state
         return self.mechanism(asked).solve(self.start.edited(asked.edits).cluster)
+
+    def _now(self, question: dict[str, Any]) -> dict[str, Any]:
+        """A state is shown whose answer the view has already."""
+        self.edited(question)
+        self.mechanism(_state(question))
+        return {}
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
         state, edited = _state(question), self.edited(question)

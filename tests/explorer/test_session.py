@@ -48,6 +48,10 @@ def test_the_last_answer_in_python(session: Session) -> None:
     found = session.allocation()
     assert found.mechanism == "alphaPF-VDS(alpha=3)"
     assert len(found.cluster.users) == 1
+    ask(session, "now", alpha=4)
+    assert session.allocation().mechanism == "alphaPF-VDS(alpha=4)"
+    assert ask(session, "now", alpha="x")["where"] == "alpha"
+    assert session.last.alpha == 4
 
 
 def test_many_users_are_grouped() -> None:

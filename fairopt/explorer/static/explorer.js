@@ -110,7 +110,7 @@ function render({ model, el: host }) {
     wanted = next;
     sync(wanted);
     const path = paths.get(line(next)), exact = path && path.get(String(next.alpha));
-    if (exact) { ask.forget(); adopt(next, exact); return; }
+    if (exact) { ask.forget(); ask.must({ ask: "now", state: next }, () => {}); adopt(next, exact); return; }
     if (path && path.size && took > 100 && !Number.isNaN(asNumber(next.alpha))) {
       const nearest = [...path.keys()].reduce((a, b) => (Math.abs(place(b) - place(next.alpha)) < Math.abs(place(a) - place(next.alpha)) ? b : a));
       paint(path.get(nearest), next, `the nearest answer known, at alpha ${alphaText(nearest)}`);
@@ -124,20 +124,35 @@ function render({ model, el: host }) {
     });
   }
 
-  // Bad input: said beside the field; the last good state stays.
+  // Bad input: said beside the field; the last good state stays, with whatever else has moved since.
   function refuse(reply, asked) {
-    const current = wanted === asked;
-    const edits = { ...wanted.edits };
-    for (const key of Object.keys(asked.edits)) if (asked.edits[key] !== good.edits[key]) {
-      if (current || wanted.edits[key] === asked.edits[key]) { if (key in good.edits) edits[key] = good.edits[key]; else delete edits[key]; }
-    }
-    wanted = current ? good : { ...wanted, edits };
     if (past.length) past.pop();
     say(reply.where, reply.error);
     const wrong = root.querySelector("[aria-invalid]"), text = wrong && wrong.value;
-    if (current) { root.classList.remove("busy"); sync(wanted); paint(shown.view, good); queue(); } else go(wanted, false, true);
+    const next = without(reply.where, asked);
+    if (JSON.stringify(next) !== JSON.stringify(good)) go(next, false, true);
+    else {
+      ask.forget();
+      wanted = good;
+      root.classList.remove("busy");
+      if (shown) { paint(shown.view, good); queue(); } else sync(good);
+      status.textContent = `Not taken: ${reply.error}`;
+    }
     if (wrong) wrong.value = text;
-    status.textContent = `Not taken: ${reply.error}`;
+  }
+
+  // What is wanted, but for what is at fault: the field that is named, else all that was new in the question.
+  function without(where, asked) {
+    if (where === "alpha") return { ...wanted, alpha: asked.alpha === wanted.alpha ? good.alpha : wanted.alpha };
+    if (where === "mechanism") return { ...wanted, mechanism: asked.mechanism === wanted.mechanism ? good.mechanism : wanted.mechanism };
+    const changed = Object.keys(asked.edits).filter((key) => asked.edits[key] !== good.edits[key]);
+    if (!changed.length) return good;
+    const edits = { ...wanted.edits };
+    for (const key of changed.includes(where) ? [where] : changed) {
+      if (wanted.edits[key] !== asked.edits[key]) continue;
+      if (key in good.edits) edits[key] = good.edits[key]; else delete edits[key];
+    }
+    return { ...wanted, edits };
   }
 
   function say(where, text) {

@@ -28,6 +28,7 @@ function page() {
     row: ({ mechanism, state }) => { const view = at(mechanism, state.alpha); return view && (view.error ? view : { ...view.measures, mechanism: view.mechanism, pooled: view.pooled }); },
     several: ({ state }) => ({ text: data.several[String(state.alpha)] || "" }),
     python: ({ state }) => ({ text: data.head + data.calls[state.mechanism].replace("ALPHA", state.alpha === "inf" ? 'float("inf")' : String(state.alpha)) }),
+    now: () => ({}),
     file: () => ({ text: data.file }),
   };
   const answer = async (question) => known[question.ask](question) || { error: "this page has no answer to that", where: "mechanism" };
