@@ -144,7 +144,7 @@ def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array,
 def _users(edited: Edited, found: Allocation, held: Holds) -> dict[str, Any]:
     """Rows of users; of many, the largest, and groups of the others."""
     tasks, shares, weight = found.user_tasks, found.dominant_shares, found.cluster.weight
-    text = _texts(found, held)
+    text = held_texts(found, held)
     order = np.arange(len(tasks))
     if len(tasks) > OPTIONS.rows:
         order = np.sort(np.argsort(-shares / weight, kind="stable")[: OPTIONS.rows])
@@ -166,7 +166,7 @@ def _users(edited: Edited, found: Allocation, held: Holds) -> dict[str, Any]:
     ]}  # fmt: skip
 
 
-def _texts(found: Allocation, held: Holds) -> list[str]:
+def held_texts(found: Allocation, held: Holds) -> list[str]:
     """What holds each user, in words."""
     cluster, one = found.cluster, len(found.cluster.servers) == 1
     said = {"task limit": "has all its tasks", "unproved": "not known"}

@@ -32,7 +32,7 @@ def write(frame: pd.DataFrame, folder: Path, name: str, caption: str) -> list[Pa
     stem = file_name(name)
     texts = {
         ".csv": csv(frame),
-        ".md": f"{_escape(caption)}\n\n{markdown(frame)}\n",
+        ".md": f"{escape(caption)}\n\n{markdown(frame)}\n",
         ".tex": latex(frame, caption, f"tab:{stem}"),
     }
     for suffix, text in texts.items():
@@ -52,7 +52,7 @@ def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
         ".csv": lambda: csv(frame),
         ".parquet": lambda: _parquet(frame),
         ".json": lambda: str(frame.to_json(orient="records", date_format="iso", double_precision=15)),
-        ".md": lambda: markdown(frame) + ("" if note is None else f"\n\n{_escape(note)}") + "\n",
+        ".md": lambda: markdown(frame) + ("" if note is None else f"\n\n{escape(note)}") + "\n",
         ".tex": lambda: latex(frame, note) + "\n",
     }
     exportable(path)
@@ -82,7 +82,7 @@ def csv(frame: pd.DataFrame) -> str:
 
 def markdown(frame: pd.DataFrame) -> str:
     """A table for people."""
-    shown = for_people(frame).map(_escape).rename(columns=_escape)
+    shown = for_people(frame).map(escape).rename(columns=escape)
     return str(shown.to_markdown(index=False, disable_numparse=True))
 
 
@@ -92,7 +92,8 @@ def file_name(name: str) -> str:
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
-def _escape(text: object) -> str:
+def escape(text: object) -> str:
+    """Text in which Markdown sees no markup."""
     line = _ENTITY.sub("&amp;", " ".join(str(text).split("\n"))).replace("<", "&lt;").replace(">", "&gt;")
     return _MARKUP.sub(lambda found: f"\\{found[0]}", line)
 
