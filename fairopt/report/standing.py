@@ -58,11 +58,11 @@ class Section:
 
 def sections(found: Standing) -> Iterator[Section]:
     """The tables of a report, in order."""
-    yield Section("The answer in numbers", found.measures)
-    yield _cut("Namespaces and accounts", found.groups, "group", "groups")
+    yield Section("The answer in numbers", _parts(found.measures))
+    yield _cut("Namespaces and accounts", _parts(found.groups), "group", "groups")
     short = found.users.sort_values("below", ascending=False, kind="stable") if "below" in found.users else found.users
     yield _cut("Users: what they run, want and are entitled to", short.drop(columns="group"), "user", "users")
-    yield Section("Resources: what is short, and whom more would serve", found.resources)
+    yield Section("Resources: what is short, and whom more would serve", _parts(found.resources))
     if found.changes is not None:
         moved = found.changes[
             found.changes["change"].abs() > OPTIONS.below * found.changes["entitled"].clip(lower=1e-9)
@@ -70,6 +70,12 @@ def sections(found: Standing) -> Iterator[Section]:
         still = len(found.changes) - len(moved)
         yield _cut(f"What if {', '.join(found.asked)}", moved.drop(columns="group"), "user", "users",
                    f"{still} users keep what they had, within {OPTIONS.below:.0%}.")  # fmt: skip
+
+
+def _parts(table: pd.DataFrame) -> pd.DataFrame:
+    """Parts of a whole as percentages."""
+    names = [name for name in ("used", "utilization", "share now", "share entitled") if name in table]
+    return table.assign(**{name: [f"{part:.1%}" for part in table[name]] for name in names})
 
 
 def _cut(title: str, table: pd.DataFrame, one: str, several: str, note: str = "") -> Section:
@@ -128,6 +134,7 @@ body { font: 14px/1.45 system-ui, sans-serif; margin: 0; }
 .report .wide { overflow-x: auto; }
 .report table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 .report td, .report th { padding: 2px 9px; text-align: left; border-bottom: 1px solid #8886; white-space: nowrap; }
+.report td:last-child { white-space: normal; }
 .report dt { font-weight: 600; } .report dd { margin: 0 0 4px 16px; }
 @media (prefers-color-scheme: dark) { body { background: #17191c; color: #ececec; } }
 """

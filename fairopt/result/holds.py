@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificates import blocking
+from ..certificates.blocking import blocking
 from ..errors import DataError, SolverError
 
 if TYPE_CHECKING:
