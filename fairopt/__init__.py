@@ -25,6 +25,7 @@ _HOME = {
     "alpha_path": "harness.alpha_path",
     "best_response": "game.dynamics.distributed",
     "compare": "harness.compare",
+    "explore": "explorer.explore",
     "find_alpha": "harness.find_alpha",
     "find_weights": "harness.find_weights",
     "fluid": "scheduling.fluid",

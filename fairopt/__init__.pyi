@@ -12,6 +12,7 @@ from . import scheduling as scheduling
 from . import workloads as workloads
 from ._version import __version__ as __version__
 from .certificates import Certificate as Certificate
+from .explorer.explore import explore as explore
 from .game.dynamics.distributed import best_response as best_response
 from .harness.alpha_path import alpha_path as alpha_path
 from .harness.compare import compare as compare

@@ -41,6 +41,12 @@ _ELSEWHERE = {
     "fairness": {
         "properties": "search what properties mechanisms violate, report on a cluster, or replay a counterexample",
     },
+    "explore": {
+        "explore": "look at a cluster in the browser: alpha on a slider, tables to edit; or write a page to share",
+    },
+    "cluster_report": {
+        "report": "how the users of a cluster stand: what they run, want and are entitled to, what holds them, what if",
+    },
     "simulations": {
         "simulate": "run jobs of whole tasks on servers over time, under one policy or several, one row each",
     },

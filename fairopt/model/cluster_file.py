@@ -70,9 +70,14 @@ def read(path: str | Path) -> Source:
 
 def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
     """Write the arguments of a `Cluster`; numbers keep every digit."""
-    path, made = Path(path), document(arguments)
-    text = json.dumps(made, indent=1) if path.suffix == ".json" else _toml(made)
-    _files.write(path, text + "\n", "cluster file")
+    path = Path(path)
+    _files.write(path, text(arguments, json_format=path.suffix == ".json"), "cluster file")
+
+
+def text(arguments: Mapping[str, Any], json_format: bool = False) -> str:
+    """What `write` writes: TOML, or JSON."""
+    made = document(arguments)
+    return (json.dumps(made, indent=1) if json_format else _toml(made)) + "\n"
 
 
 def document(arguments: Mapping[str, Any]) -> dict[str, Any]:

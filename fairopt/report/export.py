@@ -36,7 +36,7 @@ def write(frame: pd.DataFrame, folder: Path, name: str, caption: str, single: bo
     stem = file_name(name)
     texts = {
         ".csv": csv(frame),
-        ".md": f"{_escape(caption)}\n\n{markdown(frame)}\n",
+        ".md": f"{escape(caption)}\n\n{markdown(frame)}\n",
         ".tex": latex(frame, caption, f"tab:{stem}", single),
     }
     for suffix, text in texts.items():
@@ -56,7 +56,7 @@ def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
         ".csv": lambda: csv(frame),
         ".parquet": lambda: _parquet(frame),
         ".json": lambda: str(frame.to_json(orient="records", date_format="iso", double_precision=15)),
-        ".md": lambda: markdown(frame) + ("" if note is None else f"\n\n{_escape(note)}") + "\n",
+        ".md": lambda: markdown(frame) + ("" if note is None else f"\n\n{escape(note)}") + "\n",
         ".tex": lambda: latex(frame, note) + "\n",
     }
     exportable(path)
@@ -86,7 +86,7 @@ def csv(frame: pd.DataFrame) -> str:
 
 def markdown(frame: pd.DataFrame) -> str:
     """A table for people."""
-    shown = for_people(frame).map(_escape).rename(columns=_escape)
+    shown = for_people(frame).map(escape).rename(columns=escape)
     return str(shown.to_markdown(index=False, disable_numparse=True))
 
 
@@ -96,7 +96,8 @@ def file_name(name: str) -> str:
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
-def _escape(text: object) -> str:
+def escape(text: object) -> str:
+    """Text in which Markdown sees no markup."""
     line = _ENTITY.sub("&amp;", " ".join(str(text).split("\n"))).replace("<", "&lt;").replace(">", "&gt;")
     return _MARKUP.sub(lambda found: f"\\{found[0]}", line)
 

@@ -24,12 +24,15 @@ class Snapshot:
     left_out : mapping of str to str
         Every user that was found and could not be used, with the reason. Users that were merely
         not drawn are counted in `report` and not listed here.
+    running : mapping of str to int
+        Tasks that run at this instant, by user, where the source says so.
     """
 
     cluster: Cluster
     source: str
     report: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    running: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         n, i, r = self.cluster.shape

@@ -130,7 +130,8 @@ def snapshot(
     seen.report["pods running"] = sum(group.running for group in groups)
     seen.report["pods pending"] = sum(group.pending for group in groups)
     about = f"Kubernetes ({Path(where).name}): {len(cluster.users)} users (namespace and shape) on {len(nodes)} nodes"
-    return Snapshot(cluster, about, dict(seen.report), left_out)
+    running = {user: group.running for user, group, there in zip(users, groups, kept, strict=True) if there}
+    return Snapshot(cluster, about, dict(seen.report), left_out, running)
 
 
 def _file(path: Path) -> Path:

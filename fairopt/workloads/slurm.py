@@ -129,7 +129,9 @@ def snapshot(
     report["jobs running"] = sum(job.running for group in users.values() for job in group)
     report["jobs pending"] = sum(not job.running for group in users.values() for job in group)
     about = f"Slurm ({Path(where).name}): {len(kept)} users ({by} and shape) on {len(hosts)} nodes"
-    return Snapshot(cluster, about, dict(report), {names[n]: reason for n, reason in reasons.items()})
+    now = [sum(job.tasks for job in group if job.running) for group in users.values()]
+    running = {names[n]: now[n] for n in kept}
+    return Snapshot(cluster, about, dict(report), {names[n]: reason for n, reason in reasons.items()}, running)
 
 
 def _read(path: Path) -> Object:

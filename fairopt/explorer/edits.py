@@ -1,0 +1,268 @@
+"""A cluster with edits: what a person has typed into the tables, checked, with the field that an error belongs to.
+
+Identical servers are one entry with a count. Edits are keys and what was typed: `users/3/demand/1`, `users/3/weight`,
+`users/3/max_tasks`, `users/3/on`, `users/3/eligible/2` (of an entry), `servers/0/capacity/1`, `servers/0/count`,
+`servers/0/on`; and `weights`, which is `each` or `shared`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from ..model._patterns import numbered
+from ..model._shown import short
+from ..model.cluster import Cluster
+from .state import number
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class EntryOptions:
+    """Which servers are one entry, and how many there may be."""
+
+    #: From so many servers on all that are identical are one entry; below, those called alike (`rack-1`, `rack-2`).
+    many: int = 25
+    #: The most servers that counts may make.
+    most_servers: int = 100_000
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = EntryOptions()
+
+_STEM = re.compile(r"[-_. ]?\d+$")
+
+
+@dataclass(frozen=True, eq=False)
+class Edited:
+    """A cluster after edits, and which entry and which user of the start each server and user is."""
+
+    cluster: Cluster
+    entry_of: Index  # (servers,)
+    user_of: Index  # (users,)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """The cluster that was handed in, with entries of identical servers."""
+
+    cluster: Cluster
+    entry_of: Index  # (servers,)
+    first: Index  # (entries,): its first server
+    names: tuple[str, ...]  # of entries
+    groups: tuple[str, ...]  # of users: the namespace or account in front of `/` or `: `, else the user itself
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Start:
+        """Entries of a cluster."""
+        codes: list[Array] = [cluster.capacity + 0.0]
+        if cluster.constrained:
+            codes.append(np.packbits(cluster.eligible, axis=0).T.astype(float))
+        if len(cluster.servers) < OPTIONS.many:
+            stems = {name: k for k, name in enumerate(dict.fromkeys(_STEM.sub("", one) for one in cluster.servers))}
+            codes.append(np.array([[float(stems[_STEM.sub("", one)])] for one in cluster.servers]))
+        entry_of = numbered(np.column_stack(codes))
+        first = np.unique(entry_of, return_index=True)[1]
+        names = _names(cluster.servers, entry_of, len(first))
+        return cls(cluster, entry_of, first, names, tuple(group(name) for name in cluster.users))
+
+    @property
+    def counts(self) -> Index:
+        """(entries,): how many servers."""
+        return np.bincount(self.entry_of, minlength=len(self.first))
+
+    def edited(self, edits: Mapping[str, Any]) -> Edited:
+        """The cluster after edits.
+
+        Raises
+        ------
+        DataError
+            An edit is no number, or makes no cluster; `where` is the field: its key, in parts.
+        """
+        work = _Work.of(self)
+        for key, value in edits.items():
+            work.take(key, value, self)
+        return work.cluster(self)
+
+
+def group(user: str) -> str:
+    """The namespace or account that a user is of, by its name: `research/2 cpu`, `physics: 4 cpu`."""
+    return re.split(r"/|: ", user, maxsplit=1)[0]
+
+
+def shared(weight: Array, groups: Sequence[str]) -> Array:
+    """Two levels of weight: what a group has is shared in equal parts among its users."""
+    index = {name: k for k, name in enumerate(dict.fromkeys(groups))}
+    of = np.array([index[name] for name in groups], dtype=np.intp)
+    return np.asarray(weight / np.bincount(of)[of])
+
+
+def _names(servers: Sequence[str], entry_of: Index, count: int) -> tuple[str, ...]:
+    """Of one server its name; of several what their names have in common, or the first and how many more."""
+    members: list[list[str]] = [[] for _ in range(count)]
+    for name, entry in zip(servers, entry_of.tolist(), strict=True):
+        members[entry].append(name)
+    stems = [{_STEM.sub("", name) for name in names} for names in members]
+    common = [next(iter(one)) if len(one) == 1 and len(names) > 1 else ""
+              for one, names in zip(stems, members, strict=True)]  # fmt: skip
+    made = [
+        names[0] if len(names) == 1
+        else stem if stem and common.count(stem) == 1 and stem not in servers
+        else f"{names[0]} +{len(names) - 1}"
+        for names, stem in zip(members, common, strict=True)
+    ]  # fmt: skip
+    return tuple(made)
+
+
+@dataclass
+class _Work:
+    """Data of entries and users that edits change."""
+
+    capacity: Array
+    count: Index
+    server_on: NDArray[np.bool_]
+    demand: Array
+    weight: Array
+    limit: Array
+    user_on: NDArray[np.bool_]
+    eligible: NDArray[np.bool_]
+    weights: str = "each"
+
+    @classmethod
+    def of(cls, start: Start) -> _Work:
+        base, entries = start.cluster, len(start.first)
+        eligible = base.eligible[:, start.first]
+        return cls(
+            base.capacity[start.first].copy(),
+            start.counts.copy(),
+            np.ones(entries, dtype=bool),
+            base.demand.copy(),
+            base.weight.copy(),
+            base.max_tasks.copy(),
+            np.ones(len(base.users), dtype=bool),
+            eligible.copy() if base.constrained else eligible,
+        )
+
+    def take(self, key: str, value: Any, start: Start) -> None:
+        """One edit."""
+        where = tuple(int(part) if part.isdecimal() and len(part) < 9 else part for part in str(key).split("/"))
+        sizes = {"users": len(self.weight), "servers": len(self.count)}
+        match where:
+            case ("weights",) if value in ("each", "shared"):
+                self.weights = str(value)
+            case ("servers" | "users" as kind, int(row), str(what), *rest) if row < sizes[kind]:
+                fields = self._users if kind == "users" else self._servers
+                if not fields(row, what, rest, value, where):
+                    raise DataError(f"there is no field {key!r}", where)
+            case _:
+                raise DataError(f"there is no field {short(key)}", where)
+
+    def _users(self, row: int, what: str, rest: list[Any], value: Any, where: tuple[str | int, ...]) -> bool:
+        match what, rest:
+            case "demand", [int(r)] if r < self.demand.shape[1]:
+                self.demand[row, r] = number(value, where, "a demand")
+            case "weight", []:
+                self.weight[row] = number(value, where, "a weight")
+            case "max_tasks", []:
+                empty = value is None or str(value).strip() == ""
+                self.limit[row] = math.inf if empty else number(value, where, "a task limit")
+            case "on", []:
+                self.user_on[row] = _switch(value, where)
+            case "eligible", [int(e)] if e < self.eligible.shape[1]:
+                if not self.eligible.flags.writeable:
+                    self.eligible = np.array(self.eligible)
+                self.eligible[row, e] = _switch(value, where)
+            case _:
+                return False
+        return True
+
+    def _servers(self, row: int, what: str, rest: list[Any], value: Any, where: tuple[str | int, ...]) -> bool:
+        match what, rest:
+            case "capacity", [int(r)] if r < self.capacity.shape[1]:
+                self.capacity[row, r] = number(value, where, "a capacity")
+            case "count", []:
+                given = number(value, where, "a count")
+                if not math.isfinite(given) or given != int(given) or given < 0:
+                    raise DataError(f"a count is {short(value)}; write a whole number >= 0", where)
+                if given > OPTIONS.most_servers:
+                    raise DataError(f"a count is {given:g}; there may be at most {OPTIONS.most_servers:,}", where)
+                self.count[row] = int(given)
+            case "on", []:
+                self.server_on[row] = _switch(value, where)
+            case _:
+                return False
+        return True
+
+    def cluster(self, start: Start) -> Edited:
+        """The cluster that these make; errors are moved to their fields."""
+        count = np.where(self.server_on, self.count, 0)
+        entry_of, user_of = np.repeat(np.arange(len(count)), count), np.flatnonzero(self.user_on)
+        if not len(entry_of):
+            raise DataError("no server is left; switch one on, or give it a count", ("servers",))
+        if not len(user_of):
+            raise DataError("no user is left; switch one on", ("users",))
+        if len(entry_of) > max(OPTIONS.most_servers, len(start.entry_of)):
+            raise DataError(f"{len(entry_of):,} servers; there may be at most {OPTIONS.most_servers:,}", ("servers",))
+        base = start.cluster
+        weight = self.weight[user_of]
+        if self.weights == "shared":
+            weight = shared(weight, [start.groups[n] for n in user_of])
+        free = bool(self.eligible.all())
+        try:
+            made = Cluster(
+                self.capacity[entry_of],
+                self.demand[user_of],
+                weight,
+                None if free else self.eligible[np.ix_(user_of, entry_of)],
+                self.limit[user_of],
+                base.resources,
+                [base.users[n] for n in user_of],
+                _servers(start, count),
+            )
+        except DataError as error:
+            raise DataError(str(error), _field(error.where, entry_of, user_of, base.resources)) from None
+        return Edited(made, entry_of, user_of)
+
+
+def _servers(start: Start, count: Index) -> list[str]:
+    """Names of servers: those of the start, and new ones where there are more."""
+    known: list[list[str]] = [[] for _ in start.names]
+    for name, entry in zip(start.cluster.servers, start.entry_of.tolist(), strict=True):
+        known[entry].append(name)
+    taken, made = set(start.cluster.servers), []
+    for entry, wanted in enumerate(count.tolist()):
+        mine = known[entry][:wanted]
+        stem, k = _STEM.sub("", known[entry][0]) or known[entry][0], len(known[entry])
+        while len(mine) < wanted:
+            k += 1
+            if (name := f"{stem}-{k}") not in taken:
+                taken.add(name)
+                mine.append(name)
+        made += mine
+    return made
+
+
+def _switch(value: Any, where: tuple[str | int, ...]) -> bool:
+    if not isinstance(value, bool):
+        raise DataError(f"{where[-1]} is {short(value)}; it must be true or false", where)
+    return value
+
+
+def _field(
+    where: tuple[str | int, ...], entry_of: Index, user_of: Index, resources: Sequence[str]
+) -> tuple[str | int, ...]:
+    """The field that an error of `Cluster` is about."""
+    rows = {"servers": entry_of, "users": user_of}
+    if len(where) < 3 or where[0] not in rows or not isinstance(where[1], int):
+        return where
+    rest = tuple(resources.index(part) if part in resources else part for part in where[3:])
+    return (where[0], int(rows[str(where[0])][where[1]]), where[2], *rest)

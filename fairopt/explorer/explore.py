@@ -1,0 +1,52 @@
+"""`fo.explore`: a cluster in a notebook, to look at and to tweak."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import DataError
+from ..mechanisms import Mechanism
+from ..model.cluster import Cluster, expected
+from .session import Session
+from .state import State
+from .state import alpha as an_alpha
+
+if TYPE_CHECKING:
+    from .widget import Explorer
+
+
+def explore(cluster: Cluster, mechanism: str | Mechanism = "alphapf-vds", alpha: float | str = 1.0) -> Explorer:
+    """Show a cluster in a notebook: alpha on a slider, tables to edit, what holds whom. Needs `fairopt[notebook]`.
+
+    What stands there can be taken from Python: `explore(cluster).allocation`, `.cluster`. Without a notebook:
+    `fairopt explore FILE` on the command line.
+
+    Parameters
+    ----------
+    mechanism : a name such as `"drfh"`, or a mechanism, to begin with
+    alpha : to begin with, of mechanisms that have one
+
+    Raises
+    ------
+    DataError
+        anywidget is not installed, there is no such mechanism, or no such alpha.
+    """
+    expected(cluster)
+    name = mechanism if isinstance(mechanism, str) else _named(mechanism)
+    at = mechanism.alpha if hasattr(mechanism, "alpha") else alpha
+    session = Session(cluster, State(name, an_alpha(at)), "cluster")
+    try:
+        from .widget import Explorer
+    except ImportError:
+        raise DataError(
+            "fo.explore needs anywidget: pip install 'fairopt[notebook]'; without a notebook: fairopt explore FILE"
+        ) from None
+    return Explorer(session)
+
+
+def _named(mechanism: Mechanism) -> str:
+    """The name that the registry has; with its parameters where it has others than alpha."""
+    label = str(mechanism)
+    _, bracket, inside = label.partition("(")
+    given = [part for part in inside.rstrip(")").split(", ") if part and not part.startswith("alpha=")]
+    return mechanism.name if not given else f"{mechanism.name}({', '.join(given)})" if bracket else mechanism.name

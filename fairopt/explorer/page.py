@@ -1,0 +1,134 @@
+"""A page to share: one file with everything inside, answers along the path of alpha included. It works offline."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .._progress import tqdm
+from ..model import _files
+from . import texts
+from .module import program, style
+from .session import Session
+
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+{policy}<title>{title}</title>
+{style}
+</head>
+<body>
+"""
+
+#: A page that is a file loads nothing from anywhere.
+_POLICY = (
+    '<meta http-equiv="Content-Security-Policy" '
+    "content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:\">\n"
+)
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What a page has inside."""
+
+    #: Mechanisms with an alpha whose whole paths are there.
+    followed: tuple[str, ...] = ("alphapf-vds", "alpha-fair")
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = PageOptions()
+
+
+def head(title: str, linked: bool) -> str:
+    """The beginning of a page: with links to a server's files, or as a file of its own."""
+    sheet = '<link rel="stylesheet" href="explorer.css">' if linked else f"<style>\n{style()}</style>"
+    return _HEAD.format(policy="" if linked else _POLICY, title=html.escape(title), style=sheet)
+
+
+def served(title: str) -> str:
+    """The page of the local server."""
+    return (
+        head(f"{title}: fairopt", linked=True)
+        + '<main id="explorer"></main>\n<script type="module" src="explorer.js"></script>\n</body>\n</html>\n'
+    )
+
+
+def page(session: Session, progress: bool = False) -> str:
+    """The page as text."""
+    return (
+        head(f"{session.source}: fairopt", linked=False)
+        + '<main id="explorer"></main>\n'
+        + scripts(session, progress)
+        + "</body>\n</html>\n"
+    )
+
+
+def scripts(session: Session, progress: bool = False) -> str:
+    """The explorer of a page: its answers, and the module."""
+    data = json.dumps(answers(session, progress), separators=(",", ":"), allow_nan=False)
+    safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" id="data">{safe}</script>\n<script type="module">\n{program()}</script>\n'
+
+
+def write(session: Session, path: Path, progress: bool = False) -> None:
+    """Write the page, whole or not at all."""
+    _files.write(path, page(session, progress), "page")
+
+
+def answers(session: Session, progress: bool = False) -> dict[str, Any]:
+    """Everything that the page can be asked."""
+    start = session.begin()
+    state = session.state
+    alphas = start["alphas"]
+    followed = [name for name in OPTIONS.followed if name in start["side"]]
+    own = state.mechanism if state.mechanism not in (*followed, *start["side"]) else None
+    single = [name for name in (*start["side"], own) if name and name not in followed]
+    views: dict[str, list[Any]] = {name: [] for name in (*followed, *single)}
+    several: dict[str, str] = {}
+    count = len(followed) * len(alphas) + len(single)
+    with tqdm(total=count, desc="answers", unit="answer", disable=not progress, leave=False) as done:
+        for name in followed:
+            for alpha in alphas:
+                asked = replace(state, mechanism=name, alpha=math.inf if alpha == "inf" else alpha)
+                views[name].append(session.reply({"ask": "answer", "aside": True, "state": asked.to_json()}))
+                if name == "alphapf-vds":
+                    text = session.reply({"ask": "several", "state": asked.to_json()}).get("text", "")
+                    several |= {str(alpha): text} if text else {}
+                done.update()
+        for name in single:
+            views[name] = [
+                session.reply({"ask": "answer", "aside": True, "state": replace(state, mechanism=name).to_json()})
+            ]
+            done.update()
+    good = {name for name, found in views.items() if not all("error" in one for one in found)}
+    start["mechanisms"] = [
+        one | {"alpha": one["alpha"] and one["name"] in followed} for one in start["mechanisms"] if one["name"] in good
+    ]
+    cluster = session.start.edited(state.edits).cluster
+    nearest = min(alphas, key=lambda alpha: abs(_place(alpha) - _place(state.alpha)))
+    start["state"] = state.to_json() | {"alpha": nearest}
+    calls = {
+        name: texts.call(str(session.mechanism(replace(state, mechanism=name, alpha=2.0)))).replace(
+            "alpha=2", "alpha=ALPHA" if name in followed else "alpha=2"
+        )
+        for name in good
+    }
+    return {
+        "start": start,
+        "views": views,
+        "several": several,
+        "head": texts.head(cluster),
+        "calls": {name: texts.solved(code) for name, code in calls.items()},
+        "file": texts.file(cluster),
+    }
+
+
+def _place(alpha: float | str) -> float:
+    value = math.inf if alpha == "inf" else float(alpha)
+    return 1.0 if math.isinf(value) else value / (1 + value)

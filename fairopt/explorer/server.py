@@ -1,0 +1,154 @@
+"""A local page: the standard library's HTTP server on the loopback, for one person and one cluster.
+
+Whoever runs in another page of the same browser can send requests here, too: a request must name this host (so that no
+foreign name that resolves to 127.0.0.1 is served), and questions must be JSON, which foreign pages may not send.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from ..errors import DataError
+from .module import program, style
+from .page import served
+from .session import Session
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """What the server takes."""
+
+    #: Bytes of a question.
+    largest: int = 1_000_000
+    #: Seconds that a connection may be idle.
+    patience: float = 60.0
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = ServerOptions()
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Server(ThreadingHTTPServer):
+    """Serves one session; `port=0` takes any that is free.
+
+    Raises
+    ------
+    DataError
+        The port is taken, or may not be used.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, session: Session, port: int = 0) -> None:
+        self.session, self.lock = session, threading.Lock()
+        self.texts = {
+            "/": ("text/html", served(session.source)),
+            "/explorer.js": ("text/javascript", program()),
+            "/explorer.css": ("text/css", style()),
+        }
+        try:
+            super().__init__((HOST, port), _Handler)
+        except (OSError, OverflowError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise DataError(f"port {port}: {why}; choose another with --port, or leave it out") from None
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a page that was closed while its answer was on the way."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+    @property
+    def address(self) -> str:
+        """What to open."""
+        return f"http://{HOST}:{self.server_port}/"
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Hosts that requests may name."""
+        return f"{HOST}:{self.server_port}", f"localhost:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    timeout = OPTIONS.patience
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """A page, its module or its style."""
+        if not self._named():
+            return
+        if self.path not in self.server.texts:
+            self._send(404, "text/plain", "there is no such page")
+            return
+        self._send(200, *self.server.texts[self.path])
+
+    def do_POST(self) -> None:
+        """A question; bad ones are answered in words."""
+        if not self._named():
+            return
+        size = self.headers.get("Content-Length", "")
+        if self.headers.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
+            self._refuse(415, "questions are application/json")
+        elif self.path != "/ask":
+            self._refuse(404, "there is no such page")
+        elif not (size.isascii() and size.isdecimal()):
+            self._refuse(411, "a question says how long it is")
+        elif len(size) > 12 or int(size) > OPTIONS.largest:
+            self._refuse(413, f"a question has at most {OPTIONS.largest:,} bytes")
+        else:
+            self._answer(self.rfile.read(int(size)))
+
+    def _answer(self, text: bytes) -> None:
+        try:
+            question = json.loads(text)
+        except (ValueError, RecursionError):
+            self._refuse(400, "that is not JSON")
+            return
+        with self.server.lock:
+            reply = self.server.session.reply(question)
+        self._send(200, "application/json", json.dumps(reply, allow_nan=False))
+
+    def _named(self) -> bool:
+        """Whether the request names this host, and comes from no other page."""
+        origin = self.headers.get("Origin")
+        host = self.headers.get("Host", "")
+        if host in self.server.names and (origin is None or origin in {f"http://{name}" for name in self.server.names}):
+            return True
+        self._refuse(403, "this server answers its own page only")
+        return False
+
+    def _refuse(self, status: int, text: str) -> None:
+        """An error; what else the request holds is not read."""
+        self.close_connection = True
+        self._send(status, "application/json", json.dumps({"error": text, "where": ""}))
+
+    def _send(self, status: int, kind: str, text: str) -> None:
+        body = text.encode()
+        self.send_response(status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Say nothing: the terminal is the person's."""

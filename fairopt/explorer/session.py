@@ -1,0 +1,237 @@
+"""Questions and answers: what all three hosts ask, as JSON. Bad input is an answer too, with the field at fault."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import mechanisms
+from ..errors import DataError, FairoptError
+from ..game.curve.two_sided import equilibrium_curve
+from ..mechanisms import Mechanism
+from ..mechanisms.alphapf_vds import AlphaPFVDS
+from ..model.cluster import Cluster, expected
+from ..result import metrics
+from ..result.allocation import Allocation
+from . import texts
+from .edits import Edited, Start
+from .state import State
+from .view import SHOWN, largest, tidy, view
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What a session keeps, and what it looks for unasked."""
+
+    #: Answers that are kept, of any question.
+    kept: int = 200
+    #: Users and servers, multiplied, up to which other equilibria are looked for.
+    several: int = 100
+    #: The curve of equilibria is followed to alphas so many times as far from 1.
+    beyond: float = 2.0
+    #: CPU seconds for that.
+    seconds: float = 1.0
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = SessionOptions()
+
+#: Of the path: equally far apart on the axis of alpha, `alpha / (1 + alpha)`; 0, 1, 3 and infinity are among them.
+ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range(40)), "inf")
+
+#: Mechanisms that stand side by side; those with an alpha have that of the state.
+SIDE = ("alphapf-vds", "alpha-fair", "ps-dsf", "drfh", "tsf", "per-server-drf", "ceei", "utilitarian", "drf")
+
+
+@dataclass(eq=False)
+class Session:
+    """One cluster that somebody looks at. `reply` answers questions of the view; `last` is the state asked last.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    state : where to begin
+    source : what the cluster is called
+    """
+
+    cluster: Cluster
+    state: State = field(default_factory=State)
+    source: str = "cluster"
+    start: Start = field(init=False)
+    last: State = field(init=False)
+    _drawn: list[int] | None = field(init=False, default=None)
+    _kept: OrderedDict[str, dict[str, Any]] = field(init=False, default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        self.start, self.last = Start.of(expected(self.cluster)), self.state
+        self.mechanism(self.state)
+
+    def reply(self, question: Any) -> dict[str, Any]:
+        """The answer to a question, or `error` in words and `where`, the key of the field at fault."""
+        known: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "start": lambda q: self.begin(),
+            "now": self._now,
+            "answer": self._answer,
+            "row": self._row,
+            "several": self._several,
+            "python": lambda q: {"text": texts.python(self.edited(q).cluster, str(self.mechanism(_state(q))))},
+            "file": lambda q: {"text": texts.file(self.edited(q).cluster)},
+        }
+        ask = question.get("ask") if isinstance(question, dict) else None
+        if not isinstance(ask, str) or ask not in known:
+            return {"error": f"a question asks for one of {', '.join(known)}", "where": ""}
+        key = json.dumps(_named(question), sort_keys=True)
+        if key not in self._kept:
+            try:
+                made = known[ask](question)
+            except DataError as error:
+                return {"error": str(error), "where": "/".join(map(str, error.where))}
+            except FairoptError as error:
+                return {"error": f"{type(error).__name__}: {error}", "where": ""}
+            self._kept[key] = made
+            while len(self._kept) > OPTIONS.kept:
+                self._kept.popitem(last=False)
+        if ask in ("answer", "now") and not question.get("aside"):
+            self.last = _state(question)
+        return self._kept[key]
+
+    def begin(self) -> dict[str, Any]:
+        """What does not change: the cluster as it was handed in, mechanisms, alphas of the path."""
+        start, base = self.start, self.start.cluster
+        eligible = base.eligible[:, start.first]
+        placed = base.constrained and eligible.size <= 20_000
+        return {
+            "source": self.source,
+            "state": self.state.to_json(),
+            "resources": list(base.resources),
+            "servers": [
+                {"name": name, "count": int(count), "capacity": [float(x) for x in base.capacity[first]]}
+                for name, count, first in zip(start.names, start.counts, start.first, strict=True)
+            ],
+            "users": [
+                {"name": name, "demand": demand, "weight": weight, "max_tasks": limit if math.isfinite(limit) else ""}
+                for name, demand, weight, limit in zip(
+                    base.users, base.demand.tolist(), base.weight.tolist(), base.max_tasks.tolist(), strict=True
+                )
+            ],
+            "eligible": ["".join("01"[int(ok)] for ok in row) for row in eligible] if placed else None,
+            "placement": eligible.size <= 20_000,
+            "grouped": len({*start.groups}) < len(base.users),
+            "mechanisms": [
+                {"name": name, "title": kind.title, "alpha": _has_alpha(name)} for name, kind in _known().items()
+            ]
+            + [
+                {"name": name, "title": str(self.mechanism(self.state)), "alpha": False}
+                for name in [self.state.mechanism]
+                if name not in mechanisms.names()
+            ],
+            "side": list(SIDE),
+            "alphas": list(ALPHAS),
+        }
+
+    def edited(self, question: dict[str, Any]) -> Edited:
+        """The cluster of a question."""
+        return self.start.edited(_state(question).edits)
+
+    def mechanism(self, state: State) -> Mechanism:
+        """The mechanism of a state, at its alpha if it has one."""
+        try:
+            kind, given = mechanisms.described(state.mechanism)
+            if _has_alpha(kind.name) and "alpha" not in given:
+                given["alpha"] = state.alpha
+            return mechanisms.get(kind.name, **given)
+        except DataError as error:
+            raise DataError(str(error), error.where or ("mechanism",)) from None
+
+    def allocation(self, state: State | None = None) -> Allocation:
+        """The certified answer at a state, by default the last one that was asked about."""
+        asked = self.last if state is None else state
+        return self.mechanism(asked).solve(self.start.edited(asked.edits).cluster)
+
+    def _now(self, question: dict[str, Any]) -> dict[str, Any]:
+        """A state is shown whose answer the view has already."""
+        self.edited(question)
+        self.mechanism(_state(question))
+        return {}
+
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        state, edited = _state(question), self.edited(question)
+        found = _solved(self.mechanism(state), edited)
+        if self._drawn is None:
+            self._drawn = largest(found, edited)
+        return view(self.start, edited, found, self._drawn)
+
+    def _row(self, question: dict[str, Any]) -> dict[str, Any]:
+        """One mechanism among others, side by side."""
+        state = dataclasses.replace(_state(question), mechanism=str(question.get("mechanism")))
+        edited, mechanism = self.edited(question), self.mechanism(state)
+        row: dict[str, Any] = {"mechanism": str(mechanism), "name": state.mechanism}
+        try:
+            found = mechanism.solve(edited.cluster)
+        except FairoptError as error:
+            return row | {"status": str(error)}
+        pooled = len(found.cluster.servers) < len(edited.cluster.servers)
+        return row | {"status": "", "pooled": pooled} | {
+            name: tidy(metrics.MEASURES[name](found)) for name in SHOWN
+        }  # fmt: skip
+
+    def _several(self, question: dict[str, Any]) -> dict[str, Any]:
+        """How many equilibria of alphaPF-VDS the curve from alpha = 1 crosses, where that is looked for."""
+        state, edited = _state(question), self.edited(question)
+        alone: dict[str, Any] = {"text": ""}
+        users, servers, _ = edited.cluster.shape
+        between = 0 < state.alpha < np.inf and abs(math.log(state.alpha)) > 1e-9
+        if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or users * servers > OPTIONS.several:
+            return alone
+        beyond = state.alpha * OPTIONS.beyond ** math.copysign(1, state.alpha - 1)  # folds come back from there
+        curve = equilibrium_curve(edited.cluster, [state.alpha, beyond], seconds=OPTIONS.seconds)
+        there = curve.crossings(state.alpha)
+        if len(there) < 2:
+            return alone
+        tasks = np.array([curve.user_tasks(one.user_tasks) for one in there])
+        apart = int(np.argmax(np.ptp(tasks, axis=0)))
+        span = " or ".join(f"{value:.4g}" for value in tasks[:, apart])
+        return {
+            "text": f"One of {len(there)} equilibria on the curve from alpha = 1, the first: "
+            f"{edited.cluster.users[apart]} has {span} tasks."
+        }
+
+
+def _named(question: dict[str, Any]) -> dict[str, Any]:
+    """A question as it is remembered: what has no alpha is the same at every alpha, and asked aside or not."""
+    named = {key: value for key, value in question.items() if key != "aside"}
+    state = question.get("state")
+    if isinstance(state, dict):
+        row = question["ask"] == "row"
+        name = question.get("mechanism") if row else state.get("mechanism")
+        free = isinstance(name, str) and name in mechanisms.names() and not _has_alpha(name)
+        unasked = {key for key, off in (("mechanism", row), ("alpha", free)) if off}
+        named["state"] = {key: value for key, value in state.items() if key not in unasked}
+    return named
+
+
+def _state(question: dict[str, Any]) -> State:
+    return State.of(question.get("state", {}))
+
+
+def _known() -> dict[str, type[Mechanism]]:
+    return {name: mechanisms.kind(name) for name in mechanisms.names()}
+
+
+def _has_alpha(name: str) -> bool:
+    return "alpha" in (each.name for each in dataclasses.fields(mechanisms.kind(name)))
+
+
+def _solved(mechanism: Mechanism, edited: Edited) -> Allocation:
+    """The answer; what the mechanism asks of a cluster is an error of the mechanism's field."""
+    try:
+        return mechanism.solve(edited.cluster)
+    except DataError as error:
+        raise DataError(str(error), error.where or ("mechanism",)) from None

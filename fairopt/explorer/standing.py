@@ -1,0 +1,220 @@
+"""How users of a cluster stand: what they run, want and are entitled to, what holds them, what more would buy whom.
+
+Everything is a frame: users are rows of `users`, namespaces or accounts of `groups`, resources of `resources`, changes
+under a what-if of `changes`. Words for people are in `fairopt.report.standing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import pd
+from ..errors import FairoptError
+from ..result import metrics
+from ..result.allocation import Allocation
+from ..result.holds import holds
+from .edits import Edited, Start
+from .session import Session
+from .state import State
+from .view import held_texts, words
+from .what_if import what_if
+
+if TYPE_CHECKING:
+    from ..model.cluster import Cluster
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StandingOptions:
+    """What is asked, and what counts."""
+
+    #: Mechanisms whose entitlements are compared; the one of the state comes first.
+    compared: tuple[str, ...] = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
+    #: What more of a resource would buy is asked of so much more, as a part.
+    more: float = 0.1
+    #: A user is below its entitlement if it runs less than that by more than this part and wants more.
+    below: float = 0.01
+    #: A resource of a node is used up if less than this part is left.
+    full: float = 1e-6
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = StandingOptions()
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """A report.
+
+    Attributes
+    ----------
+    session : what it is of; its state is the one before the what-if
+    users : by user: group, running, wanted, weight, an entitlement in tasks per mechanism, below, held by
+    groups : by group: users, running, wanted, weight, entitled, below, and its share of the cluster, now and entitled
+    resources : by resource: used, nodes where it is used up, what a tenth more would add in tasks, and for whom
+    changes : by user, under the what-if: entitled before and after; None without one
+    measures : by state: tasks, utilization, smallest share, Jain's index
+    asked : the what-if
+    notes : what has to be known, as the certificate of the answer
+    """
+
+    session: Session
+    users: pd.DataFrame
+    groups: pd.DataFrame
+    resources: pd.DataFrame
+    changes: pd.DataFrame | None
+    measures: pd.DataFrame
+    asked: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def standing(
+    cluster: Cluster,
+    state: State | None = None,
+    *,
+    source: str = "cluster",
+    running: Mapping[str, int] | None = None,
+    asked: Sequence[str] = (),
+) -> Standing:
+    """A report on a cluster, by default on alphaPF-VDS at alpha = 1.
+
+    Parameters
+    ----------
+    running : tasks that run now, by user, where that is known
+    asked : changes, such as `weight.research=2`
+
+    Raises
+    ------
+    DataError
+        A change that cannot be made, or a mechanism that this cluster does not fit.
+    """
+    session = Session(cluster, state or State(), source)
+    first = session.state
+    then = what_if(session.start, first, asked)
+    edited, found = _answer(session, first)
+    entitled, failed = _entitlements(session, edited, found)
+    users = _users(session.start, edited, found, entitled, running or {})
+    notes = [words(found.certificate, found.tol), *failed]
+    changes, after = None, None
+    if asked:
+        changed, after = _answer(session, then)
+        changes = _changes(session.start, edited, found, changed, after)
+        notes.append(f"After the change: {words(after.certificate, after.tol)}")
+    return Standing(
+        session,
+        users,
+        _groups(session.start, edited, found, users),
+        _resources(session, first, found),
+        changes,
+        _measures(found, after),
+        tuple(asked),
+        tuple(notes),
+    )
+
+
+def _answer(session: Session, state: State) -> tuple[Edited, Allocation]:
+    edited = session.start.edited(state.edits)
+    return edited, session.mechanism(state).solve(edited.cluster)
+
+
+def _entitlements(session: Session, edited: Edited, found: Allocation) -> tuple[dict[str, Array], list[str]]:
+    """Tasks of users by mechanism; what fails is said."""
+    made, failed = {found.mechanism: found.user_tasks}, []
+    for name in OPTIONS.compared:
+        mechanism = session.mechanism(State(name))
+        if str(mechanism) in made:
+            continue
+        try:
+            made[str(mechanism)] = mechanism.solve(edited.cluster).user_tasks
+        except FairoptError as error:
+            failed.append(f"{mechanism}: {error}")
+    return made, failed
+
+
+def _users(
+    start: Start, edited: Edited, found: Allocation, entitled: Mapping[str, Array], running: Mapping[str, int]
+) -> pd.DataFrame:
+    cluster = edited.cluster
+    frame: dict[str, Any] = {"user": list(cluster.users), "group": [start.groups[n] for n in edited.user_of]}
+    now = np.array([running.get(user, np.nan) for user in cluster.users], dtype=float)
+    if running:
+        frame["running"] = now
+    frame |= {"wanted": cluster.max_tasks, "weight": cluster.weight} | dict(entitled)
+    if running:
+        with np.errstate(invalid="ignore"):
+            short = np.minimum(found.user_tasks, cluster.max_tasks) - now
+        frame["below"] = np.where(short > OPTIONS.below * found.user_tasks, short, 0.0)
+    frame["held by"] = held_texts(found, holds(found))
+    return pd.DataFrame(frame)
+
+
+def _groups(start: Start, edited: Edited, found: Allocation, users: pd.DataFrame) -> pd.DataFrame:
+    """By group: sums of its users, and the largest part of any resource that it takes, now and as entitled."""
+    cluster, rows = edited.cluster, []
+    whole = np.where(cluster.pooled_capacity > 0, cluster.pooled_capacity, np.inf)
+    for name, mine in users.groupby("group", sort=False):
+        index = mine.index.to_numpy()
+        row: dict[str, Any] = {"group": name, "users": len(index), "weight": float(cluster.weight[index].max())}
+        if "running" in mine:
+            row |= {"running": mine["running"].sum(), "wanted": mine["wanted"].sum()}
+            row["share now"] = float((mine["running"].fillna(0).to_numpy() @ cluster.demand[index] / whole).max())
+        else:
+            row["wanted"] = mine["wanted"].sum()
+        row["entitled"] = float(found.user_tasks[index].sum())
+        row["share entitled"] = float((found.user_tasks[index] @ cluster.demand[index] / whole).max())
+        if "below" in mine:
+            row["below"] = mine["below"].sum()
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _resources(session: Session, state: State, found: Allocation) -> pd.DataFrame:
+    """Use, where it is used up, and who would gain most of a tenth more on every node that has any."""
+    cluster, rows = found.cluster, []
+    use = found.tasks.T @ cluster.demand
+    there = cluster.capacity > 0
+    full = there & (use >= cluster.capacity * (1 - OPTIONS.full))
+    used = metrics.used_parts(found)
+    for r, name in enumerate(cluster.resources):
+        capacity = cluster.capacity.copy()
+        capacity[:, r] *= 1 + OPTIONS.more
+        row: dict[str, Any] = {"resource": name, "used": float(used[r])}
+        row |= {"nodes": int(there[:, r].sum()), "used up on": int(full[:, r].sum()), "tasks more": 0.0, "for": ""}
+        if full[:, r].any():
+            more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).user_tasks
+            gain = more - found.user_tasks
+            winners = [n for n in np.argsort(-gain, kind="stable")[:3] if gain[n] > OPTIONS.below * found.user_tasks[n]]
+            who = ", ".join(f"{cluster.users[n]} +{gain[n]:.3g}" for n in winners)
+            row |= {"tasks more": float(gain.sum()), "for": who}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _changes(start: Start, before: Edited, first: Allocation, after: Edited, then: Allocation) -> pd.DataFrame:
+    users = np.union1d(before.user_of, after.user_of)
+    tasks = np.zeros((2, len(start.cluster.users)))
+    tasks[0, before.user_of], tasks[1, after.user_of] = first.user_tasks, then.user_tasks
+    made = pd.DataFrame({
+        "user": [start.cluster.users[n] for n in users],
+        "group": [start.groups[n] for n in users],
+        "entitled": tasks[0, users],
+        "after": tasks[1, users],
+        "change": (tasks[1] - tasks[0])[users],
+    })  # fmt: skip
+    return made.reindex(made["change"].abs().sort_values(ascending=False, kind="stable").index)
+
+
+def _measures(found: Allocation, after: Allocation | None) -> pd.DataFrame:
+    names = {"tasks": "tasks", "utilization": "utilization", "min_share": "smallest share", "jain": "Jain's index"}
+    rows = []
+    for label, one in (("now", found), ("after", after)):
+        if one is not None:
+            numbers = {title: float(metrics.MEASURES[name](one)) for name, title in names.items()}
+            rows.append({"state": label, "mechanism": one.mechanism} | numbers)
+    return pd.DataFrame(rows)

@@ -1,0 +1,108 @@
+// Pictures: stacked use per server and resource, and measures against alpha. Each has a description in words.
+
+// Used parts of capacities, stacked by user. `start` names users and resources.
+function drawBars(view, start, width) {
+  const { servers, drawn, others, heights, there } = view.bars;
+  const resources = start.resources;
+  const count = servers.length * resources.length;
+  const left = 38, top = 10, tall = 190, foot = servers.length > 12 || width < 420 ? 84 : 46;
+  const group = (width - left - 6) / servers.length;
+  const bar = Math.min(46, (group * 0.86) / resources.length);
+  const names = drawn.map((n) => start.users[n].name);
+  if (others) names.push(`${others.toLocaleString("en-US")} others`);
+  const said = servers.map((name, i) => {
+    const used = resources.map((r, j) => (there[i][j] ? `${percent(sum(heights.map((u) => u[i][j])))} of ${r}` : null));
+    return `${name}: ${used.filter(Boolean).join(", ")}`;
+  });
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${top + tall + foot}`, width, height: top + tall + foot, role: "img",
+    "aria-label": `Used parts of capacities. ${short(said.join("; "), 900)}` });
+  for (const part of [0, 0.25, 0.5, 0.75, 1]) {
+    const y = top + tall * (1 - part);
+    picture.append(svg("line", { x1: left, x2: width - 4, y1: y, y2: y, class: "fo-grid" }));
+    picture.append(svg("text", { x: left - 5, y: y + 3.5, class: "fo-tick", "text-anchor": "end" }, `${100 * part}%`));
+  }
+  const turned = foot > 60;
+  servers.forEach((server, i) => {
+    const x0 = left + group * i + (group - bar * resources.length) / 2;
+    resources.forEach((resource, j) => {
+      const x = x0 + bar * j;
+      let y = top + tall;
+      if (!there[i][j]) return;
+      picture.append(svg("rect", { x: x + 1, y: top, width: Math.max(bar - 2, 1), height: tall, class: "fo-empty" }));
+      names.forEach((name, k) => {
+        const part = heights[k][i][j], high = part * tall;
+        if (high < 0.05) return;
+        y -= high;
+        picture.append(svg("rect", { x: x + 1, y, width: Math.max(bar - 2, 1), height: high, class: "fo-part",
+          style: `fill: ${colour(k, drawn.length)}` },
+        svg("title", {}, `${name}: ${percent(part)} of ${resource} on ${server}`)));
+      });
+      if (bar >= 14) {
+        const label = bar >= 40 || resources.length === 1 ? short(resource, 9) : short(resource, 3);
+        picture.append(svg("text", { x: x + bar / 2, y: top + tall + 13, class: "fo-tick", "text-anchor": "middle" }, label));
+      }
+    });
+    const x = left + group * (i + 0.5), y = top + tall + (bar >= 14 ? 29 : 15);
+    const every = Math.ceil(11 / group);
+    if (i % every) return;
+    const most = turned ? 12 : Math.max(4, Math.floor(group / 6.4));
+    picture.append(svg("text", turned ? { transform: `translate(${x + 3} ${y - 6}) rotate(-60)`, class: "fo-tick", "text-anchor": "end" }
+      : { x, y, class: "fo-name", "text-anchor": "middle" }, svg("title", {}, server), short(server, most)));
+  });
+  const legend = el("ul", { class: "fo-legend" }, names.map((name, k) =>
+    el("li", {}, el("i", { style: `background: ${colour(k, drawn.length)}` }), short(name, 34))).reverse());
+  const abbreviated = resources.length > 1 && bar < 40;
+  const order = el("p", { class: "fo-note" }, `Bars of a server, from left: ${resources.join(", ")}.`);
+  return el("div", {}, picture, abbreviated ? order : null, legend);
+}
+
+const sum = (values) => values.reduce((a, b) => a + b, 0);
+
+// Measures along the path, with a cursor at alpha. `points`: [alpha, measures], in order of alpha.
+function drawCurves(points, alpha, here, width) {
+  const left = 38, right = 104, top = 10, tall = 190, foot = 38, wide = width - left - right;
+  const most = Math.max(1e-300, ...points.map((p) => p[1].min_share || 0), here.min_share || 0);
+  const series = [
+    ["utilization", "utilization", (m) => m.utilization],
+    ["min_share", "smallest share", (m) => (m.min_share === null ? null : m.min_share / most)],
+    ["jain", "Jain's index", (m) => m.jain],
+  ];
+  const x = (a) => left + wide * place(a), y = (v) => top + tall * (1 - v);
+  const now = series.map(([, label, of]) => `${label} ${label === "smallest share" ? digits(here.min_share, 3) : percent(of(here))}`);
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${top + tall + foot}`, width, height: top + tall + foot, role: "img",
+    "aria-label": `Measures against alpha. At alpha ${alphaText(alpha)}: ${now.join(", ")}.` });
+  for (const part of [0, 0.5, 1]) {
+    picture.append(svg("line", { x1: left, x2: left + wide, y1: y(part), y2: y(part), class: "fo-grid" }));
+    picture.append(svg("text", { x: left - 5, y: y(part) + 3.5, class: "fo-tick", "text-anchor": "end" }, `${100 * part}%`));
+  }
+  for (const mark of wide > 260 ? [0, 0.5, 1, 2, 4, 9, "inf"] : [0, 1, 3, "inf"]) {
+    picture.append(svg("text", { x: x(mark), y: top + tall + 15, class: "fo-tick", "text-anchor": "middle" }, alphaText(mark)));
+  }
+  picture.append(svg("text", { x: left + wide / 2, y: top + tall + 31, class: "fo-name", "text-anchor": "middle" }, "alpha"));
+  const ends = [];
+  series.forEach(([name, label, of], k) => {
+    const known = points.map(([a, m]) => [x(a), of(m)]).filter((p) => p[1] !== null);
+    if (known.length) {
+      picture.append(svg("polyline", { points: known.map(([px, v]) => `${px.toFixed(1)},${y(v).toFixed(1)}`).join(" "), class: `fo-line fo-line-${k}` }));
+    }
+    const value = of(here);
+    if (value !== null) picture.append(svg("circle", { cx: x(alpha), cy: y(value), r: 3.5, class: `fo-dot fo-dot-${k}` }));
+    const last = known.length ? known[known.length - 1][1] : value;
+    if (last !== null) ends.push({ label, k, want: y(last) });
+  });
+  apart(ends, 13, top + 4, top + tall);
+  for (const one of ends) {
+    picture.append(svg("text", { x: left + wide + 8, y: one.y + 4, class: `fo-label fo-label-${one.k}` }, one.label));
+  }
+  picture.append(svg("line", { x1: x(alpha), x2: x(alpha), y1: top, y2: top + tall, class: "fo-cursor" }));
+  return el("div", {}, picture, el("p", { class: "fo-note" }, "The smallest share is drawn as a part of its largest value."));
+}
+
+// Labels that do not overlap: in order of where they want to be, at least `gap` apart.
+function apart(labels, gap, low, high) {
+  labels.sort((a, b) => a.want - b.want);
+  labels.forEach((one, k) => { one.y = Math.max(one.want, low, k ? labels[k - 1].y + gap : low); });
+  for (let k = labels.length - 1; k >= 0; k -= 1) {
+    labels[k].y = Math.min(labels[k].y, k < labels.length - 1 ? labels[k + 1].y - gap : high);
+  }
+}

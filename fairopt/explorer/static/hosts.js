@@ -1,0 +1,38 @@
+// The two hosts that are no notebook: a local server that answers, and a page with its answers inside.
+
+function hosted(start, host, answer) {
+  const heard = [];
+  return {
+    get: (name) => ({ start, host })[name],
+    on: (event, callback) => heard.push(callback),
+    send: ({ id, question }) => {
+      answer(question).catch((error) => ({ error: `No answer: ${error.message}. Is the command still running?`, where: "" }))
+        .then((reply) => heard.forEach((callback) => callback({ id, reply })));
+    },
+  };
+}
+
+async function live() {
+  const post = async (question) => {
+    const reply = await fetch("ask", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(question) });
+    return reply.json();
+  };
+  render({ model: hosted(await post({ ask: "start" }), "live", post), el: document.getElementById("explorer") });
+}
+
+function page() {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const at = (name, alpha) => { const views = data.views[name]; return views && (views[data.start.alphas.map(String).indexOf(String(alpha))] || views[0]); };
+  const known = {
+    answer: ({ state }) => at(state.mechanism, state.alpha),
+    row: ({ mechanism, state }) => { const view = at(mechanism, state.alpha); return view && (view.error ? view : { ...view.measures, mechanism: view.mechanism, pooled: view.pooled }); },
+    several: ({ state }) => ({ text: data.several[String(state.alpha)] || "" }),
+    python: ({ state }) => ({ text: data.head + data.calls[state.mechanism].replace("ALPHA", state.alpha === "inf" ? 'float("inf")' : String(state.alpha)) }),
+    now: () => ({}),
+    file: () => ({ text: data.file }),
+  };
+  const answer = async (question) => known[question.ask](question) || { error: "this page has no answer to that", where: "mechanism" };
+  render({ model: hosted(data.start, "page", answer), el: document.getElementById("explorer") });
+}
+
+if (document.getElementById("explorer")) { if (document.getElementById("data")) page(); else live(); }

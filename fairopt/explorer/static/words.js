@@ -1,0 +1,43 @@
+// What the parts share: elements, numbers, the axis of alpha. Text is only ever set as text.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined) node.append(child);
+  return node;
+}
+
+const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+// Numbers as people read them: four digits, and no more zeros than needed.
+function digits(value, count = 4) {
+  if (value === null || value === undefined) return "–";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-4) return value.toExponential(2);
+  return size >= 10 ** count ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(count)));
+}
+const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)}%`);
+const MEASURES = [
+  ["tasks", "tasks", digits],
+  ["utilization", "utilization", percent],
+  ["min_share", "smallest share", (value) => digits(value, 3)],
+  ["jain", "Jain's index", (value) => digits(value, 3)],
+];
+
+// Alpha from 0 to infinity on [0, 1]: alpha / (1 + alpha).
+const asNumber = (alpha) => (alpha === "inf" ? Infinity : Number(alpha));
+const place = (alpha) => (asNumber(alpha) === Infinity ? 1 : asNumber(alpha) / (1 + asNumber(alpha)));
+const alphaAt = (t) => (t >= 1 ? "inf" : t <= 0 ? 0 : Number((t / (1 - t)).toPrecision(3)));
+const alphaText = (alpha) => (asNumber(alpha) === Infinity ? "∞" : digits(asNumber(alpha)));
+
+const short = (text, most) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
+
+// The nine colours of users, then that of all others.
+const colour = (k, count) => `var(--fo-user-${k < count ? k : "others"})`;

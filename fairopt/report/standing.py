@@ -1,0 +1,140 @@
+"""How users of a cluster stand, for the people who run it: on a terminal, as Markdown, as a page with the explorer.
+
+What is said is computed in `fairopt.explorer.standing`; here it gets words.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .._libraries import pd
+from ..explorer import page as pages
+from ..explorer.standing import OPTIONS, Standing
+from .export import escape, markdown
+from .tables import for_people
+
+
+@dataclass(frozen=True)
+class WordsOptions:
+    """How much is shown."""
+
+    #: Users, or groups, in a table; of more, those that are most below what they are entitled to.
+    rows: int = 40
+
+
+#: What is used unless a caller says otherwise.
+WORDS = WordsOptions()
+
+#: Words of the report, a line each.
+GLOSSARY = {
+    "user": "pods or jobs of one namespace or account that ask for the same and may run on the same nodes; "
+    "in other sources whatever the source calls a user",
+    "running, wanted": "tasks (pods, jobs) that run now, and those that run or wait; inf where there is no limit",
+    "weight": "how much a user counts: of two that compete for the same, one of weight 2 gets twice as much",
+    "entitled": "the tasks that a mechanism gives, in fractions, if all nodes were shared anew",
+    "below": "what a user lacks: wanted and entitled to, and not running",
+    "share": "the largest part of any resource of the whole cluster that a group takes (dominant share)",
+    "held by": "why a user gets no more: a resource that is used up where the user runs, or it has all that it wants",
+    "DRFH": "equal dominant shares, measured on the whole cluster",
+    "TSF": "equal parts of what each user could run if the cluster were its own and placement free",
+    "PS-DSF": "fair on every server by itself: parts of what each user could run on that server",
+    "alphaPF-VDS": "between efficient (alpha 0) and PS-DSF (alpha infinite); 1 is proportional fairness",
+    "used up on": "nodes that have nothing left of a resource in the answer",
+    "tasks more": f"tasks that {OPTIONS.more:.0%} more of a resource, on every node that has it, would add: re-solved",
+    "Jain's index": "1 where all weighted shares are equal, 1/n where one of n users has everything",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, a table, and a line below it."""
+
+    title: str
+    table: pd.DataFrame
+    note: str = ""
+
+
+def sections(found: Standing) -> Iterator[Section]:
+    """The tables of a report, in order."""
+    yield Section("The answer in numbers", _parts(found.measures))
+    yield _cut("Namespaces and accounts", _parts(found.groups), "group", "groups")
+    short = found.users.sort_values("below", ascending=False, kind="stable") if "below" in found.users else found.users
+    yield _cut("Users: what they run, want and are entitled to", short.drop(columns="group"), "user", "users")
+    yield Section("Resources: what is short, and whom more would serve", _parts(found.resources))
+    if found.changes is not None:
+        moved = found.changes[
+            found.changes["change"].abs() > OPTIONS.below * found.changes["entitled"].clip(lower=1e-9)
+        ]
+        still = len(found.changes) - len(moved)
+        yield _cut(f"What if {', '.join(found.asked)}", moved.drop(columns="group"), "user", "users",
+                   f"{still} users keep what they had, within {OPTIONS.below:.0%}.")  # fmt: skip
+
+
+def _parts(table: pd.DataFrame) -> pd.DataFrame:
+    """Parts of a whole as percentages."""
+    names = [name for name in ("used", "utilization", "share now", "share entitled") if name in table]
+    return table.assign(**{name: [f"{part:.1%}" for part in table[name]] for name in names})
+
+
+def _cut(title: str, table: pd.DataFrame, one: str, several: str, note: str = "") -> Section:
+    left = len(table) - WORDS.rows
+    more = f"{left} more {one if left == 1 else several}, not shown." if left > 0 else ""
+    return Section(title, table.head(WORDS.rows), " ".join(filter(None, (more, note))))
+
+
+def _head(found: Standing) -> list[str]:
+    users, servers, _ = found.session.cluster.shape
+    weights = "weights of groups are shared in equal parts among their users" if (
+        found.session.state.edits.get("weights") == "shared") else "weights count for each user by itself"  # fmt: skip
+    return [f"{users:,} users on {servers:,} nodes; {weights}.", *found.notes]
+
+
+def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:
+    """For a terminal; `table` draws a frame there."""
+    parts = [found.session.source, *_head(found)]
+    for section in sections(found):
+        drawn = table(section.table) if len(section.table) else "(nobody)"
+        parts += ["", section.title, drawn, *([section.note] if section.note else [])]
+    parts += ["", "Words", *(f"  {word}: {meaning}" for word, meaning in GLOSSARY.items())]
+    return "\n".join(parts)
+
+
+def as_markdown(found: Standing) -> str:
+    """As Markdown."""
+    parts = [f"# {escape(found.session.source)}", *map(escape, _head(found))]
+    for section in sections(found):
+        drawn = markdown(section.table) if len(section.table) else "(nobody)"
+        parts += [f"## {escape(section.title)}", drawn, *([escape(section.note)] if section.note else [])]
+    parts += ["## Words", "\n".join(f"- **{word}**: {meaning}" for word, meaning in GLOSSARY.items())]
+    return "\n\n".join(parts) + "\n"
+
+
+def as_html(found: Standing, progress: bool = False) -> str:
+    """As one page that works offline, with the explorer below the tables."""
+    parts = [pages.head(f"{found.session.source}: report", linked=False), f"<style>\n{_STYLE}</style>"]
+    parts.append(f'<div class="report"><h1>{html.escape(found.session.source)}</h1>')
+    parts += [f"<p>{html.escape(line)}</p>" for line in _head(found)]
+    for section in sections(found):
+        drawn = for_people(section.table).to_html(index=False, escape=True, border=0)
+        parts += [f"<h2>{html.escape(section.title)}</h2>", '<div class="wide" tabindex="0">', drawn, "</div>"]
+        parts += [f"<p>{html.escape(section.note)}</p>"] if section.note else []
+    words = "".join(
+        f"<dt>{html.escape(word)}</dt><dd>{html.escape(meaning)}</dd>" for word, meaning in GLOSSARY.items()
+    )
+    parts += [f"<h2>Words</h2><dl>{words}</dl>", "<h2>Explorer</h2></div>", '<main id="explorer"></main>']
+    return "\n".join([*parts, pages.scripts(found.session, progress), "</body>\n</html>\n"])
+
+
+_STYLE = """:root { color-scheme: light dark; }
+body { font: 14px/1.45 system-ui, sans-serif; margin: 0; }
+.report { max-width: 1180px; margin: 0 auto; padding: 16px; box-sizing: border-box; }
+.report h1 { font-size: 22px; } .report h2 { font-size: 17px; margin: 22px 0 6px; }
+.report .wide { overflow-x: auto; }
+.report table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
+.report td, .report th { padding: 2px 9px; text-align: left; border-bottom: 1px solid #8886; white-space: nowrap; }
+.report td:last-child { white-space: normal; }
+.report dt { font-weight: 600; } .report dd { margin: 0 0 4px 16px; }
+@media (prefers-color-scheme: dark) { body { background: #17191c; color: #ececec; } }
+"""

@@ -1,0 +1,103 @@
+"""What holds each user of an answer, in one row per user: for every mechanism, as far as that is known.
+
+Of lexicographic max-min over a pool or servers the certificate proves it (`certificates.blocking`). Of the others it is
+read off: on the server where a user runs most tasks, the resource that is the largest part of what a task costs at the
+prices of the answer; where there are no prices, the used-up resource of which a task needs the largest part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificates.blocking import blocking
+from ..errors import DataError, SolverError
+
+if TYPE_CHECKING:
+    from .allocation import Allocation
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class HoldOptions:
+    """When something holds a user."""
+
+    #: A capacity or a task limit of which less than this part is left is used up.
+    full: float = 1e-6
+    #: A user with less than this part of what it could run alone runs nothing.
+    nothing: float = 1e-9
+
+
+#: What is used unless a caller says otherwise.
+OPTIONS = HoldOptions()
+
+
+@dataclass(frozen=True)
+class Holds:
+    """All (users,): `by` is `capacity`, `task limit`, `nowhere to run`, `gets nothing` or `unproved`.
+
+    `server` and `resource` are indices in the allocation's cluster, -1 unless held by `capacity`; of servers that act
+    as one the first stands for all.
+    """
+
+    by: NDArray[np.str_]
+    server: Index
+    resource: Index
+
+
+def holds(allocation: Allocation) -> Holds:
+    """What holds the users of an allocation."""
+    criterion = allocation.criterion
+    if np.isinf(criterion.alpha) and criterion.scope in ("pool", "servers"):
+        try:
+            tasks = allocation._split or allocation.tasks
+            found = blocking(allocation.cluster, tasks, criterion, allocation.prices, allocation.tol)
+        except (DataError, SolverError):  # as of tasks that a mechanism of its own judge calls fair
+            return _read_off(allocation)
+        return Holds(found.held_by, found.server, found.resource)
+    return _read_off(allocation)
+
+
+def _read_off(allocation: Allocation) -> Holds:
+    """By prices, else by what is used up, on the server where a user runs most."""
+    cluster, split = allocation.cluster, allocation._split
+    if split is None:
+        table, first, capacity = allocation.tasks, np.arange(len(cluster.servers)), cluster.capacity
+        use = table.T @ cluster.demand
+    else:
+        table, first, capacity = split.merged, split.merging.first_server, split.merging.cluster.capacity
+        use = table.T @ cluster.demand
+    at = table.argmax(axis=1)
+    total = allocation.user_tasks
+    part = np.divide(use, capacity, out=np.zeros(use.shape), where=capacity > 0)
+    cost = _cost(allocation, first, capacity, at)
+    if cost is None:
+        full = part[at] >= 1 - OPTIONS.full
+        cost = np.where(full & (capacity[at] > 0), cluster.demand / np.where(capacity[at] > 0, capacity[at], 1.0), 0.0)
+    resource = cost.argmax(axis=1)
+    known = np.take_along_axis(cost, resource[:, None], axis=1)[:, 0] > 0
+    with np.errstate(invalid="ignore", over="ignore"):
+        limited = total >= cluster.max_tasks * (1 - OPTIONS.full)
+        nothing = cluster.dominant_share_per_task * total <= OPTIONS.nothing
+    by = np.where(known, "capacity", "unproved")
+    by = np.where(nothing, "gets nothing", by)
+    by = np.where(limited, "task limit", by)
+    by = np.where(cluster.runnable | (cluster.max_tasks <= 0), by, "nowhere to run")
+    held = by == "capacity"
+    return Holds(by, np.where(held, first[at], -1), np.where(held, resource, -1))
+
+
+def _cost(allocation: Allocation, first: Index, capacity: Array, at: Index) -> Array | None:
+    """What of its price a task pays for each resource there, (users, resources), at prices of whole capacities."""
+    log = allocation.log_prices
+    if log is None or log.ndim != 2:
+        return None
+    own = log[first][at]
+    top = own.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(np.isfinite(top), np.exp(own - top), 0.0) * allocation.cluster.demand)

@@ -1,0 +1,244 @@
+"""The explorer in Chromium: a local page, and a file with the network off. Pictures are kept in FAIROPT_SHOTS."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.explorer import Session
+from fairopt.explorer import page as pages
+from fairopt.explorer.server import Server
+from fairopt.workloads import open_source
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from chromium import READY, Chromium, missing  # noqa: E402
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "all there")
+
+SLIDE = """const s = document.querySelector('[data-role="slider"]'); s.value = arguments[0];
+s.dispatchEvent(new Event("input", {bubbles: true}));"""
+TYPE = """const s = document.querySelector(`[data-key="${arguments[0]}"]`); s.value = arguments[1];
+s.dispatchEvent(new Event("change", {bubbles: true}));"""
+CLICK = "[...document.querySelectorAll('button')].find((b) => b.textContent === arguments[0]).click()"
+STATUS = "return document.querySelector('.fo-status').textContent"
+TASKS = (
+    "return [...document.querySelectorAll('tbody')[0].rows].map((r) => Number(r.cells[r.cells.length - 3].textContent))"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with Chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def shots(tmp_path: Path) -> Path:
+    folder = Path(os.environ.get("FAIROPT_SHOTS", tmp_path))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def live(browser: Chromium) -> Iterator[Session]:
+    """A page of 20 users and 10 servers, shown."""
+    session = Session(open_source("lognormal?users=20&servers=10&seed=1").cluster, source="20 x 10")
+    with Server(session) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        browser.errors()
+        browser.look()
+        browser.open(server.address)
+        browser.wait(READY)
+        yield session
+        browser.open("about:blank")
+        server.shutdown()
+        thread.join()
+
+
+def drawn(browser: Chromium) -> None:
+    browser.wait(READY)
+
+
+def test_sixty_moves(browser: Chromium, live: Session, shots: Path) -> None:
+    for t in np.random.default_rng(1).random(50):
+        browser.run(SLIDE, float(t))
+    drawn(browser)
+    for t in np.linspace(0, 1, 10):
+        browser.run(SLIDE, float(t))
+        drawn(browser)
+    assert browser.errors() == []
+    assert "alphaPF-VDS(alpha=inf)" in browser.run(STATUS)
+    found = fo.AlphaPFVDS(np.inf).solve(live.cluster)
+    np.testing.assert_allclose(browser.run(TASKS), found.user_tasks, rtol=1e-3)
+    browser.picture(shots / "live.png")
+
+
+def test_edits_errors_and_undo(browser: Chromium, live: Session, shots: Path) -> None:
+    before = browser.run(TASKS)
+    browser.run(TYPE, "users/3/weight", "4")
+    drawn(browser)
+    weighted = browser.run(TASKS)
+    cluster = live.start.edited({"users/3/weight": 4}).cluster
+    np.testing.assert_allclose(weighted, fo.AlphaPFVDS(1).solve(cluster).user_tasks, rtol=1e-3)
+    browser.run(TYPE, "users/5/demand/1", "-2")
+    drawn(browser)
+    field = "const f = document.querySelector('[data-key=\"users/5/demand/1\"]');"
+    assert browser.run(f"{field} return f.getAttribute('aria-invalid')") == "true"
+    said = browser.run(f"{field} return document.getElementById(f.getAttribute('aria-describedby')).textContent")
+    assert "it must be a finite number >= 0" in said
+    assert browser.run(f"{field} return f.value") == "-2"
+    assert browser.run(TASKS) == weighted
+    browser.picture(shots / "error.png")
+    browser.run(TYPE, "users/5/demand/1", "2")
+    drawn(browser)
+    assert browser.run(f"{field} return f.hasAttribute('aria-invalid')") is False
+    for _ in range(2):
+        browser.run(CLICK, "Undo")
+        drawn(browser)
+    assert browser.run(TASKS) == before
+    browser.run(CLICK, "Redo")
+    drawn(browser)
+    assert browser.run(TASKS) == weighted
+    assert browser.errors() == []
+
+
+def test_a_move_while_bad_input_is_on_its_way(browser: Chromium, live: Session) -> None:
+    browser.run(f"(function () {{{TYPE}}})('users/2/weight', 'x'); (function () {{{SLIDE}}})(0.75)")
+    drawn(browser)
+    assert "alphaPF-VDS(alpha=3)" in browser.run(STATUS)
+    assert browser.run("return document.querySelectorAll('[aria-invalid]').length") == 1
+    assert live.last.edits == {}
+    assert live.last.alpha == 3
+
+
+def test_pins_code_and_placement(browser: Chromium, live: Session, shots: Path) -> None:
+    browser.run(CLICK, "Pin as A")
+    browser.run(TYPE, "mechanism", "drfh")
+    drawn(browser)
+    browser.run(CLICK, "Pin as B")
+    heads = browser.run("return [...document.querySelectorAll('.fo-compared th[scope=col]')].map((h) => h.textContent)")
+    assert heads == ["", "A: alphaPF-VDS, alpha 1", "B: DRFH", "change"]
+    browser.run(CLICK, "Copy as Python")
+    browser.wait("return document.querySelector('.fo-code pre')")
+    assert "allocation = fo.DRFH().solve(cluster)" in browser.run(
+        "return document.querySelector('.fo-code').textContent"
+    )
+    browser.run("document.querySelector('details').open = true")
+    browser.wait("return document.querySelectorAll('details input').length === 200")
+    browser.run("document.querySelector('[data-key=\"users/0/eligible/6\"]').click()")
+    drawn(browser)
+    assert live.last.edits == {"users/0/eligible/6": False}
+    assert live.last.mechanism == "drfh"
+    browser.picture(shots / "pinned.png")
+    assert browser.errors() == []
+
+
+NAMED = {"button", "checkbox", "combobox", "img", "link", "region", "slider", "spinbutton", "textbox", "table", "image"}
+
+
+def test_accessibility(browser: Chromium, live: Session) -> None:
+    nodes = browser.tree()
+    assert {one["role"] for one in nodes} >= {"button", "checkbox", "combobox", "slider", "status", "table", "textbox"}
+    assert [one for one in nodes if one["role"] in NAMED and not one["name"].strip()] == []
+    assert [one for one in nodes if one["focusable"] and not one["name"].strip() and one["role"] != "RootWebArea"] == []
+    (slider,) = [one for one in nodes if one["role"] == "slider"]
+    assert slider["states"]["valuetext"] == "alpha 1"
+    assert browser.run("return document.documentElement.lang") == "en"
+    assert browser.run("return [...document.querySelectorAll('th')].every((h) => h.scope)") is True
+    ids = browser.run("return [...document.querySelectorAll('[id]')].map((e) => e.id)")
+    assert len(ids) == len({*ids})
+
+
+CONTRAST = """const rgb = (text) => text.match(/[0-9.]+/g).map(Number);
+const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, part, k) => sum + part * linear(c[k] / 255), 0);
+function ground(e) {
+  for (; e; e = e.parentElement) {
+    const c = rgb(getComputedStyle(e).backgroundColor);
+    if (c.length < 4 || c[3] > 0) return c;
+  }
+  return [255, 255, 255];
+}
+const low = [];
+for (const e of document.querySelectorAll(".fo-explorer *")) {
+  if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
+  if (e.closest(":disabled, .fo-off, title, option") || !e.getClientRects().length) continue;
+  const style = getComputedStyle(e), ink = rgb(e.namespaceURI.endsWith("svg") ? style.fill : style.color);
+  const [a, b] = [light(ink), light(ground(e))].sort((p, q) => q - p);
+  if ((a + 0.05) / (b + 0.05) < 4.5) low.push(`${e.tagName} ${e.textContent}`);
+}
+return low;"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1200, 390])
+def test_light_dark_phone(browser: Chromium, live: Session, shots: Path, scheme: str, width: int) -> None:
+    browser.look(scheme, width, 844)
+    browser.wait("return document.querySelectorAll('.fo-table')[2].textContent.includes('…') === false")
+    assert browser.run(CONTRAST) == []
+    assert browser.run("return document.documentElement.scrollWidth") == width
+    browser.picture(shots / f"{scheme}-{width}.png")
+
+
+def test_print(browser: Chromium, live: Session, shots: Path) -> None:
+    browser.look(media="print")
+    shown = "return getComputedStyle(document.querySelector('.fo-buttons')).display"
+    assert browser.run(shown) == "none"
+    browser.picture(shots / "print.png")
+
+
+def test_a_file_works_offline(browser: Chromium, tmp_path: Path, shots: Path) -> None:
+    session = Session(fo.papers.instance("drfh-fig1"), source="DRFH figure 1")
+    pages.write(session, tmp_path / "page.html")
+    browser.errors()
+    browser.offline()
+    browser.look()
+    browser.open((tmp_path / "page.html").as_uri())
+    drawn(browser)
+    for t in np.linspace(0, 1, 60):
+        browser.run(SLIDE, float(t))
+    drawn(browser)
+    assert "alphaPF-VDS(alpha=inf)" in browser.run(STATUS)
+    browser.run(TYPE, "mechanism", "tsf")
+    drawn(browser)
+    np.testing.assert_allclose(browser.run(TASKS), fo.TSF().solve(session.cluster).user_tasks, rtol=1e-3)
+    browser.run(CLICK, "Copy as Python")
+    browser.wait("return document.querySelector('.fo-code pre')")
+    code = browser.run("return document.querySelector('.fo-code pre').textContent")
+    scope: dict[str, Any] = {"print": lambda *_: None}
+    exec(code, scope)
+    assert str(scope["allocation"].mechanism) == "TSF"
+    assert browser.run("return [...document.querySelectorAll('.fo-cell input')].every((f) => f.disabled)") is True
+    assert browser.errors() == []
+    browser.picture(shots / "file.png")
+
+
+def test_many_users_are_not_drawn_one_by_one(browser: Chromium, shots: Path) -> None:
+    session = Session(open_source("google-like?users=5000&seed=1").cluster, source="5,000 users")
+    with Server(session) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        browser.cdp("Network.disable")
+        browser.errors()
+        browser.look()
+        browser.open(server.address)
+        browser.wait(READY)
+        assert browser.run("return document.querySelectorAll('.fo-explorer *').length") < 6000
+        assert re.search(r"more users", browser.run("return document.querySelector('.fo-table').textContent"))
+        assert browser.errors() == []
+        browser.picture(shots / "many.png")
+        browser.open("about:blank")
+        server.shutdown()
+        thread.join()

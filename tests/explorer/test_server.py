@@ -1,0 +1,122 @@
+"""The local server: its own page only, JSON only, of bounded size, on the loopback; Ctrl-C stops it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import fairopt as fo
+from fairopt.cli import main
+from fairopt.errors import DataError
+from fairopt.explorer import Session
+from fairopt.explorer.server import OPTIONS, Server
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(Session(fo.papers.instance("drfh-fig1"))) as made:
+        thread = threading.Thread(target=made.serve_forever, args=(0.02,))
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
+
+
+def send(server: Server, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    try:
+        connection.request(method, path, body, {name.replace("_", "-"): text for name, text in headers.items()})
+        reply = connection.getresponse()
+        return reply.status, reply.read().decode(), reply.getheader("Content-Security-Policy") or ""
+    finally:
+        connection.close()
+
+
+def test_pages(server: Server) -> None:
+    for path, part in (
+        ("/", 'src="explorer.js"'),
+        ("/explorer.js", "function render("),
+        ("/explorer.css", ".fo-explorer"),
+    ):
+        status, text, policy = send(server, "GET", path)
+        assert status == 200
+        assert part in text
+        assert policy.startswith("default-src 'none'")
+    assert send(server, "GET", "/../pyproject.toml")[0] == 404
+
+
+def test_a_question(server: Server) -> None:
+    body = json.dumps({"ask": "answer", "state": {"alpha": 3}}).encode()
+    status, text, _ = send(server, "POST", "/ask", body, Content_Type="application/json; charset=utf-8")
+    assert status == 200
+    assert json.loads(text)["mechanism"] == "alphaPF-VDS(alpha=3)"
+    assert json.loads(send(server, "POST", "/ask", b'{"ask": "?"}', Content_Type="application/json")[1])["error"]
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", {"Host": "evil.example"}, 403),
+        ("GET", {"Host": "127.0.0.1:1"}, 403),
+        ("POST", {"Host": "evil.example", **JSON}, 403),
+        ("POST", {"Origin": "http://evil.example", **JSON}, 403),
+        ("POST", {"Origin": "null", **JSON}, 403),
+        ("POST", {"Content-Type": "text/plain"}, 415),
+        ("POST", {}, 415),
+        ("POST", {"Content-Length": str(OPTIONS.largest + 1), **JSON}, 413),
+        ("POST", {"Content-Length": "9" * 40, **JSON}, 413),
+        ("POST", {"Content-Length": "-5", **JSON}, 411),
+    ],
+)
+def test_what_is_refused(server: Server, method: str, headers: dict[str, str], status: int) -> None:
+    assert (
+        send(server, method, "/ask" if method == "POST" else "/", b"{}" if method == "POST" else None, **headers)[0]
+        == status
+    )
+
+
+@pytest.mark.parametrize("body", [b"{", b"[" * 100_000, b"\xff\xfe", b""])
+def test_what_is_no_json(server: Server, body: bytes) -> None:
+    assert send(server, "POST", "/ask", body, **JSON)[0] == 400
+
+
+def test_loopback_only(server: Server) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+
+
+def test_a_port_that_is_taken(server: Server) -> None:
+    with pytest.raises(DataError, match="choose another"):
+        Server(server.session, server.server_port)
+    with pytest.raises(DataError, match="choose another"):
+        Server(server.session, 99_999)
+
+
+def test_control_c_stops_the_command() -> None:
+    words = ["explore", "paper:drf-4.1", "--no-browser"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairopt", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    lines = [process.stdout.readline(), process.stdout.readline()]
+    assert re.match(r"http://127\.0\.0\.1:\d+/ \(Ctrl-C stops\)", lines[1])
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert said == ""
+
+
+def test_bad_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", "paper:drf-4.1", "--out", "x.pdf"]) == 2
+    assert main(["explore", "paper:drf-4.1", "--alpha", "much", "--no-browser"]) == 2
+    assert main(["explore", "paper:drf-4.1", "--mechanism", "nobody", "--no-browser"]) == 2
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,157 @@
+"""Questions of a view and their answers: certified, of bounded size, the same as `solve` gives."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.explorer import Session
+from fairopt.explorer.texts import call, python
+from fairopt.result import metrics
+from fairopt.workloads import open_source
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session(fo.papers.instance("drfh-fig1"))
+
+
+def ask(session: Session, what: str = "answer", **state: Any) -> dict[str, Any]:
+    more = {"mechanism": state.pop("row")} if "row" in state else {}
+    reply = session.reply(json.loads(json.dumps({"ask": what, "state": state} | more)))
+    json.dumps(reply, allow_nan=False)
+    return reply
+
+
+@pytest.mark.parametrize("alpha", [0, 0.5, 1, 3, "inf"])
+def test_an_answer_is_what_solve_gives(session: Session, alpha: float | str) -> None:
+    reply = ask(session, alpha=alpha, edits={"users/0/weight": "2"})
+    cluster = session.start.edited({"users/0/weight": 2}).cluster
+    found = fo.AlphaPFVDS(float(alpha)).solve(cluster)
+    assert reply["mechanism"] == str(fo.AlphaPFVDS(float(alpha)))
+    np.testing.assert_allclose(reply["users"]["tasks"], found.user_tasks, rtol=1e-4)
+    assert reply["measures"]["utilization"] == pytest.approx(np.mean(metrics.used_parts(found)), rel=1e-5)
+    assert reply["certificate"].startswith("Certified")
+    heights = np.array(reply["bars"]["heights"])  # users, servers, resources
+    expected = found.tasks[:, :, None] * cluster.demand[:, None, :] / cluster.capacity
+    np.testing.assert_allclose(heights, expected, atol=1e-3)
+
+
+def test_the_last_answer_in_python(session: Session) -> None:
+    ask(session, alpha=3, edits={"users/0/on": False})
+    session.reply({"ask": "answer", "state": {"alpha": 9}, "aside": True})
+    found = session.allocation()
+    assert found.mechanism == "alphaPF-VDS(alpha=3)"
+    assert len(found.cluster.users) == 1
+    ask(session, "now", alpha=4)
+    assert session.allocation().mechanism == "alphaPF-VDS(alpha=4)"
+    assert ask(session, "now", alpha="x")["where"] == "alpha"
+    assert session.last.alpha == 4
+
+
+def test_many_users_are_grouped() -> None:
+    session = Session(open_source("google-like?users=5000&seed=1").cluster)
+    reply = ask(session, mechanism="drfh")
+    users = reply["users"]
+    assert len(users["of"]) == 200
+    assert sum(group["users"] for group in users["groups"]) == 4800
+    found = fo.DRFH().solve(session.cluster)
+    total = sum(users["tasks"]) + sum(group["tasks"] for group in users["groups"])
+    assert total == pytest.approx(found.user_tasks.sum(), rel=1e-4)
+    assert len(reply["bars"]["drawn"]) == 8
+    assert reply["bars"]["others"] == 4992
+    assert len(json.dumps(reply)) < 40_000
+    np.testing.assert_allclose(np.sum(reply["bars"]["heights"], axis=0)[0], reply["use"], atol=2e-3)
+
+
+def test_what_holds_each_user() -> None:
+    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], max_tasks=[2, math.inf], resources=["cpu", "memory"])
+    session = Session(cluster)
+    assert ask(session, mechanism="drf")["users"]["held"] == ["has all its tasks", "cpu"]
+    two = Session(fo.papers.instance("drfh-fig1"))
+    assert ask(two, alpha=3)["users"]["held"] == ["CPU on server 1", "RAM on server 2"]
+
+
+def test_rows_side_by_side_follow_edits(session: Session) -> None:
+    edits = {"users/0/weight": "5"}
+    row = ask(session, "row", row="tsf", edits=edits)
+    found = fo.TSF().solve(session.start.edited(edits).cluster)
+    assert row["min_share"] == pytest.approx(metrics.min_share(found), rel=1e-5)
+    assert ask(session, "row", row="drf", edits=edits)["pooled"]
+    assert ask(session, "row", row="alpha-fair", alpha=4)["mechanism"] == "alpha-fair(alpha=4)"
+    assert ask(session, "row", row="fds(beta=2)")["mechanism"] == "FDS(beta=2)"
+
+
+def test_what_has_no_alpha_is_solved_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ask(session, "row", row="tsf", alpha=1)
+    monkeypatch.setattr(fo.TSF, "solve", None)
+    assert ask(session, "row", row="tsf", alpha=2) is first
+    assert ask(session, "row", row="tsf", alpha=2, mechanism="drfh") is first
+
+
+@pytest.mark.parametrize(
+    ("question", "where"),
+    [
+        ({"ask": "answer", "state": {"alpha": "much"}}, "alpha"),
+        ({"ask": "answer", "state": {"mechanism": "nobody"}}, "mechanism"),
+        ({"ask": "answer", "state": {"edits": {"users/0/weight": "-1"}}}, "users/0/weight"),
+        ({"ask": "answer", "state": {"edits": []}}, ""),
+        ({"ask": "answer", "state": 3}, ""),
+        ({"ask": "row", "state": {}, "mechanism": "nobody"}, "mechanism"),
+        ({"ask": "row", "state": {}, "mechanism": None}, "mechanism"),
+        ({"ask": "format the disk"}, ""),
+        ({"ask": ["answer"]}, ""),
+        ("answer", ""),
+        (None, ""),
+    ],
+)
+def test_bad_questions_are_answered_too(session: Session, question: Any, where: str) -> None:
+    before = session.last
+    reply = session.reply(question)
+    assert reply["error"]
+    assert reply["where"] == where
+    assert session.last == before
+
+
+def test_another_equilibrium_is_said() -> None:
+    found = Session(fo.papers.instance("drfh-fig1"))
+    assert ask(found, "several", alpha=3) == {"text": ""}
+    assert ask(found, "several", alpha=1) == {"text": ""}
+    several = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=[2, 1, 2])
+    reply = ask(Session(several), "several", alpha=3)
+    assert reply["text"].startswith("One of 3 equilibria on the curve from alpha = 1, the first: ")
+
+
+def test_code_gives_the_same_answer(session: Session) -> None:
+    edits = {"users/0/weight": "2", "users/1/eligible/0": False, "users/0/max_tasks": "7"}
+    text = ask(session, "python", alpha="inf", edits=edits)["text"]
+    scope: dict[str, Any] = {"print": lambda *_: None}
+    exec(text, scope)
+    expected = fo.AlphaPFVDS(math.inf).solve(session.start.edited(edits).cluster)
+    np.testing.assert_allclose(scope["allocation"].user_tasks, expected.user_tasks)
+    assert scope["cluster"] == expected.cluster
+
+
+def test_large_clusters_are_loaded_by_the_code() -> None:
+    cluster = open_source("google-like?users=3000&seed=1").cluster
+    assert 'fo.Cluster.load("cluster.toml")' in python(cluster, "DRFH")
+
+
+def test_labels_as_calls() -> None:
+    for name in fo.mechanisms.names():
+        for one in fo.mechanisms.kind(name).variants():
+            if "utility" not in str(one):
+                assert eval(call(str(one)), {"fo": fo}) == one
+    assert call("concave utility(utility=log1p)") == "fo.ConcaveUtility(utility='log1p')"
+
+
+def test_the_file_is_the_edited_cluster(session: Session, tmp_path: Any) -> None:
+    edits = {"servers/0/capacity/0": "7", "users/0/max_tasks": "5"}
+    text = ask(session, "file", edits=edits)["text"]
+    (tmp_path / "c.toml").write_text(text)
+    assert fo.Cluster.load(tmp_path / "c.toml") == session.start.edited(edits).cluster

@@ -1,0 +1,147 @@
+"""Reports of how users stand: entitlements are what mechanisms give, changes what they give after."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.errors import DataError
+from fairopt.explorer import Start, State
+from fairopt.explorer.standing import standing
+from fairopt.explorer.what_if import what_if
+
+
+def teams() -> fo.Cluster:
+    return fo.Cluster(
+        capacity=[[8, 16], [8, 16], [4, 64]],
+        demand=[[1, 1], [1, 4], [2, 2]],
+        weight=[1, 1, 2],
+        max_tasks=[3, 40, 40],
+        resources=["cpu", "memory"],
+        users=["web/small", "web/large", "batch/any"],
+        servers=["node-1", "node-2", "big"],
+    )
+
+
+RUNNING = {"web/small": 1, "web/large": 9, "batch/any": 2}
+
+
+def test_entitlements_and_who_is_below() -> None:
+    found = standing(teams(), running=RUNNING)
+    users = found.users.set_index("user")
+    for mechanism in (fo.AlphaPFVDS(1), fo.DRFH(), fo.TSF(), fo.PSDSF(), fo.AlphaPFVDS(3)):
+        np.testing.assert_allclose(users[str(mechanism)], mechanism.solve(teams()).user_tasks, rtol=1e-6)
+    entitled = fo.AlphaPFVDS(1).solve(teams()).user_tasks
+    assert users["below"].tolist() == pytest.approx([2, 0, entitled[2] - 2])
+    assert users["held by"]["web/small"] == "has all its tasks"
+    assert users["held by"]["web/large"].endswith(("on node-1", "on node-2", "on big"))
+    assert users["running"].tolist() == [1, 9, 2]
+
+
+def test_groups_are_sums() -> None:
+    found = standing(teams(), running=RUNNING)
+    groups = found.groups.set_index("group")
+    tasks = fo.AlphaPFVDS(1).solve(teams()).user_tasks
+    assert groups["entitled"].tolist() == pytest.approx([tasks[0] + tasks[1], tasks[2]])
+    assert groups["running"].tolist() == [10, 2]
+    assert groups["wanted"].tolist() == [43, 40]
+    assert groups["share now"].tolist() == pytest.approx([max(10 / 20, 37 / 96), max(4 / 20, 4 / 96)])
+
+
+def test_more_of_a_resource() -> None:
+    found = standing(teams())
+    resources = found.resources.set_index("resource")
+    assert resources["used up on"]["cpu"] == 3
+    before = fo.AlphaPFVDS(1).solve(teams()).user_tasks
+    capacity = teams().capacity * [1.1, 1]
+    after = fo.AlphaPFVDS(1).solve(teams().replace(capacity=capacity)).user_tasks
+    assert resources["tasks more"]["cpu"] == pytest.approx((after - before).sum())
+    assert "batch/any" in resources["for"]["cpu"]
+
+
+def test_without_what_runs() -> None:
+    found = standing(teams())
+    assert "running" not in found.users
+    assert "below" not in found.groups
+    assert found.changes is None
+
+
+def test_changes() -> None:
+    found = standing(teams(), asked=["weight.web=2", "nodes.node=+1", "alpha=3"])
+    assert found.changes is not None
+    changed = fo.Cluster(
+        capacity=[[8, 16]] * 3 + [[4, 64]], demand=teams().demand, weight=[2, 2, 2], max_tasks=[3, 40, 40]
+    )
+    expected = fo.AlphaPFVDS(3).solve(changed).user_tasks
+    after = found.changes.set_index("user").loc[list(teams().users), "after"]
+    np.testing.assert_allclose(after, expected, rtol=1e-6)
+    assert found.changes["change"].abs().is_monotonic_decreasing
+    assert found.measures["mechanism"].tolist() == ["alphaPF-VDS(alpha=1)", "alphaPF-VDS(alpha=3)"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "edits", "alpha"),
+    [
+        (["weight.batch/any=2.5"], {"users/2/weight": 2.5}, 1),
+        (["weight.web=0.5"], {"users/0/weight": 0.5, "users/1/weight": 0.5}, 1),
+        (["nodes.node-2=-1"], {"servers/0/count": 1}, 1),
+        (["nodes.big=7", "nodes.big=+1"], {"servers/1/count": 8}, 1),
+        (["nodes.big==7"], {"servers/1/count": 7}, 1),
+        (["alpha=inf"], {}, math.inf),
+    ],
+)
+def test_what_if(asked: list[str], edits: dict[str, object], alpha: float) -> None:
+    made = what_if(Start.of(teams()), State(), asked)
+    assert made.edits == edits
+    assert made.alpha == alpha
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "weight.nobody=2",
+        "weight.web=x",
+        "weight=2",
+        "nodes.big=+x",
+        "nodes.big=-5",
+        "nodes.none=1",
+        "alpha=-1",
+        "x",
+        "=",
+        "",
+    ],
+)
+def test_what_cannot_be(text: str) -> None:
+    with pytest.raises(DataError):
+        standing(teams(), asked=[text])
+
+
+def test_a_weight_of_zero_is_an_error_of_the_cluster() -> None:
+    with pytest.raises(DataError, match="weight"):
+        standing(teams(), asked=["weight.web=0"])
+
+
+def test_two_levels_of_weight() -> None:
+    found = standing(teams(), State(edits={"weights": "shared"}))
+    assert found.users["weight"].tolist() == [0.5, 0.5, 2]
+
+
+def test_another_mechanism_counts() -> None:
+    found = standing(teams(), State("drf"))
+    assert found.users["DRF"].tolist() == pytest.approx(list(fo.DRF().solve(teams()).user_tasks))
+
+
+@pytest.mark.parametrize(
+    ("source", "counted"), [("kubernetes-like?nodes=30&seed=4", "pods running"), ("slurm-like?nodes=30&seed=4", None)]
+)
+def test_what_runs_comes_with_the_snapshot(source: str, counted: str | None) -> None:
+    snapshot = fo.open_source(source)
+    assert {*snapshot.running} == {*snapshot.cluster.users}
+    limits = dict(zip(snapshot.cluster.users, snapshot.cluster.max_tasks, strict=True))
+    assert all(0 <= now <= limits[user] for user, now in snapshot.running.items())
+    assert sum(snapshot.running.values()) > 0
+    if counted and not snapshot.left_out:
+        assert sum(snapshot.running.values()) == snapshot.report[counted]

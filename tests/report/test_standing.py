@@ -1,0 +1,82 @@
+"""Reports for people: the same tables on a terminal, as Markdown and as a page; names are text everywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import fairopt as fo
+from fairopt.cli import main
+from fairopt.explorer.standing import standing
+from fairopt.report.standing import GLOSSARY, as_html, as_markdown
+
+SOURCE = "kubernetes-like?nodes=6&seed=2"
+CHANGE = ["--what-if", "weight.team1=2"]
+
+
+def test_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", SOURCE, *CHANGE]) == 0
+    said = capsys.readouterr().out
+    for title in (
+        "Namespaces and accounts",
+        "Users: what they run",
+        "Resources: what is short",
+        "What if weight.team1=2",
+    ):
+        assert title in said
+    assert "Certified" in said
+    assert "running" in said
+    for word, meaning in GLOSSARY.items():
+        assert f"  {word}: {meaning}" in said
+
+
+def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", SOURCE, *CHANGE, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {*found} == {"measures", "groups", "users", "resources", "changes", "notes"}
+    cluster = fo.open_source(SOURCE).cluster
+    tasks = fo.AlphaPFVDS(1).solve(cluster).user_tasks
+    assert [row["alphaPF-VDS(alpha=1)"] for row in found["users"]] == pytest.approx(list(tasks))
+
+
+def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("r.md", "r.html"):
+        assert main(["report", "paper:drfh-fig1", "--weights", "shared", "--out", str(tmp_path / name)]) == 0
+    assert capsys.readouterr().out.count("-> ") == 2
+    text = (tmp_path / "r.md").read_text()
+    assert text.startswith("# ")
+    assert "| user" in text
+    assert "shared in equal parts" in text
+    page = (tmp_path / "r.html").read_text()
+    assert {*re.findall(r"https?://[^\s\"']+", page)} == {"http://www.w3.org/2000/svg"}
+    assert '<main id="explorer">' in page
+
+
+def test_bad_options(capsys: pytest.CaptureFixture[str]) -> None:
+    for more in (["--out", "r.pdf"], ["--what-if", "height.web=2"], ["--alpha", "x"], ["--mechanism", "nobody"]):
+        assert main(["report", "paper:drf-4.1", *more]) == 2
+    assert capsys.readouterr().out == ""
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+
+
+def test_names_are_text() -> None:
+    bad = "<img src=x onerror=alert(1)>|`&"
+    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=[bad, "b"], resources=["c", "<b>"])
+    found = standing(cluster, source=bad)
+    tags = Tags()
+    tags.feed(as_html(found))
+    assert "img" not in tags.seen
+    assert tags.seen.count("script") == 2
+    assert "<img" not in as_markdown(found)
