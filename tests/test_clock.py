@@ -55,6 +55,7 @@ def test_a_loop_that_is_compiled_meanwhile_counts_apart() -> None:
     assert watch.loops > 0
 
 
+@pytest.mark.long
 def test_the_first_answer_of_a_process_reports_no_compilation(tmp_path: Path) -> None:
     """Loops and the rest are within what passed on the wall: were loops counted in both, they would not be."""
     env = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}

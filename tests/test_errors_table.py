@@ -50,6 +50,7 @@ def test_one_cell() -> None:
     assert [row["status"] for row in found] == ["solved", "solved"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", snapshots.SNAPSHOTS)
 def test_snapshots(family: str) -> None:
     traces = traces_root()

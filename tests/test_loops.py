@@ -198,6 +198,7 @@ def test_without_a_compiler(folder: Path) -> None:
     assert ask(folder, code, NUMBA_DISABLE_JIT="1")[0] == 9.0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_warm_up_leaves_nothing_to_compile() -> None:
     """Every loop, or one that it is a part of, is compiled."""

@@ -97,6 +97,7 @@ def test_from_an_empty_folder(fairopt: Run, tmp_path: Path) -> None:
     assert "is there already" in fairopt("notebooks", "books", folder=tmp_path, status=2).stderr
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_own_experiment_and_figure(fairopt: Run, tmp_path: Path) -> None:
     fairopt("new", "experiment", "mine", folder=tmp_path)

@@ -48,7 +48,13 @@ def fairopt_s(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: 
 
 
 @pytest.mark.parametrize(
-    ("name", "alpha"), [("alphapf-vds", 0.5), ("alphapf-vds", 5.0), ("alpha-fair", 2.0), ("ceei", None)]
+    ("name", "alpha"),
+    [
+        ("alphapf-vds", 0.5),
+        pytest.param("alphapf-vds", 5.0, marks=pytest.mark.long),
+        ("alpha-fair", 2.0),
+        pytest.param("ceei", None, marks=pytest.mark.long),
+    ],
 )
 @pytest.mark.parametrize("family", ["identical", "near-ties", "nested", "weights", "limits", "traces"])
 def test_nobody_is_farther_off_than_ten_times_the_condition_says(name: str, alpha: float | None, family: str) -> None:

@@ -60,6 +60,7 @@ def test_families(mechanism: Mechanism) -> None:
     run_families(mechanism, share_of(mechanism, max(MANY // 15, 4)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", OTHERS, ids=identify)
 def test_families_with_other_parameters(mechanism: Mechanism) -> None:
     run_families(mechanism, max(MANY // 60, 1) + 1)
@@ -107,7 +108,9 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", HARD)
-@pytest.mark.parametrize("mechanism", [*VARIANTS, *OTHERS], ids=identify)
+@pytest.mark.parametrize(
+    "mechanism", [*VARIANTS, *(pytest.param(one, marks=pytest.mark.long) for one in OTHERS)], ids=identify
+)
 def test_hard_clusters(mechanism: Mechanism, name: str) -> None:
     """Nobody gives up."""
     check_answer(mechanism, HARD[name], Tally())
