@@ -104,8 +104,9 @@ def test_a_port_that_is_taken(server: Server) -> None:
 def test_control_c_stops_the_command() -> None:
     words = ["explore", "paper:drf-4.1", "--no-browser"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "fairopt", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-m", "fairopt", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores it
+    )  # fmt: skip
     assert process.stdout is not None
     lines = [process.stdout.readline(), process.stdout.readline()]
     assert re.match(r"http://127\.0\.0\.1:\d+/ \(Ctrl-C stops\)", lines[1])
