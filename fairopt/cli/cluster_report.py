@@ -51,6 +51,8 @@ def report(options: argparse.Namespace) -> int:
     out = Path(options.out) if options.out else None
     if out is not None and out.suffix.lower() not in (".md", ".html", ".htm"):
         raise DataError(f"--out {out}: a report ends in .md or .html")
+    if options.weights == "shared" and "weights=shared" in options.file:
+        raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
     cluster, source, running = open_named(options.file, options.traces)
     edits = {"weights": "shared"} if options.weights == "shared" else {}
     found = standing(

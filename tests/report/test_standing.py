@@ -71,6 +71,11 @@ class Tags(HTMLParser):
         self.seen.append(tag)
 
 
+def test_weights_are_not_shared_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "kubernetes:snapshot.json?weights=shared", "--weights", "shared"]) == 2
+    assert "leave one out" in capsys.readouterr().err
+
+
 def test_names_are_text() -> None:
     bad = "<img src=x onerror=alert(1)>|`&"
     cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=[bad, "b"], resources=["c", "<b>"])
