@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from .. import harness, papers, report
+from .. import _clock, harness, papers, report
 from ..harness.experiment import known
 from ..model import _files
 from ..report import figures as drawing
@@ -110,9 +109,9 @@ def _claims(key: str, folder: Path) -> tuple[dict[str, int], list[Path]]:
 
 @contextmanager
 def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
-    begun = time.perf_counter()
+    begun = _clock.now()
     yield
-    seconds[step] = time.perf_counter() - begun
+    seconds[step] = _clock.now() - begun
 
 
 def _warn(text: str) -> None:

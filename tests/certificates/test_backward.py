@@ -27,6 +27,9 @@ MECHANISMS = [
     fo.GuaranteedAlphaFair(0.5), fo.GuaranteedAlphaFair(2.0), fo.GuaranteedAlphaFair(50.0, 0.9),
     fo.AlphaPFVDS(0.3), fo.AlphaPFVDS(1.0), fo.AlphaPFVDS(2.0), fo.AlphaPFVDS(20.0),
 ]  # fmt: skip
+#: Two that show what `GuaranteedAlphaFair(2.0)` does, and take a minute.
+SLOW = {"guaranteed alpha-fair(alpha=0.5)", "guaranteed alpha-fair(alpha=50, part=0.9)"}
+QUICK = [pytest.param(one, marks=pytest.mark.long) if str(one) in SLOW else one for one in MECHANISMS]
 
 
 def marginal(criterion: Criterion, n: int, i: int, x: float) -> float:
@@ -104,7 +107,7 @@ def judged(
     return criterion, backward_error(polytope, criterion, tasks, polytope.log_row_prices(log_prices))
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+@pytest.mark.parametrize("mechanism", QUICK, ids=str)
 def test_the_tasks_are_exact_for_data_that_differ_by_it(mechanism: Mechanism) -> None:
     """Right answers, and some that are wrong in one user's tasks, in prices or in where tasks are."""
     checked = 0
@@ -221,7 +224,11 @@ def test_users_of_small_welfare_are_right() -> None:
     np.testing.assert_allclose((found.tasks.T @ cluster.demand)[:, 1], cluster.capacity[:, 1], rtol=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", [fo.AlphaFair(7.0), fo.AlphaFair(50.0), fo.AlphaPFVDS(2.0)], ids=str)
+@pytest.mark.parametrize(
+    "mechanism",
+    [pytest.param(fo.AlphaFair(7.0), marks=pytest.mark.long), fo.AlphaFair(50.0), fo.AlphaPFVDS(2.0)],
+    ids=str,
+)
 def test_a_tighter_tolerance_is_never_worse(mechanism: Mechanism) -> None:
     for seed in range(40):
         cluster = draw("wide", seed)

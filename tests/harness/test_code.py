@@ -179,6 +179,7 @@ def test_every_room_is_known_to_compute_or_not() -> None:
         "harness",
         "many",
         "scheduling",
+        "explorer",
         "papers",
         "properties",
         "report",
