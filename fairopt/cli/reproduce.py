@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .. import _clock, harness, papers, report
+from .._libraries import pd
 from ..harness.experiment import known
 from ..model import _files
 from ..report import figures as drawing
@@ -68,7 +69,7 @@ def reproduce(options: argparse.Namespace) -> int:
                 _warn("the same command goes on")
                 return _STOPPED
         failed += int((frame["status"] == "failed").sum())
-        print(f"{name}: {len(frame)} cells in {seconds[f'experiment {name}']:.1f} s", flush=True)
+        print(f"{name}: {_cells(frame['status'])} in {seconds[f'experiment {name}']:.1f} s", flush=True)
     results = report.Results(store, options.smoke, options.traces)
     with _timed(seconds, "tables"):
         files = [path for name in names for path in _tables(name, results, folder / "tables")]
@@ -84,6 +85,13 @@ def reproduce(options: argparse.Namespace) -> int:
         f"claims: {counts}\n{len(files)} files -> {folder}, {folder / 'manifest.json'}; {sum(seconds.values()):.0f} s"
     )
     return int(failed > 0 or papers.NOT_REPRODUCED in verdicts)
+
+
+def _cells(status: pd.Series[str]) -> str:
+    """How many cells there are, and how many of them are no certified answers."""
+    missed, failed = ((status == kind).sum() for kind in ("missed", "failed"))
+    parts = [f"{missed} missed their tolerance"] * bool(missed) + [f"{failed} failed"] * bool(failed)
+    return f"{len(status)} cells" + f" ({', '.join(parts)})" * bool(parts)
 
 
 def _tables(name: str, results: report.Results, folder: Path) -> list[Path]:

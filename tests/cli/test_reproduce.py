@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,3 +75,28 @@ def test_a_claim_that_fails_is_the_exit_status(tmp_path: Path, monkeypatch: pyte
     frame.loc[frame.index[0], "verdict"] = papers.NOT_REPRODUCED
     monkeypatch.setattr(papers, "check", lambda *_, **__: frame)
     assert main(["reproduce", "lecture", "--out", str(tmp_path)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "ends"), [("missed", "1 missed their tolerance", 0), ("failed", "1 failed", 1)]
+)
+def test_cells_that_are_no_answers_are_counted(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    status: str,
+    said: str,
+    ends: int,
+) -> None:
+    from fairopt import harness
+
+    sweep = harness.sweep
+
+    def worse(*names: Any, **options: Any) -> Any:
+        frame = sweep(*names, **options)
+        frame.loc[frame.index[0], "status"] = status
+        return frame
+
+    monkeypatch.setattr(harness, "sweep", worse)
+    assert main(["reproduce", "mqdrf", "--smoke", "--out", str(tmp_path)]) == ends
+    assert f"mqdrf_dynamic: 2 cells ({said}) in" in capsys.readouterr().out
