@@ -23,7 +23,7 @@ from typing import Any, overload
 from . import _clock
 
 #: How all loops are compiled: a division by zero is infinite, as in NumPy.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 #: Dispatchers are made one at a time.
 _MAKING = threading.RLock()
 

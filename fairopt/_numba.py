@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import re
 import sys
@@ -14,8 +15,12 @@ import numba
 from numba.core import caching, event, types
 from numba.extending import typeof_impl
 
-from . import _claims, _clock, _progress
+from . import _claims, _clock, _linking, _progress
 
+#: Of the files: another number where they hold something else.
+FORMAT = 2
+#: How seldom garbage is looked for while loops are compiled: numba makes many objects that live, a tenth of its time.
+_GARBAGE = (50_000, 20, 50)
 #: Seconds of silence at most.
 SILENCE = 1.0
 
@@ -27,7 +32,7 @@ COMPILED: list[str] = []
 
 def dispatcher(loop: Any) -> Any:
     """Numba's dispatcher of a `Loop`, with a cache by its content."""
-    made = numba.njit(**loop.options)(loop.py_func)
+    made = numba.njit(pipeline_class=_linking.steps(loop.content), **loop.options)(loop.py_func)
     if made is loop.py_func:  # NUMBA_DISABLE_JIT
         return made
     if not _LOOPS:
@@ -35,7 +40,7 @@ def dispatcher(loop: Any) -> Any:
         event.register("numba:compile", _Telling())
     _LOOPS[loop.py_func] = loop
     with suppress(RuntimeError):  # there is no folder to write to
-        made._cache = _Kept(loop.py_func, loop.content)
+        made._cache = _Kept(loop)
     return made
 
 
@@ -49,6 +54,7 @@ class _Telling(event.Listener):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self._depth, self._done, self._said = 0, 0, False
+        self._garbage = gc.get_threshold()
         self._bar: Any = None
         self._lock = threading.Lock()
 
@@ -58,6 +64,8 @@ class _Telling(event.Listener):  # type: ignore[misc]
         self._depth += 1
         if self._depth == 1:
             self._done = 0
+            self._garbage = gc.get_threshold()
+            gc.set_threshold(*_GARBAGE)
             self._later = threading.Timer(max(SILENCE - _clock.compiled(), 0.0), self._show, [loop])
             self._later.daemon = True
             self._later.start()
@@ -67,6 +75,8 @@ class _Telling(event.Listener):  # type: ignore[misc]
             return
         COMPILED.append(f"{loop.__module__}.{loop.__qualname__}")
         self._depth -= 1
+        if self._depth == 0:
+            gc.set_threshold(*self._garbage)
         with self._lock:
             self._done += 1
             if self._bar is not None:
@@ -92,10 +102,11 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
     processes that want the same one compiles, and the others wait for it (`_claims`).
     """
 
-    def __init__(self, function: Any, content: str) -> None:
-        super().__init__(function)
-        name = Path(function.__code__.co_filename).stem + "." + re.sub(r"\W+", ".", function.__qualname__)
-        self._stem, self._content = name, _digest(content, numba.__version__, self._impl.filename_base.split("-")[-1])
+    def __init__(self, loop: Any) -> None:
+        super().__init__(loop.py_func)
+        name = Path(loop.py_func.__code__.co_filename).stem + "." + re.sub(r"\W+", ".", loop.__qualname__)
+        versions = numba.__version__, FORMAT, self._impl.filename_base.split("-")[-1]
+        self._stem, self._content, self._loop = name, _digest(loop.content, *versions), loop
 
     def _path(self, signature: Any, codegen: Any) -> str:
         types, processor, (_, closure) = self._index_key(signature, codegen)
@@ -107,12 +118,25 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
         if not _claims.kept_or_claimed(Path(self.cache_path, name)):
             return None
         try:
-            return self._impl.rebuild(target_context, self._cache_file._load_data(name))
+            apart, data = self._cache_file._load_data(name)
+            found = _linking.rebuilt(target_context, data, [self._library(*one) for one in apart])
         except Exception:  # damaged: it is compiled again, and written anew
             return None
+        self._named(found.library, sig)
+        return found
+
+    def _library(self, name: str, signature: Any) -> Any:
+        """That of a loop that this one calls: loaded, or compiled where its file is gone."""
+        called = self._loop.calls[name].dispatcher
+        called.compile(signature)
+        return called.overloads[signature].library
+
+    def _named(self, library: Any, signature: Any) -> None:
+        library.loop, library.signature = f"{self._loop.__module__}.{self._loop.__qualname__}", signature
 
     def _save_overload(self, sig: Any, data: Any) -> None:
         name = self._path(sig, data.codegen)
+        self._named(data.library, sig)
         try:
             if self._impl.check_cachable(data):
                 self._keep(name, data)
@@ -121,7 +145,7 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
 
     def _keep(self, name: str, data: Any) -> None:
         with suppress(OSError):  # a full disk: the next process compiles as well
-            self._cache_file._save_data(name, self._impl.reduce(data))
+            self._cache_file._save_data(name, _linking.reduced(data))
             for old in Path(self.cache_path).glob(f"{name.rpartition('-')[0]}-*.nbc"):
                 if old.name != name:  # of other content
                     old.unlink()

@@ -128,6 +128,57 @@ def test_compiling_is_said_and_loading_is_not(folder: Path) -> None:
     assert ask(folder, at_once)[1:] == ([], "")
 
 
+#: A loop that is too large to be copied, below one that is copied, below one that is called from Python.
+LARGE = """
+from fairopt._loops import compiled
+
+@compiled
+def large(values):
+    found = 0.0
+""" + "".join(f"    for value in values:\n        found += value * {k}.0 - found / 8.0\n" for k in range(12)) + """
+    return found
+
+@compiled
+def one_more(values):
+    return large(values) + 1.0
+"""  # fmt: skip
+ASK_LARGE = """
+import json, sys
+import numpy as np
+import called
+from fairopt._loops import compiled
+@compiled
+def asked(values):
+    return called.one_more(values) * 2.0
+value = asked(np.ones(3))
+from fairopt import _numba
+for made in getattr(asked.dispatcher, "overloads", {}).values():  # it refers to the large one, and to nothing else
+    assert [one.loop for one in made.library.apart] == ["called.large"]
+print(json.dumps([value, _numba.COMPILED]))
+"""
+
+
+def test_a_large_loop_has_code_of_its_own(folder: Path) -> None:
+    (folder / "called.py").write_text(LARGE)
+    (folder / "asks.py").write_text(ASK_LARGE)
+    code = "import asks"
+
+    def kept() -> dict[str, Path]:
+        return {path.name.split("-")[0]: path for path in (folder / "kept").rglob("*.nbc")}
+
+    value, names, _ = ask(folder, code)
+    assert names == ["called.large", "called.one_more", "asks.asked"]
+    assert ask(folder, code, NUMBA_DISABLE_JIT="1")[0] == pytest.approx(value, rel=1e-12)
+    assert ask(folder, code)[:2] == (value, [])
+    kept()["called.large"].unlink()
+    assert ask(folder, code)[:2] == (value, ["called.large"])
+    kept()["called.large"].write_bytes(b"damaged")
+    kept()["called.one_more"].unlink()
+    assert ask(folder, code)[:2] == (value, ["called.large"])
+    change(folder / "called.py", "found += value * 7.0", "found += value * 8.0")
+    assert ask(folder, code)[1] == ["called.large", "called.one_more", "asks.asked"]
+
+
 def every_loop() -> dict[str, Loop]:
     found: dict[str, Loop] = {}
     for module in pkgutil.walk_packages(fo.__path__, "fairopt."):
@@ -161,7 +212,9 @@ def test_all_loops_are_made_here() -> None:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
-        assert not any(name.split(".")[0] == "numba" for name in names) or path.name == "_numba.py", path
+        assert not any(name.split(".")[0] == "numba" for name in names) or path.name in ("_linking.py", "_numba.py"), (
+            path
+        )
 
 
 def test_options_and_constants_are_content() -> None:
