@@ -77,6 +77,8 @@ function render({ model, el: host }) {
       if (event.shiftKey) step(future, past); else step(past, future);
     }
   });
+  // In JupyterLab keys are for what has the focus: without this an `a` on the slider inserts a cell.
+  root.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
   host.replaceChildren(root);
 
   // In a file only the alphas of its path are there.
