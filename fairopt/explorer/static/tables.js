@@ -53,7 +53,8 @@ function userTable(start, change, locked) {
       made.classList.toggle("fo-off", k === undefined);
       const values = k === undefined ? ["–", "–", "–"] : [digits(tasks[k]), percent(share[k]), held[k]];
       values.forEach((text, c) => { if (cells[c].textContent !== text) cells[c].textContent = text; });
-      swatch.setAttribute("style", k === undefined ? "" : `background: ${colour(k2 < 0 ? drawn.length : k2, drawn.length)}`);
+      const style = k === undefined ? "" : `background: ${colour(k2 < 0 ? drawn.length : k2, drawn.length)}`;
+      if (swatch.getAttribute("style") !== style) swatch.setAttribute("style", style);
     }
     groups.replaceChildren(...view.users.groups.map((g) => el("tr", {},
       el("th", { scope: "row", colspan: start.resources.length + 3 }, `${g.users.toLocaleString("en-US")} more users`),
