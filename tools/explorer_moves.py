@@ -17,7 +17,10 @@ _MOVE = """return new Promise((done) => {
   const began = performance.now(), since = () => performance.now() - began;
   function look() {
     const drawn = Number(root.dataset.drawings) > before;
-    if (drawn && times.first === undefined) { times.first = since(); times.instead = status.textContent.includes("nearest answer"); }
+    if (drawn && times.first === undefined) {
+      times.first = since();
+      times.instead = status.textContent.includes("nearest answer");
+    }
     if (!drawn || root.classList.contains("busy") || times.answer !== undefined) return;
     times.answer = since();
     times.drawings = Number(root.dataset.drawings) - before;

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
 import shutil
 import subprocess
+import zlib
 from pathlib import Path
 
 import pytest
@@ -19,9 +21,9 @@ from fairopt.explorer.module import module, program
 
 
 def data(text: str) -> dict[str, object]:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    found = re.search(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]*)</script>', text)
     assert found is not None
-    made: dict[str, object] = json.loads(found.group(1))
+    made: dict[str, object] = json.loads(zlib.decompress(base64.b64decode(found.group(1))))
     return made
 
 
@@ -30,7 +32,7 @@ def test_everything_is_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["explore", "paper:drfh-fig1", "--out", str(file), "--alpha", "3"]) == 0
     assert capsys.readouterr().out == f"-> {file}\n"
     text = file.read_text()
-    assert len(text) < 150_000
+    assert len(text) < 70_000
     addresses = set(re.findall(r"https?://[^\s\"']+", text))
     assert addresses == {"http://www.w3.org/2000/svg"}
     inside = data(text)
