@@ -62,6 +62,33 @@ def test_more_of_a_resource() -> None:
     assert "batch/any" in resources["for"]["cpu"]
 
 
+@pytest.mark.parametrize("mechanism", ["alphapf-vds", "drfh", "alpha-fair"])
+def test_a_little_more_is_what_solving_again_gives(mechanism: str) -> None:
+    """Derivatives against differences, by kind of node; the two nodes of a kind get more together."""
+    state = State(mechanism, 2.0)
+    found = standing(teams(), state)
+    answer = found.session.allocation(state)
+    assert len(found.margins) > 0
+    step = 1e-5
+    for row in found.margins.itertuples():
+        at = [name.startswith(str(row.nodes)) for name in teams().servers]
+        assert row.count == sum(at)
+        capacity = teams().capacity.copy()
+        capacity[at, teams().resources.index(str(row.resource))] *= 1 + step
+        solved = found.session.mechanism(state).solve(teams().replace(capacity=capacity), tol=1e-10)
+        gain = (solved.user_tasks - answer.user_tasks) * 0.01 / step
+        assert row[4] == pytest.approx(gain.sum(), rel=1e-2, abs=1e-5)
+        first = teams().users.index(row[5].partition(" +")[0])
+        assert gain[first] == pytest.approx(gain.max(), rel=1e-2)
+    assert found.margins["tasks more"].is_monotonic_decreasing
+
+
+def test_where_there_are_no_derivatives() -> None:
+    found = standing(teams(), State("ps-dsf"))
+    assert found.margins.empty
+    assert found.margins_note.startswith("No derivatives: ")
+
+
 def test_without_what_runs() -> None:
     found = standing(teams())
     assert "running" not in found.users
