@@ -64,11 +64,7 @@ def sections(found: Standing) -> Iterator[Section]:
     short = found.users.sort_values("below", ascending=False, kind="stable") if "below" in found.users else found.users
     yield _cut("Users: what they run, want and are entitled to", short.drop(columns="group"), "user", "users")
     yield Section("Resources: what is short, and whom more would serve", _parts(found.resources))
-    near = (
-        "1% more there, to first order. The tenth above is solved again, since derivatives hold for small steps only."
-    )
-    yield _cut("Where a little more would serve most", found.margins, "kind", "kinds",
-               " ".join(filter(None, (near, found.margins_note))) if len(found.margins) else found.margins_note)  # fmt: skip
+    yield _cut("Where a little more would serve most", found.margins, "kind", "kinds", found.margins_note)
     if found.changes is not None:
         moved = found.changes[
             found.changes["change"].abs() > OPTIONS.below * found.changes["entitled"].clip(lower=1e-9)

@@ -37,7 +37,7 @@ def test_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", SOURCE, *CHANGE, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {*found} == {"measures", "groups", "users", "resources", "changes", "notes"}
+    assert {*found} == {"measures", "groups", "users", "resources", "margins", "changes", "notes"}
     cluster = fo.open_source(SOURCE).cluster
     tasks = fo.AlphaPFVDS(1).solve(cluster).user_tasks
     assert [row["alphaPF-VDS(alpha=1)"] for row in found["users"]] == pytest.approx(list(tasks))
