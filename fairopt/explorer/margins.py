@@ -67,9 +67,8 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
     ]
     unknown = sum(bool(np.isnan(gain).any()) for gain in sums.values())
     note = f"{OPTIONS.more:.0%} more there, to first order; larger steps are solved again."
-    note += (
-        f" {unknown} of {len(sums)} kinds of nodes and resources have no derivative, as at a kink." if unknown else ""
-    )
+    if unknown:
+        note += f" {unknown} of {len(sums)} kinds of nodes and resources have no derivative, as at a kink."
     return pd.DataFrame(sorted(rows, key=lambda row: -row[3]), columns=columns), note
 
 

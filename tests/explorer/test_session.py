@@ -63,10 +63,34 @@ def test_many_users_are_grouped() -> None:
     found = fo.DRFH().solve(session.cluster)
     total = sum(users["tasks"]) + sum(group["tasks"] for group in users["groups"])
     assert total == pytest.approx(found.user_tasks.sum(), rel=1e-4)
-    assert len(reply["bars"]["drawn"]) == 8
-    assert reply["bars"]["others"] == 4992
+    assert reply["bars"]["bands"] == ["mostly cpu", "mostly memory"]
+    assert reply["bars"]["others"] == 0
     assert len(json.dumps(reply)) < 40_000
     np.testing.assert_allclose(np.sum(reply["bars"]["heights"], axis=0)[0], reply["use"], atol=2e-3)
+
+
+def test_more_users_than_colours_are_coloured_by_group() -> None:
+    """Twelve teams of three users: the eight with the largest shares have colours, as long as the session lasts."""
+    rng = np.random.default_rng(1)
+    users = [f"team{k}/{shape}" for k in range(12) for shape in "abc"]
+    cluster = fo.Cluster(rng.uniform(50, 100, (4, 2)), rng.uniform(0.1, 2, (36, 2)), users=users)
+    session = Session(cluster)
+    reply = ask(session, alpha=0.5, edits={"users/4/on": False})
+    bars, listed = reply["bars"], reply["users"]
+    assert bars["what"] == "namespaces or accounts"
+    assert len(bars["bands"]) == 8
+    assert bars["others"] == 4 * 3 - (0 if "team1" in bars["bands"] else 1)
+    shares: dict[str, float] = {}
+    for n, share in zip(listed["of"], listed["share"], strict=True):
+        team = users[n].split("/")[0]
+        shares[team] = shares.get(team, 0) + share
+    assert {*bars["bands"]} == {*sorted(shares, key=lambda team: -shares[team])[:8]}
+    names = [*bars["bands"], "others"]
+    for n, band in zip(listed["of"], listed["band"], strict=True):
+        team = users[n].split("/")[0]
+        assert names[band] == (team if team in names else "others")
+    again = ask(session, mechanism="tsf", edits={"users/0/weight": 40})
+    assert again["bars"]["bands"] == bars["bands"]
 
 
 def test_what_holds_each_user() -> None:

@@ -2,15 +2,14 @@
 
 // Used parts of capacities, stacked by user. `start` names users and resources.
 function drawBars(view, start, width) {
-  const { servers, drawn, others, heights, there } = view.bars;
+  const { servers, bands, what, others, heights, there } = view.bars;
   const resources = start.resources;
   const count = servers.length * resources.length;
   const left = 38, top = 10, tall = 190, group = (width - left - 6) / servers.length;
   const fits = Math.max(4, Math.floor(group / 6.4));  // letters below a group of bars
   const turned = servers.length > 1 && servers.some((name) => name.length > fits), foot = turned ? 84 : 46;
   const bar = Math.min(46, (group * 0.86) / resources.length);
-  const names = drawn.map((n) => start.users[n].name);
-  if (others) names.push(`${others.toLocaleString("en-US")} others`);
+  const names = [...bands, ...(others ? [`${others.toLocaleString("en-US")} others`] : [])];
   const said = servers.map((name, i) => {
     const used = resources.map((r, j) => (there[i][j] ? `${percent(sum(heights.map((u) => u[i][j])))} of ${r}` : null));
     return `${name}: ${used.filter(Boolean).join(", ")}`;
@@ -36,7 +35,7 @@ function drawBars(view, start, width) {
         if (high < 0.05) return;
         y -= high;
         picture.append(svg("rect", { x: x + 1, y, width: Math.max(bar - 2, 1), height: high, class: "fo-part",
-          style: `fill: ${colour(k, drawn.length)}` },
+          style: `fill: ${colour(k, bands.length)}` },
         svg("title", {}, `${name}: ${percent(part)} of ${resource} on ${server}`)));
       });
       if (ticked) picture.append(svg("text", { x: x + bar / 2, y: top + tall + 13, class: "fo-tick", "text-anchor": "middle" }, ticks[j]));
@@ -48,10 +47,11 @@ function drawBars(view, start, width) {
       : { x, y, class: "fo-name", "text-anchor": "middle" }, svg("title", {}, server), short(server, turned ? 12 : fits)));
   });
   const legend = el("ul", { class: "fo-legend" }, names.map((name, k) =>
-    el("li", {}, el("i", { style: `background: ${colour(k, drawn.length)}` }), short(name, 34))).reverse());
+    el("li", {}, el("i", { style: `background: ${colour(k, bands.length)}` }), short(name, 34))).reverse());
   const abbreviated = resources.length > 1 && (bar < 40 || !ticked);
   const order = el("p", { class: "fo-note" }, `Bars of a server, from left: ${resources.join(", ")}.`);
-  return el("div", {}, picture, abbreviated ? order : null, legend);
+  const whose = what ? el("p", { class: "fo-note" }, `Colours: ${what}.`) : null;
+  return el("div", {}, picture, abbreviated ? order : null, whose, legend);
 }
 
 const sum = (values) => values.reduce((a, b) => a + b, 0);
