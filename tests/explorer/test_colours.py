@@ -1,8 +1,8 @@
 """Colours that can be told apart, also by those who see few of them.
 
 Deuteranopia and protanopia are simulated by the matrices (severity 1) of Machado, Oliveira and Fernandes, "A
-physiologically-based model for simulation of color vision deficiency", IEEE TVCG 15(6), 2009, on linear RGB; colours are
-as far apart as in CIELAB (1976), where 2.3 is a just noticeable difference.
+physiologically-based model for simulation of color vision deficiency", IEEE TVCG 15(6), 2009, on linear RGB;
+colours are as far apart as in CIELAB (1976), where 2.3 is a just noticeable difference.
 """
 
 from __future__ import annotations
