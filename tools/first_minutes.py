@@ -1,7 +1,8 @@
-"""A new user's path from `pip install` to a figure of an own cluster, run: `python tools/first_minutes.py [--times-only]`.
+"""A new user's path from `pip install` to a figure of an own cluster, run: `python tools/first_minutes.py`.
 
 In an empty folder and a new virtual environment, with fairopt from a clone of this repository's last commit. What the
-commands print goes into docs/first-minutes.md; how long they took, which is this machine's, goes to the terminal.
+commands print goes into docs/first-minutes.md (`--times-only`: nowhere); how long they took, which is this machine's,
+goes to the terminal.
 """
 
 from __future__ import annotations

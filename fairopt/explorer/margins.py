@@ -61,7 +61,7 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
         counts[key] = counts.get(key, 0) + 1
     least = OPTIONS.nothing * float(found.user_tasks.sum())
     rows = [
-        (kind, counts[kind, what], what, float(gain.sum()), gainers(cluster.users, gain, OPTIONS.named))
+        (kind, counts[kind, what], what, float(gain.sum()), gainers(cluster.users, gain))
         for (kind, what), gain in sums.items()
         if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
     ]
@@ -72,8 +72,8 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
     return pd.DataFrame(sorted(rows, key=lambda row: -row[3]), columns=columns), note
 
 
-def gainers(users: tuple[str, ...], gain: Array, least: float, most: int = 3) -> str:
-    """Who gains most, and how many tasks; those with more than a part `least` of what all gain who do."""
-    whole = float(gain[gain > 0].sum())
-    first = [n for n in np.argsort(-gain, kind="stable")[:most] if gain[n] > least * whole]
+def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
+    """Who gains most, the largest first, and how many tasks."""
+    least = OPTIONS.named * float(gain[gain > 0].sum())
+    first = [n for n in np.argsort(-gain, kind="stable")[:most] if gain[n] > least]
     return ", ".join(f"{users[n]} +{gain[n]:.3g}" for n in first)

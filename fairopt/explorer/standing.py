@@ -19,7 +19,7 @@ from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import holds
 from .edits import Edited, Start
-from .margins import margins
+from .margins import gainers, margins
 from .session import Session
 from .state import State
 from .view import held_texts, words
@@ -195,9 +195,7 @@ def _resources(session: Session, state: State, found: Allocation) -> pd.DataFram
         if full[:, r].any():
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).user_tasks
             gain = more - found.user_tasks
-            winners = [n for n in np.argsort(-gain, kind="stable")[:3] if gain[n] > OPTIONS.below * found.user_tasks[n]]
-            who = ", ".join(f"{cluster.users[n]} +{gain[n]:.3g}" for n in winners)
-            row |= {"tasks more": float(gain.sum()), "for": who}
+            row |= {"tasks more": float(gain.sum()), "for": gainers(cluster.users, gain)}
         rows.append(row)
     return pd.DataFrame(rows)
 

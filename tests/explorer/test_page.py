@@ -11,6 +11,7 @@ import subprocess
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fairopt as fo
@@ -45,6 +46,29 @@ def test_everything_is_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     for alpha, view in zip(start["alphas"], views["alphapf-vds"], strict=True):
         expected = fo.AlphaPFVDS(math.inf if alpha == "inf" else alpha).solve(cluster).user_tasks
         assert view["users"]["tasks"] == pytest.approx(list(expected), rel=1e-4)
+
+
+def test_a_file_may_load_nothing() -> None:
+    text = pages.page(Session(fo.papers.instance("drf-4.1")))
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+    assert policy.startswith("default-src 'none'; script-src 'unsafe-inline'; ")
+    assert "connect-src" not in policy
+
+
+def test_other_equilibria_are_said_in_a_file() -> None:
+    several = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=[2, 1, 2])
+    inside = data(pages.page(Session(several)))["several"]
+    assert isinstance(inside, dict)
+    assert inside["3.0"].startswith("One of 3 equilibria")
+    assert "1.0" not in inside
+
+
+def test_bars_are_as_precise_as_they_are_drawn() -> None:
+    session = Session(fo.papers.instance("drfh-fig1"))
+    views = data(pages.page(session))["views"]
+    assert isinstance(views, dict)
+    whole = session.reply({"ask": "answer", "state": {"mechanism": "tsf"}})["bars"]["heights"]
+    np.testing.assert_allclose(views["tsf"][0]["bars"]["heights"], whole, atol=6e-4)
 
 
 def test_names_are_text_everywhere() -> None:
