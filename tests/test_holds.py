@@ -55,9 +55,23 @@ def test_the_dearest_part_of_a_task() -> None:
 
 
 def test_prices_count_and_not_demands_alone() -> None:
-    """A task of a needs more memory than cpu, but memory is nearly free: cpu holds it."""
-    cluster = fo.Cluster([[10, 30]], [[1, 2], [1, 1]], resources=["cpu", "memory"], users=["a", "b"])
-    assert words(fo.AlphaPFVDS(1).solve(cluster)) == ["cpu@server1", "cpu@server1"]
+    """All memory is used up too, and a task of a takes a larger part of it; but at these prices it costs next to nothing.
+
+    Alpha = 1: x_a = 4.9, x_b = 5.1, cpu costs 1 / 5.1 and memory (1 / 4.9 - 1 / 5.1) / 2.
+    """
+    cluster = fo.Cluster([[10, 9.8]], [[1, 2], [1, 0]], resources=["cpu", "memory"], users=["a", "b"])
+    allocation = fo.AlphaPFVDS(1).solve(cluster)
+    np.testing.assert_allclose(allocation.user_tasks, [4.9, 5.1], rtol=1e-6)
+    assert words(allocation) == ["cpu@server1", "cpu@server1"]
+
+
+@pytest.mark.parametrize("mechanism", [fo.PSDSF(), fo.PerServerDRF()], ids=str)
+def test_without_prices_only_what_is_used_up_holds(mechanism: Any) -> None:
+    """A task of a takes a larger part of the memory than of the cpu, but there is memory left."""
+    cluster = fo.Cluster([[10, 15]], [[1, 2], [1, 0]], resources=["cpu", "memory"], users=["a", "b"])
+    allocation = mechanism.solve(cluster)
+    assert (allocation.user_tasks @ cluster.demand)[1] < 14
+    assert words(allocation) == ["cpu@server1", "cpu@server1"]
 
 
 def test_who_gets_nothing() -> None:

@@ -18,7 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "first-minutes.md"
 
-CLUSTER = """[[servers]]
+CLUSTER = """resources = ["cpu", "memory", "gpu"]
+
+[[servers]]
 name = "node"
 count = 4
 capacity = { cpu = 16, memory = 64 }
