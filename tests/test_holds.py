@@ -55,7 +55,7 @@ def test_the_dearest_part_of_a_task() -> None:
 
 
 def test_prices_count_and_not_demands_alone() -> None:
-    """All memory is used up too, and a task of a takes a larger part of it; but at these prices it costs next to nothing.
+    """All memory is used up too, and a task of a takes more of it; but at these prices it costs next to nothing.
 
     Alpha = 1: x_a = 4.9, x_b = 5.1, cpu costs 1 / 5.1 and memory (1 / 4.9 - 1 / 5.1) / 2.
     """
