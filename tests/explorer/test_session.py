@@ -250,7 +250,8 @@ def test_of_several_equilibria_the_user_who_differs_most_is_named() -> None:
     np.testing.assert_allclose(sorted(map(float, found[2].split(" or "))), sorted(tasks[:, apart]), rtol=1e-3)
 
 
-def test_answers_are_remembered_by_edits_and_alpha(session: Session) -> None:
+def test_answers_are_remembered_by_edits_and_alpha() -> None:
+    session = Session(open_source("lognormal?users=5&servers=3&seed=1").cluster)
     asked: list[dict[str, Any]] = [{}, {"edits": {"users/0/weight": 9}}, {"alpha": 3}, {"mechanism": "tsf"}]
     replies = [ask(session, **state) for state in asked]
     assert len({tuple(reply["users"]["tasks"]) for reply in replies}) == 4

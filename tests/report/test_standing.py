@@ -94,7 +94,7 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_names_are_text() -> None:
     bad = "<img src=x onerror=alert(1)>|`&"
     cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=[bad, "b"], resources=["c", "<b>"])
-    found = standing(cluster, source=bad)
+    found = standing(cluster, source=bad, asked=[f"weight.{bad}=2"])
     tags = Tags()
     tags.feed(as_html(found))
     assert "img" not in tags.seen
