@@ -59,7 +59,7 @@ The cluster is a file, `cluster.toml` ([all that it can say](cluster-file.md)):
 ```toml
 {cluster}```
 
-and the figure four lines of Python, `figure.py`:
+and the figure four lines of Python, in a file *figure.py*:
 
 ```python
 {figure}```
