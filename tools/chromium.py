@@ -1,7 +1,7 @@
 """Chromium without a window, by the WebDriver protocol of chromedriver: HTTP and JSON, no library.
 
-For browser tests (tests/explorer) and tools/explorer_shots.py. On Debian: `apt-get install
-chromium chromium-driver`.
+For browser tests (tests/explorer) and tools/explorer_pictures.py. On Debian: `apt-get install chromium
+chromium-driver`.
 """
 
 from __future__ import annotations
@@ -95,6 +95,19 @@ class Chromium:
     def cdp(self, command: str, **parameters: Any) -> Any:
         """A command of Chrome's own protocol."""
         return self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def click(self, selector: str) -> None:
+        """Press and release the mouse in the middle of an element, as a person does."""
+        box = "const b = document.querySelector(arguments[0]).getBoundingClientRect();"
+        x, y = self.run(f"{box} return [b.x + b.width / 2, b.y + b.height / 2]", selector)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.cdp("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key: str, code: int) -> None:
+        """Press and release a key, which whatever has the focus hears; `code` is its virtual key code."""
+        text = {"text": key} if len(key) == 1 else {}
+        for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
+            self.cdp("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **text)
 
     def look(self, scheme: str = "light", width: int = 1200, height: int = 900, media: str = "") -> None:
         """Set the colour scheme, the size and the medium (`print`)."""

@@ -1,6 +1,6 @@
 """Pictures of the explorer and of a report for docs/explorer.md: `python tools/explorer_pictures.py [DIR]`.
 
-Needs Chromium and its driver.
+Needs Chromium and its driver; the picture of a notebook also JupyterLab (`fairopt[lab]`), and is left as it is without.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # of this checkout, whatever is installed
 
+import jupyter_lab  # noqa: E402
 from chromium import READY, Chromium, missing  # noqa: E402
 
 from fairopt.cli import main  # noqa: E402
 
 CLUSTER = "lognormal?users=8&servers=4&seed=2"
 REPORT = "slurm-like?nodes=20"
+#: The curves have all their points: that is asked last.
+WHOLE = """const line = document.querySelector(".fo-line");
+return line && line.getAttribute("points").split(" ").length === 41"""
 
 
 def draw(folder: Path) -> None:
@@ -31,7 +35,7 @@ def draw(folder: Path) -> None:
         for name, scheme, width in (("page", "light", 1200), ("phone", "dark", 390)):
             browser.look(scheme, width, 844)
             browser.open(page.as_uri())
-            browser.wait(READY)
+            browser.wait(WHOLE)
             browser.picture(folder / f"{name}.png", whole=width > 600)
         browser.look()
         browser.open(report.as_uri())
@@ -39,7 +43,24 @@ def draw(folder: Path) -> None:
         browser.picture(folder / "report.png", whole=False)
 
 
+def draw_notebook(folder: Path) -> None:
+    """The explorer in JupyterLab."""
+    cell = f'import fairopt as fo\n\ncluster = fo.open_source("{CLUSTER}").cluster\nfo.explore(cluster, alpha=3)'
+    with tempfile.TemporaryDirectory() as place, jupyter_lab.Lab(Path(place, "lab"), [cell]) as lab, Chromium() as made:
+        made.look(height=1250)
+        lab.run(made)
+        made.wait(READY)
+        made.wait(WHOLE)
+        made.picture(folder / "notebook.png", whole=False)
+        made.open("about:blank")
+
+
 if __name__ == "__main__":
     if missing():
         sys.exit(missing())
-    draw(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "explorer")
+    where = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "explorer"
+    draw(where)
+    if jupyter_lab.missing():
+        sys.stderr.write(f"no picture of a notebook: {jupyter_lab.missing()}\n")
+    else:
+        draw_notebook(where)

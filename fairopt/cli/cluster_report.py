@@ -68,7 +68,8 @@ def report(options: argparse.Namespace) -> int:
         print(f"-> {out}")
     elif options.json:
         tables = {"measures": found.measures, "groups": found.groups, "users": found.users}
-        tables |= {"resources": found.resources} | ({} if found.changes is None else {"changes": found.changes})
+        tables |= {"resources": found.resources, "margins": found.margins}
+        tables |= {} if found.changes is None else {"changes": found.changes}
         print_json({name: frame.to_dict(orient="records") for name, frame in tables.items()} | {"notes": found.notes})
     else:
         print(wording.text(found, lambda frame: _screen.table(frame, 40)))

@@ -140,7 +140,6 @@ class _Work:
     @classmethod
     def of(cls, start: Start) -> _Work:
         base, entries = start.cluster, len(start.first)
-        eligible = base.eligible[:, start.first]
         return cls(
             base.capacity[start.first].copy(),
             start.counts.copy(),
@@ -149,7 +148,7 @@ class _Work:
             base.weight.copy(),
             base.max_tasks.copy(),
             np.ones(len(base.users), dtype=bool),
-            eligible.copy() if base.constrained else eligible,
+            base.eligible[:, start.first],
         )
 
     def take(self, key: str, value: Any, start: Start) -> None:
@@ -178,8 +177,6 @@ class _Work:
             case "on", []:
                 self.user_on[row] = _switch(value, where)
             case "eligible", [int(e)] if e < self.eligible.shape[1]:
-                if not self.eligible.flags.writeable:
-                    self.eligible = np.array(self.eligible)
                 self.eligible[row, e] = _switch(value, where)
             case _:
                 return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _PLACE = Path(__file__).with_name("static")
-_PARTS = ("words.js", "draw.js", "tables.js", "explorer.js")
+_PARTS = ("words.js", "draw.js", "tables.js", "asker.js", "explorer.js")
 
 
 def module() -> str:

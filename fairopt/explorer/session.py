@@ -23,7 +23,7 @@ from ..result.allocation import Allocation
 from . import texts
 from .edits import Edited, Start
 from .state import State
-from .view import SHOWN, largest, tidy, view
+from .view import SHOWN, Bands, bands, tidy, view
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Session:
     source: str = "cluster"
     start: Start = field(init=False)
     last: State = field(init=False)
-    _drawn: list[int] | None = field(init=False, default=None)
+    _drawn: Bands | None = field(init=False, default=None)
     _kept: OrderedDict[str, dict[str, Any]] = field(init=False, default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
@@ -165,7 +165,7 @@ class Session:
         state, edited = _state(question), self.edited(question)
         found = _solved(self.mechanism(state), edited)
         if self._drawn is None:
-            self._drawn = largest(found, edited)
+            self._drawn = bands(self.start, edited, found)
         return view(self.start, edited, found, self._drawn)
 
     def _row(self, question: dict[str, Any]) -> dict[str, Any]:

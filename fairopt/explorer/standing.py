@@ -19,6 +19,7 @@ from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import holds
 from .edits import Edited, Start
+from .margins import gainers, margins
 from .session import Session
 from .state import State
 from .view import held_texts, words
@@ -58,6 +59,8 @@ class Standing:
     users : by user: group, running, wanted, weight, an entitlement in tasks per mechanism, below, held by
     groups : by group: users, running, wanted, weight, entitled, below, and its share of the cluster, now and entitled
     resources : by resource: used, nodes where it is used up, what a tenth more would add in tasks, and for whom
+    margins : by kind of node and resource: tasks that 1% more would add, and for whom, by derivatives of the answer
+    margins_note : what has to be known of these
     changes : by user, under the what-if: entitled before and after; None without one
     measures : by state: tasks, utilization, smallest share, Jain's index
     asked : the what-if
@@ -68,6 +71,8 @@ class Standing:
     users: pd.DataFrame
     groups: pd.DataFrame
     resources: pd.DataFrame
+    margins: pd.DataFrame
+    margins_note: str
     changes: pd.DataFrame | None
     measures: pd.DataFrame
     asked: tuple[str, ...]
@@ -111,6 +116,7 @@ def standing(
         users,
         _groups(session.start, edited, found, users),
         _resources(session, first, found),
+        *margins(session.start, edited, found),
         changes,
         _measures(found, after),
         tuple(asked),
@@ -189,9 +195,7 @@ def _resources(session: Session, state: State, found: Allocation) -> pd.DataFram
         if full[:, r].any():
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).user_tasks
             gain = more - found.user_tasks
-            winners = [n for n in np.argsort(-gain, kind="stable")[:3] if gain[n] > OPTIONS.below * found.user_tasks[n]]
-            who = ", ".join(f"{cluster.users[n]} +{gain[n]:.3g}" for n in winners)
-            row |= {"tasks more": float(gain.sum()), "for": who}
+            row |= {"tasks more": float(gain.sum()), "for": gainers(cluster.users, gain)}
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +24,7 @@ Index = NDArray[np.intp]
 class ViewOptions:
     """What is drawn one by one."""
 
-    #: Users with a colour of their own; of more, the largest but for one band of others.
+    #: Bands with a colour of their own; of more, the largest but for one band of others.
     coloured: int = 9
     #: Bars (an entry of servers and a resource each); of more, one bar per resource of all servers.
     bars: int = 60
@@ -52,14 +51,23 @@ _MEANS = {
 }
 
 
-def view(start: Start, edited: Edited, found: Allocation, drawn: Sequence[int]) -> dict[str, Any]:
-    """An answer for people. `drawn`: users (of the start) with a colour."""
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Who has a colour: users, or groups of them. `of`: the band of each user of the start, `len(names)` of others."""
+
+    names: tuple[str, ...]
+    of: Index  # (users of the start,)
+    what: str  # of whom the names are, in words; empty for users
+
+
+def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
+    """An answer for people. `drawn`: who has a colour, the same at every answer of a session."""
     held = holds(found)
     return {
         "mechanism": found.mechanism,
         "pooled": len(found.cluster.servers) < len(edited.cluster.servers),
         "bars": _bars(start, edited, found, drawn),
-        "users": _users(edited, found, held),
+        "users": _users(edited, found, held, drawn),
         "measures": {name: tidy(metrics.MEASURES[name](found)) for name in SHOWN},
         "use": [tidy(part) for part in metrics.used_parts(found).tolist()],
         "certificate": words(found.certificate, found.tol),
@@ -69,13 +77,29 @@ def view(start: Start, edited: Edited, found: Allocation, drawn: Sequence[int]) 
     }
 
 
-def largest(found: Allocation, edited: Edited) -> list[int]:
-    """The users to be drawn with a colour: everybody, or those with the largest dominant shares, in their order."""
-    users = edited.user_of
-    if len(users) <= OPTIONS.coloured:
-        return [int(n) for n in users]
-    top = np.argsort(-found.dominant_shares, kind="stable")[: OPTIONS.coloured - 1]
-    return sorted(int(users[n]) for n in top)
+def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
+    """Who is drawn with a colour: everybody, or the groups with the largest dominant shares, in their order.
+
+    Of more users than colours those of one namespace or account are a group; of very many without such names those who
+    need most, as a part of the whole cluster, of one resource.
+    """
+    cluster = start.cluster
+    keys, what = list(cluster.users), ""
+    if len(keys) > OPTIONS.coloured and len({*start.groups}) < len(keys):
+        keys, what = list(start.groups), "namespaces or accounts"
+    elif len(keys) > OPTIONS.rows:
+        mostly = cluster.share_per_task.argmax(axis=1)
+        keys, what = [f"mostly {cluster.resources[r]}" for r in mostly], "users by the resource that they need most of"
+    place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+    of = np.array([place[key] for key in keys], dtype=np.intp)
+    chosen = np.arange(len(place))
+    if len(place) > OPTIONS.coloured:
+        shares = np.bincount(of[edited.user_of], weights=found.dominant_shares, minlength=len(place))
+        chosen = np.sort(np.argsort(-shares, kind="stable")[: OPTIONS.coloured - 1])
+    band = np.full(len(place), len(chosen))
+    band[chosen] = np.arange(len(chosen))
+    names = list(place)
+    return Bands(tuple(names[k] for k in chosen), band[of], what)
 
 
 def words(certificate: Certificate, tol: float) -> str:
@@ -95,11 +119,10 @@ def _size(value: float) -> str:
     return "1e-12" if value < 1e-12 else f"{value:.0e}"
 
 
-def _bars(start: Start, edited: Edited, found: Allocation, drawn: Sequence[int]) -> dict[str, Any]:
-    """Used parts of capacities, stacked by drawn users and the others, per entry and resource, or per resource."""
-    cluster = found.cluster
-    place = {n: k for k, n in enumerate(drawn)}
-    band = np.array([place.get(int(n), len(drawn)) for n in edited.user_of])
+def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
+    """Used parts of capacities, stacked by bands and the others, per entry and resource, or per resource."""
+    cluster, count = found.cluster, len(drawn.names)
+    band = drawn.of[edited.user_of]
     labels: list[str]
     entries = np.unique(edited.entry_of)
     single = len(cluster.servers) < len(edited.cluster.servers) or len(entries) * len(cluster.resources) > OPTIONS.bars
@@ -110,14 +133,14 @@ def _bars(start: Start, edited: Edited, found: Allocation, drawn: Sequence[int])
         whole, tasks = _by_entry(edited, found, entries)
         counts = np.bincount(edited.entry_of)[entries].tolist()
         labels = [start.names[e] + (f" ×{k}" if k > 1 else "") for e, k in zip(entries, counts, strict=True)]
-    use = np.zeros((len(drawn) + 1, *whole.shape))
-    for k in range(len(drawn) + 1):
+    use = np.zeros((count + 1, *whole.shape))
+    for k in range(count + 1):
         mine = band == k
         use[k] = tasks[mine].T @ cluster.demand[mine]
     part = np.divide(use, whole[None], out=np.zeros_like(use), where=whole[None] > 0)
-    others = int((band == len(drawn)).sum())
+    others = int((band == count).sum())
     heights = [[[_part(x) for x in row] for row in of] for of in (part if others else part[:-1]).tolist()]
-    return {"servers": labels, "drawn": [int(n) for n in drawn], "others": others, "heights": heights,
+    return {"servers": labels, "bands": list(drawn.names), "what": drawn.what, "others": others, "heights": heights,
             "there": (whole > 0).astype(int).tolist()}  # fmt: skip
 
 
@@ -141,7 +164,7 @@ def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array,
     return whole, split.merged[:, merged] * part
 
 
-def _users(edited: Edited, found: Allocation, held: Holds) -> dict[str, Any]:
+def _users(edited: Edited, found: Allocation, held: Holds, drawn: Bands) -> dict[str, Any]:
     """Rows of users; of many, the largest, and groups of the others."""
     tasks, shares, weight = found.user_tasks, found.dominant_shares, found.cluster.weight
     text = held_texts(found, held)
@@ -150,6 +173,7 @@ def _users(edited: Edited, found: Allocation, held: Holds) -> dict[str, Any]:
         order = np.sort(np.argsort(-shares / weight, kind="stable")[: OPTIONS.rows])
     shown = {
         "of": edited.user_of[order].tolist(),
+        "band": drawn.of[edited.user_of[order]].tolist(),
         "tasks": [tidy(x) for x in tasks[order].tolist()],
         "share": [tidy(x) for x in shares[order].tolist()],
         "held": [text[n] for n in order.tolist()],

@@ -43,6 +43,7 @@ GLOSSARY = {
     "alphaPF-VDS": "between efficient (alpha 0) and PS-DSF (alpha infinite); 1 is proportional fairness",
     "used up on": "nodes that have nothing left of a resource in the answer",
     "tasks more": f"tasks that {OPTIONS.more:.0%} more of a resource, on every node that has it, would add: re-solved",
+    "a little more": "tasks that 1% more of a resource on all nodes of a kind would add, by derivatives of the answer",
     "Jain's index": "1 where all weighted shares are equal, 1/n where one of n users has everything",
 }
 
@@ -63,6 +64,7 @@ def sections(found: Standing) -> Iterator[Section]:
     short = found.users.sort_values("below", ascending=False, kind="stable") if "below" in found.users else found.users
     yield _cut("Users: what they run, want and are entitled to", short.drop(columns="group"), "user", "users")
     yield Section("Resources: what is short, and whom more would serve", _parts(found.resources))
+    yield _cut("Where a little more would serve most", found.margins, "kind", "kinds", found.margins_note)
     if found.changes is not None:
         moved = found.changes[
             found.changes["change"].abs() > OPTIONS.below * found.changes["entitled"].clip(lower=1e-9)

@@ -68,10 +68,9 @@ def _read_off(allocation: Allocation) -> Holds:
     cluster, split = allocation.cluster, allocation._split
     if split is None:
         table, first, capacity = allocation.tasks, np.arange(len(cluster.servers)), cluster.capacity
-        use = table.T @ cluster.demand
     else:
         table, first, capacity = split.merged, split.merging.first_server, split.merging.cluster.capacity
-        use = table.T @ cluster.demand
+    use = table.T @ cluster.demand
     at = table.argmax(axis=1)
     total = allocation.user_tasks
     part = np.divide(use, capacity, out=np.zeros(use.shape), where=capacity > 0)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._draw import positive
+from ._packing import Room, Whole
 from ._registry import generator
 from ._snapshot import Snapshot
 from .kubernetes import snapshot
@@ -16,14 +18,18 @@ Count = Annotated[int, positive]
 
 #: Kinds of nodes: how often, CPUs, GiB, GPUs, their model.
 _NODES = ((0.6, 16, 64, 0, ""), (0.25, 64, 256, 0, ""), (0.1, 32, 128, 4, "t4"), (0.05, 96, 768, 8, "a100"))
-#: Shapes of pods: how often, CPU, memory, GPUs.
+#: Shapes of pods: how often, milli-CPU, MiB, GPUs.
 _SHAPES = (
-    (0.4, "500m", "512Mi", 0),
-    (0.3, "2", "4Gi", 0),
-    (0.15, "4", "32Gi", 0),
-    (0.1, "4", "16Gi", 1),
-    (0.05, "16", "64Gi", 2),
+    (0.4, 500, 512, 0),
+    (0.3, 2000, 4 * 1024, 0),
+    (0.15, 4000, 32 * 1024, 0),
+    (0.1, 4000, 16 * 1024, 1),
+    (0.05, 16000, 64 * 1024, 2),
 )
+#: Of the DaemonSet's pod on each node: milli-CPU, MiB, GPUs, pods.
+_AGENT = (100, 256, 0, 1)
+_PODS = 110  # of a node
+_TRIES = 8  # nodes that a pod asks for room before it waits
 
 
 @generator("kubernetes-like", "a Kubernetes cluster, made up")
@@ -32,7 +38,8 @@ def kubernetes_like(
 ) -> Snapshot:
     """Nodes with and without GPUs, and pods of teams of different sizes; some need a model of GPU, some have ended.
 
-    As `kubernetes` reads them: a user is a namespace's pods of one shape.
+    Pods run where nodes have room for what they request; the others wait. As `kubernetes` reads them: a user is a
+    namespace's pods of one shape.
     """
     return snapshot(drawn(rng, nodes, pods, namespaces), "kubernetes-like", max_tasks=max_tasks)
 
@@ -43,25 +50,39 @@ def drawn(rng: np.random.Generator, nodes: int, pods: int, namespaces: int) -> I
         weight = {"volcano.sh/namespace.weight": str(1 + k % 3)} if k % 3 else {}
         yield {"kind": "Namespace", "metadata": {"name": f"team{k + 1}", "annotations": weight}}
     kinds = rng.choice(len(_NODES), nodes, p=[kind[0] for kind in _NODES])
+    ready = (np.arange(nodes) == 0) | (rng.random(nodes) > 0.01)
+    room = Room(np.array([(1000 * cpus, 1024 * memory, gpus, _PODS) for _, cpus, memory, gpus, _ in _NODES])[kinds])
+    room.left -= _AGENT
     for k, kind in enumerate(kinds.tolist()):
-        yield _node(k, kind, ready=k == 0 or rng.random() > 0.01)
-        yield _pod("kube-system", f"agent-{k}", "100m", "256Mi", 0, f"node{k + 1}", daemon=True)
+        yield _node(k, kind, bool(ready[k]))
+        yield _pod("kube-system", f"agent-{k}", *_AGENT[:3], f"node{k + 1}", daemon=True)
     share = rng.dirichlet(np.ones(namespaces))
     shapes = rng.choice(len(_SHAPES), pods, p=[shape[0] for shape in _SHAPES])
     teams = rng.choice(namespaces, pods, p=share)
-    hosts = rng.integers(0, nodes, pods)
+    open_to = _open_to(kinds, ready)
     for k, (shape, team) in enumerate(zip(shapes.tolist(), teams.tolist(), strict=True)):
         _, cpu, memory, gpus = _SHAPES[shape]
-        running = rng.random() < 0.8
-        host = f"node{hosts[k] + 1}" if running else ""
         model = ("t4", "a100")[k % 2] if gpus and rng.random() < 0.5 else ""
-        ended = rng.random() < 0.05
+        ended, started = rng.random() < 0.05, rng.random() < 0.8
+        nodes_tried = open_to[model if gpus else None]
+        tried = (
+            nodes_tried[rng.integers(0, len(nodes_tried), _TRIES)] if started and len(nodes_tried) else nodes_tried[:0]
+        )
+        asks = (0, 0, 0, 0) if ended else (cpu, memory, gpus, 1)  # what has ended takes nothing
+        host = "".join(f"node{n + 1}" for n in room.take(asks, tried))
         yield _pod(f"team{team + 1}", f"pod-{k}", cpu, memory, gpus, host, model=model, ended=ended)
+
+
+def _open_to(kinds: Whole, ready: NDArray[np.bool_]) -> dict[str | None, Whole]:
+    """Nodes that take pods of a model of GPU, of any (""), or of none (None: those with GPUs are tainted)."""
+    models = np.array([kind[4] for kind in _NODES])[kinds]
+    tests = {None: models == "", "": models != "", "t4": models == "t4", "a100": models == "a100"}
+    return {model: np.flatnonzero(test & ready) for model, test in tests.items()}
 
 
 def _node(k: int, kind: int, ready: bool) -> dict[str, Any]:
     _, cpus, memory, gpus, model = _NODES[kind]
-    has = {"cpu": str(cpus), "memory": f"{memory * 1024 * 1024}Ki", "pods": "110"}
+    has = {"cpu": str(cpus), "memory": f"{memory * 1024 * 1024}Ki", "pods": str(_PODS)}
     if gpus:
         has["nvidia.com/gpu"] = str(gpus)
     taints = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}] if gpus else None
@@ -78,10 +99,10 @@ def _node(k: int, kind: int, ready: bool) -> dict[str, Any]:
 
 
 def _pod(
-    namespace: str, name: str, cpu: str, memory: str, gpus: int, host: str, model: str = "", daemon: bool = False,
+    namespace: str, name: str, cpu: int, memory: int, gpus: int, host: str, model: str = "", daemon: bool = False,
     ended: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    asks = {"cpu": cpu, "memory": memory} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
+    asks = {"cpu": f"{cpu}m", "memory": f"{memory}Mi"} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
     spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"requests": asks, "limits": asks}}]}
     if gpus:
         spec["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]

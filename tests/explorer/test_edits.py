@@ -136,3 +136,26 @@ def test_states_come_back() -> None:
     with pytest.raises(DataError) as caught:
         State.of({"alpha": "-1"})
     assert caught.value.where == ("alpha",)
+
+
+def test_servers_are_one_entry_only_if_placement_and_names_are_alike() -> None:
+    free = fo.Cluster([[4], [4], [4]], [[1]], servers=["a-1", "a-2", "b-1"])
+    assert Start.of(free).names == ("a", "b-1")
+    placed = fo.Cluster([[4], [4], [4]], [[1], [1]], eligible=[[1, 1, 1], [1, 0, 1]], servers=["a-1", "a-2", "a-3"])
+    assert Start.of(placed).entry_of.tolist() == [0, 1, 0]
+
+
+def test_counts_have_a_limit_together() -> None:
+    with pytest.raises(DataError, match="120,000 servers") as caught:
+        Start.of(racks()).edited({"servers/0/count": 60_000, "servers/1/count": 60_000})
+    assert caught.value.where == ("servers",)
+
+
+def test_edits_leave_the_start_alone() -> None:
+    placed = fo.Cluster([[4], [5]], [[1], [1]], eligible=[[1, 1], [1, 0]])
+    for cluster in (racks(), placed):
+        start = Start.of(cluster)
+        edits = {"users/0/eligible/1": False, "users/1/weight": 7, "users/0/demand/0": 3, "servers/1/capacity/0": 9}
+        assert start.edited(edits).cluster != cluster
+        assert start.edited({}).cluster.eligible.tolist() == cluster.eligible.tolist()
+        assert start.edited({}).cluster == cluster

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.explorer import Session
+from fairopt.explorer import Session, State
+from fairopt.explorer import view as views
+from fairopt.explorer.session import SessionOptions
 from fairopt.explorer.texts import call, python
 from fairopt.result import metrics
 from fairopt.workloads import open_source
@@ -63,10 +67,34 @@ def test_many_users_are_grouped() -> None:
     found = fo.DRFH().solve(session.cluster)
     total = sum(users["tasks"]) + sum(group["tasks"] for group in users["groups"])
     assert total == pytest.approx(found.user_tasks.sum(), rel=1e-4)
-    assert len(reply["bars"]["drawn"]) == 8
-    assert reply["bars"]["others"] == 4992
+    assert reply["bars"]["bands"] == ["mostly cpu", "mostly memory"]
+    assert reply["bars"]["others"] == 0
     assert len(json.dumps(reply)) < 40_000
     np.testing.assert_allclose(np.sum(reply["bars"]["heights"], axis=0)[0], reply["use"], atol=2e-3)
+
+
+def test_more_users_than_colours_are_coloured_by_group() -> None:
+    """Twelve teams of three users: the eight with the largest shares have colours, as long as the session lasts."""
+    rng = np.random.default_rng(1)
+    users = [f"team{k}/{shape}" for k in range(12) for shape in "abc"]
+    cluster = fo.Cluster(rng.uniform(50, 100, (4, 2)), rng.uniform(0.1, 2, (36, 2)), users=users)
+    session = Session(cluster)
+    reply = ask(session, alpha=0.5, edits={"users/4/on": False})
+    bars, listed = reply["bars"], reply["users"]
+    assert bars["what"] == "namespaces or accounts"
+    assert len(bars["bands"]) == 8
+    assert bars["others"] == 4 * 3 - (0 if "team1" in bars["bands"] else 1)
+    shares: dict[str, float] = {}
+    for n, share in zip(listed["of"], listed["share"], strict=True):
+        team = users[n].split("/")[0]
+        shares[team] = shares.get(team, 0) + share
+    assert {*bars["bands"]} == {*sorted(shares, key=lambda team: -shares[team])[:8]}
+    names = [*bars["bands"], "others"]
+    for n, band in zip(listed["of"], listed["band"], strict=True):
+        team = users[n].split("/")[0]
+        assert names[band] == (team if team in names else "others")
+    again = ask(session, mechanism="tsf", edits={"users/0/weight": 40})
+    assert again["bars"]["bands"] == bars["bands"]
 
 
 def test_what_holds_each_user() -> None:
@@ -155,3 +183,86 @@ def test_the_file_is_the_edited_cluster(session: Session, tmp_path: Any) -> None
     text = ask(session, "file", edits=edits)["text"]
     (tmp_path / "c.toml").write_text(text)
     assert fo.Cluster.load(tmp_path / "c.toml") == session.start.edited(edits).cluster
+
+
+def test_bars_of_identical_servers_are_sums() -> None:
+    cluster = fo.Cluster(
+        [[4, 8], [16, 4], [4, 8]], [[1, 2], [2, 1], [1, 1]], servers=["rack-1", "big", "rack-2"], resources=["c", "m"]
+    )
+    for mechanism, kind in (("alphapf-vds", fo.AlphaPFVDS(1)), ("drfh", fo.DRFH())):
+        bars = ask(Session(cluster), mechanism=mechanism)["bars"]
+        use = kind.solve(cluster).tasks.T[:, :, None] * cluster.demand  # servers, users, resources
+        expected = np.array([(use[0] + use[2]) / [8, 16], use[1] / [16, 4]]).transpose(1, 0, 2)
+        assert bars["servers"] == ["rack ×2", "big"]
+        np.testing.assert_allclose(bars["heights"], expected, atol=1e-3)
+        assert not ask(Session(cluster), mechanism=mechanism)["pooled"]
+    assert ask(Session(cluster), mechanism="drf")["pooled"]
+
+
+def test_groups_of_rows_say_what_lies_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    cluster = fo.Cluster(rng.uniform(5, 9, (3, 2)), rng.uniform(0.1, 2, (30, 2)))
+    monkeypatch.setattr(views, "OPTIONS", views.ViewOptions(rows=4))
+    users = ask(Session(cluster), alpha=0.5)["users"]
+    shares = fo.AlphaPFVDS(0.5).solve(cluster).dominant_shares
+    left = np.delete(shares, users["of"])
+    assert min(users["share"]) >= left.max()
+    assert min(group["least"] for group in users["groups"]) == pytest.approx(left.min(), rel=1e-4)
+    assert max(group["most"] for group in users["groups"]) == pytest.approx(left.max(), rel=1e-4)
+    assert all(group["least"] <= group["most"] for group in users["groups"])
+
+
+def test_what_is_not_certified_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(open_source("lognormal?users=5&servers=3&seed=1").cluster)
+    found = session.allocation()
+    assert views.words(found.certificate, 1e-30).startswith("NOT certified (tolerance 1e-30): ")
+    edited = session.start.edited({})
+    assert ask(session)["flagged"] is False
+    monkeypatch.setattr(fo.Allocation, "flagged", True)
+    shown = views.view(session.start, edited, found, views.bands(session.start, edited, found))
+    assert shown["flagged"] is True
+
+
+@pytest.mark.parametrize(("index", "said"), [(0, "not locally unique"), (-1, "(index -1)"), (1, ""), (None, "")])
+def test_what_the_index_of_an_equilibrium_says(session: Session, index: int | None, said: str) -> None:
+    found = session.allocation(State(alpha=3.0))
+    shown = SimpleNamespace(criterion=found.criterion, cluster=found.cluster, notes=(), index=index)
+    text = views._equilibrium(shown)  # type: ignore[arg-type]
+    assert said in text
+    assert bool(text) == bool(said)
+
+
+def test_other_equilibria_of_large_clusters_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairopt.explorer.session.equilibrium_curve", None)
+    rng = np.random.default_rng(1)
+    large = fo.Cluster(rng.uniform(5, 9, (10, 2)), rng.uniform(0.1, 2, (11, 2)))
+    assert ask(Session(large), "several", alpha=3) == {"text": ""}
+
+
+def test_of_several_equilibria_the_user_who_differs_most_is_named() -> None:
+    cluster = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=[2, 1, 2])
+    text = ask(Session(cluster), "several", alpha=3)["text"]
+    tasks = np.array([one.user_tasks for one in fo.game.equilibria(cluster, 3).allocations])
+    apart = int(np.ptp(tasks, axis=0).argmax())
+    found = re.search(r"the first: (\w+) has (.*) tasks", text)
+    assert found is not None
+    assert found[1] == cluster.users[apart]
+    np.testing.assert_allclose(sorted(map(float, found[2].split(" or "))), sorted(tasks[:, apart]), rtol=1e-3)
+
+
+def test_answers_are_remembered_by_edits_and_alpha() -> None:
+    session = Session(open_source("lognormal?users=5&servers=3&seed=1").cluster)
+    asked: list[dict[str, Any]] = [{}, {"edits": {"users/0/weight": 9}}, {"alpha": 3}, {"mechanism": "tsf"}]
+    replies = [ask(session, **state) for state in asked]
+    assert len({tuple(reply["users"]["tasks"]) for reply in replies}) == 4
+    assert [ask(session, **state) for state in asked] == replies
+    rows = [ask(session, "row", row="alpha-fair", **state) for state in asked[:3]]
+    assert len({row["min_share"] for row in rows}) == 3
+
+
+def test_errors_are_not_remembered_and_answers_not_for_ever(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairopt.explorer.session.OPTIONS", SessionOptions(kept=3))
+    for alpha in (1, "x", 2, 3, 4, 5):
+        ask(session, alpha=alpha)
+    assert len(session._kept) == 3
+    assert all("error" not in reply for reply in session._kept.values())

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairopt as fo
-from fairopt.errors import DataError
+from fairopt.errors import DataError, SolverError
 from fairopt.explorer import Start, State
+from fairopt.explorer.margins import gainers
 from fairopt.explorer.standing import standing
 from fairopt.explorer.what_if import what_if
 
@@ -48,6 +50,10 @@ def test_groups_are_sums() -> None:
     assert groups["entitled"].tolist() == pytest.approx([tasks[0] + tasks[1], tasks[2]])
     assert groups["running"].tolist() == [10, 2]
     assert groups["wanted"].tolist() == [43, 40]
+    assert groups["weight"].tolist() == [1, 2]
+    assert groups["share entitled"].tolist() == pytest.approx(
+        [max(tasks[:2] @ teams().demand[:2] / [20, 96]), max(tasks[2] * teams().demand[2] / [20, 96])]
+    )
     assert groups["share now"].tolist() == pytest.approx([max(10 / 20, 37 / 96), max(4 / 20, 4 / 96)])
 
 
@@ -59,7 +65,58 @@ def test_more_of_a_resource() -> None:
     capacity = teams().capacity * [1.1, 1]
     after = fo.AlphaPFVDS(1).solve(teams().replace(capacity=capacity)).user_tasks
     assert resources["tasks more"]["cpu"] == pytest.approx((after - before).sum())
-    assert "batch/any" in resources["for"]["cpu"]
+    order = np.argsort(-(after - before))
+    expected = [f"{teams().users[n]} +{(after - before)[n]:.3g}" for n in order if (after - before)[n] > 0.05]
+    assert resources["for"]["cpu"].split(", ") == expected
+    assert expected[0].startswith("batch/any +")
+
+
+def test_who_gains_most_is_named_first() -> None:
+    users = ("a", "b", "c", "d", "e")
+    assert gainers(users, np.array([1.0, -2.0, 4.0, 2.0, 1.5])) == "c +4, d +2, e +1.5"
+    assert gainers(users, np.array([0.2, 0.0, 9.0, 0.0, 0.0])) == "c +9"
+    assert gainers(users, np.zeros(5)) == ""
+
+
+def test_nodes_without_a_derivative_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fo.Allocation.marginal_values
+
+    def kink(self: fo.Allocation) -> pd.DataFrame:
+        values = whole(self)
+        values.loc[("node-1", "cpu")] = math.nan
+        return values
+
+    monkeypatch.setattr(fo.Allocation, "marginal_values", kink)
+    found = standing(teams())
+    assert " 1 of 4 kinds of nodes and resources have no derivative" in found.margins_note
+    assert ("node", "cpu") not in zip(found.margins["nodes"], found.margins["resource"], strict=True)
+
+
+@pytest.mark.parametrize("mechanism", ["alphapf-vds", "drfh", "alpha-fair"])
+def test_a_little_more_is_what_solving_again_gives(mechanism: str) -> None:
+    """Derivatives against differences, by kind of node; the two nodes of a kind get more together."""
+    state = State(mechanism, 2.0)
+    found = standing(teams(), state)
+    answer = found.session.allocation(state)
+    assert len(found.margins) > 0
+    step = 1e-5
+    for row in found.margins.itertuples():
+        at = [name.startswith(str(row.nodes)) for name in teams().servers]
+        assert row.count == sum(at)
+        capacity = teams().capacity.copy()
+        capacity[at, teams().resources.index(str(row.resource))] *= 1 + step
+        solved = found.session.mechanism(state).solve(teams().replace(capacity=capacity), tol=1e-10)
+        gain = (solved.user_tasks - answer.user_tasks) * 0.01 / step
+        assert row[4] == pytest.approx(gain.sum(), rel=1e-2, abs=1e-5)
+        first = teams().users.index(row[5].partition(" +")[0])
+        assert gain[first] == pytest.approx(gain.max(), rel=1e-2)
+    assert found.margins["tasks more"].is_monotonic_decreasing
+
+
+def test_where_there_are_no_derivatives() -> None:
+    found = standing(teams(), State("ps-dsf"))
+    assert found.margins.empty
+    assert found.margins_note.startswith("No derivatives: ")
 
 
 def test_without_what_runs() -> None:
@@ -79,6 +136,7 @@ def test_changes() -> None:
     after = found.changes.set_index("user").loc[list(teams().users), "after"]
     np.testing.assert_allclose(after, expected, rtol=1e-6)
     assert found.changes["change"].abs().is_monotonic_decreasing
+    np.testing.assert_allclose(found.changes["change"], found.changes["after"] - found.changes["entitled"])
     assert found.measures["mechanism"].tolist() == ["alphaPF-VDS(alpha=1)", "alphaPF-VDS(alpha=3)"]
 
 
@@ -108,6 +166,8 @@ def test_what_if(asked: list[str], edits: dict[str, object], alpha: float) -> No
         "nodes.big=+x",
         "nodes.big=-5",
         "nodes.none=1",
+        "nodes.big=100001",
+        "nodes.big=+100000",
         "alpha=-1",
         "x",
         "=",
@@ -117,6 +177,38 @@ def test_what_if(asked: list[str], edits: dict[str, object], alpha: float) -> No
 def test_what_cannot_be(text: str) -> None:
     with pytest.raises(DataError):
         standing(teams(), asked=[text])
+
+
+def test_a_server_by_its_own_name_stands_for_all_that_are_alike() -> None:
+    cluster = fo.Cluster([[1], [2], [2]], [[1]], servers=["big", "rack-1", "rack-2"])
+    assert what_if(Start.of(cluster), State(), ["nodes.rack-2=+1"]).edits == {"servers/1/count": 3}
+
+
+@pytest.mark.parametrize(("runs", "below"), [(20, 0.0), (19, 1.1), (21, 0.0)])
+def test_a_little_below_is_not_below(runs: int, below: float) -> None:
+    found = standing(fo.Cluster([[20.1]], [[1]], users=["a"]), running={"a": runs})
+    assert found.users["below"].tolist() == pytest.approx([below])
+    assert found.groups["below"].tolist() == pytest.approx([below])
+
+
+def test_users_who_come_with_a_change_or_go() -> None:
+    """Edits of the state hold before and after; whom one of them switches off is in neither."""
+    found = standing(teams(), State(edits={"users/1/on": False}), asked=["alpha=2"])
+    assert found.changes is not None
+    assert sorted(found.changes["user"]) == ["batch/any", "web/small"]
+
+
+def test_what_fails_is_said_and_so_are_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: fo.TSF, *_: object, **__: object) -> None:
+        raise SolverError("not today")
+
+    monkeypatch.setattr(fo.TSF, "solve", fails)
+    found = standing(teams(), asked=["alpha=2"])
+    assert "TSF" not in found.users
+    first, failed, after = found.notes
+    assert first.startswith("Certified (tolerance ")
+    assert failed == "TSF: not today"
+    assert after.startswith("After the change: Certified (tolerance ")
 
 
 def test_a_weight_of_zero_is_an_error_of_the_cluster() -> None:

@@ -12,7 +12,7 @@ import pytest
 import fairopt as fo
 from fairopt.cli import main
 from fairopt.explorer.standing import standing
-from fairopt.report.standing import GLOSSARY, as_html, as_markdown
+from fairopt.report.standing import GLOSSARY, WordsOptions, as_html, as_markdown, sections
 
 SOURCE = "kubernetes-like?nodes=6&seed=2"
 CHANGE = ["--what-if", "weight.team1=2"]
@@ -37,7 +37,7 @@ def test_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", SOURCE, *CHANGE, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {*found} == {"measures", "groups", "users", "resources", "changes", "notes"}
+    assert {*found} == {"measures", "groups", "users", "resources", "margins", "changes", "notes"}
     cluster = fo.open_source(SOURCE).cluster
     tasks = fo.AlphaPFVDS(1).solve(cluster).user_tasks
     assert [row["alphaPF-VDS(alpha=1)"] for row in found["users"]] == pytest.approx(list(tasks))
@@ -76,10 +76,25 @@ def test_weights_are_not_shared_twice(capsys: pytest.CaptureFixture[str]) -> Non
     assert "leave one out" in capsys.readouterr().err
 
 
+def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three users one row is shown: the one that is most below."""
+    monkeypatch.setattr("fairopt.report.standing.WORDS", WordsOptions(rows=1))
+    cluster = fo.Cluster([[30]], [[1], [1], [1]], users=["a", "b", "c"])
+    found = standing(cluster, running={"a": 8, "b": 2, "c": 5}, asked=["weight.a=2"])
+    listed = {section.title: section for section in sections(found)}
+    users = listed["Users: what they run, want and are entitled to"]
+    assert users.table["user"].tolist() == ["b"]
+    assert users.note == "2 more users, not shown."
+    assert listed["What if weight.a=2"].note == "2 more users, not shown. 0 users keep what they had, within 1%."
+    found = standing(cluster, asked=["nodes.server1=1"])
+    still = [section for section in sections(found) if section.title.startswith("What if")]
+    assert still[0].note == "3 users keep what they had, within 1%."
+
+
 def test_names_are_text() -> None:
     bad = "<img src=x onerror=alert(1)>|`&"
     cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=[bad, "b"], resources=["c", "<b>"])
-    found = standing(cluster, source=bad)
+    found = standing(cluster, source=bad, asked=[f"weight.{bad}=2"])
     tags = Tags()
     tags.feed(as_html(found))
     assert "img" not in tags.seen

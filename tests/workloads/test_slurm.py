@@ -136,3 +136,12 @@ def test_damage_gets_a_clear_error_or_a_cluster(data: st.DataObject) -> None:
 def test_a_made_up_cluster_is_solved() -> None:
     cluster = fo.open_source("slurm-like?seed=2").cluster
     assert fo.DRFH().solve(cluster).certificate.passes(1e-6)
+
+
+@pytest.mark.parametrize("jobs", [300, 3000])
+def test_jobs_of_a_made_up_cluster_have_room(jobs: int) -> None:
+    snapshot = fo.open_source(f"slurm-like?nodes=20&jobs={jobs}&seed=2")
+    cluster = snapshot.cluster
+    running = np.array([snapshot.running[user] for user in cluster.users])
+    assert (running @ cluster.demand <= cluster.pooled_capacity).all()
+    assert running.sum() > 100

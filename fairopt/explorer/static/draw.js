@@ -2,18 +2,20 @@
 
 // Used parts of capacities, stacked by user. `start` names users and resources.
 function drawBars(view, start, width) {
-  const { servers, drawn, others, heights, there } = view.bars;
+  const { servers, bands, what, others, heights, there } = view.bars;
   const resources = start.resources;
   const count = servers.length * resources.length;
-  const left = 38, top = 10, tall = 190, foot = servers.length > 12 || width < 420 ? 84 : 46;
-  const group = (width - left - 6) / servers.length;
+  const left = 38, top = 10, tall = 190, group = (width - left - 6) / servers.length;
+  const fits = Math.max(4, Math.floor(group / 6.4));  // letters below a group of bars
+  const turned = servers.length > 1 && servers.some((name) => name.length > fits), foot = turned ? 84 : 46;
   const bar = Math.min(46, (group * 0.86) / resources.length);
-  const names = drawn.map((n) => start.users[n].name);
-  if (others) names.push(`${others.toLocaleString("en-US")} others`);
+  const names = [...bands, ...(others ? [`${others.toLocaleString("en-US")} others`] : [])];
   const said = servers.map((name, i) => {
     const used = resources.map((r, j) => (there[i][j] ? `${percent(sum(heights.map((u) => u[i][j])))} of ${r}` : null));
     return `${name}: ${used.filter(Boolean).join(", ")}`;
   });
+  const most = bar >= 40 || resources.length === 1 ? 9 : 3, ticks = resources.map((name) => short(name, most));
+  const ticked = bar >= 14 && new Set(ticks).size === resources.length;  // else the note below has to do
   const picture = svg("svg", { viewBox: `0 0 ${width} ${top + tall + foot}`, width, height: top + tall + foot, role: "img",
     "aria-label": `Used parts of capacities. ${short(said.join("; "), 900)}` });
   for (const part of [0, 0.25, 0.5, 0.75, 1]) {
@@ -21,7 +23,6 @@ function drawBars(view, start, width) {
     picture.append(svg("line", { x1: left, x2: width - 4, y1: y, y2: y, class: "fo-grid" }));
     picture.append(svg("text", { x: left - 5, y: y + 3.5, class: "fo-tick", "text-anchor": "end" }, `${100 * part}%`));
   }
-  const turned = foot > 60;
   servers.forEach((server, i) => {
     const x0 = left + group * i + (group - bar * resources.length) / 2;
     resources.forEach((resource, j) => {
@@ -34,26 +35,23 @@ function drawBars(view, start, width) {
         if (high < 0.05) return;
         y -= high;
         picture.append(svg("rect", { x: x + 1, y, width: Math.max(bar - 2, 1), height: high, class: "fo-part",
-          style: `fill: ${colour(k, drawn.length)}` },
+          style: `fill: ${colour(k, bands.length)}` },
         svg("title", {}, `${name}: ${percent(part)} of ${resource} on ${server}`)));
       });
-      if (bar >= 14) {
-        const label = bar >= 40 || resources.length === 1 ? short(resource, 9) : short(resource, 3);
-        picture.append(svg("text", { x: x + bar / 2, y: top + tall + 13, class: "fo-tick", "text-anchor": "middle" }, label));
-      }
+      if (ticked) picture.append(svg("text", { x: x + bar / 2, y: top + tall + 13, class: "fo-tick", "text-anchor": "middle" }, ticks[j]));
     });
-    const x = left + group * (i + 0.5), y = top + tall + (bar >= 14 ? 29 : 15);
+    const x = left + group * (i + 0.5), y = top + tall + (ticked ? 29 : 15);
     const every = Math.ceil(11 / group);
     if (i % every) return;
-    const most = turned ? 12 : Math.max(4, Math.floor(group / 6.4));
     picture.append(svg("text", turned ? { transform: `translate(${x + 3} ${y - 6}) rotate(-60)`, class: "fo-tick", "text-anchor": "end" }
-      : { x, y, class: "fo-name", "text-anchor": "middle" }, svg("title", {}, server), short(server, most)));
+      : { x, y, class: "fo-name", "text-anchor": "middle" }, svg("title", {}, server), short(server, turned ? 12 : fits)));
   });
   const legend = el("ul", { class: "fo-legend" }, names.map((name, k) =>
-    el("li", {}, el("i", { style: `background: ${colour(k, drawn.length)}` }), short(name, 34))).reverse());
-  const abbreviated = resources.length > 1 && bar < 40;
+    el("li", {}, el("i", { style: `background: ${colour(k, bands.length)}` }), short(name, 34))).reverse());
+  const abbreviated = resources.length > 1 && (bar < 40 || !ticked);
   const order = el("p", { class: "fo-note" }, `Bars of a server, from left: ${resources.join(", ")}.`);
-  return el("div", {}, picture, abbreviated ? order : null, legend);
+  const whose = what ? el("p", { class: "fo-note" }, `Colours: ${what}.`) : null;
+  return el("div", {}, picture, abbreviated ? order : null, whose, legend);
 }
 
 const sum = (values) => values.reduce((a, b) => a + b, 0);

@@ -1,41 +1,16 @@
 // The explorer: a state, questions about it, and what is shown. The host is behind `model`: `get("start")`, `get("host")`,
 // `send({id, question})`, and answers as "msg:custom".
 
-// One question in flight. Of those about the state shown the latest wins; what is asked aside waits, and is forgotten
-// when the state changes.
-function asker(model) {
-  let flying = null, latest = null, counted = 0;
-  const must = [], aside = [];
-  function pump() {
-    if (flying) return;
-    const next = must.shift() || latest || aside.shift();
-    if (!next) return;
-    if (next === latest) latest = null;
-    flying = { ...next, id: (counted += 1) };
-    model.send({ id: flying.id, question: flying.question });
-  }
-  model.on("msg:custom", (content) => {
-    if (!flying || content.id !== flying.id) return;
-    const { done } = flying;
-    flying = null;
-    done(content.reply);
-    pump();
-  });
-  return {
-    state(question, done) { latest = { question, done }; aside.length = 0; pump(); },
-    must(question, done) { must.push({ question, done }); pump(); },
-    aside(question, done) { aside.push({ question: { ...question, aside: true }, done }); pump(); },
-    forget() { latest = null; aside.length = 0; },
-  };
-}
+// Milliseconds: an answer that takes longer is bridged by the nearest known one; what is asked aside waits for such a rest.
+const SLOW = 100, REST = 150;
 
 function render({ model, el: host }) {
   const start = model.get("start"), still = model.get("host") === "page";
-  const ask = asker(model);
+  const ask = asker(model, (count) => root.setAttribute("data-asked", later ? "later" : String(count)));
   const kinds = new Map(start.mechanisms.map((m) => [m.name, m]));
   const titles = new Map(start.mechanisms.map((m) => [m.name, m.title]));
   const hasAlpha = (name) => Boolean(kinds.get(name) && kinds.get(name).alpha);
-  let good = start.state, wanted = good, shown = null, took = 0, drawings = 0, sliding = false;
+  let good = start.state, wanted = good, shown = null, took = 0, drawings = 0, sliding = false, bridged = null, later = 0, synced = null;
   const past = [], future = [], paths = new Map(), pins = { A: null, B: null };
 
   // What is on the page.
@@ -69,7 +44,7 @@ function render({ model, el: host }) {
     el("div", { class: "fo-grid2" },
       el("div", {}, el("h3", {}, "What is used, by whom"), bars), el("div", {}, el("h3", {}, "Efficiency and fairness against alpha"), curves)),
     compared, users.node, el("div", { class: "fo-grid2" }, serverTable(start, edit, still), side.node),
-    placement(start, edit, still, () => sync(wanted)) || el("span"),
+    placement(start, edit, still, () => { synced = null; sync(wanted); }) || el("span"),
     el("p", { class: "fo-note" }, "Share: a user's tasks as a part of what the whole cluster could run of them alone (dominant share). Jain's index: 1 where all weighted shares are equal."));
   root.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !(event.target.matches && event.target.matches("input:not([type])"))) {
@@ -77,6 +52,8 @@ function render({ model, el: host }) {
       if (event.shiftKey) step(future, past); else step(past, future);
     }
   });
+  // In JupyterLab keys are for what has the focus: without this an `a` on the slider inserts a cell.
+  root.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
   host.replaceChildren(root);
 
   // In a file only the alphas of its path are there.
@@ -108,25 +85,33 @@ function render({ model, el: host }) {
     if (remember && !kept) future.length = 0;
     if (String(next.alpha) !== String(wanted.alpha)) clear("alpha");
     wanted = next;
+    rest();
     sync(wanted);
     const path = paths.get(line(next)), exact = path && path.get(String(next.alpha));
     if (exact) { ask.forget(); ask.must({ ask: "now", state: next }, () => {}); adopt(next, exact); return; }
-    if (path && path.size && took > 100 && !Number.isNaN(asNumber(next.alpha))) {
+    const bridge = () => {
+      if (wanted !== next || !path || !path.size || Number.isNaN(asNumber(next.alpha))) return;
       const nearest = [...path.keys()].reduce((a, b) => (Math.abs(place(b) - place(next.alpha)) < Math.abs(place(a) - place(next.alpha)) ? b : a));
+      bridged = next;
       paint(path.get(nearest), next, `the nearest answer known, at alpha ${alphaText(nearest)}`);
-    }
+    };
     root.classList.add("busy");
-    const began = performance.now();
+    const began = performance.now(), timer = took > SLOW ? bridge() : setTimeout(bridge, SLOW);
     ask.state({ ask: "answer", state: next }, (reply) => {
       took = performance.now() - began;
+      clearTimeout(timer);
       if (reply.error) refuse(reply, next); else if (wanted === next) adopt(next, reply);
-      else { good = next; }
+      else {  // the state has moved on; what came is nearer to it than what is shown, unless that is a bridge
+        good = next;
+        if (bridged !== wanted && line(next) === line(wanted)) { shown = { state: next, view: reply }; paint(reply, next); }
+      }
     });
   }
 
   // Bad input: said beside the field; the last good state stays, with whatever else has moved since.
   function refuse(reply, asked) {
     if (past.length) past.pop();
+    synced = null;
     say(reply.where, reply.error);
     const wrong = root.querySelector("[aria-invalid]"), text = wrong && wrong.value;
     const next = without(reply.where, asked);
@@ -175,6 +160,7 @@ function render({ model, el: host }) {
     root.querySelectorAll("[data-section]").forEach((node) => { node.textContent = ""; });
     const node = root.querySelector(`[data-key="${key}"]`);
     if (!node || !node.hasAttribute("aria-invalid")) return;
+    synced = null;
     node.removeAttribute("aria-invalid");
     node.removeAttribute("aria-describedby");
     if (node.nextSibling && node.nextSibling.classList) node.nextSibling.remove();
@@ -189,6 +175,10 @@ function render({ model, el: host }) {
     alphaPart.classList.toggle("fo-off", !hasAlpha(state.mechanism));
     slider.disabled = number.disabled = !hasAlpha(state.mechanism);
     levels.value = state.edits.weights || "each";
+    undo.disabled = !past.length;
+    redo.disabled = !future.length;
+    if (synced === state.edits) return;  // of a large cluster there are thousands of fields
+    synced = state.edits;
     root.querySelectorAll("input[data-base]").forEach((node) => {
       const key = node.getAttribute("data-key"), base = node.getAttribute("data-base");
       const value = key in state.edits ? state.edits[key] : node.type === "checkbox" ? base : rounded(base);
@@ -196,10 +186,10 @@ function render({ model, el: host }) {
       else if (!node.hasAttribute("aria-invalid") && node.value !== String(value)) node.value = String(value);
       node.classList.toggle("fo-edited", key in state.edits);
     });
-    undo.disabled = !past.length;
-    redo.disabled = !future.length;
   }
 
+  const rest = () => { clearTimeout(later); later = 0; };
+  const room = (node, most) => Math.max(300, Math.min(node.clientWidth || 520, most));
   const line = (state) => JSON.stringify([state.mechanism, state.edits]);
 
   function adopt(state, view) {
@@ -207,10 +197,11 @@ function render({ model, el: host }) {
     root.classList.remove("busy");
     shown = { state, view };
     paint(view, state);
-    queue();
+    rest();
+    later = setTimeout(() => { later = 0; queue(); }, drawings > 1 ? REST : 0);
   }
 
-  // What is asked aside, after the first paint: the path, mechanisms side by side, other equilibria.
+  // What is asked aside, when the slider rests: the path, mechanisms side by side, other equilibria.
   function queue() {
     const state = good, path = paths.get(line(state)) || new Map();
     if (!paths.has(line(state))) { paths.set(line(state), path); if (paths.size > 8) paths.delete(paths.keys().next().value); }
@@ -218,31 +209,33 @@ function render({ model, el: host }) {
     if (state.mechanism === "alphapf-vds") {
       ask.aside({ ask: "several", state }, (reply) => { if (good === state) several.textContent = [shown.view.equilibrium, reply.text].filter(Boolean).join(" "); });
     }
-    for (const name of start.side) {
-      ask.aside({ ask: "row", mechanism: name, state }, (row) => side.show(name, row));
-    }
-    if (!hasAlpha(state.mechanism)) return;
-    const coarse = start.alphas.map((a, k) => [k % 8 === 0 ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3, a]).sort((p, q) => p[0] - q[0]);
-    for (const [, alpha] of coarse) {
-      if (path.has(String(alpha))) continue;
+    const coarse = hasAlpha(state.mechanism) ? start.alphas.map((a, k) => [k % 8 === 0 ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3, a]).sort((p, q) => p[0] - q[0]) : [];
+    const along = ([, alpha]) => {
+      if (path.has(String(alpha))) return;
       ask.aside({ ask: "answer", state: { ...state, alpha } }, (reply) => {
         if (reply.error) return;
         path.set(String(alpha), reply);
         if (mine()) drawPath();
       });
+    };
+    coarse.filter(([level]) => level === 0).forEach(along);  // they bridge what takes long
+    for (const name of start.side) {
+      ask.aside({ ask: "row", mechanism: name, state }, (row) => side.show(name, row));
     }
+    coarse.filter(([level]) => level > 0).forEach(along);
   }
 
-  function drawPath() {
+  function drawPath(wide = room(curves, 640)) {
     if (!shown || !hasAlpha(shown.state.mechanism)) { curves.replaceChildren(el("p", { class: "fo-note" }, "This mechanism has no alpha.")); return; }
     const path = paths.get(line(shown.state)) || new Map();
     const points = [...path].map(([a, view]) => [a, view.measures]).sort((p, q) => asNumber(p[0]) - asNumber(q[0]));
-    curves.replaceChildren(drawCurves(points, shown.state.alpha, shown.view.measures, Math.max(300, Math.min(curves.clientWidth || 520, 640))));
+    curves.replaceChildren(drawCurves(points, shown.state.alpha, shown.view.measures, wide));
   }
 
   function paint(view, state, instead = "") {
-    bars.replaceChildren(drawBars(view, start, Math.max(300, Math.min(bars.clientWidth || 520, 760))));
-    drawPath();
+    const wide = [room(bars, 760), room(curves, 640)];  // asked before anything changes: once laid out
+    bars.replaceChildren(drawBars(view, start, wide[0]));
+    drawPath(wide[1]);
     users.show(view, Object.keys(state.edits).filter((key) => key.startsWith("users/")).map((key) => Number(key.split("/")[1])));
     sync(wanted);
     const m = view.measures;
@@ -294,12 +287,12 @@ function render({ model, el: host }) {
   for (const name of start.side) side.show(name, null);
   let width = 0;
   const resized = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(() => {
-    if (shown && Math.abs(root.clientWidth - width) > 20) { width = root.clientWidth; bars.replaceChildren(drawBars(shown.view, start, Math.max(300, Math.min(bars.clientWidth || 520, 760)))); drawPath(); }
+    if (shown && Math.abs(root.clientWidth - width) > 20) { width = root.clientWidth; bars.replaceChildren(drawBars(shown.view, start, room(bars, 760))); drawPath(); }
   });
   if (resized) resized.observe(root);
   const first = good;
   wanted = null;
   wanted = { ...first, alpha: NaN };
   go({ ...first }, false);
-  return () => { if (resized) resized.disconnect(); ask.forget(); };
+  return () => { if (resized) resized.disconnect(); rest(); ask.forget(); };
 }

@@ -20,8 +20,15 @@ async function live() {
   render({ model: hosted(await post({ ask: "start" }), "live", post), el: document.getElementById("explorer") });
 }
 
-function page() {
-  const data = JSON.parse(document.getElementById("data").textContent);
+// What `pack` has packed.
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
+
+async function page() {
+  if (typeof DecompressionStream === "undefined") { document.getElementById("explorer").textContent = "This page needs a browser of 2023 or later."; return; }
+  const data = await unpacked(document.getElementById("data").textContent);
   const at = (name, alpha) => { const views = data.views[name]; return views && (views[data.start.alphas.map(String).indexOf(String(alpha))] || views[0]); };
   const known = {
     answer: ({ state }) => at(state.mechanism, state.alpha),

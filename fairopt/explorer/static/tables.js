@@ -39,7 +39,7 @@ function userTable(start, change, locked) {
   }
   let listed = "";
   function show(view, touched) {
-    const { of, tasks, share, held } = view.users, drawn = view.bars.drawn;
+    const { of, band, tasks, share, held } = view.users, bands = view.bars.bands.length;
     const all = start.users.length <= MOST_ROWS ? start.users.map((_, n) => n) : [...new Set([...of, ...touched])].sort((a, b) => a - b);
     if (String(all) !== listed) {
       const focus = document.activeElement && body.contains(document.activeElement) ? document.activeElement : null;
@@ -49,11 +49,12 @@ function userTable(start, change, locked) {
     }
     const at = new Map(of.map((n, k) => [n, k]));
     for (const n of all) {
-      const { made, cells, swatch } = row(n), k = at.get(n), k2 = drawn.indexOf(n);
+      const { made, cells, swatch } = row(n), k = at.get(n);
       made.classList.toggle("fo-off", k === undefined);
       const values = k === undefined ? ["–", "–", "–"] : [digits(tasks[k]), percent(share[k]), held[k]];
       values.forEach((text, c) => { if (cells[c].textContent !== text) cells[c].textContent = text; });
-      swatch.setAttribute("style", k === undefined ? "" : `background: ${colour(k2 < 0 ? drawn.length : k2, drawn.length)}`);
+      const style = k === undefined ? "" : `background: ${colour(band[k], bands)}`;
+      if (swatch.getAttribute("style") !== style) swatch.setAttribute("style", style);
     }
     groups.replaceChildren(...view.users.groups.map((g) => el("tr", {},
       el("th", { scope: "row", colspan: start.resources.length + 3 }, `${g.users.toLocaleString("en-US")} more users`),

@@ -1,0 +1,28 @@
+// One question in flight. Of those about the state shown the latest wins; what is asked aside waits, and is forgotten
+// when the state changes.
+function asker(model, waits) {
+  let flying = null, latest = null, counted = 0;
+  const must = [], aside = [];
+  function pump() {
+    if (flying) return;
+    const next = must.shift() || latest || aside.shift();
+    if (!next) return;
+    if (next === latest) latest = null;
+    flying = { ...next, id: (counted += 1) };
+    model.send({ id: flying.id, question: flying.question });
+  }
+  model.on("msg:custom", (content) => {
+    if (!flying || content.id !== flying.id) return;
+    const { done } = flying;
+    flying = null;
+    done(content.reply);
+    pump();
+    waits((flying ? 1 : 0) + must.length + aside.length + (latest ? 1 : 0));
+  });
+  return {
+    state(question, done) { latest = { question, done }; aside.length = 0; pump(); },
+    must(question, done) { must.push({ question, done }); pump(); },
+    aside(question, done) { aside.push({ question: { ...question, aside: true }, done }); pump(); },
+    forget() { latest = null; aside.length = 0; },
+  };
+}

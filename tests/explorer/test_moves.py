@@ -1,0 +1,123 @@
+"""Moves of the slider in a page whose answers take long: the nearest known one first, the latest question wins."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairopt.explorer import Session, State
+from fairopt.explorer.server import Server
+from fairopt.explorer.session import ALPHAS
+from fairopt.workloads import open_source
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from chromium import READY, Chromium, missing  # noqa: E402
+from explorer_moves import moves  # noqa: E402
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "all there")
+
+SLIDES = """const s = document.querySelector('[data-role="slider"]'), said = [];
+for (const t of arguments[0]) {
+  s.value = t;
+  s.dispatchEvent(new Event("input", { bubbles: true }));
+  said.push(document.querySelector(".fo-status").textContent);
+}
+return said;"""
+#: Delays that are asked for from now on.
+TIMERS = """window.delays = [];
+const real = window.setTimeout;
+window.setTimeout = (act, delay, ...rest) => { window.delays.push(delay); return real(act, delay, ...rest); };"""
+QUIET = 'return document.querySelector(".fo-explorer").dataset.asked === "0"'
+
+
+class Slow(Session):
+    """Answers between the alphas of the path take their time; what is asked is remembered."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.asked: list[float] = []
+        self.seconds = 0.3
+
+    def reply(self, question: Any) -> dict[str, Any]:
+        if isinstance(question, dict) and question.get("ask") == "answer" and not question.get("aside"):
+            alpha = State.of(question["state"]).alpha
+            self.asked.append(alpha)
+            if alpha not in ALPHAS:
+                time.sleep(self.seconds)
+        return super().reply(question)
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[tuple[Chromium, Slow]]:
+    """A page that has its path, and waits."""
+    session = Slow(open_source("lognormal?users=4&servers=2&seed=1").cluster)
+    with Server(session) as server, Chromium() as browser:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        browser.open(server.address)
+        browser.wait(READY)
+        browser.wait(QUIET)
+        yield browser, session
+        browser.open("about:blank")
+        server.shutdown()
+        thread.join()
+
+
+def test_the_nearest_answer_first_and_the_answer_after(page: tuple[Chromium, Slow]) -> None:
+    browser, _ = page
+    for place, nearest in ((0.76, 0.75), (0.31, 0.3)):
+        (move,) = moves(browser, [place])
+        alpha = ALPHAS[round(40 * nearest)]
+        assert move.instead
+        assert move.drawings == 2
+        assert move.first < move.answer
+        assert move.answer >= 300
+        status = browser.run("return document.querySelector('.fo-status').textContent")
+        assert "nearest" not in status
+        assert f"alpha={place / (1 - place):.3g})" in status
+        browser.wait(QUIET)
+        (said,) = browser.run(SLIDES, [place - 0.005])
+        assert f"(the nearest answer known, at alpha {alpha:g})" in said  # at once: answers have taken long before
+        assert f"alphaPF-VDS(alpha={alpha:g})" in said
+        browser.wait(READY)
+    assert browser.errors() == []
+
+
+def test_the_latest_question_wins(page: tuple[Chromium, Slow]) -> None:
+    browser, session = page
+    browser.wait(QUIET)
+    session.asked.clear()
+    browser.run(SLIDES, [0.205 + 0.01 * k for k in range(30)])
+    browser.wait(READY)
+    assert len(session.asked) <= 3
+    assert session.asked[-1] == pytest.approx(0.495 / 0.505, rel=5e-3)
+    assert f"alpha={session.asked[-1]:g})" in browser.run("return document.querySelector('.fo-status').textContent")
+
+
+def test_what_is_asked_aside_waits_until_the_slider_rests(page: tuple[Chromium, Slow]) -> None:
+    browser, session = page
+    browser.wait(QUIET)
+    asked: list[Any] = []
+    reply = session.reply
+    session.reply = lambda question: asked.append(question["ask"]) or reply(question)  # type: ignore[method-assign]
+    session.seconds = 0.0
+    browser.run(TIMERS)
+    try:
+        browser.run(SLIDES, [0.61, 0.6325, 0.665])
+        browser.wait(READY)
+        browser.wait(QUIET)
+    finally:
+        del session.reply
+        session.seconds = 0.3
+    rows = asked.index("several")
+    assert set(asked[:rows]) == {"answer"}
+    assert asked.count("several") == 1
+    assert 150 in browser.run("return window.delays")
