@@ -11,8 +11,10 @@ import inspect
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import cvxpy as cp
 import docstring_text
 
 import fairopt as fo
@@ -22,14 +24,13 @@ from fairopt.report import figures
 from fairopt.report.schemas import SCHEMAS
 
 _MARK = re.compile(r"<!-- pages: ([\w-]+) -->")
-#: Mechanisms with a picture of two users; of the others a number of tasks is all that there is to see.
-_PICTURED = (
-    "drf", "drfh", "ceei", "asset-fairness", "alpha-fair", "utilitarian", "task-maxmin", "tsf", "ps-dsf", "alphapf-vds",
-    "bottleneck-fairness", "fds", "gfj", "guaranteed-alpha-fair", "per-server-drf", "mqdrf",
-)  # fmt: skip
-#: With which parameters.
-_DRAWN = {"alpha-fair": "alpha-fair(alpha=2)", "alphapf-vds": "alphapf-vds(alpha=2)", "fds": "fds(beta=2,lam=-2)",
-          "gfj": "gfj(beta=4,lam=-2)"}  # fmt: skip
+#: With which parameters mechanisms are drawn.
+_DRAWN: dict[str, str | Callable[[], mechanisms.Mechanism]] = {
+    "alpha-fair": "alpha-fair(alpha=2)", "alphapf-vds": "alphapf-vds(alpha=2)", "fds": "fds(beta=2,lam=-2)",
+    "gfj": "gfj(beta=4,lam=-2)", "guaranteed-alpha-fair": "guaranteed-alpha-fair(alpha=0.5,part=1)",
+    "mqdrf": lambda: fo.MQDRF(shares=(0.7, 0.4), sizes=(1, 1), levels=(1, 2)),
+    "concave-utility": lambda: fo.ConcaveUtility(cp.log1p), "concave-game": lambda: fo.ConcaveGame(cp.log1p),
+}  # fmt: skip
 #: Where pictures of figures are: drawn here, or those that come with the pages.
 _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
 #: What stands together on a page of the API.
@@ -73,10 +74,10 @@ def _mechanisms(folder: Path) -> list[str]:
     for kind in mechanisms.REGISTRY.values():
         text = docstring_text.markdown(inspect.getdoc(kind) or "")
         lines = [f"# {kind.title}", "", f"*{kind.properties}*. Source: {kind.source}.", "", text, ""]
-        if kind.name in _PICTURED:
-            figure, caption = site_pictures.two_users(mechanisms.one(_DRAWN.get(kind.name, kind.name)))
-            figure.savefig(folder / f"{kind.name}.png", dpi=130)
-            lines += [f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""]
+        drawn = _DRAWN.get(kind.name, kind.name)
+        figure, caption = site_pictures.two_users(mechanisms.one(drawn) if isinstance(drawn, str) else drawn())
+        figure.savefig(folder / f"{kind.name}.png", dpi=130)
+        lines += [f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""]
         lines += [f"In Python `fairopt.{kind.__name__}`, on the command line `-m {kind.name}`.", "", "## Claims", ""]
         lines += [*_claimed(kind), ""]
         (folder / f"{kind.name}.md").write_text("\n".join(lines), encoding="utf-8")

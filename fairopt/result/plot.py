@@ -25,6 +25,8 @@ _MANY, _SHOWN = 20, 11
 #: What pictures show unless told otherwise, and how it is called.
 _MEASURES = ("utilization", "min_share", "jain")
 _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}
+#: Names of at most this many characters stand beside each other in the legend above a picture of two users.
+_SHORT = 14
 _LINES = ("-", "--", "-.", ":")
 
 
@@ -163,7 +165,7 @@ def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
     edge = border(cluster)
     figure = Picture(figsize=(4.2, 3.2), layout="constrained")
     axes = figure.subplots()
-    axes.fill([0, *edge[:, 0], 0], [0, *edge[:, 1], edge[-1, 1]], color="#e9edf3", linewidth=0)
+    axes.fill([0, edge[0, 0], *edge[:, 0], 0], [0, 0, *edge[:, 1], edge[-1, 1]], color="#e9edf3", linewidth=0)
     axes.plot([edge[0, 0], *edge[:, 0], 0], [0, *edge[:, 1], edge[-1, 1]], color="#7d8aa0", linewidth=1)
     if path:
         tasks = np.array([one.user_tasks for one in path])
@@ -175,7 +177,9 @@ def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
     axes.set_ylim(0, 1.06 * edge[-1, 1])
     axes.set_xlabel(f"tasks of {plain(cluster.users[0])}")
     axes.set_ylabel(f"tasks of {plain(cluster.users[1])}")
-    figure.legend(loc="outside right upper", fontsize="small", frameon=False)
+    labels = axes.get_legend_handles_labels()[1]
+    beside = 1 if max(map(len, labels)) > _SHORT else min(len(labels), 3)
+    figure.legend(loc="outside upper center", ncols=beside, fontsize="small", frameon=False)
     return figure
 
 
