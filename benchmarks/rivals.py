@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
+import resource
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -101,6 +104,31 @@ def row_of(instance: Instance, rival: str) -> dict[str, Any]:
     return {"instance": instance.name, "rival": rival, "solves": 0} | dict.fromkeys(names, np.nan)
 
 
+def guarded(rival: str, instance: Instance, folder: Path, limit: float, tight: bool) -> dict[str, Any]:
+    """`run` in a process of its own, which ends at the limit: some solvers know none. Ours knows what it loaded."""
+    if rival == "fairopt":
+        return run(rival, instance, folder, limit, tight)
+    here, there = multiprocessing.Pipe(duplex=False)
+    most = int(limit) + 2
+
+    def child() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+        there.send(run(rival, instance, folder, limit, tight))
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    there.close()
+    try:
+        return dict(here.recv())
+    except EOFError:
+        process.join()
+        signals = (-signal.SIGXCPU, -signal.SIGKILL)
+        ended = f"not in {limit:g} s" if process.exitcode in signals else f"ended with {process.exitcode}"
+        return row_of(instance, rival) | {"tight": tight, "ended": ended}
+    finally:
+        process.join()
+
+
 def other(rival: str, instance: Instance, seconds: Seconds, tight: bool) -> np.ndarray:
     """What a solver comes to, as it is by default or asked for all its digits."""
     options = RIVALS[rival][1] if tight else {}
@@ -152,9 +180,9 @@ def measured(
             if late.get((question, rival, tight), 0) >= PATIENCE or (tight and late_now == rival):
                 yield row_of(instance, rival) | {"tight": tight, "ended": f"not in {limit:g} s, as before: not tried"}
                 continue
-            best = run(rival, instance, folder, limit, tight)
+            best = guarded(rival, instance, folder, limit, tight)
             for _ in range(REPEATS if best["total"] < SHORT else 0):
-                best = min(best, run(rival, instance, folder, limit, tight), key=lambda one: one["total"])
+                best = min(best, guarded(rival, instance, folder, limit, tight), key=lambda one: one["total"])
             if best["ended"].startswith("not in"):
                 late_now, late[question, rival, tight] = rival, late.get((question, rival, tight), 0) + 1
             yield best
