@@ -60,6 +60,10 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(
     assert (source / "commands" / "reproduce.md").read_text(encoding="utf-8").count("--smoke") >= 1
     assert (source / "papers" / "pf.md").exists()
     assert (source / "schemas" / "cluster.schema.json").exists()
+    framed = (source / "alpha-on-a-slider.md").read_text(encoding="utf-8")
+    explorer = source / "_static" / "explorers" / "paper-pf-fig1-variant.html"
+    assert f'src="{explorer.relative_to(source).as_posix()}"' in framed
+    assert "fo-explorer" in explorer.read_text(encoding="utf-8")
     assert "mechanisms/drf.md" in (source / "theory.md").read_text(encoding="utf-8")
     listed = (source / "index.md").read_text(encoding="utf-8").partition("```{toctree}")[2]
     assert "tutorials" in listed
@@ -73,8 +77,10 @@ def test_links_that_lead_nowhere_are_found(site: ModuleType, tmp_path: Path) -> 
     (tmp_path / "a.html").write_text(
         '<a href="b.html#here">x</a><a href="b.html#gone">y</a><a href="https://x.y">z</a>'
     )
-    (tmp_path / "b.html").write_text('<p id="here"></p><a href="c.html">x</a><a href="a.html?v=1">y</a>')
-    assert site.lost(tmp_path) == ["a.html: b.html#gone", "b.html: c.html"]
+    (tmp_path / "b.html").write_text(
+        '<p id="here"></p><a href="c.html">x</a><a href="a.html?v=1">y</a><img src="d.png">'
+    )
+    assert site.lost(tmp_path) == ["a.html: b.html#gone", "b.html: c.html", "b.html: d.png"]
 
 
 def test_docstrings_become_pages(text: ModuleType) -> None:

@@ -19,11 +19,13 @@ import docstring_text
 
 import fairopt as fo
 from fairopt import mechanisms, papers
-from fairopt.cli import parser
+from fairopt.cli import main, parser
 from fairopt.report import figures
 from fairopt.report.schemas import SCHEMAS
 
 _MARK = re.compile(r"<!-- pages: ([\w-]+) -->")
+#: A cluster to move on a page, as `fairopt explore FILE --out` writes it.
+_EXPLORER = re.compile(r"<!-- explorer: (\S+) -->")
 #: With which parameters mechanisms are drawn.
 _DRAWN: dict[str, str | Callable[[], mechanisms.Mechanism]] = {
     "alpha-fair": "alpha-fair(alpha=2)", "alphapf-vds": "alphapf-vds(alpha=2)", "fds": "fds(beta=2,lam=-2)",
@@ -62,7 +64,18 @@ def write(target: Path) -> None:
     }
     for path in target.glob("*.md"):
         text = path.read_text(encoding="utf-8")
-        path.write_text(_MARK.sub(lambda found: "\n".join(lists[found[1]]), text), encoding="utf-8")
+        text = _MARK.sub(lambda found: "\n".join(lists[found[1]]), text)
+        path.write_text(_EXPLORER.sub(lambda found: _explorer(target, found[1]), text), encoding="utf-8")
+
+
+def _explorer(target: Path, source: str) -> str:
+    """The page of a cluster in a frame, and a link to it alone."""
+    place = Path("_static", "explorers", re.sub(r"\W+", "-", source) + ".html")
+    (target / place).parent.mkdir(parents=True, exist_ok=True)
+    if status := main(["explore", source, "--out", str(target / place)]):
+        raise RuntimeError(f"fairopt explore {source} --out ended with {status}")
+    frame = f'<iframe class="explorer" src="{place.as_posix()}" title="the explorer: {source}"></iframe>'
+    return f'{frame}\n\n<p><a href="{place.as_posix()}">The same, on a page of its own</a></p>'
 
 
 def _mechanisms(folder: Path) -> list[str]:
