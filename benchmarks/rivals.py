@@ -20,7 +20,6 @@ import platform
 import resource
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,7 +31,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAY
 import numpy as np  # noqa: E402 - threads are chosen first
 import pandas as pd  # noqa: E402
 
-from benchmarks.rival_programs import Instance, Late, Linear, Seconds, Stated, Wrong, play  # noqa: E402
+from benchmarks.rival_programs import Instance, Late, Linear, Seconds, Stated, Wrong, clock, play  # noqa: E402
 
 _TIGHT_LINEAR = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 #: Rivals: what is installed for them, and what they are told when asked for all the digits they have.
@@ -93,7 +92,7 @@ def run(rival: str, instance: Instance, folder: Path, limit: float, tight: bool)
     else:
         error = float(np.max(np.abs(tasks - instance.tasks) / np.where(instance.tasks > 0, instance.tasks, 1.0)))
         ended = "wrong" if error > WRONG else "answer"
-    total = time.process_time() - seconds.begun
+    total = clock() - seconds.begun
     parts = {name: getattr(seconds, name) for name in ("build", "compile", "solve")}
     return row | parts | {"total": total, "solves": seconds.solves, "error": error, "ended": ended}
 
@@ -145,7 +144,7 @@ def ours(folder: Path, seconds: Seconds) -> np.ndarray:
     stored = fo.Allocation.load(folder / "answer.json")
     mechanism = fo.mechanisms.one(MECHANISMS[folder.name.rpartition("-")[2]])
     cluster = stored.cluster.replace()
-    seconds.begun = time.process_time()
+    seconds.begun = clock()
     found = mechanism.solve(cluster)
     stats = found.stats
     seconds.build, seconds.solve, seconds.solves = stats.build, stats.solve + stats.certify, 1
@@ -267,7 +266,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{row['instance']:24} {row['rival']:9} {'tight' if row['tight'] else '':5} {row['total']:8.3f} s  "
                   f"error {row['error']:.1e}  {row['ended']}", flush=True)  # fmt: skip
             if options.out:
-                pd.concat([old, pd.DataFrame(found)]).to_csv(options.out, index=False)
+                pd.concat([old, pd.DataFrame(found)]).to_csv(options.out, index=False, float_format="%.4g")
         rows = pd.concat([old, pd.DataFrame(found)])
     else:
         rows = pd.read_csv(options.table)
