@@ -93,7 +93,11 @@ def test_docstrings_become_pages(text: ModuleType) -> None:
     assert lines[lines.index("References") :] == ["References", "----------", "", "DRF."]
     shown = text.markdown("\n".join(found))
     assert "```math\n\\begin{aligned}\n& \\text{ lex } \\max s\n\\end{aligned}\n```" in shown
-    assert "- `a : number`" in shown
+    assert "- `a`: number" in shown
+    more = ["Parameters", "----------", "a : number", "", "Convex for some, and `a > 1`.", "", "Source: X."]
+    assert "\n\nConvex for some" in text.markdown("\n".join(more))
+    text.process(None, "class", "x", None, None, more)
+    assert more.index("Notes") < more.index("Convex for some, and `a > 1`.") < more.index("References")
     code = "Do:\n\n    fo.DRF().solve(cluster)\n\nor not."
     assert "```text\nfo.DRF().solve(cluster)\n```" in text.markdown(code)
     lines = code.splitlines()

@@ -36,11 +36,13 @@ def markdown(text: str) -> str:
             fenced = False
             out += [f"**{section}**", ""]
             continue
-        if section and _BEGIN.match(line):
+        if section and (_BEGIN.match(line) or (section == "Parameters" and _prose(lines, k))):
             section = ""
         indented = line.startswith("    ")
         if section:
-            out.append(f"  {line.strip()}" if indented else f"- `{line.strip()}`" if line.strip() else "")
+            name, _, said = line.strip().partition(" : ")
+            item = f"- `{name}`: {said}" if said else f"- `{name}`" if name else ""
+            out.append(f"  {line.strip()}" if indented else item)
             continue
         if indented and not fenced:
             out += ["```text"]
@@ -112,12 +114,23 @@ def _inside_item(lines: list[str]) -> bool:
     return bool(re.match(r"\s*([-*]|\d+\.) ", last))
 
 
+def _prose(lines: list[str], k: int) -> bool:
+    """Does a paragraph begin here that is not `name : what it is`?"""
+    line = lines[k]
+    return bool(k and not lines[k - 1].strip() and line[:1].strip() and not re.match(r"[*`\w, ]+ : ", line))
+
+
 def sections(lines: list[str]) -> list[str]:
     """`Source: X` as numpydoc's section `References`, behind `Notes`."""
     kept: list[str] = []
     found: dict[str, list[str]] = {}
-    into = ""
-    for line in lines:
+    into, parameters = "", False
+    for k, line in enumerate(lines):
+        if line.strip() in _TITLES:
+            parameters = line.strip() in ("Parameters", "Attributes")
+        elif parameters and not into and _prose(lines, k):
+            into, parameters = "Notes", False
+            found.setdefault(into, []).append("")
         if begun := _BEGIN.match(line):
             into = _SECTIONS[begun[1]]
             text = line if into == "Notes" else begun[2]

@@ -127,7 +127,7 @@ class _Row:
             elif mark == "[":
                 made += f"_{{{self._closed(']').replace(' ', '')}}}"
             else:
-                made += r"\!" + _bracketed(self._closed(")"))
+                made += ("" if "operatorname" in made else r"\!") + _bracketed(self._closed(")"))
         return made
 
     def _touches(self) -> bool:

@@ -39,12 +39,12 @@ _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
 _API = {
     "clusters": ("Clusters and answers", ("Cluster", "Criterion", "Allocation", "Certificate", "merge")),
     "asking": ("Asking", ("alpha_path", "compare", "find_alpha", "find_weights", "infer_alpha", "solve_many", "sweep")),
-    "game-api": ("The game", "game"),
-    "certificates-api": ("Certificates", "certificates"),
-    "properties-api": ("Properties", "properties"),
-    "papers-api": ("Papers", "papers"),
+    "game-api": ("The game in Python", "game"),
+    "certificates-api": ("Certificates in Python", "certificates"),
+    "properties-api": ("Properties in Python", "properties"),
+    "papers-api": ("Papers in Python", "papers"),
     "over-time": ("Over time", ("Workload", "simulate", "fluid")),
-    "workloads-api": ("Workloads", "workloads"),
+    "workloads-api": ("Workloads in Python", "workloads"),
     "plot-api": ("Pictures", "plot"),
     "report-api": ("Tables", "report"),
 }
@@ -86,6 +86,7 @@ def _mechanisms(folder: Path) -> list[str]:
     made = []
     for kind in mechanisms.REGISTRY.values():
         text = docstring_text.markdown(inspect.getdoc(kind) or "")
+        text = re.sub(r"\bdocs/([\w-]+)\.md\b", r"[\1](../\1.md)", text)
         lines = [f"# {kind.title}", "", f"*{kind.properties}*. Source: {kind.source}.", "", text, ""]
         drawn = _DRAWN.get(kind.name, kind.name)
         figure, caption = site_pictures.two_users(mechanisms.one(drawn) if isinstance(drawn, str) else drawn())
