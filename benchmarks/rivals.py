@@ -23,6 +23,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
@@ -228,11 +229,11 @@ def milliseconds(seconds: float) -> str:
 
 def section(rows: pd.DataFrame) -> str:
     """The tables in Markdown, with the machine and the versions that the rows name."""
-    said = [f"Measured with {rows['versions'].iloc[-1]}."]
+    said = wrap(f"Measured with {rows['versions'].iloc[-1]}.", 120)
     for question, title in QUESTIONS.items():
         made = table(rows, question)
         if len(made):
-            said += ["", f"### {title}", "", str(made.to_markdown(index=False, disable_numparse=True))]
+            said += ["", f"## {title}", "", str(made.to_markdown(index=False, disable_numparse=True))]
     return "\n".join(said)
 
 
