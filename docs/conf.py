@@ -39,6 +39,9 @@ mathjax_path = "mathjax/tex-svg.js" if (HERE / "_static" / "mathjax" / "tex-svg.
 if mathjax_path is None:
     mathjax_path = "https://cdn.jsdelivr.net/npm/mathjax@4/tex-svg.js"
 
+#: Speech of formulas is a worker with files of its own, which pages from a disk may not load.
+mathjax4_config = {"options": {"enableSpeech": False, "enableBraille": False}}
+
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 myst_heading_anchors = 4
 myst_fence_as_directive = ["math"]

@@ -70,7 +70,7 @@ def test_files_that_docs_name_are_there(path: Path) -> None:
 
 def test_the_layout_is_that_of_the_package() -> None:
     """Every room is in the diagram, in its place, and nothing that is not there."""
-    layout = TEXT.partition("```\nfairopt/\n")[2].partition("paper_figures/")[0]
+    layout = TEXT.partition("```text\nfairopt/\n")[2].partition("paper_figures/")[0]
     shown, room = set(), ""
     for line in layout.splitlines():
         name = line.split()[0]

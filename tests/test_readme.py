@@ -18,7 +18,16 @@ from fairopt.report import MissingCells, Results
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
     *("index.md", "quickstart.md", "choose.md", "find-alpha.md", "papers.md", "real-clusters.md", "utilities.md"),
-    *("alpha.md", "many.md", "inverse.md", "properties.md", "properties-table.md", "simulation.md"),
+    *(
+        "alpha.md",
+        "many.md",
+        "inverse.md",
+        "properties.md",
+        "properties-table.md",
+        "simulation.md",
+        "sensitivity.md",
+        "equilibria.md",
+    ),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import subprocess
 import sys
@@ -41,6 +42,11 @@ def text() -> ModuleType:
     return load("docstring_text")
 
 
+@pytest.fixture(scope="module")
+def formula(text: ModuleType) -> ModuleType:
+    return text.formula
+
+
 @pytest.mark.slow
 def test_every_mechanism_command_paper_and_figure_has_a_page(
     site: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -48,12 +54,16 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     source = site.assemble(tmp_path / "source")
     for name in fo.mechanisms.names():
-        assert (source / "mechanisms" / f"{name}.md").exists()
+        assert "![What two users can have" in (source / "mechanisms" / f"{name}.md").read_text(encoding="utf-8")
     for name in figures.known():
         assert figures.caption(name) in (source / "figures" / f"{name}.md").read_text(encoding="utf-8")
     assert (source / "commands" / "reproduce.md").read_text(encoding="utf-8").count("--smoke") >= 1
     assert (source / "papers" / "pf.md").exists()
     assert (source / "schemas" / "cluster.schema.json").exists()
+    framed = (source / "alpha-on-a-slider.md").read_text(encoding="utf-8")
+    explorer = source / "_static" / "explorers" / "paper-pf-fig1-variant.html"
+    assert f'src="{explorer.relative_to(source).as_posix()}"' in framed
+    assert "fo-explorer" in explorer.read_text(encoding="utf-8")
     assert "mechanisms/drf.md" in (source / "theory.md").read_text(encoding="utf-8")
     listed = (source / "index.md").read_text(encoding="utf-8").partition("```{toctree}")[2]
     assert "tutorials" in listed
@@ -67,8 +77,10 @@ def test_links_that_lead_nowhere_are_found(site: ModuleType, tmp_path: Path) -> 
     (tmp_path / "a.html").write_text(
         '<a href="b.html#here">x</a><a href="b.html#gone">y</a><a href="https://x.y">z</a>'
     )
-    (tmp_path / "b.html").write_text('<p id="here"></p><a href="c.html">x</a><a href="a.html?v=1">y</a>')
-    assert site.lost(tmp_path) == ["a.html: b.html#gone", "b.html: c.html"]
+    (tmp_path / "b.html").write_text(
+        '<p id="here"></p><a href="c.html">x</a><a href="a.html?v=1">y</a><img src="d.png">'
+    )
+    assert site.lost(tmp_path) == ["a.html: b.html#gone", "b.html: c.html", "b.html: d.png"]
 
 
 def test_docstrings_become_pages(text: ModuleType) -> None:
@@ -76,12 +88,49 @@ def test_docstrings_become_pages(text: ModuleType) -> None:
              "", "Source: DRF."]  # fmt: skip
     lines = list(found)
     text.process(None, "class", "x", None, None, lines)
-    assert lines[lines.index("    lex max s") - 2] == "::"
+    assert lines[lines.index(".. math::") + 3] == r"    & \text{ lex } \max s"
     assert lines.index("Notes") > lines.index("a : number")
     assert lines[lines.index("References") :] == ["References", "----------", "", "DRF."]
     shown = text.markdown("\n".join(found))
-    assert "```text\nlex max s\n```" in shown
-    assert "- `a : number`" in shown
+    assert "```math\n\\begin{aligned}\n& \\text{ lex } \\max s\n\\end{aligned}\n```" in shown
+    assert "- `a`: number" in shown
+    more = ["Parameters", "----------", "a : number", "", "Convex for some, and `a > 1`.", "", "Source: X."]
+    assert "\n\nConvex for some" in text.markdown("\n".join(more))
+    text.process(None, "class", "x", None, None, more)
+    assert more.index("Notes") < more.index("Convex for some, and `a > 1`.") < more.index("References")
+    code = "Do:\n\n    fo.DRF().solve(cluster)\n\nor not."
+    assert "```text\nfo.DRF().solve(cluster)\n```" in text.markdown(code)
+    lines = code.splitlines()
+    text.process(None, "function", "x", None, None, lines)
+    assert ".. math::" not in lines
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("x_n / (gamma[n,i] phi_n)", r"\frac{x_{n}}{\gamma_{n,i} \varphi_{n}}"),
+        ("phi_n / sum_m phi_m", r"\frac{\varphi_{n}}{\sum_{m} \varphi_{m}}"),
+        ("(sum_n t_n^(1-beta))^(1/beta)", r"\left( \sum_{n} t_{n}^{1 - \beta} \right)^{1/\beta}"),
+        ("x_n <= max_tasks[n]", r"x_{n} \le \mathrm{max\_tasks}_{n}"),
+        ("lex max min_n  x_n", r"\operatorname{lex\,max\,min}_{n} \quad x_{n}"),
+        ("a = 1,  b = 2", "a = 1 , \\\\\n& b = 2"),
+    ],
+)
+def test_formulas_become_mathematics(formula: ModuleType, written: str, meant: str) -> None:
+    assert formula.tex(written) == f"\\begin{{aligned}}\n& {meant}\n\\end{{aligned}}"
+
+
+@pytest.mark.parametrize("other", ["fo.DRF()", "x['a']", "/ x", "(x", "x)", "a.b = 1", "x = `a`"])
+def test_what_is_no_formula_is_refused(formula: ModuleType, other: str) -> None:
+    with pytest.raises(formula.NotAFormula):
+        formula.tex(other)
+
+
+@pytest.mark.parametrize("name", fo.mechanisms.names())
+def test_every_programme_is_mathematics(text: ModuleType, name: str) -> None:
+    shown = text.markdown(inspect.getdoc(fo.mechanisms.REGISTRY[name]))
+    assert "```math" in shown
+    assert "```text" not in shown
 
 
 def test_a_page_that_lists_others_is_a_table_of_contents(site: ModuleType) -> None:

@@ -1,9 +1,14 @@
-"""Docstrings of fairopt for numpydoc: formulas become literal blocks, `Properties:` and `Source:` sections."""
+"""Docstrings of fairopt for numpydoc: formulas become mathematics, `Properties:` and `Source:` sections.
+
+An indented block that is no formula (`tools/formula.py`) stays as it is written."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
+
+import formula
 
 #: Paragraphs that begin so go to a section of numpydoc, or they would be part of the last parameter.
 _SECTIONS = {"Properties": "Notes", "Source": "References", "Sources": "References"}
@@ -13,7 +18,7 @@ _TITLES = ("Parameters", "Returns", "Raises", "Yields", "Attributes", "Notes", "
 
 def process(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Rewrite the lines in place; Sphinx calls it for every docstring."""
-    lines[:] = sections(literal([f"    {line}" if line.startswith("|") else line for line in lines]))
+    lines[:] = sections(typeset(literal([f"    {line}" if line.startswith("|") else line for line in lines])))
 
 
 def markdown(text: str) -> str:
@@ -31,11 +36,13 @@ def markdown(text: str) -> str:
             fenced = False
             out += [f"**{section}**", ""]
             continue
-        if section and _BEGIN.match(line):
+        if section and (_BEGIN.match(line) or (section == "Parameters" and _prose(lines, k))):
             section = ""
         indented = line.startswith("    ")
         if section:
-            out.append(f"  {line.strip()}" if indented else f"- `{line.strip()}`" if line.strip() else "")
+            name, _, said = line.strip().partition(" : ")
+            item = f"- `{name}`: {said}" if said else f"- `{name}`" if name else ""
+            out.append(f"  {line.strip()}" if indented else item)
             continue
         if indented and not fenced:
             out += ["```text"]
@@ -43,14 +50,40 @@ def markdown(text: str) -> str:
             _closed(out)
         fenced = indented or (fenced and not line.strip())
         out.append(line[4:] if fenced else line)
-    return "\n".join([*out, "```"] if fenced else out)
+    if fenced:
+        _closed(out)
+    return "\n".join(out)
 
 
 def _closed(lines: list[str]) -> None:
-    """The end of a block, behind its last line that is not empty."""
+    """The end of a block, behind its last line that is not empty; a formula becomes mathematics."""
     while not lines[-1].strip():
         lines.pop()
+    begin = max(k for k, line in enumerate(lines) if line == "```text")
+    with contextlib.suppress(formula.NotAFormula):
+        lines[begin:] = ["```math", *formula.tex("\n".join(lines[begin + 1 :])).splitlines()]
     lines += ["```", ""]
+
+
+def typeset(lines: list[str]) -> list[str]:
+    """Literal blocks that are formulas, as the directive `math`."""
+    made: list[str] = []
+    k = 0
+    while k < len(lines):
+        made.append(lines[k])
+        k += 1
+        if made[-1] != "::":
+            continue
+        end = k
+        while end < len(lines) and (not lines[end].strip() or lines[end].startswith("    ")):
+            end += 1
+        try:
+            rows = formula.tex("\n".join(lines[k:end])).splitlines()
+        except formula.NotAFormula:
+            continue
+        made[-1:] = [".. math::", "", *(f"    {row}" for row in rows), ""]
+        k = end
+    return made
 
 
 def literal(lines: list[str]) -> list[str]:
@@ -81,12 +114,23 @@ def _inside_item(lines: list[str]) -> bool:
     return bool(re.match(r"\s*([-*]|\d+\.) ", last))
 
 
+def _prose(lines: list[str], k: int) -> bool:
+    """Does a paragraph begin here that is not `name : what it is`?"""
+    line = lines[k]
+    return bool(k and not lines[k - 1].strip() and line[:1].strip() and not re.match(r"[*`\w, ]+ : ", line))
+
+
 def sections(lines: list[str]) -> list[str]:
     """`Source: X` as numpydoc's section `References`, behind `Notes`."""
     kept: list[str] = []
     found: dict[str, list[str]] = {}
-    into = ""
-    for line in lines:
+    into, parameters = "", False
+    for k, line in enumerate(lines):
+        if line.strip() in _TITLES:
+            parameters = line.strip() in ("Parameters", "Attributes")
+        elif parameters and not into and _prose(lines, k):
+            into, parameters = "Notes", False
+            found.setdefault(into, []).append("")
         if begun := _BEGIN.match(line):
             into = _SECTIONS[begun[1]]
             text = line if into == "Notes" else begun[2]

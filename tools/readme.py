@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 _NAMES = (
     "index", "quickstart", "choose", "find-alpha", "papers", "real-clusters", "utilities", "alpha", "many", "inverse",
-    "properties", "properties-table", "simulation",
+    "properties", "properties-table", "simulation", "sensitivity", "equilibria",
 )  # fmt: skip
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
 #: The page that speaks of real clusters.

@@ -11,37 +11,40 @@ import inspect
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import cvxpy as cp
 import docstring_text
 
 import fairopt as fo
 from fairopt import mechanisms, papers
-from fairopt.cli import parser
+from fairopt.cli import main, parser
 from fairopt.report import figures
 from fairopt.report.schemas import SCHEMAS
 
 _MARK = re.compile(r"<!-- pages: ([\w-]+) -->")
-#: Mechanisms with a picture of two users; of the others a number of tasks is all that there is to see.
-_PICTURED = (
-    "drf", "drfh", "ceei", "asset-fairness", "alpha-fair", "utilitarian", "task-maxmin", "tsf", "ps-dsf", "alphapf-vds",
-    "bottleneck-fairness", "fds", "gfj", "guaranteed-alpha-fair", "per-server-drf", "mqdrf",
-)  # fmt: skip
-#: With which parameters.
-_DRAWN = {"alpha-fair": "alpha-fair(alpha=2)", "alphapf-vds": "alphapf-vds(alpha=2)", "fds": "fds(beta=2,lam=-2)",
-          "gfj": "gfj(beta=4,lam=-2)"}  # fmt: skip
+#: A cluster to move on a page, as `fairopt explore FILE --out` writes it.
+_EXPLORER = re.compile(r"<!-- explorer: (\S+) -->")
+#: With which parameters mechanisms are drawn.
+_DRAWN: dict[str, str | Callable[[], mechanisms.Mechanism]] = {
+    "alpha-fair": "alpha-fair(alpha=2)", "alphapf-vds": "alphapf-vds(alpha=2)", "fds": "fds(beta=2,lam=-2)",
+    "gfj": "gfj(beta=4,lam=-2)", "guaranteed-alpha-fair": "guaranteed-alpha-fair(alpha=0.5,part=1)",
+    "mqdrf": lambda: fo.MQDRF(shares=(0.7, 0.4), sizes=(1, 1), levels=(1, 2)),
+    "concave-utility": lambda: fo.ConcaveUtility(cp.log1p), "concave-game": lambda: fo.ConcaveGame(cp.log1p),
+}  # fmt: skip
 #: Where pictures of figures are: drawn here, or those that come with the pages.
 _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
 #: What stands together on a page of the API.
 _API = {
     "clusters": ("Clusters and answers", ("Cluster", "Criterion", "Allocation", "Certificate", "merge")),
     "asking": ("Asking", ("alpha_path", "compare", "find_alpha", "find_weights", "infer_alpha", "solve_many", "sweep")),
-    "game-api": ("The game", "game"),
-    "certificates-api": ("Certificates", "certificates"),
-    "properties-api": ("Properties", "properties"),
-    "papers-api": ("Papers", "papers"),
+    "game-api": ("The game in Python", "game"),
+    "certificates-api": ("Certificates in Python", "certificates"),
+    "properties-api": ("Properties in Python", "properties"),
+    "papers-api": ("Papers in Python", "papers"),
     "over-time": ("Over time", ("Workload", "simulate", "fluid")),
-    "workloads-api": ("Workloads", "workloads"),
+    "workloads-api": ("Workloads in Python", "workloads"),
     "plot-api": ("Pictures", "plot"),
     "report-api": ("Tables", "report"),
 }
@@ -61,7 +64,18 @@ def write(target: Path) -> None:
     }
     for path in target.glob("*.md"):
         text = path.read_text(encoding="utf-8")
-        path.write_text(_MARK.sub(lambda found: "\n".join(lists[found[1]]), text), encoding="utf-8")
+        text = _MARK.sub(lambda found: "\n".join(lists[found[1]]), text)
+        path.write_text(_EXPLORER.sub(lambda found: _explorer(target, found[1]), text), encoding="utf-8")
+
+
+def _explorer(target: Path, source: str) -> str:
+    """The page of a cluster in a frame, and a link to it alone."""
+    place = Path("_static", "explorers", re.sub(r"\W+", "-", source) + ".html")
+    (target / place).parent.mkdir(parents=True, exist_ok=True)
+    if status := main(["explore", source, "--out", str(target / place)]):
+        raise RuntimeError(f"fairopt explore {source} --out ended with {status}")
+    frame = f'<iframe class="explorer" src="{place.as_posix()}" title="the explorer: {source}"></iframe>'
+    return f'{frame}\n\n<p><a href="{place.as_posix()}">The same, on a page of its own</a></p>'
 
 
 def _mechanisms(folder: Path) -> list[str]:
@@ -72,11 +86,12 @@ def _mechanisms(folder: Path) -> list[str]:
     made = []
     for kind in mechanisms.REGISTRY.values():
         text = docstring_text.markdown(inspect.getdoc(kind) or "")
+        text = re.sub(r"\bdocs/([\w-]+)\.md\b", r"[\1](../\1.md)", text)
         lines = [f"# {kind.title}", "", f"*{kind.properties}*. Source: {kind.source}.", "", text, ""]
-        if kind.name in _PICTURED:
-            figure, caption = site_pictures.two_users(mechanisms.one(_DRAWN.get(kind.name, kind.name)))
-            figure.savefig(folder / f"{kind.name}.png", dpi=130)
-            lines += [f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""]
+        drawn = _DRAWN.get(kind.name, kind.name)
+        figure, caption = site_pictures.two_users(mechanisms.one(drawn) if isinstance(drawn, str) else drawn())
+        figure.savefig(folder / f"{kind.name}.png", dpi=130)
+        lines += [f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""]
         lines += [f"In Python `fairopt.{kind.__name__}`, on the command line `-m {kind.name}`.", "", "## Claims", ""]
         lines += [*_claimed(kind), ""]
         (folder / f"{kind.name}.md").write_text("\n".join(lines), encoding="utf-8")

@@ -19,6 +19,13 @@ _COLOURS = (
     *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf"),
     *("#f2bb83", "#14144c", "#d7f29f", "#304c14", "#d71468", "#14f2bb", "#30149f", "#f214f2", "#14f214", "#1414f2"),
 )
+#: For stacks: by turns dark and light, so that neighbours differ in grey too; hues as far apart as can be.
+_STACKED = (
+    *("#1a6395", "#ff973b", "#1c671c", "#eda5d7", "#2424c1", "#c4c42e", "#82142f", "#31c531", "#b91c91", "#9be39b"),
+    *("#7d6213", "#1cbebe", "#21493f", "#d0bd83", "#5959c0", "#97aae2", "#642d64", "#e29898", "#b1401b"),
+)
+#: Patterns of a stack, two colours each: who meets where those between have nothing differs in grey as well.
+_PATTERNS = ("", "///", "...", "\\\\\\", "xxx")
 #: Nobody's colour: that of what is joined.
 OTHERS = "#b8b8b8"
 #: Figures from this width on, in inches, have room for more ticks.
@@ -39,6 +46,16 @@ def colours(count: int) -> list[str]:
     return list(_COLOURS[:count])
 
 
+def stacked(count: int) -> list[str]:
+    """At most 19 colours of which neighbours differ in grey too."""
+    return list(_STACKED[:count])
+
+
+def patterns(fills: Sequence[str]) -> list[str]:
+    """The pattern of every part of a stack; of what is joined none."""
+    return ["" if fill == OTHERS else _PATTERNS[k // 2 % len(_PATTERNS)] for k, fill in enumerate(fills)]
+
+
 def plain(name: str) -> str:
     """A name as text of a legend: of bounded length, in which nothing is a formula or hidden."""
     text = " ".join(name.split()) or "''"
@@ -47,9 +64,11 @@ def plain(name: str) -> str:
     return f" {text}" if text.startswith("_") else text  # matplotlib leaves out labels that begin so
 
 
-def legend_of_stack(figure: Figure, names: Sequence[str], fills: Sequence[str]) -> None:
+def legend_of_stack(figure: Figure, names: Sequence[str], fills: Sequence[str], hatches: Sequence[str]) -> None:
     """A legend beside a stack, in the order of the stack: what stands on top comes first."""
-    handles = [Patch(facecolor=fill, edgecolor="white") for fill in fills]
+    handles = [
+        Patch(facecolor=fill, edgecolor="white", hatch=hatch) for fill, hatch in zip(fills, hatches, strict=True)
+    ]
     labels = [plain(name) for name in names]
     figure.legend(handles[::-1], labels[::-1], loc="outside right upper", fontsize="x-small", frameon=False)
 

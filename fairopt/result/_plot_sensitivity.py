@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._libraries import pd
-from ._plot import OTHERS, Picture, colours, legend_of_stack, plain
+from ._plot import OTHERS, Picture, legend_of_stack, patterns, plain, stacked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,16 +24,17 @@ def marginal_values(frame: pd.DataFrame, mechanism: str, most: int) -> Figure:
     columns = [(str(name), shown[[name]].to_numpy(dtype=float)) for name in own]
     if others:
         columns.append((f"{len(others)} others", shown[others].to_numpy(dtype=float)))
-    fills = [*colours(len(own)), *([OTHERS] if others else [])]
+    fills = [*stacked(len(own)), *([OTHERS] if others else [])]
+    hatches = patterns(fills)
     rows = np.arange(len(shown))
     height = max(2.6, 0.3 * len(shown) + 1.2, 0.2 * len(columns) + 0.9)
     figure = Picture(figsize=(7.2, height), layout="constrained")
     axes = figure.subplots()
     right, left = np.zeros(len(shown)), np.zeros(len(shown))
-    for (_, values), fill in zip(columns, fills, strict=True):
+    for (_, values), fill, hatch in zip(columns, fills, hatches, strict=True):
         gain, loss = np.maximum(values, 0).sum(axis=1), np.minimum(values, 0).sum(axis=1)
-        axes.barh(rows, gain, left=right, color=fill, edgecolor="white", linewidth=0.4)
-        axes.barh(rows, loss, left=left, color=fill, edgecolor="white", linewidth=0.4)
+        axes.barh(rows, gain, left=right, color=fill, hatch=hatch, edgecolor="white", linewidth=0.4)
+        axes.barh(rows, loss, left=left, color=fill, hatch=hatch, edgecolor="white", linewidth=0.4)
         right, left = right + gain, left + loss
     names = [f"{plain(str(resource))} on {plain(str(server))}" for server, resource in shown.index]
     axes.set_yticks(rows, names, fontsize="small")
@@ -43,5 +44,5 @@ def marginal_values(frame: pd.DataFrame, mechanism: str, most: int) -> Figure:
     axes.set_title(plain(mechanism), fontsize="medium")
     axes.grid(axis="x", linewidth=0.4, alpha=0.6)
     axes.set_axisbelow(True)
-    legend_of_stack(figure, [name for name, _ in columns][::-1], fills[::-1])
+    legend_of_stack(figure, [name for name, _ in columns][::-1], fills[::-1], hatches[::-1])
     return figure

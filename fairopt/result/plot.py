@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ._answer import Answer
-from ._plot import OTHERS, Picture, alpha_axis, at_alpha, colours, legend_of_stack, plain
+from ._plot import OTHERS, Picture, alpha_axis, at_alpha, colours, legend_of_stack, patterns, plain, stacked
 
 __all__ = ["allocation", "compare", "paths", "two_users"]
 
@@ -25,14 +25,16 @@ _MANY, _SHOWN = 20, 11
 #: What pictures show unless told otherwise, and how it is called.
 _MEASURES = ("utilization", "min_share", "jain")
 _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": "Jain's index"}
+#: Names of at most this many characters stand beside each other in the legend above a picture of two users.
+_SHORT = 14
 _LINES = ("-", "--", "-.", ":")
 
 
 def allocation(answer: Answer) -> Figure:
     """Used part of every capacity, stacked by user: one bar per server and resource.
 
-    The legend is in the order of the stack. Of 20 users and more the 11 that use most are shown, and the others joined;
-    more than 24 bars are those of all servers together.
+    The legend is in the order of the stack, whose parts differ in grey too: by lightness, and by patterns. Of 20 users
+    and more the 11 that use most are shown, and the others joined; more than 24 bars are those of all servers together.
     """
     cluster = answer.cluster
     there, servers = cluster.capacity, list(cluster.servers)
@@ -42,7 +44,7 @@ def allocation(answer: Answer) -> Figure:
     else:
         used = answer.usage
     part = np.divide(used, there[None], out=np.zeros_like(used), where=there[None] > 0)
-    names, stacked, fills = _joined(list(cluster.users), part.reshape(len(part), -1))
+    names, heights, fills = _joined(list(cluster.users), part.reshape(len(part), -1))
     several = len(servers) > 1 or servers == ["all servers"]
     bars = [f"{plain(server)}\n{plain(name)}" if several else plain(name)
             for server in servers for name in cluster.resources]  # fmt: skip
@@ -50,27 +52,27 @@ def allocation(answer: Answer) -> Figure:
         figsize=(max(3.4, 0.75 * len(bars) + 1.8), max(2.8, 0.17 * len(names) + 0.4)), layout="constrained"
     )
     axes = figure.subplots()
-    bottom = np.zeros(len(bars))
-    for height, fill in zip(stacked, fills, strict=True):
-        axes.bar(range(len(bars)), height, bottom=bottom, color=fill, edgecolor="white", linewidth=0.5)
+    bottom, hatches = np.zeros(len(bars)), patterns(fills)
+    for height, fill, hatch in zip(heights, fills, hatches, strict=True):
+        axes.bar(range(len(bars)), height, bottom=bottom, color=fill, edgecolor="white", linewidth=0.5, hatch=hatch)
         bottom += height
     axes.set_xticks(range(len(bars)), bars)
     axes.set_ylim(0, 1.02)
     axes.set_ylabel("used part of capacity")
     axes.set_title(plain(answer.mechanism), fontsize="medium")
     axes.tick_params(axis="x", labelsize="small")
-    legend_of_stack(figure, names, fills)
+    legend_of_stack(figure, names, fills, hatches)
     return figure
 
 
 def _joined(names: list[str], part: NDArray[np.float64]) -> tuple[list[str], NDArray[np.float64], list[Any]]:
     """Names, heights and colours of a stack; of many users those who use less are joined."""
     if len(names) < _MANY:
-        return names, part, [*colours(len(names)), OTHERS][: len(names)]
+        return names, part, [*stacked(len(names)), OTHERS][: len(names)]
     order = np.argsort(-part.sum(axis=1), kind="stable")
     shown, others = order[:_SHOWN], order[_SHOWN:]
     heights = np.vstack([part[shown], part[others].sum(axis=0, keepdims=True)])
-    return [*(names[n] for n in shown), f"{len(others)} others"], heights, [*colours(_SHOWN), OTHERS]
+    return [*(names[n] for n in shown), f"{len(others)} others"], heights, [*stacked(_SHOWN), OTHERS]
 
 
 def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES) -> Figure:
@@ -163,7 +165,7 @@ def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
     edge = border(cluster)
     figure = Picture(figsize=(4.2, 3.2), layout="constrained")
     axes = figure.subplots()
-    axes.fill([0, *edge[:, 0], 0], [0, *edge[:, 1], edge[-1, 1]], color="#e9edf3", linewidth=0)
+    axes.fill([0, edge[0, 0], *edge[:, 0], 0], [0, 0, *edge[:, 1], edge[-1, 1]], color="#e9edf3", linewidth=0)
     axes.plot([edge[0, 0], *edge[:, 0], 0], [0, *edge[:, 1], edge[-1, 1]], color="#7d8aa0", linewidth=1)
     if path:
         tasks = np.array([one.user_tasks for one in path])
@@ -175,7 +177,9 @@ def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
     axes.set_ylim(0, 1.06 * edge[-1, 1])
     axes.set_xlabel(f"tasks of {plain(cluster.users[0])}")
     axes.set_ylabel(f"tasks of {plain(cluster.users[1])}")
-    figure.legend(loc="outside right upper", fontsize="small", frameon=False)
+    labels = axes.get_legend_handles_labels()[1]
+    beside = 1 if max(map(len, labels)) > _SHORT else min(len(labels), 3)
+    figure.legend(loc="outside upper center", ncols=beside, fontsize="small", frameon=False)
     return figure
 
 

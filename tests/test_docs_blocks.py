@@ -1,0 +1,163 @@
+"""Every block of code in docs/ and the README is run, or says why not; the commands of those that are not, parse.
+
+Blocks of `python` with what they print behind them, and of `console`, are run by `tools/readme.py`, page by page
+(`PAGES`, tests/test_readme.py). Here run the others: `python` (what a page takes for granted stands before its first
+block as `<!-- first: CODE -->`), and the `fairopt` lines of `sh`. What is not run has `<!-- not run: REASON -->`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from test_readme import PAGES
+
+import fairopt as fo
+from fairopt.cli import main, parser
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = {
+    path.name: path.read_text(encoding="utf-8") for path in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+}
+#: Pages whose printed blocks and sessions `tools/readme.py` makes.
+PRINTED = {*PAGES, "README.md", "first-task.md"}
+#: Pages none of whose blocks is run here, and who does instead.
+ELSEWHERE = {"explorer.md": "tests/explorer: servers that end with Ctrl-C, and snapshots of clusters"}
+KNOWN = ("python", "sh", "console", "text", "json", "toml", "csv")
+_BLOCK = re.compile(
+    r"(?: *<!-- (?P<mark>not run|first): (?P<said>[^>]*?) -->\n+)?"
+    r"^(?P<indent> *)```(?P<kind>[\w-]*)[^\n]*\n(?P<body>.*?)^(?P=indent)```(?=(?P<printed>\n+```text)?)",
+    re.MULTILINE | re.DOTALL,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, its text, what is said before it, and whether what it prints stands behind."""
+
+    page: str
+    kind: str
+    body: str
+    mark: str
+    said: str
+    printed: bool
+
+    @property
+    def elsewhere(self) -> bool:
+        """Is it run by tests/test_readme.py?"""
+        return self.page in PRINTED and (self.kind == "console" or (self.kind == "python" and self.printed))
+
+    @property
+    def here(self) -> bool:
+        """Is it for this file to run?"""
+        return (
+            self.kind in ("python", "sh", "console")
+            and not self.elsewhere
+            and self.mark != "not run"
+            and self.page not in ELSEWHERE
+        )
+
+    def commands(self) -> Iterator[list[str]]:
+        """What follows `fairopt` in its lines."""
+        for line in self.body.splitlines():
+            for command in re.split(r";|&&", line.removeprefix("$ ")):
+                words = shlex.split(command, comments=True)
+                if words and words[0] == "fairopt":
+                    yield words[1:]
+
+
+def blocks(page: str, text: str) -> list[Block]:
+    found = []
+    for one in _BLOCK.finditer(text):
+        body = textwrap.dedent(one["body"])
+        found.append(Block(page, one["kind"], body, one["mark"] or "", one["said"] or "", bool(one["printed"])))
+    return found
+
+
+EVERY = [block for page, text in DOCS.items() for block in blocks(page, text)]
+
+
+def test_blocks_are_of_a_kind_that_is_run_or_is_no_code() -> None:
+    assert not [f"{block.page}: {block.body[:60]!r}" for block in EVERY if block.kind not in KNOWN]
+    assert len(EVERY) == sum(len(re.findall(r"^ *```", text, re.MULTILINE)) for text in DOCS.values()) / 2
+
+
+def test_what_is_not_run_says_why() -> None:
+    assert not [block.page for block in EVERY if block.mark == "not run" and len(block.said.split()) < 3]
+    # A session that readme.py does not make would show what nobody has printed.
+    assert not [block.page for block in EVERY if block.here and block.kind == "console"]
+
+
+def test_a_block_that_nobody_runs_is_noticed() -> None:
+    text = (
+        "```python\n1 / 0\n```\n\n<!-- not run: it takes hours here -->\n```sh\nfairopt figures\n```\n\n```\nx\n```\n"
+    )
+    first, second, third = blocks("x.md", text)
+    assert first.here
+    assert not second.here
+    assert list(second.commands()) == [["figures"]]
+    assert third.kind not in KNOWN
+
+
+@pytest.mark.parametrize("page", sorted({block.page for block in EVERY if block.here and block.kind == "python"}))
+def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    chosen = [block for block in EVERY if block.page == page and block.kind == "python" and block.mark != "not run"]
+    code = "\n".join([*(block.said for block in chosen if block.mark == "first"), *(block.body for block in chosen)])
+    if re.search(r"^class ", code, re.MULTILINE):  # what it registers would be in other tests
+        Path("block.py").write_text(code, encoding="utf-8")
+        done = subprocess.run([sys.executable, "block.py"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(code, f"docs/{page}", "exec"), {})
+
+
+@pytest.mark.parametrize("page", sorted({block.page for block in EVERY if block.here and block.kind == "sh"}))
+def test_commands_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    Path("docs").symlink_to(ROOT / "docs")
+    for block in EVERY:
+        if block.page == page and block.kind == "sh" and block.here:
+            assert list(block.commands()), block.body
+            for command in block.commands():
+                with contextlib.redirect_stdout(io.StringIO()):
+                    assert main(command) == 0, command
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in EVERY if block.kind in ("sh", "console")], ids=lambda block: block.page
+)
+def test_commands_parse(block: Block) -> None:
+    for command in block.commands():
+        parser(command).parse_args(command)
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in EVERY if block.kind in ("toml", "json")], ids=lambda block: block.page
+)
+def test_data_can_be_read(block: Block) -> None:
+    tomllib.loads(block.body) if block.kind == "toml" else json.loads(block.body)
+
+
+def test_the_two_forms_of_a_cluster_file_are_one_cluster(tmp_path: Path) -> None:
+    found = {
+        block.kind: block.body for block in EVERY if block.page == "cluster-file.md" and block.kind in ("toml", "csv")
+    }
+    for kind, body in found.items():
+        (tmp_path / f"cluster.{kind}").write_text(body, encoding="utf-8")
+    first, second = (fo.Cluster.load(tmp_path / f"cluster.{kind}") for kind in ("toml", "csv"))
+    assert first == second
