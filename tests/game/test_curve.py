@@ -218,3 +218,43 @@ def test_a_cluster_that_is_too_large_for_the_curve_is_named() -> None:
     cluster = fo.Cluster(rng.uniform(5, 9, (4, 2)), rng.uniform(1, 2, (6, 2)))
     [missing] = fo.game.equilibrium_curve(cluster, [3.0], options=CurveOptions(most_pairs=20)).missing
     assert "more pairs (user, server) than CurveOptions.most_pairs" in missing
+
+
+def zeros_and_counts(seed: int) -> fo.Cluster:
+    """30% of demands are zero, and half of the users have counts: some have all their tasks where nothing is scarce."""
+    rng = np.random.default_rng([seed, 5, 3, 3])
+    capacity, demand = rng.lognormal(2, 1, (3, 3)), rng.lognormal(0, 1, (5, 3))
+    demand *= rng.random(demand.shape) < 0.7
+    demand[~demand.any(axis=1), 0] = 1.0
+    part, counted = np.exp(rng.uniform(np.log(0.05), np.log(2), 5)), rng.random(5) < 0.5
+    found = fo.Cluster(capacity, demand)
+    return found.replace(max_tasks=np.where(counted, part * found.gamma.sum(axis=1), np.inf))
+
+
+def test_a_user_with_all_its_tasks_where_nothing_has_a_price() -> None:
+    """Its level has no bound; as alpha falls the resource that it needs is used up, and comes to have a price."""
+    cluster = fo.Cluster(
+        [[10, 4, 6], [5, 5, 9]], [[1, 0, 0], [0, 1, 1], [1, 1, 3], [2, 1, 0]], max_tasks=[5.5, *[np.inf] * 3]
+    )
+    found = fo.game.equilibrium_curve(cluster, [0.2, 1.002, 30.0])
+    assert not found.missing
+    for alpha in (0.2, 1.002, 30.0):
+        [one] = found.crossings(alpha)
+        assert one.certificate < 1e-9
+    priced = {alpha: bool((found.crossings(alpha)[0].log_rows[:, 0] > -9).any()) for alpha in (0.2, 1.002, 30.0)}
+    assert priced == {0.2: True, 1.002: False, 30.0: False}
+    convex = fo.CEEI("servers").solve(cluster, 1e-9).user_tasks
+    np.testing.assert_allclose(found.crossings(1.002)[0].user_tasks, convex, rtol=3e-3)
+    assert not fo.AlphaPFVDS(3.0).solve(cluster).notes
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_curve_begins_with_zeros_and_counts(seed: int) -> None:
+    """Near alpha = 1 it is at the optimum of the convex program there, whose tasks are unique."""
+    cluster = zeros_and_counts(seed)
+    found = fo.game.equilibrium_curve(cluster, [0.3, 0.997, 1.003, 8.0])
+    assert not found.missing
+    convex = fo.CEEI("servers").solve(cluster, 1e-9).user_tasks
+    for alpha in (0.997, 1.003):
+        np.testing.assert_allclose(found.user_tasks(found.crossings(alpha)[0].user_tasks), convex, rtol=0.01)
+    assert all(found.crossings(alpha)[0].certificate < 1e-7 for alpha in (0.3, 0.997, 1.003, 8.0))

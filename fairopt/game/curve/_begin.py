@@ -14,7 +14,8 @@ from ..._loops import compiled
 from ...engines.small._conditions import conditions
 from ...engines.small._interior import equilibrium
 from ...engines.small._scaled import Cell
-from ._system import Game, Place, evaluate, gauged, values_of
+from ._gauge import gauged
+from ._system import LOG_TAX, Game, Place, evaluate, values_of
 
 #: Singular values below this part of the largest are ties.
 _TIE = 1e-9
@@ -22,6 +23,8 @@ _TIE = 1e-9
 _JITTER = 1e-8
 #: The most, in parts of that, by which data may have to be changed.
 _MOST = 1e3
+#: By how much the level of the tax on users with a limit is below theirs, log, besides `_system.LOG_TAX`.
+_TAX = 3.0
 #: Splits and prices are determined in turn, at most so often.
 _ROUNDS = 4
 
@@ -50,8 +53,9 @@ def _game(q):  # type: ignore[no-untyped-def]
         first[n + 1] += first[n]
         if q.gamma[n].max() > 0 and q.limit[n] < q.gamma[n].sum() * (1 + 1e-9):
             limit[n] = q.limit[n] / q.gamma[n].max()
-    log_cost = np.log(cost)
-    return Game(c.user, c.server, first, c.size, gain, at, cost, log_cost, host, limit, np.zeros(pairs), np.zeros(rows))
+    log_cost, tax = np.log(cost), gain - np.log(limit)[c.user] - _TAX
+    unchanged = np.zeros(pairs), np.zeros(rows)
+    return Game(c.user, c.server, first, c.size, gain, at, cost, log_cost, host, limit, tax, *unchanged)
 
 
 @compiled
@@ -152,7 +156,7 @@ def _placed(q, g, at, v, tasks, log_rows):  # type: ignore[no-untyped-def]
                 at.row_on[k] = price > -np.inf
                 at.level[k], at.w[k] = (price / alpha, 1.0) if at.row_on[k] else (0.0, 0.0)
     at.pair_on[:] = at.z > 0
-    if not evaluate(g, at, v):
+    if not evaluate(g, at, v) or not _without_noise(g, at, v):
         return False
     for n in range(users):
         if 1 - v.x[n] / g.limit[n] < 1e-7:
@@ -171,6 +175,22 @@ def _placed(q, g, at, v, tasks, log_rows):  # type: ignore[no-untyped-def]
     for k in range(rows):
         at.row_on[k] = at.row_on[k] and (at.stands[k] or at.w[k] > abs(v.idle[k]))
         at.w[k] = at.w[k] if at.row_on[k] else 0.0
+    gauged(g, at)
+    return evaluate(g, at, v)
+
+
+@compiled
+def _without_noise(g, at, v):  # type: ignore[no-untyped-def]
+    """Rows that idle lose the price that an interior point has left them: it may be more than the tax."""
+    if not (g.limit < np.inf).any():
+        return True
+    tax = g.tax.copy()
+    g.tax[:] += _TAX - LOG_TAX / np.exp(at.theta[0])  # what the last task is worth
+    gauged(g, at)
+    for k in range(len(g.host)):
+        at.row_on[k] = at.row_on[k] and (at.stands[k] or at.w[k] > abs(v.idle[k]))
+        at.w[k] = at.w[k] if at.row_on[k] else 0.0
+    g.tax[:] = tax
     gauged(g, at)
     return evaluate(g, at, v)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
+from ._gauge import gauged
 from ._steps import advanced, gradient, tangent
-from ._system import copied, evaluate, gauged, numbered, put, values_of
+from ._system import copied, evaluate, numbered, put, values_of
 
 #: How a run ended.
 ARRIVED, NO_START, STUCK, SPENT, SINGULAR = 0, 1, 2, 3, 4
