@@ -258,3 +258,20 @@ def test_the_curve_begins_with_zeros_and_counts(seed: int) -> None:
     for alpha in (0.997, 1.003):
         np.testing.assert_allclose(found.user_tasks(found.crossings(alpha)[0].user_tasks), convex, rtol=0.01)
     assert all(found.crossings(alpha)[0].certificate < 1e-7 for alpha in (0.3, 0.997, 1.003, 8.0))
+
+
+def test_a_user_who_can_run_nothing_does_not_keep_the_curve_from_beginning() -> None:
+    """Of the instance with three equilibria, with a stranger: all three, and the jump."""
+    with_stranger = fo.Cluster(
+        SEVERAL["capacity"],
+        np.vstack([SEVERAL["demand"], [1.0, 1, 1]]),
+        weight=[*SEVERAL["weight"], 1],
+        eligible=[[True, True]] * 3 + [[False, False]],
+    )
+    found = fo.game.equilibrium_curve(with_stranger, [3.0, 20.0])
+    assert not found.missing
+    first = found.user_tasks(found.crossings(3.0)[0].user_tasks)
+    np.testing.assert_allclose(first, [*FIRST, 0.0], rtol=1e-6)
+    assert len(found.crossings(3.0)) == 3
+    assert len(found.jumps()) == 4
+    assert not any("curve" in note for note in fo.AlphaPFVDS(3.0).solve(with_stranger).notes)
