@@ -102,8 +102,7 @@ def put(to, source):  # type: ignore[no-untyped-def]
 def evaluate(g, at, v):  # type: ignore[no-untyped-def]
     """Fill the values at a place; False where a user has no tasks or a cost is not positive."""
     alpha, sound = np.exp(at.theta[0]), True
-    for n in range(len(v.x)):
-        v.x[n] = 0.0 if g.first[n] < g.first[n + 1] else 1.0  # who can run nothing is of no account
+    v.x[:] = g.first[1:] == g.first[:-1]  # who can run nothing is of no account, and has 1 for no logarithm to fail
     v.idle[:] = 1 + g.room
     for p in range(len(g.user)):
         v.x[g.user[p]] += g.size[p] * at.z[p]
