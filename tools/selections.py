@@ -88,7 +88,7 @@ def rows(name: str, seed: int, cluster: fo.Cluster) -> Iterator[dict[str, Any]]:
         if not curve.arrived:
             yield {"family": name, "seed": seed, "where": "lost", "alpha": curve.alpha, "select": curve.reason}
         for jump in curve.jumps:
-            if np.abs(np.log(jump.after / jump.before)).max() < 1e-4:
+            if farthest(jump.after, jump.before) < 1e-4:
                 continue
             inside = jump.alpha * (1 - INSIDE) if end > 1 else jump.alpha * (1 + INSIDE)
             yield from asked(name, seed, cluster, follow(problem, [inside, end]), "fold", inside)

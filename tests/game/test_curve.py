@@ -9,9 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 import fairopt as fo
+from fairopt.engines.small.stack import stacked
 from fairopt.errors import DataError
+from fairopt.game.curve import _begin, _point
+from fairopt.game.curve.curve import follow
 from fairopt.game.curve.options import CurveOptions
+from fairopt.game.curve.unique import unique
 from fairopt.game.selection import NOT_FOLLOWED, SELECTIONS
+from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
 pytestmark = pytest.mark.kernels
@@ -275,3 +280,27 @@ def test_a_user_who_can_run_nothing_does_not_keep_the_curve_from_beginning() -> 
     assert len(found.crossings(3.0)) == 3
     assert len(found.jumps()) == 4
     assert not any("curve" in note for note in fo.AlphaPFVDS(3.0).solve(with_stranger).notes)
+
+
+def test_nobody_can_run_anything() -> None:
+    cluster = fo.Cluster([[1.0, 0], [2, 0]], [[1.0, 1], [0, 1]])
+    found = fo.game.equilibrium_curve(cluster, [3.0])
+    assert not found.curves
+    problem = Problem(cluster, fo.AlphaPFVDS(2.0).criterion(cluster))
+    assert not follow(problem, [3.0]).arrived
+
+
+def test_task_counts_make_equilibria_many() -> None:
+    """Proportional servers have one equilibrium, but not where a count may bind (docs/equilibria.md)."""
+    cluster = fo.Cluster([[2.0], [10]], [[1.0], [1]], eligible=[[True, True], [True, False]])
+    for max_tasks, only in ([np.inf, np.inf], True), ([1.0, np.inf], False):
+        limited = cluster.replace(max_tasks=max_tasks)
+        assert unique(Problem(limited, fo.AlphaPFVDS(2.0).criterion(limited))) is only
+
+
+def test_a_beginning_that_is_no_equilibrium_is_none() -> None:
+    cluster = several()
+    data = [one[0] for one in stacked([Problem(cluster, fo.AlphaPFVDS(2.0).criterion(cluster))])]
+    cell = _point.cell_of(1.001, data)
+    assert _begin.begun(cell, 1e-12, 400)[2]
+    assert not _begin.begun(cell, 1e-12, 1)[2]

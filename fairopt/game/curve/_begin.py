@@ -141,7 +141,7 @@ def begun(q: Cell, tol: float, most: int) -> tuple[Game, Place, bool]:
     tasks, log_rows = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
     certificate, _ = equilibrium.py_func(q, 1e-9, tol, most, tasks, log_rows)
     v = values_of(g)
-    sound = certificate <= 1e-8 and _placed(q, g, at, v, tasks, log_rows)
+    sound = pairs > 0 and certificate <= 1e-8 and _placed(q, g, at, v, tasks, log_rows)
     if sound and np.isfinite(g.limit).any():
         sound = _without_noise(g, at, v)
     if sound:
