@@ -304,3 +304,17 @@ def test_a_beginning_that_is_no_equilibrium_is_none() -> None:
     cell = _point.cell_of(1.001, data)
     assert _begin.begun(cell, 1e-12, 400)[2]
     assert not _begin.begun(cell, 1e-12, 1)[2]
+
+
+def test_welfare_compares_all_crossings_and_says_of_how_many() -> None:
+    notes = fo.AlphaPFVDS(3, "welfare").solve(several()).notes
+    assert notes == ("of 3 equilibria on the curve from alpha = 1 that of largest welfare",)
+
+
+@pytest.mark.parametrize("seed", [27, 111])
+def test_pairs_that_only_the_change_of_the_data_gave_tasks_are_dropped(seed: int) -> None:
+    """The curve's data differ by 1e-8, the answer's do not."""
+    rng = np.random.default_rng([seed, 5, 3, 3])
+    capacity, demand = np.ceil(rng.lognormal(2, 1, (3, 3))), np.ceil(2 * rng.lognormal(0, 1, (5, 3)))
+    [one] = fo.game.equilibrium_curve(fo.Cluster(capacity, demand), [3.0]).crossings(3.0)
+    assert one.certificate < 1e-13
