@@ -79,6 +79,8 @@ def rows(name: str, seed: int, cluster: fo.Cluster) -> Iterator[dict[str, Any]]:
     """What selections say at a random alpha and inside of every fold."""
     cluster = merge(cluster).cluster
     problem = Problem(cluster, fo.AlphaPFVDS(2.0).criterion(cluster))
+    if not len(problem.polytope.users):
+        return  # of the chosen users of a trace none can run on the chosen servers
     alpha = float(np.exp(np.random.default_rng(seed).uniform(*np.log(ENDS))))
     for end in ENDS:
         mine = [alpha] if (alpha > 1) == (end > 1) else []
