@@ -86,6 +86,7 @@ def main() -> None:
     """Draw, enumerate, store, count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=1300, help="clusters in all; default: 1300")
+    parser.add_argument("--first", type=int, default=0, help="number of the first draw of every size; default: 0")
     parser.add_argument("--store", type=Path, default=Path("equilibria.jsonl"), metavar="FILE")
     options = parser.parse_args()
     lines = []
@@ -93,7 +94,7 @@ def main() -> None:
         lines = [json.loads(line) for line in options.store.read_text(encoding="utf-8").splitlines()]
     done = {(*line["size"], line["number"]) for line in lines}
     each = options.draws // len(SIZES)
-    todo = [(size, k) for k in range(each) for size in SIZES if (*size, k) not in done]
+    todo = [(size, k) for k in range(options.first, each) for size in SIZES if (*size, k) not in done]
     with options.store.open("a", encoding="utf-8") as store:
         for size, number in tqdm(todo, desc="equilibria", unit="cluster"):
             line = answered(size, number)

@@ -1,7 +1,7 @@
-"""How often the selections of `AlphaPFVDS(select=...)` differ: on random families, inside of folds, on traces.
+"""How often the selections of `AlphaPFVDS(select=...)` differ: on random and hunted clusters, in folds, on traces.
 
     python tools/selections.py --count 2000              # draws per family; appends to results/selections.csv
-    python tools/selections.py --traces DIR --count 0    # parts of Bitbrains and Google
+    python tools/selections.py --traces DIR --count 0    # parts of Bitbrains, Google and Alibaba below DIR
     python tools/selections.py --print                   # the tables of what there is
     python tools/selections.py --enumerate               # are the equilibria inside of its folds all on the curve?
 
@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # of this checkout, whatever is installed
+sys.path[:0] = [str(ROOT), str(ROOT / "tools"), str(ROOT / "tests")]  # of this checkout, whatever is installed
+
+from snapshots import SNAPSHOTS, alibaba, missing  # noqa: E402
 
 import fairopt as fo  # noqa: E402
 from fairopt.errors import FairoptError  # noqa: E402
@@ -34,12 +36,15 @@ from fairopt.game.curve.curve import Curve, follow  # noqa: E402
 from fairopt.game.selection import SELECTIONS  # noqa: E402
 from fairopt.model.merging import merge  # noqa: E402
 from fairopt.model.problem import Problem  # noqa: E402
+from fairopt.workloads import trace_folder  # noqa: E402
 
 Array = NDArray[np.float64]
 KEYS = ["family", "seed"]
 FIELDS = [*KEYS, "where", "alpha", "equilibria", "apart", "select", "crossing", "index", "off", "seconds"]
 #: Ends of the curves, and how far inside of a fold selections are asked.
 ENDS, INSIDE = (0.1, 64.0), 1e-3
+#: Three equilibria at alpha = 3.
+HUNTED = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=[2, 1, 2])
 #: Tasks that differ by less than this part are the same.
 SAME = 1e-6
 
@@ -74,6 +79,8 @@ def rows(name: str, seed: int, cluster: fo.Cluster) -> Iterator[dict[str, Any]]:
     """What selections say at a random alpha and inside of every fold."""
     cluster = merge(cluster).cluster
     problem = Problem(cluster, fo.AlphaPFVDS(2.0).criterion(cluster))
+    if not len(problem.polytope.users):
+        return  # of the chosen users of a trace none can run on the chosen servers
     alpha = float(np.exp(np.random.default_rng(seed).uniform(*np.log(ENDS))))
     for end in ENDS:
         mine = [alpha] if (alpha > 1) == (end > 1) else []
@@ -83,7 +90,7 @@ def rows(name: str, seed: int, cluster: fo.Cluster) -> Iterator[dict[str, Any]]:
         if not curve.arrived:
             yield {"family": name, "seed": seed, "where": "lost", "alpha": curve.alpha, "select": curve.reason}
         for jump in curve.jumps:
-            if np.abs(np.log(jump.after / jump.before)).max() < 1e-4:
+            if farthest(jump.after, jump.before) < 1e-4:
                 continue
             inside = jump.alpha * (1 - INSIDE) if end > 1 else jump.alpha * (1 + INSIDE)
             yield from asked(name, seed, cluster, follow(problem, [inside, end]), "fold", inside)
@@ -97,7 +104,7 @@ def asked(
     if not known:
         return
     first = known[0].user_tasks
-    apart = max(float(np.abs(np.log(one.user_tasks / first)).max()) for one in known)
+    apart = max(farthest(one.user_tasks, first) for one in known)
     for select in SELECTIONS:
         begun = time.process_time()
         try:
@@ -113,13 +120,19 @@ def asked(
             }
             continue
         seconds = time.process_time() - begun
-        off = [float(np.abs(np.log(tasks / one.user_tasks)).max()) for one in known]
+        off = [farthest(tasks, one.user_tasks) for one in known]
         at = int(np.argmin(off))
         place = "unknown" if off[at] > SAME else "first" if at == 0 else "last" if at == len(known) - 1 else "middle"
         yield {
             "family": name, "seed": seed, "where": where, "alpha": alpha, "equilibria": len(known), "apart": apart,
             "select": select, "crossing": place, "index": known[at].index, "off": off[0], "seconds": seconds,
         }  # fmt: skip
+
+
+def farthest(tasks: Array, other: Array) -> float:
+    """The largest difference of logarithms, users who can run nothing left out."""
+    runs = (tasks > 0) | (other > 0)
+    return float(np.abs(np.log(tasks[runs] / other[runs])).max(initial=0.0))
 
 
 def table(found: pd.DataFrame) -> str:
@@ -138,12 +151,33 @@ def table(found: pd.DataFrame) -> str:
 
 
 def snapshots(folder: Path, count: int) -> Iterator[tuple[str, int, fo.Cluster]]:
-    """Small parts of traces: five users on three servers."""
-    from snapshots import SNAPSHOTS
+    """Small parts of traces: up to five users on up to three types of servers."""
+    for name, draw in (SNAPSHOTS | {"alibaba": alibaba}).items():
+        if (own := trace_folder(name, folder)) is None:
+            sys.stderr.write(f"{missing(name, folder)}\n")
+            continue
+        for seed in range(count):
+            rng = np.random.default_rng(seed)
+            yield f"parts of {name}, 5x3", seed, fewer(draw(rng, (5, 3), own), 3, rng)
 
+
+def fewer(cluster: fo.Cluster, most: int, rng: np.random.Generator) -> fo.Cluster:
+    """At most so many of its servers, so that the curve is short enough for `solve` to follow."""
+    if len(cluster.servers) <= most:
+        return cluster
+    chosen = np.sort(rng.choice(len(cluster.servers), most, replace=False))
+    return cluster.replace(
+        capacity=cluster.capacity[chosen],
+        eligible=cluster.eligible[:, chosen],
+        servers=[cluster.servers[i] for i in chosen],
+    )
+
+
+def hunted(count: int) -> Iterator[tuple[str, int, fo.Cluster]]:
+    """Clusters near one that has three equilibria at alpha = 3 (docs/equilibria.md): capacities changed by 2%."""
     for seed in range(count):
-        for name, draw in SNAPSHOTS.items():
-            yield f"trace {name} 5x3", seed, draw(np.random.default_rng(seed), (5, 3), folder)
+        off = np.random.default_rng(seed).normal(0, 0.02, HUNTED.capacity.shape)
+        yield "hunted, 3x2x3", seed, HUNTED.replace(capacity=HUNTED.capacity * np.exp(off))
 
 
 def enumerated(found: pd.DataFrame) -> str:
@@ -166,6 +200,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--traces", type=Path)
     parser.add_argument("--snapshots", type=int, default=50, help="draws from each trace")
+    parser.add_argument("--hunted", type=int, default=100, help="clusters near one with three equilibria")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "selections.csv")
     parser.add_argument("--print", action="store_true")
     parser.add_argument("--enumerate", action="store_true")
@@ -179,7 +214,8 @@ def main() -> None:
         sys.stdout.write(enumerated(pd.read_csv(options.out)) + "\n")
         return
     if not options.print:
-        every = [*clusters(options.count), *(snapshots(options.traces, options.snapshots) if options.traces else ())]
+        every = [*clusters(options.count), *hunted(options.hunted)]
+        every += snapshots(options.traces, options.snapshots) if options.traces else []
         with options.out.open("a", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, FIELDS)
             if not done and file.tell() == 0:

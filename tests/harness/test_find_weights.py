@@ -196,3 +196,10 @@ def test_who_runs_nowhere_has_the_weight_1_and_no_tasks() -> None:
         fo.find_weights(shared, "drf", tasks=[3, 2, 1])
     with pytest.raises(FairoptError, match="no user of the cluster can run anything"):
         fo.find_weights(shared.replace(eligible=np.zeros((3, 1), bool)), "drf", tasks=[0, 0, 0])
+
+
+def test_the_clusters_own_weights_come_first_where_many_will_do() -> None:
+    """Two users who share nothing have all that they can use, whatever their weights."""
+    cluster = fo.Cluster([[9.0, 6]], [[1.0, 0], [0, 1]], weight=[1, 3])
+    found = fo.find_weights(cluster, fo.DRFH(), tasks=[9, 6])
+    np.testing.assert_allclose(found.weights, [0.5, 1.5], rtol=1e-12)

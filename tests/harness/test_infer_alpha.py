@@ -173,3 +173,18 @@ def test_google_2011_is_explained_by_no_alpha() -> None:
     assert found.overuse == pytest.approx(0.04, abs=0.02)
     near = found.curve["misfit"].loc[1.0:]
     assert near.max() / near.min() < 1.02
+
+
+def test_without_noise_the_interval_is_no_narrower_than_what_solvers_leave_open() -> None:
+    shared = cluster(0, 4, 2)
+    found = fo.infer_alpha(shared, answer("alpha-fair", 2.0, shared), "alpha-fair", options=FINE)
+    users, floor = len(shared.users), InferenceOptions().floor
+    assert found.threshold >= floor * math.sqrt((users - 1) / users)
+
+
+def test_precision_counts_up_to_a_factor() -> None:
+    shared = cluster(0, 4, 2)
+    seen = answer("alpha-fair", 2.0, shared) * np.exp(0.05 * np.random.default_rng(1).standard_normal(4))
+    one, same = (fo.infer_alpha(shared, seen, "alpha-fair", precision=p, options=COARSE) for p in (None, [9.0] * 4))
+    assert same.sigma == pytest.approx(one.sigma, rel=1e-6)
+    assert (same.low, same.high) == pytest.approx((one.low, one.high), rel=1e-6)

@@ -14,7 +14,8 @@ from ..._loops import compiled
 from ...engines.small._conditions import conditions
 from ...engines.small._interior import equilibrium
 from ...engines.small._scaled import Cell
-from ._system import Game, Place, evaluate, gauged, values_of
+from ._gauge import gauged
+from ._system import LOG_TAX, Game, Place, Values, evaluate, values_of
 
 #: Singular values below this part of the largest are ties.
 _TIE = 1e-9
@@ -22,6 +23,8 @@ _TIE = 1e-9
 _JITTER = 1e-8
 #: The most, in parts of that, by which data may have to be changed.
 _MOST = 1e3
+#: By how much the level of the tax on users with a limit is below theirs, log, besides `_system.LOG_TAX`.
+_TAX = 3.0
 #: Splits and prices are determined in turn, at most so often.
 _ROUNDS = 4
 
@@ -50,8 +53,9 @@ def _game(q):  # type: ignore[no-untyped-def]
         first[n + 1] += first[n]
         if q.gamma[n].max() > 0 and q.limit[n] < q.gamma[n].sum() * (1 + 1e-9):
             limit[n] = q.limit[n] / q.gamma[n].max()
-    log_cost = np.log(cost)
-    return Game(c.user, c.server, first, c.size, gain, at, cost, log_cost, host, limit, np.zeros(pairs), np.zeros(rows))
+    log_cost, tax = np.log(cost), gain - np.log(limit)[c.user] - _TAX
+    unchanged = np.zeros(pairs), np.zeros(rows)
+    return Game(c.user, c.server, first, c.size, gain, at, cost, log_cost, host, limit, tax, *unchanged)
 
 
 @compiled
@@ -118,7 +122,8 @@ def _pushed(matrix, amount, on, value, sign, fixed):  # type: ignore[no-untyped-
 def begun(q: Cell, tol: float, most: int) -> tuple[Game, Place, bool]:
     """The game, the curve's place at the alpha of a cell, and whether there is one.
 
-    Not compiled: a compiled function has the code of all that it calls, and took a minute more.
+    Not compiled, nor are `equilibrium` here and `_regular`: a compiled function has the code of all that it calls, and
+    that took a minute more.
     """
     g = _game(q)
     pairs, rows, users = len(g.user), len(g.host), len(g.limit)
@@ -134,27 +139,37 @@ def begun(q: Cell, tol: float, most: int) -> tuple[Game, Place, bool]:
         np.zeros(rows, np.bool_),
     )
     tasks, log_rows = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
-    certificate, _ = equilibrium(q, 1e-9, tol, most, tasks, log_rows)
+    certificate, _ = equilibrium.py_func(q, 1e-9, tol, most, tasks, log_rows)
     v = values_of(g)
-    return g, at, bool(certificate <= 1e-8 and _placed(q, g, at, v, tasks, log_rows) and _regular(g, at, v))
+    sound = pairs > 0 and certificate <= 1e-8 and _placed(q, g, at, v, tasks, log_rows)
+    if sound and np.isfinite(g.limit).any():
+        sound = _without_noise(g, at, v)
+    if sound:
+        _settled(g, at, v)
+        sound = evaluate(g, at, v) and _regular(g, at, v)
+    return g, at, bool(sound)
 
 
 @compiled
 def _placed(q, g, at, v, tasks, log_rows):  # type: ignore[no-untyped-def]
-    """Fill the place from an equilibrium; False where its numbers are not finite."""
-    pairs, rows, users, alpha = len(g.user), len(g.host), len(g.limit), q.alpha
-    for p in range(pairs):
+    """Fill the place from an equilibrium, all of its prices; False where its numbers are not finite."""
+    for p in range(len(g.user)):
         at.z[p] = tasks[g.user[p], g.server[p]] / q.gamma[g.user[p], g.server[p]]
         for r in range(q.capacity.shape[1]):
             k = g.at[p, r]
             if k >= 0:
                 price = log_rows[g.server[p], r]
                 at.row_on[k] = price > -np.inf
-                at.level[k], at.w[k] = (price / alpha, 1.0) if at.row_on[k] else (0.0, 0.0)
+                at.level[k], at.w[k] = (price / q.alpha, 1.0) if at.row_on[k] else (0.0, 0.0)
     at.pair_on[:] = at.z > 0
-    if not evaluate(g, at, v):
-        return False
-    for n in range(users):
+    return evaluate(g, at, v)
+
+
+@compiled
+def _settled(g, at, v):  # type: ignore[no-untyped-def]
+    """Keep of pairs and rows what is more than its slack, or what idles; limits that are reached become active."""
+    pairs, rows = len(g.user), len(g.host)
+    for n in range(len(g.limit)):
         if 1 - v.x[n] / g.limit[n] < 1e-7:
             at.limit_on[n] = True
             least = 0.0
@@ -171,6 +186,19 @@ def _placed(q, g, at, v, tasks, log_rows):  # type: ignore[no-untyped-def]
     for k in range(rows):
         at.row_on[k] = at.row_on[k] and (at.stands[k] or at.w[k] > abs(v.idle[k]))
         at.w[k] = at.w[k] if at.row_on[k] else 0.0
+    gauged(g, at)
+
+
+@compiled
+def _without_noise(g, at, v):  # type: ignore[no-untyped-def]
+    """Rows that idle lose the price that an interior point has left them: it may be more than the tax."""
+    tax = g.tax.copy()
+    g.tax[:] += _TAX - LOG_TAX / np.exp(at.theta[0])  # what the last task is worth
+    gauged(g, at)
+    for k in range(len(g.host)):
+        at.row_on[k] = at.row_on[k] and (at.stands[k] or at.w[k] > abs(v.idle[k]))
+        at.w[k] = at.w[k] if at.row_on[k] else 0.0
+    g.tax[:] = tax
     gauged(g, at)
     return evaluate(g, at, v)
 
@@ -204,8 +232,7 @@ def _prices(g, at, v):  # type: ignore[no-untyped-def]
     return _pushed(matrix, at.w, at.row_on, value, 1.0, at.pair_on)
 
 
-@compiled
-def _regular(g, at, v):  # type: ignore[no-untyped-def]
+def _regular(g: Game, at: Place, v: Values) -> bool:
     """Make the active set regular and the rest worse by a little; False where that cannot be done."""
     for _ in range(_ROUNDS):
         taken = _splits(g, at, v)
@@ -218,7 +245,7 @@ def _regular(g, at, v):  # type: ignore[no-untyped-def]
             return False
         if more == 0:
             break
-    return _perturbed(g, at, v)
+    return bool(_perturbed(g, at, v))
 
 
 @compiled

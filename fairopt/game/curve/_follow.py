@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
+from ...engines.small._dense import factored
+from ._gauge import gauged
 from ._steps import advanced, gradient, tangent
-from ._system import copied, evaluate, gauged, numbered, put, values_of
+from ._system import bordered, copied, evaluate, numbered, put, values_of
 
 #: How a run ended.
 ARRIVED, NO_START, STUCK, SPENT, SINGULAR = 0, 1, 2, 3, 4
@@ -119,9 +121,10 @@ def _recorded(g, at, v, place, matrix, order, k, z, log_price, xi, x, theta, ind
     for j in range(len(g.host)):
         on = at.row_on[j] and at.w[j] > 0
         log_price[k, j] = np.exp(at.theta[0]) * at.level[j] + np.log(at.w[j]) if on else -np.inf
-    border, t, scale = np.zeros(len(matrix)), np.empty(len(matrix)), np.empty(len(matrix))
+    border = np.zeros(len(matrix))
     border[len(matrix) - 1] = 1.0
-    tangent(g, at, v, place, border, matrix, order, t, scale)
+    matrix[:] = bordered(g, at, v, place, border)
+    factored(matrix, order)
     index[k] = sign_of(matrix, order, at.row_on.sum() + at.limit_on.sum())
 
 

@@ -4,9 +4,13 @@ Log prices are minus infinity where a row leaves the active set. So the price of
 a pair pays, `lambda_k c_k = w_k e^(alpha l_k)`. Of each server one row has w = 1 and its log level l_i as the unknown:
 all prices of the server move with it. With tasks z (fractions of monopoly tasks), A = active pairs, rows and limits:
 
-    log X_n + log(sum_r D_pr w_r e^(alpha l_r)) / alpha + xi_n = g_p - jitter_p      p in A
-    sum_p D_pr z_p = 1 + room_r                                                      r in A
-    X_n = q_n                                                                        n in A
+    log X_n + log(sum_r D_pr w_r e^(alpha l_r) + tax_p) / alpha + xi_n = g_p - jitter_p     p in A
+    sum_p D_pr z_p = 1 + room_r                                                             r in A
+    X_n = q_n                                                                               n in A
+
+A user who has all its tasks where nothing that it needs is used up would pay nothing there, and its xi be infinite. So
+users with a limit pay a little on all servers, in proportion to what a task is worth there once the limit is reached:
+`tax_p = T e^(alpha h_p), h_p = g_p - log q_n - 3`. Who is at its limit prefers the same servers with it as without.
 """
 
 from __future__ import annotations
@@ -16,6 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._loops import compiled
+
+#: log T: the tax of users with a limit, in parts of what their last task is worth.
+LOG_TAX = float(np.log(1e-8))
 
 
 class Game(NamedTuple):
@@ -31,6 +38,7 @@ class Game(NamedTuple):
     log_cost: np.ndarray  # (pairs, resources), -inf for none
     host: np.ndarray  # (rows,), the server of a row
     limit: np.ndarray  # (users,), infinite where it cannot bind
+    tax: np.ndarray  # (pairs,), log level of the tax, h_p; -inf where the limit cannot bind
     jitter: np.ndarray  # (pairs,), by how much a pair is dearer than in the data, log
     room: np.ndarray  # (rows,), by how much a row is larger than in the data, relative
 
@@ -94,7 +102,7 @@ def put(to, source):  # type: ignore[no-untyped-def]
 def evaluate(g, at, v):  # type: ignore[no-untyped-def]
     """Fill the values at a place; False where a user has no tasks or a cost is not positive."""
     alpha, sound = np.exp(at.theta[0]), True
-    v.x[:] = 0.0
+    v.x[:] = g.first[1:] == g.first[:-1]  # who can run nothing is of no account, and has 1 for no logarithm to fail
     v.idle[:] = 1 + g.room
     for p in range(len(g.user)):
         v.x[g.user[p]] += g.size[p] * at.z[p]
@@ -115,6 +123,11 @@ def evaluate(g, at, v):  # type: ignore[no-untyped-def]
             if g.cost[p, r] > 0:
                 v.felt[p, r] = g.log_cost[p, r] + price[g.at[p, r]]
                 top = max(top, v.felt[p, r])
+        if g.tax[p] > -np.inf:
+            tax = LOG_TAX + alpha * g.tax[p]
+            top = max(top, tax)
+            whole = np.exp(tax - top)
+            turn = whole * g.tax[p]
         for r in range(g.at.shape[1]):
             if g.cost[p, r] > 0 and at.row_on[g.at[p, r]]:
                 k = g.at[p, r]
@@ -133,48 +146,6 @@ def evaluate(g, at, v):  # type: ignore[no-untyped-def]
         v.turn[p] = turn / whole - log_cost
         v.slack[p] = log_x[g.user[p]] + log_cost - g.gain[p] + g.jitter[p]
     return sound
-
-
-@compiled
-def _parts(g, at, log_price, part, floor):  # type: ignore[no-untyped-def]
-    """Fill the largest part of every row in what an active pair pays, and the log of D over a whole cost."""
-    for p in range(len(g.user)):
-        top, whole = -np.inf, 0.0
-        for r in range(g.at.shape[1]):
-            if g.cost[p, r] > 0:
-                top = max(top, g.log_cost[p, r] + log_price[g.at[p, r]])
-        if top == -np.inf or not at.pair_on[p]:
-            continue
-        for r in range(g.at.shape[1]):
-            if g.cost[p, r] > 0:
-                whole += np.exp(g.log_cost[p, r] + log_price[g.at[p, r]] - top)
-        whole = top + np.log(whole)
-        for r in range(g.at.shape[1]):
-            if g.cost[p, r] > 0:
-                k = g.at[p, r]
-                part[k] = max(part[k], np.exp(g.log_cost[p, r] + log_price[k] - whole))
-                floor[k] = max(floor[k], g.log_cost[p, r] - whole)
-
-
-@compiled
-def gauged(g, at):  # type: ignore[no-untyped-def]
-    """Measure prices anew: w of every active row is its largest part, and 1 for the largest of a server's."""
-    alpha, rows = np.exp(at.theta[0]), len(g.host)
-    log_price, part, floor = np.full(rows, -np.inf), np.zeros(rows), np.full(rows, -np.inf)
-    for k in range(rows):
-        if at.row_on[k] and at.w[k] > 0:
-            log_price[k] = np.log(at.w[k]) + alpha * at.level[k]
-    _parts(g, at, log_price, part, floor)
-    best = np.full(g.host.max() + 1, -1)
-    for k in range(rows):
-        at.stands[k] = False
-        if at.row_on[k] and floor[k] > -np.inf:
-            at.level[k], at.w[k] = -floor[k] / alpha, part[k]
-        if at.row_on[k] and part[k] > 0 and (best[g.host[k]] < 0 or part[k] > part[best[g.host[k]]]):
-            best[g.host[k]] = k
-    for k in best:
-        if k >= 0:
-            at.stands[k], at.level[k], at.w[k] = True, log_price[k] / alpha, 1.0
 
 
 @compiled
