@@ -31,6 +31,8 @@ class CandidateOptions:
     small: int = 500
     #: The error of what a solver makes of the right formulation is below this.
     formulated: float = 5e-3
+    #: Last digits that change a user's tasks by more than this part of them belong to another equilibrium.
+    astray: float = 1e-3
     #: A tolerance that engines reach by other ways than tighter ones,
     modest: float = 1e-4
     #: tried up to this number of pairs.
@@ -118,6 +120,8 @@ class Candidates:
         """
         first = name != "declarative" and not offer.fine and (offer.rough or self.eligible <= OPTIONS.small)
         if first and (better := self._refined(offer, name, np.inf)) is not None:
+            if self._astray(offer, better) and self._certified(offer, name) <= self.tol:
+                return True
             if self._certified(better, name) <= self.tol:
                 return True
             return self._certified(offer, name) <= self.tol
@@ -139,6 +143,10 @@ class Candidates:
         better = refine.of_solution(self.problem, offer)
         formulated = name == "declarative" and residual > OPTIONS.formulated
         return None if better is None or (formulated and self._apart(offer, better) > OPTIONS.formulated) else better
+
+    def _astray(self, offer: Solution, better: Solution) -> bool:
+        """Are these two equilibria? Where a task count binds on several servers there may be a continuum of them."""
+        return self.problem.criterion.scope == "game" and self._apart(offer, better) > OPTIONS.astray
 
     def _apart(self, offer: Solution, better: Solution) -> float:
         """The mean relative change of tasks, users counted by their part in welfare at the margin."""

@@ -318,3 +318,10 @@ def test_pairs_that_only_the_change_of_the_data_gave_tasks_are_dropped(seed: int
     capacity, demand = np.ceil(rng.lognormal(2, 1, (3, 3))), np.ceil(2 * rng.lognormal(0, 1, (5, 3)))
     [one] = fo.game.equilibrium_curve(fo.Cluster(capacity, demand), [3.0]).crossings(3.0)
     assert one.certificate < 1e-13
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])  # 2: last digits lead to another of a continuum of equilibria
+def test_where_counts_bind_alpha_one_is_nash_welfare(seed: int) -> None:
+    cluster = zeros_and_counts(seed)
+    ours, program = fo.AlphaPFVDS(1).solve(cluster), fo.CEEI("servers").solve(cluster)
+    np.testing.assert_allclose(ours.user_tasks, program.user_tasks, rtol=1e-5)
