@@ -8,6 +8,7 @@ from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
 from ._all_equilibria import all_equilibria, between, enumerable
 from ._base import Case, Numbers, Property
+from ._dominating import dominating
 
 #: Users' tasks that differ by less than this part are the same.
 _SAME = 1e-7
@@ -35,6 +36,8 @@ class UndominatedEquilibrium(Property):
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
         has = case.user_tasks
         due = np.array(has, dtype=float)
+        if (dominating(case) <= due * (1 + _SAME)).all():
+            return has, due  # Pareto optimal: nothing dominates it, so that no equilibrium has to be looked for
         for other in all_equilibria(case.mechanism, case.cluster):
             if (other.user_tasks >= due * (1 - _SAME)).all():
                 due = np.maximum(due, other.user_tasks)
