@@ -36,9 +36,8 @@ class UndominatedEquilibrium(Property):
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
         has = case.user_tasks
         due = np.array(has, dtype=float)
-        if (dominating(case) <= due * (1 + _SAME)).all():
-            return has, due  # Pareto optimal: nothing dominates it, so that no equilibrium has to be looked for
-        for other in all_equilibria(case.mechanism, case.cluster):
+        optimal = (dominating(case) <= due * (1 + _SAME)).all()  # then no equilibrium has to be looked for
+        for other in () if optimal else all_equilibria(case.mechanism, case.cluster):
             if (other.user_tasks >= due * (1 - _SAME)).all():
                 due = np.maximum(due, other.user_tasks)
         return has, due

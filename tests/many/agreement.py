@@ -51,8 +51,8 @@ def compared(mechanism: Mechanism, clusters: list[Cluster]) -> Compared:
 def difference(mechanism: Mechanism, cluster: Cluster, seen: Cluster, tasks: np.ndarray) -> str:
     """What is wrong with tasks on the cluster that the mechanism sees; empty for nothing.
 
-    Equilibria, PS-DSF and optima at alpha = 0 need not be unique: other ones are right if the judge of one problem says so, who looks for
-    prices himself.
+    Equilibria, PS-DSF and optima at alpha = 0 need not be unique: other ones are right if the judge of one problem says
+    so, who looks for prices himself.
     """
     with without_kernels():
         alone = mechanism.solve(cluster, TOL, throw=False)

@@ -23,6 +23,8 @@ FOUND = [
     ("ceei", "strategy-proofness"),
     ("alphapf-vds(alpha=4)", "pareto-optimality"),
 ]
+#: One resource: however it is shared, the sum of shares is the same.
+TIED = fo.Cluster([[1], [1]], [[1], [1]], eligible=[[1, 1], [0, 1]])
 
 
 @pytest.mark.parametrize(("mechanism", "name"), FOUND)
@@ -38,6 +40,17 @@ def test_known_violations_are_found_small_and_again(mechanism: str, name: str) -
     assert bool(found.selection) == ("alphapf" in mechanism)
     if name == "resource-monotonicity":
         assert repr(search(mechanism, name, trials=4000, rng=3)) == repr(found)
+
+
+def test_ties_are_left_where_a_proof_is_near() -> None:
+    """The largest losses of the utilitarian rule are at ties, where an optimum is one of many."""
+    found = search("utilitarian", "population-monotonicity", trials=2000, rng=5)
+    assert found is not None
+    assert found.exact
+    assert not found.selection
+    tied = fo.properties.verify("utilitarian", "single-resource-fairness", TIED)
+    assert not tied.exact
+    assert "optimum that Mechanism.solve returns" in tied.selection
 
 
 def test_nothing_is_found_where_there_is_nothing() -> None:

@@ -78,8 +78,8 @@ def efficient(q, tasks, prices):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _of_user(q, n, tasks, prices):  # type: ignore[no-untyped-def]
-    """The error of one user who can run: of its marginal utility, of pairs dearer than they need be, of what is dropped."""
+def _of_user(q, n, tasks, prices, dropped):  # type: ignore[no-untyped-def]
+    """The error of one user who can run: of its worth, of pairs dearer than they need be, of what is `dropped`."""
     cost, least = np.full(len(prices), np.inf), np.inf
     for i in range(len(prices)):
         if q.gamma[n, i] > 0:
@@ -100,6 +100,7 @@ def _of_user(q, n, tasks, prices):  # type: ignore[no-untyped-def]
             if served and dear <= _DEAR:
                 worst = max(worst, dear)
             else:
+                dropped[n, i] = tasks[n, i]
                 lost += tasks[n, i]
     return max(worst, lost / reach)
 
@@ -107,15 +108,16 @@ def _of_user(q, n, tasks, prices):  # type: ignore[no-untyped-def]
 @compiled
 def efficiency_error(q, tasks, prices):  # type: ignore[no-untyped-def]
     """`certificates.backward` at alpha = 0 and one level: the relative change of the data that makes tasks optimal."""
-    worst = 0.0
+    worst, dropped = 0.0, np.zeros(tasks.shape)
+    for n in range(len(tasks)):
+        if q.gamma[n].max() > 0:
+            worst = max(worst, _of_user(q, n, tasks, prices, dropped))
     for i in range(len(prices)):
         for r in range(prices.shape[1]):
             if q.row[i, r] and prices[i, r] > 0:
-                used = 0.0
+                used = lost = 0.0
                 for n in range(len(tasks)):
                     used += tasks[n, i] * q.demand[n, r]
-                worst = max(worst, abs(1 - used / q.capacity[i, r]))
-    for n in range(len(tasks)):
-        if q.gamma[n].max() > 0:
-            worst = max(worst, _of_user(q, n, tasks, prices))
+                    lost += dropped[n, i] * q.demand[n, r]
+                worst = max(worst, abs(1 - used / q.capacity[i, r]), lost / q.capacity[i, r])
     return worst

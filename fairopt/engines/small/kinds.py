@@ -13,7 +13,14 @@ from ...model.criterion import Criterion
 Kind = Literal["leximin", "per_server", "global", "efficient", "game", "psdsf"]
 
 #: Pairs (user, server) up to which kernels are faster than the engines for large problems: theirs is dense algebra.
-LARGEST: dict[Kind, int] = {"leximin": 800, "per_server": 10_000, "global": 300, "efficient": 800, "game": 500, "psdsf": 400}
+LARGEST: dict[Kind, int] = {
+    "leximin": 800,
+    "per_server": 10_000,
+    "global": 300,
+    "efficient": 800,
+    "game": 500,
+    "psdsf": 400,
+}
 #: The same above this alpha, where ties of many pairs cost steps.
 _STEEP, _LARGEST_STEEP = 5.0, {"global": 80, "game": 250}
 
