@@ -124,7 +124,7 @@ def read(store: str | Path) -> list[Outcome]:
 def frame(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """A row per search.
 
-    `answer`, `violation` at least, trials, CPU seconds, the largest loss that was not verified (`doubted`), which
+    `answer`, `violation` at least, trials, the blocks that they are in (seeds `[seed, of the cell, block]`), CPU seconds, the largest loss that was not verified (`doubted`), which
     conditions a counterexample meets (`meets`) and what its file is called (`file`), seed and versions.
     """
     rows = [
@@ -135,6 +135,7 @@ def frame(outcomes: Sequence[Outcome]) -> pd.DataFrame:
             "answer": one.note or ("none" if one.witness is None else "counterexample"),
             "violation": 0.0 if one.witness is None else round(float(one.witness.violation[0]), 6),
             "trials": one.trials,
+            "blocks": one.blocks,
             "seconds": round(one.seconds, 2),
             "trials_per_second": round(one.trials / one.seconds) if one.seconds > 0 else 0,
             "doubted": round(one.doubted, 6),

@@ -20,6 +20,9 @@ class UndominatedEquilibrium(Property):
     Weaker than Pareto optimality, since only equilibria compete: what servers could agree on without changing the
     rules. Equilibria are those that `fairopt.game.equilibria` finds, all there are on most small clusters.
 
+    Weights, placement and zeros are those of the game. Where a task count binds, equilibria are continua, of which some
+    are found.
+
     Source: ours; docs/equilibria.md.
     """
 
