@@ -124,8 +124,9 @@ def read(store: str | Path) -> list[Outcome]:
 def frame(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """A row per search.
 
-    `answer`, `violation` at least, trials, the blocks that they are in (seeds `[seed, of the cell, block]`), CPU seconds, the largest loss that was not verified (`doubted`), which
-    conditions a counterexample meets (`meets`) and what its file is called (`file`), seed and versions.
+    `answer`, `violation` at least, trials and the blocks that they are in (seeds `[seed, of the cell, block]`), CPU
+    seconds, the largest loss that was not verified (`doubted`), which conditions a counterexample meets (`meets`) and
+    what its file is called (`file`), seed and versions.
     """
     rows = [
         {
