@@ -101,8 +101,8 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
         axes.set_axis_off()
     figure.savefig(folder / f"{name}.png", dpi=130)
     lines = ["## Counterexamples", "", f"![The smallest counterexamples of {name}]({name}.png)", "",
-             "Tasks of every user (blue), after the change beside them (orange, as it was reported), and what is due to",
-             "the user who misses it (diamond). The smallest of each mechanism that searches found:", ""]  # fmt: skip
+             "Tasks of every user (blue), after the change beside them (orange, as reported), and what is due to the",
+             "user who misses it (diamond). The smallest of each mechanism that searches found:", ""]  # fmt: skip
     for path, one in shown:
         link = path.relative_to(ROOT / "docs").as_posix()
         of = f"; {one.selection}" if one.selection else ""

@@ -18,7 +18,7 @@ from ..result import metrics
 from . import code
 from ._hash import digest
 from ._texts import named, text_of
-from ._values import MEASURES
+from ._values import MEASURES, VIOLATIONS
 from .clusters import Origin, origin
 from .experiment import ClusterSource, Experiment, Grid
 
@@ -134,6 +134,8 @@ def _origin(experiment: Experiment, source: ClusterSource, traces: str | None) -
 
 def _with_digest(measure: str) -> str:
     """A measure, and what the file of its plug-in held: another file is another measure."""
+    if measure == VIOLATIONS:
+        return f"{measure}@{code.of_properties()}"
     made_by = metrics.MEASURES.get(measure) if measure not in MEASURES else None
     digest = "" if made_by is None else _plugins.digest_of(made_by.__module__)
     return f"{measure}@{digest}" if digest else measure

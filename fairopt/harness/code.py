@@ -72,6 +72,12 @@ def of_scheduling() -> str:
     return _of_files(sorted(path for path in files if path.relative_to(PACKAGE).as_posix() not in _SHOWING))
 
 
+@cache
+def of_properties() -> str:
+    """The same for what measures violations of properties: these, and what solves many clusters."""
+    return _of_files(sorted(path for room in ("properties", "many") for path in (PACKAGE / room).rglob("*.py")))
+
+
 def of_policy(kind: type) -> str:
     """The digest of what simulates and of a policy, wherever its class is written."""
     return hashlib.sha256("\n".join([of_scheduling(), *_of_classes(kind)]).encode()).hexdigest()[:24]
