@@ -57,6 +57,7 @@ class AlphaPFVDS(GameMechanism):
     properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; BF, PO without task counts; not SP"
     claims = (
         *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D", alpha=(1, math.inf)),
+        *claim("undominated-equilibrium", conditions=("no task counts",), source="docs/properties.md, A", alpha=(1, 1)),
         *claim(
             "per-server-bottleneck-fairness",
             "single-resource-fairness",
@@ -72,6 +73,7 @@ class AlphaPFVDS(GameMechanism):
         ),
         *claim("sharing-incentive", "envy-freeness", holds=False, alpha=(0.1, 0.5)),
         *claim("pareto-optimality", holds=False, alpha=(2, 64)),
+        *claim("undominated-equilibrium", holds=False, alpha=(3, 3)),
         *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, alpha=(0.1, 8)),
     )
 

@@ -53,7 +53,7 @@ def cells(some: Sequence[Mechanism | str], properties: Sequence[str | Property] 
                 for one in mechanism.claims
                 if one.property == prop.name and one.holds and one.about(mechanism)
             ]
-            for conditions in dict.fromkeys(((), *claimed, ("positive demands",))):
+            for conditions in sorted({(), *claimed, ("positive demands",)}, key=lambda some: (len(some), some)):
                 found.append(Cell(written(mechanism), prop.name, tuple(conditions)))
     return found
 

@@ -67,6 +67,7 @@ EQUAL = {
     "single-resource-fairness",
     "single-server-drf",
     "pareto-optimality",
+    "undominated-equilibrium",
 }
 
 
