@@ -73,7 +73,6 @@ class AlphaPFVDS(GameMechanism):
         ),
         *claim("sharing-incentive", "envy-freeness", holds=False, alpha=(0.1, 0.5)),
         *claim("pareto-optimality", holds=False, alpha=(2, 64)),
-        *claim("undominated-equilibrium", holds=False, alpha=(3, 3)),
         *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, alpha=(0.1, 8)),
     )
 
