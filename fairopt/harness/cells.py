@@ -116,7 +116,7 @@ def cells(experiment: Experiment, traces: str | None = None) -> list[Cell]:
                     grid.max_rounds if played else 0,
                     grid.residuals if played else (),
                     tuple(sorted(map(_with_digest, grid.measures))),
-                    code.of(type(mechanisms.parse(mechanism)[0])),
+                    code.of(type(mechanisms.parse(mechanism)[0]), VIOLATIONS in grid.measures),
                     plugins,
                 )
                 found.setdefault(cell.key, cell)
@@ -134,8 +134,6 @@ def _origin(experiment: Experiment, source: ClusterSource, traces: str | None) -
 
 def _with_digest(measure: str) -> str:
     """A measure, and what the file of its plug-in held: another file is another measure."""
-    if measure == VIOLATIONS:
-        return f"{measure}@{code.of_properties()}"
     made_by = metrics.MEASURES.get(measure) if measure not in MEASURES else None
     digest = "" if made_by is None else _plugins.digest_of(made_by.__module__)
     return f"{measure}@{digest}" if digest else measure

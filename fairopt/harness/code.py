@@ -98,13 +98,16 @@ def computing() -> list[Path]:
 
 
 @cache
-def of(kind: type[Mechanism]) -> str:
+def of(kind: type[Mechanism], properties: bool = False) -> str:
     """The digest of fairopt and of a mechanism: its class and those it inherits from, wherever they are written.
+
+    `properties`: of what measures violations as well.
 
     Outside fairopt also functions and constants of their modules that they name, and modules that these import, unless
     these are installed packages.
     """
-    return hashlib.sha256("\n".join([of_fairopt(), *_of_classes(kind)]).encode()).hexdigest()[:24]
+    parts = [of_fairopt(), *_of_classes(kind), *([of_properties()] if properties else [])]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
 
 
 def _of_classes(kind: type) -> list[str]:

@@ -73,7 +73,7 @@ def _plug_in(cell: Cell) -> None:
 def _check_code(cell: Cell) -> None:
     """Processes that start later, or elsewhere, may have read other files."""
     try:
-        here = code.of(type(cell.solver))
+        here = code.of(type(cell.solver), VIOLATIONS in cell.measures)
     except DataError:
         raise Elsewhere(f"a worker does not know the mechanism {cell.mechanism}: it is defined elsewhere") from None
     if here != cell.code:
@@ -186,7 +186,7 @@ def _measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     if "utilization" in cell.measures:
         row["use"] = use(found, classes="classes" in cell.measures)
     row["measured"] = measured(cell.measures, found)
-    if any(text.startswith(VIOLATIONS) for text in cell.measures):
+    if VIOLATIONS in cell.measures:
         row["measured"] += violations(cell.solver, cluster, cell.rng())
     if "tasks" in cell.measures:
         row["allocated"] = allocated(found)

@@ -186,9 +186,8 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
         except DataError as error:
             now = replace(now, note=str(error))
         else:
-            now = now.with_block(
-                found.trials, time.process_time() - _clock.compiled() - start, found.doubted, found.witness
-            )
+            spent = max(time.process_time() - _clock.compiled() - start, 0.0)  # compiling is timed by the wall clock
+            now = now.with_block(found.trials, spent, found.doubted, found.witness)
         if path is not None:
             _files.folder(path.parent)
             _files.write(path, json.dumps(now.document(), indent=1, allow_nan=False) + "\n", "stored cell")
