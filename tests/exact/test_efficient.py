@@ -34,6 +34,14 @@ def test_a_degenerate_optimum_may_be_the_only_one() -> None:
     assert found.ravel().tolist() == [1, 0]
 
 
+def test_ties_of_any_pair_count() -> None:
+    """On two servers alike but for the order, one user alone, or another on either: the first pair is not tied."""
+    cluster = fo.Cluster([[2, 1], [1, 2]], [[2, 1], [2, 2]])
+    share = np.array(fo.Utilitarian().criterion(cluster).share)
+    assert both_ends(cluster, share)[1]
+    assert exact_tasks(fo.Utilitarian(), cluster) is None
+
+
 def both_ends(cluster: fo.Cluster, share: np.ndarray) -> tuple[float, bool]:
     """The largest sum by HiGHS, and whether any pair's tasks can be others at that sum."""
     users, servers, resources = cluster.shape

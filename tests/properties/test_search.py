@@ -11,7 +11,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.properties import Case, Property, Witness, get, search
+from fairopt.properties import Case, Property, SearchOptions, Witness, get, search
 from fairopt.properties._moves import moved, with_entry, without
 from fairopt.properties._shrink import _simpler, shrunk
 from fairopt.properties._solved import instances
@@ -82,6 +82,16 @@ def test_shrinking_ends_where_no_simplification_survives() -> None:
     assert (small.weight == 1).all()
     assert np.isinf(small.max_tasks).all()
     assert not any(survives([one])[0] for one in _simpler((small, None)))
+
+
+def test_shrinking_keeps_the_part_of_the_violation_that_is_asked_for() -> None:
+    whole, part = (
+        search("task-maxmin", "sharing-incentive", 600, rng=3, options=SearchOptions(kept=kept, further=0))
+        for kept in (1.0, 0.05)
+    )
+    assert whole is not None
+    assert part is not None
+    assert part.violation[0] < whole.violation[0] / 2
 
 
 def test_changes_are_made_in_both_clusters() -> None:
