@@ -86,6 +86,10 @@ class MQDRF(Mechanism):
         """The sum of `DK_k`; up to 1 everybody can have its cap at once."""
         return math.fsum(self.shares)
 
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        return (cls((1.5,)),)
+
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster)
 

@@ -12,6 +12,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.properties import Case, Property, SearchOptions, Witness, get, search
+from fairopt.properties._misreports import misreport
 from fairopt.properties._moves import moved, with_entry, without
 from fairopt.properties._shrink import _simpler, shrunk
 from fairopt.properties._solved import instances
@@ -92,6 +93,14 @@ def test_shrinking_keeps_the_part_of_the_violation_that_is_asked_for() -> None:
     assert whole is not None
     assert part is not None
     assert part.violation[0] < whole.violation[0] / 2
+
+
+def test_lies_about_measured_amounts_change_one_or_all() -> None:
+    cluster, rng = fo.Cluster([[13, 20e9]], [[0.5, 4e9], [3, 1.2e9]]), np.random.default_rng(0)
+    parts = np.array([misreport(cluster, 0, ("demand",), rng).demand[0] / cluster.demand[0] for _ in range(80)])
+    assert (parts > 0).all()
+    assert {1, 2} <= set((parts != 1).sum(axis=1).tolist())
+    assert parts.max() <= 16
 
 
 def test_changes_are_made_in_both_clusters() -> None:
