@@ -61,6 +61,9 @@ def test_what_a_user_of_a_cluster_could_gain(capsys: pytest.CaptureFixture[str])
     assert "no lie found that gains, of 200 tried each: strategy-proofness (proved)" in drf_says
     assert "resource-monotonicity is violated by" in drf_says
     assert "single-resource-fairness: says nothing: there are 2 resources, not one" in drf_says
+    for instance, words in (("drf-4.1", "population-monotonicity (proved)"), ("pf-fig1", "population-monotonicity")):
+        assert main(["properties", f"paper:{instance}", "-m", "drf", "-p", "population-monotonicity"]) == 0
+        assert f"not violated: {words}\n" in capsys.readouterr().out
 
 
 def test_lies_about_measured_amounts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
