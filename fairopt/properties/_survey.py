@@ -44,7 +44,7 @@ def surveyed() -> list[Mechanism]:
 
 
 def cells(some: Sequence[Mechanism | str], properties: Sequence[str | Property] | None = None) -> list[Cell]:
-    """What is to be searched: all clusters, those of positive demands, those a claim is made of; few conditions first."""
+    """What is to be searched: all clusters, then those of positive demands or of a claim, few conditions first."""
     found: list[Cell] = []
     for mechanism in mechanisms.chosen(some):
         for prop in map(get, names() if properties is None else properties):
