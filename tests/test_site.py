@@ -55,6 +55,11 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(
     source = site.assemble(tmp_path / "source")
     for name in fo.mechanisms.names():
         assert "![What two users can have" in (source / "mechanisms" / f"{name}.md").read_text(encoding="utf-8")
+    for name in fo.properties.names():
+        page = (source / "properties" / f"{name}.md").read_text(encoding="utf-8")
+        assert (fo.properties.get(name).__doc__ or "").splitlines()[0] in page
+    assert "[proof B](../properties.md#proof-b)" in (source / "properties" / "strategy-proofness.md").read_text()
+    assert "properties/envy-freeness.md" in (source / "theory.md").read_text(encoding="utf-8")
     for name in figures.known():
         assert figures.caption(name) in (source / "figures" / f"{name}.md").read_text(encoding="utf-8")
     assert (source / "commands" / "reproduce.md").read_text(encoding="utf-8").count("--smoke") >= 1

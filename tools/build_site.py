@@ -32,7 +32,7 @@ OF_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
 _CODE = re.compile(r"\[`?([^\]`]+)`?\]\(\.\./([\w./-]+\.(?:py|toml))(?:#L(\d+))?\)")
 _ENTRY = re.compile(r"^- \[[^\]]+\]\(([\w./-]+?)(?:\.md|\.ipynb|\.rst)\)", re.MULTILINE)
 #: What is in a checkout and not on the site: named, without a link.
-_ELSEWHERE = re.compile(r"\[([^\]]+)\]\((?:\.\./[^)]+|witnesses/)\)")
+_ELSEWHERE = re.compile(r"\[([^\]]+)\]\((\.\./[^)]+|witnesses/)\)")
 _FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
@@ -83,12 +83,16 @@ def _linked(text: str, depth: int, code: set[str]) -> str:
         line = f"#L-{found[3]}" if found[3] else ""
         return f'<a href="{up}code/{found[2]}.html{line}"><code>{found[1]}</code></a>'
 
+    def named(found: re.Match[str]) -> str:
+        inside = found[2].startswith("../") and not found[2].startswith("../" * (depth + 1))
+        return found[0] if inside else f"`{found[1].strip('`')}`"
+
     def outside(part: str) -> str:
         part = _CODE.sub(to_code, part)
         for name, page in OF_ROOT.items():
             part = part.replace(f"](../{name}", f"]({page}")
         part = part.replace("](../notebooks/", "](notebooks/")
-        return _ELSEWHERE.sub(lambda found: f"`{found[1].strip('`')}`", part)
+        return _ELSEWHERE.sub(named, part)
 
     parts = _FENCED.split(text)
     return "".join(part.replace("```csv", "```text") if part.startswith("```") else outside(part) for part in parts)

@@ -38,6 +38,11 @@ def link(text: str, to: str) -> str:
     return f"[{text}](properties.md#proof-{proof[1].lower()})" if proof else f"{text} ({to})"
 
 
+def interval(ends: tuple[float, float] | None) -> str:
+    """The values of a parameter that a claim is about."""
+    return "none" if ends is None else f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
+
+
 def survey() -> str:
     """Properties by mechanisms, a few mechanisms at a time."""
     frame = properties.matrix(rows(), link).reset_index()

@@ -34,12 +34,13 @@ def smallest() -> dict[str, Witness]:
         one = Witness.load(path)
         if one.mechanism.startswith(NOT_SHOWN):
             continue
-        if one.property not in found or _size(one) < _size(found[one.property]):
+        if one.property not in found or size(one) < size(found[one.property]):
             found[one.property] = one
     return dict(sorted(found.items()))
 
 
-def _size(one: Witness) -> tuple[int, int]:
+def size(one: Witness) -> tuple[int, int]:
+    """Numbers in the cluster, and the length of the words."""
     return one.cluster.capacity.size + one.cluster.demand.size, len(one.sentence)
 
 

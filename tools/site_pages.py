@@ -1,4 +1,4 @@
-"""Pages of the site that the code knows: mechanisms, command line, API, papers, figures, schemas.
+"""Pages of the site that the code knows: mechanisms, properties, command line, API, papers, figures, schemas.
 
 `write(target)` puts them into the source that `tools/build_site.py` assembles. A page of docs/ says where such pages
 are listed by a comment, `<!-- pages: mechanisms -->`."""
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import cvxpy as cp
 import docstring_text
+from fairness_tables import interval
 
 import fairopt as fo
 from fairopt import mechanisms, papers
@@ -52,7 +53,10 @@ _API = {
 
 def write(target: Path) -> None:
     """All pages, and the lists of them where docs ask for them."""
+    import property_pages
+
     lists = {
+        "properties": property_pages.write(target / "properties"),
         "mechanisms": _mechanisms(target / "mechanisms"),
         "commands": _commands(target / "commands"),
         "api": _api(target / "api"),
@@ -102,14 +106,11 @@ def _mechanisms(folder: Path) -> list[str]:
 def _claimed(kind: type[mechanisms.Mechanism]) -> list[str]:
     rows = ["| property | holds | if | source |", "|---|---|---|---|"]
     for one in kind.claims:
-        ends = [f"{name} = {_interval(ends)}" for name, ends in one.parameters.items()]
+        ends = [f"{name} = {interval(ends)}" for name, ends in one.parameters.items()]
         holds = "yes" if one.holds else "no: a counterexample is known"
-        rows.append(f"| {one.property} | {holds} | {', '.join([*one.conditions, *ends])} | {one.source} |")
+        link = f"[{one.property}](../properties/{one.property}.md)"
+        rows.append(f"| {link} | {holds} | {', '.join([*one.conditions, *ends])} | {one.source} |")
     return rows if kind.claims else ["Nothing is claimed of it."]
-
-
-def _interval(ends: tuple[float, float] | None) -> str:
-    return "none" if ends is None else f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
 
 
 def _commands(folder: Path) -> list[str]:

@@ -13,6 +13,7 @@ from .. import properties as fairness
 from .._libraries import pd
 from ..errors import DataError
 from . import _screen
+from ._fairness_words import sentences
 from ._json import print_json
 from ._open import open_cluster
 from ._slips import listed
@@ -40,6 +41,9 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
 
 def properties(options: argparse.Namespace) -> int:
     """`fairopt properties [FILE] --mechanisms NAME ... --properties NAME ...`, or `--replay FILE`."""
+    for name in ("save", "store", "matrix", "replay"):
+        if options.file is not None and getattr(options, name):
+            raise DataError(f"--{name} is not about the cluster in {options.file}; leave out one of them")
     if options.replay:
         return _replay(options)
     names = [fairness.get(name).name for name in listed(options.properties) or fairness.names()]
@@ -50,11 +54,14 @@ def properties(options: argparse.Namespace) -> int:
             raise DataError(f"--{name} is {getattr(options, name)}; it must be a whole number, at least 1 (a seed: 0)")
     if options.out:
         report.exportable(Path(options.out))
-    frame = _searched(chosen, names, options) if options.file is None else _reported(chosen, names, options)
+    told: list[str] = []
+    frame = _searched(chosen, names, options) if options.file is None else _reported(chosen, names, options, told)
     if options.out:
         report.export(frame, Path(options.out))
     if options.json:
         print_json(frame.to_dict(orient="records"))
+    elif told:
+        _screen.say(told)
     else:
         print(_screen.table(frame))
     return 0
@@ -92,12 +99,16 @@ def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: arg
     return pd.DataFrame(rows)
 
 
-def _reported(chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace) -> pd.DataFrame:
-    """A row per mechanism and property of the cluster in a file."""
+def _reported(
+    chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace, told: list[str]
+) -> pd.DataFrame:
+    """A row per mechanism and property of the cluster in a file, and the same in words."""
     cluster, _ = open_cluster(options.file, options.traces)
     frames = []
     for mechanism in chosen:
-        frame = fairness.report(mechanism, cluster, names, changes=options.changes, rng=options.seed).reset_index()
+        frame = fairness.report(mechanism, cluster, names, changes=options.changes, rng=options.seed)
+        told += sentences(mechanism, mechanism.prepare(cluster)[0], frame, options.changes)
+        frame = frame.reset_index()
         frame.insert(0, "mechanism", str(mechanism))
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)

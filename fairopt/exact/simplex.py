@@ -6,6 +6,8 @@ division in a pivot is exact and no fraction is ever reduced (Edmonds 1967, Bare
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 Row = list[int]
@@ -13,6 +15,12 @@ Row = list[int]
 
 class TooMuch(Exception):
     """More arithmetic than was allowed."""
+
+
+def whole(entries: Mapping[int, Fraction], bound: Fraction, width: int) -> tuple[Row, int]:
+    """A row of so many columns and its bound in integers, from the entries that are not zero."""
+    scale = math.lcm(bound.denominator, *(value.denominator for value in entries.values()))
+    return [int(entries.get(k, 0) * scale) for k in range(width)], int(bound * scale)
 
 
 class Dictionary:
@@ -30,10 +38,11 @@ class Dictionary:
         self.basic = [width + i for i in range(len(rows))]
         self.goal: Row = [0] * (width + 1)
 
-    def maximise(self, variable: int) -> None:
-        """To a vertex where a variable that is zero is largest: steepest entry first, then Bland's rule."""
+    def maximise(self, *variables: int) -> None:
+        """To a vertex where the sum of variables that are zero is largest: steepest entry first, then Bland's rule."""
         self.goal = [0] * len(self.goal)
-        self.goal[self.free.index(variable)] = -self.den
+        for variable in variables:
+            self.goal[self.free.index(variable)] = -self.den
         still = 0
         while True:
             enter = [j for j, price in enumerate(self.goal[:-1]) if price < 0]
@@ -68,6 +77,20 @@ class Dictionary:
     def prices(self) -> dict[int, Fraction]:
         """What the variables that are zero cost here; of slacks these are the prices of rows."""
         return {name: Fraction(price, self.den) for name, price in zip(self.free, self.goal[:-1], strict=True) if price}
+
+    def unique(self) -> bool:
+        """Is this vertex, where something was maximised, the only one at which it is as large?
+
+        Variables with prices are zero at all of these, and are left out for good. If all others that are zero here stay
+        zero, nothing moves.
+        """
+        priced = self.prices()
+        kept = [j for j, name in enumerate(self.free) if name not in priced]
+        self.free = [self.free[j] for j in kept]
+        self.table = [[*(row[j] for j in kept), row[-1]] for row in self.table]
+        self.goal = [0] * (len(kept) + 1)
+        self.maximise(*self.free)
+        return self.goal[-1] == 0
 
     def hold(self, variable: int, slack: int, column: dict[int, int]) -> None:
         """Keep the maximised variable at its value: it moves to the bounds, and another stands in its column.

@@ -10,7 +10,10 @@ from ..game.dynamics.orders import ORDERS
 from ..result import metrics
 
 #: What a cell may measure besides its row.
-MEASURES = ("utilization", "convergence", "classes", "price_of_fairness", "tasks", "times")
+MEASURES = ("utilization", "convergence", "classes", "price_of_fairness", "tasks", "times", "violations")
+
+#: The one of these that has code of its own: fairopt/properties.
+VIOLATIONS = MEASURES[-1]
 
 
 def is_text(value: Any) -> bool:

@@ -18,7 +18,7 @@ from ..result import metrics
 from . import code
 from ._hash import digest
 from ._texts import named, text_of
-from ._values import MEASURES
+from ._values import MEASURES, VIOLATIONS
 from .clusters import Origin, origin
 from .experiment import ClusterSource, Experiment, Grid
 
@@ -116,7 +116,7 @@ def cells(experiment: Experiment, traces: str | None = None) -> list[Cell]:
                     grid.max_rounds if played else 0,
                     grid.residuals if played else (),
                     tuple(sorted(map(_with_digest, grid.measures))),
-                    code.of(type(mechanisms.parse(mechanism)[0])),
+                    code.of(type(mechanisms.parse(mechanism)[0]), VIOLATIONS in grid.measures),
                     plugins,
                 )
                 found.setdefault(cell.key, cell)

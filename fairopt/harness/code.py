@@ -72,6 +72,12 @@ def of_scheduling() -> str:
     return _of_files(sorted(path for path in files if path.relative_to(PACKAGE).as_posix() not in _SHOWING))
 
 
+@cache
+def of_properties() -> str:
+    """The same for what measures violations of properties: these, and what solves many clusters."""
+    return _of_files(sorted(path for room in ("properties", "many") for path in (PACKAGE / room).rglob("*.py")))
+
+
 def of_policy(kind: type) -> str:
     """The digest of what simulates and of a policy, wherever its class is written."""
     return hashlib.sha256("\n".join([of_scheduling(), *_of_classes(kind)]).encode()).hexdigest()[:24]
@@ -92,13 +98,16 @@ def computing() -> list[Path]:
 
 
 @cache
-def of(kind: type[Mechanism]) -> str:
+def of(kind: type[Mechanism], properties: bool = False) -> str:
     """The digest of fairopt and of a mechanism: its class and those it inherits from, wherever they are written.
+
+    `properties`: of what measures violations as well.
 
     Outside fairopt also functions and constants of their modules that they name, and modules that these import, unless
     these are installed packages.
     """
-    return hashlib.sha256("\n".join([of_fairopt(), *_of_classes(kind)]).encode()).hexdigest()[:24]
+    parts = [of_fairopt(), *_of_classes(kind), *([of_properties()] if properties else [])]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
 
 
 def _of_classes(kind: type) -> list[str]:

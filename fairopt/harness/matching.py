@@ -63,8 +63,9 @@ def by_this_code(frame: pd.DataFrame) -> list[bool]:
 
     if "policy" in frame:
         return [_digest(policy) == made_by for policy, made_by in zip(frame["policy"], frame["code"], strict=True)]
-    here = {name: code.of(kind) for name, kind in mechanisms.REGISTRY.items()}
-    return [here.get(name) == made_by for name, made_by in zip(frame["name"], frame["code"], strict=True)]
+    here = {(name, more): code.of(kind, more) for name, kind in mechanisms.REGISTRY.items() for more in (False, True)}
+    more = ['"violations"' in str(options) for options in frame["options"]]
+    return [here.get(key) == by for key, by in zip(zip(frame["name"], more, strict=True), frame["code"], strict=True)]
 
 
 def _digest(policy: str) -> str | None:

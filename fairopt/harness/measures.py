@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..mechanisms import Mechanism
+from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.trace import Trace
@@ -14,6 +16,15 @@ from ._values import MEASURES
 
 Rows = list[dict[str, Any]]
 
+#: What `violations` is about, and how many lies it tries.
+VIOLATED = (
+    "strategy-proofness",
+    "pareto-optimality",
+    "population-monotonicity",
+    "sharing-incentive",
+    "envy-freeness",
+)
+LIES = 60
 #: More classes than this are not classes.
 _MOST_CLASSES = 64
 #: Larger tables of tasks are not kept.
@@ -70,6 +81,14 @@ def measured(requested: Iterable[str], found: Allocation) -> Rows:
     names = [text.partition("@")[0] for text in requested]
     return [{"measure": name, "value": float(metrics.MEASURES[name](found))}
             for name in names if name not in MEASURES and name in metrics.MEASURES]  # fmt: skip
+
+
+def violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator) -> Rows:
+    """How much of what is due is missing, by property; largest over `LIES` lies, and over users who leave."""
+    from ..properties import report  # imports much that other cells do without
+
+    frame = report(mechanism, cluster, VIOLATED, changes=LIES, rng=rng)
+    return [{"measure": name, "value": float(value)} for name, value in frame["violation"].items()]
 
 
 def allocated(found: Allocation) -> Rows:

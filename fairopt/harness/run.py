@@ -25,9 +25,10 @@ from ..result import metrics
 from ..result.allocation import Allocation
 from . import code
 from ._ends import Elsewhere
+from ._values import VIOLATIONS
 from .cells import DEFAULT, PLAYED, Cell
 from .clusters import Origin, build
-from .measures import allocated, curve, measured, reached, use
+from .measures import allocated, curve, measured, reached, use, violations
 from .pooled import pooled
 from .provenance import provenance
 from .warm import TINY
@@ -72,7 +73,7 @@ def _plug_in(cell: Cell) -> None:
 def _check_code(cell: Cell) -> None:
     """Processes that start later, or elsewhere, may have read other files."""
     try:
-        here = code.of(type(cell.solver))
+        here = code.of(type(cell.solver), VIOLATIONS in cell.measures)
     except DataError:
         raise Elsewhere(f"a worker does not know the mechanism {cell.mechanism}: it is defined elsewhere") from None
     if here != cell.code:
@@ -185,6 +186,8 @@ def _measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     if "utilization" in cell.measures:
         row["use"] = use(found, classes="classes" in cell.measures)
     row["measured"] = measured(cell.measures, found)
+    if VIOLATIONS in cell.measures:
+        row["measured"] += violations(cell.solver, cluster, cell.rng())
     if "tasks" in cell.measures:
         row["allocated"] = allocated(found)
     if found.trace is not None:

@@ -46,6 +46,8 @@ def answer(batch: Batch, tol: float) -> Answer:
         return _judged(batch, tol, *batches.leximins(*data)[:4])
     if batch.kind == "per_server":
         return Answer(*batches.alone(*data))
+    if batch.kind == "efficient":
+        return Answer(*batches.optima(*data)[:2])
     if batch.kind == "psdsf":
         return Answer(*batches.limits(*data, OPTIONS.aim * tol, *ALL)[:2])
     alpha, aim = np.array([one.criterion.alpha for one in batch.statements]), OPTIONS.aim * tol

@@ -72,12 +72,12 @@ def solve_many(
     Notes
     -----
     Kernels cover criteria of the alpha-fair family without floors: lexicographic max-min over a pool, over servers and
-    inside every server, alpha in (0, infinity) over a pool, over servers and in the per-server game, and PS-DSF.
-    Others (alpha = 0, floors, FDS, bottleneck fairness, concave utilities) go to `Mechanism.solve` one by one, as do
+    inside every server, alpha in [0, infinity) over a pool and over servers, alpha > 0 in the per-server game, and
+    PS-DSF. Others (floors, FDS, bottleneck fairness, concave utilities) go to `Mechanism.solve` one by one, as do
     problems so large that it is faster (`engines.small.kinds.LARGEST`).
-    Allocations that are not unique (PS-DSF, equilibria of the game, how a user's tasks are split over servers) need not
-    be those of `Mechanism.solve`: what is judged is the same. Every certificate is that of `Mechanism.certify`,
-    computed from the tasks and the prices found.
+    Allocations that are not unique (PS-DSF, equilibria of the game, optima at alpha = 0, how a user's tasks are split
+    over servers) need not be those of `Mechanism.solve`: what is judged is the same. Every certificate is that of
+    `Mechanism.certify`, computed from the tasks and the prices found.
     """
     chosen = mechanisms.one(mechanism)
     tol = chosen.default_tol if tol is None else _validate.tolerance(tol)

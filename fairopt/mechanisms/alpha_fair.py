@@ -71,6 +71,7 @@ class AlphaFair(Mechanism):
     properties = "PO; from utilitarian to max-min"
     claims = (
         *claim("pareto-optimality", source="docs/properties.md, H"),
+        *claim("strategy-proofness-counts", source="docs/properties.md, L", alpha=(0.01, 64)),
         *claim("sharing-incentive", "per-server-bottleneck-fairness", holds=False, alpha=(1.5, 64)),
         *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, alpha=(0.5, 4)),
     )

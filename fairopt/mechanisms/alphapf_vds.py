@@ -57,6 +57,7 @@ class AlphaPFVDS(GameMechanism):
     properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; BF, PO without task counts; not SP"
     claims = (
         *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D", alpha=(1, math.inf)),
+        *claim("undominated-equilibrium", conditions=("no task counts",), source="docs/properties.md, A", alpha=(1, 1)),
         *claim(
             "per-server-bottleneck-fairness",
             "single-resource-fairness",

@@ -44,6 +44,7 @@ class AssetFairness(Mechanism):
             source="docs/properties.md, B",
         ),
         *claim("single-resource-fairness", source="docs/properties.md, J"),
+        *claim("population-monotonicity", conditions=("positive demands",), source="docs/properties.md, I"),
         *claim("sharing-incentive", "bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )

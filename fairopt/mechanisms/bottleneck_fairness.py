@@ -40,6 +40,9 @@ class BottleneckFairness(Mechanism):
     properties = "no justified complaint, SI, PO; not SP"
     claims = (
         *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012; docs/properties.md, H"),
+        *claim("envy-freeness", source="docs/properties.md, H"),
+        *claim("bottleneck-fairness", "single-resource-fairness", source="docs/properties.md, J"),
+        *claim("strategy-proofness-counts", source="docs/properties.md, L"),
         *claim("strategy-proofness", holds=False),
     )
 

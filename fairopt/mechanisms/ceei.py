@@ -38,6 +38,7 @@ class CEEI(Mechanism):
         *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="Varian 1974; docs/properties.md, H"),
         *claim("bottleneck-fairness", conditions=("one server",), source="NSDI 2011, table 2; docs/properties.md, J"),
         *claim("single-resource-fairness", source="docs/properties.md, J"),
+        *claim("strategy-proofness-counts", source="docs/properties.md, L"),
         *claim("strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False),
         *claim("single-server-drf", holds=False),
     )

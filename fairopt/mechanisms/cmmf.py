@@ -31,6 +31,7 @@ class CMMF(Mechanism):
     properties = "EF, PO, SP; one resource"
     claims = (
         *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="EuroSys 2013; docs/properties.md, G"),
+        *claim("population-monotonicity", "resource-monotonicity", source="docs/properties.md, K"),
         *claim("bottleneck-fairness", "per-server-bottleneck-fairness", source="its definition; docs/properties.md, J"),
         *claim("single-resource-fairness", "single-server-drf", source="its definition; docs/properties.md, J"),
         *claim(

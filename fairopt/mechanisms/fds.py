@@ -57,6 +57,7 @@ class FDS(Mechanism):
             beta=(1, math.inf),
             lam=None,
         ),
+        *claim("strategy-proofness-counts", source="docs/properties.md, L", beta=(0.01, math.inf), lam=None),
         *claim(
             "strategy-proofness", "population-monotonicity", "resource-monotonicity", holds=False, beta=(2, 2), lam=None
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,8 +44,18 @@ class MQDRF(Mechanism):
     uses_weights = False
     properties = "SP; not PO, although its paper says so"
     claims = (
-        *claim("strategy-proofness", source="docs/properties.md, F"),
-        *claim("dynamic-sharing-incentive", "dynamic-envy-freeness", source="docs/properties.md, F"),
+        *claim("dynamic-envy-freeness", source="docs/properties.md, G"),
+        *claim(
+            *("strategy-proofness", "strategy-proofness-placement", "strategy-proofness-counts"),
+            "group-strategy-proofness",
+            source="docs/properties.md, B",
+        ),
+        *claim(
+            *("dynamic-sharing-incentive", "strong-group-strategy-proofness"),
+            *("population-monotonicity", "resource-monotonicity"),
+            source="docs/properties.md, F",
+            reserved=(0.0, 1.0),
+        ),
         *claim("sharing-incentive", "envy-freeness", "pareto-optimality", holds=False),
     )
 
@@ -69,6 +80,15 @@ class MQDRF(Mechanism):
             raise DataError(f"sizes {self.sizes} must be whole numbers >= 1, one per share ({len(self.shares)})")
         elif len(set(self.sizes[:-1])) > 1 or self.sizes[-1] < self.sizes[0]:
             raise DataError(f"sizes {self.sizes} must be equal, the last one at least that: N_1 = ... <= N_K")
+
+    @property
+    def reserved(self) -> float:
+        """The sum of `DK_k`; up to 1 everybody can have its cap at once."""
+        return math.fsum(self.shares)
+
+    @classmethod
+    def trials(cls) -> tuple[Mechanism, ...]:
+        return (cls((1.5,)),)
 
     def prepare(self, cluster: Cluster) -> tuple[Cluster, tuple[str, ...]]:
         return pooled(cluster)

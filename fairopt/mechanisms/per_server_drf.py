@@ -36,6 +36,11 @@ class PerServerDRF(Mechanism):
     properties = "SI, EF; not PO"
     claims = (
         *claim("sharing-incentive", "envy-freeness", source="NSDI 2011, on every server; docs/properties.md, G"),
+        *claim(
+            *("strategy-proofness", "strategy-proofness-placement", "strategy-proofness-counts"),
+            source="on every server; docs/properties.md, B",
+        ),
+        *claim("population-monotonicity", conditions=("positive demands",), source="docs/properties.md, I"),
         *claim("single-server-drf", source="its definition; docs/properties.md, J"),
         *claim("pareto-optimality", "per-server-bottleneck-fairness", "single-resource-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),

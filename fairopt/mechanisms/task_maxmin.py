@@ -31,6 +31,11 @@ class TaskMaxMin(Mechanism):
     properties = "PO; depends on the size of a task"
     claims = (
         *claim("pareto-optimality", source="docs/properties.md, H"),
+        *claim(
+            *("population-monotonicity", "resource-monotonicity"),
+            conditions=("positive demands", "no placement constraints"),
+            source="docs/properties.md, I",
+        ),
         *claim("sharing-incentive", "envy-freeness", "strategy-proofness", holds=False),
         *claim("bottleneck-fairness", "per-server-bottleneck-fairness", "single-resource-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),

@@ -39,6 +39,11 @@ class TSF(Mechanism):
             "group-strategy-proofness",
             source="docs/properties.md, B",
         ),
+        *claim(
+            "population-monotonicity",
+            conditions=("positive demands", "no placement constraints"),
+            source="docs/properties.md, I",
+        ),
         *claim("sharing-incentive", "bottleneck-fairness", "per-server-bottleneck-fairness", holds=False),
         *claim("population-monotonicity", "resource-monotonicity", holds=False),
     )

@@ -1,4 +1,4 @@
-"""Max-min mechanisms without rounding: tasks as fractions."""
+"""Tasks as fractions: max-min mechanisms, PS-DSF and the utilitarian rule without rounding."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exact import psdsf, rational
+from ..exact.efficient import unique_optimum
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
@@ -28,21 +29,23 @@ _NEAR = 1e-9
 def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     """`x[n,i]` as fractions, (users, servers) of the cluster that the mechanism sees.
 
-    `None` where there is no such answer: other criteria than lexicographic max-min and PS-DSF, or a cluster that is too
-    large. Of PS-DSF, which has several, that of `Mechanism.solve`, if simple fractions next to it meet the
-    definition.
+    `None` where there is no such answer: other criteria than lexicographic max-min, PS-DSF and the largest sum of
+    shares (alpha = 0), or a cluster that is too large. Of PS-DSF, which has several, that of `Mechanism.solve`, if
+    simple fractions next to it meet the definition. At alpha = 0 the optimum if there is one only.
 
     Two fractions with denominators up to 10^6 differ by 10^-12, so that the double of a share per task, or of a limit,
     tells which one it is. Only ratios of shares matter: they are scaled to whole numbers.
     """
     seen = mechanism.prepare(cluster)[0]
     rule = mechanism.criterion(seen)
-    if not np.isinf(rule.alpha) or not mechanism.judged_by_criterion:
+    if rule.alpha not in (0, np.inf) or not mechanism.judged_by_criterion:
         return None
     if rule.scope == "game":
-        return psdsf.nearest(seen, np.maximum(mechanism.solve(seen, _NEAR).tasks, 0))
+        return psdsf.nearest(seen, np.maximum(mechanism.solve(seen, _NEAR).tasks, 0)) if rule.alpha else None
     if rule.floor.any():
         return None
+    if rule.alpha == 0:
+        return _efficient(seen, rule)
     if rule.scope == "per_server":
         each = [rational.on_one(seen, rule, i) for i in range(len(seen.servers))]
         found = [_leximin(*one) for one in each]
@@ -66,6 +69,12 @@ def _leximin(cluster: Cluster, rule: Criterion) -> Numbers | None:
         return None
     found = rational.leximin(large, replace(rule, share=whole, cap=np.full(len(runs), np.inf)), most)
     return None if found is None else np.asarray(found.tasks / unit)
+
+
+def _efficient(cluster: Cluster, rule: Criterion) -> Numbers | None:
+    share = _fractions(rule.share, cluster.runnable)
+    limits = _fractions(rule.limits(cluster), np.isfinite(rule.limits(cluster)))
+    return None if share is None or limits is None else unique_optimum(cluster, share, limits)
 
 
 def _fractions(values: NDArray[np.float64], some: NDArray[np.bool_]) -> dict[int, Fraction] | None:

@@ -12,6 +12,9 @@ from ..model.cluster import Cluster
 Array = NDArray[np.float64]
 #: What users can lie about.
 REPORTS = ("demand", "eligible", "max_tasks")
+#: Whole numbers up to so many times the smallest are counted up and down; others are multiplied by one of these parts.
+_COUNTABLE = 1000
+_PARTS = (0.25, 0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 2.0, 4.0)
 
 
 def misreport(cluster: Cluster, user: int, about: Sequence[str], rng: np.random.Generator) -> Cluster:
@@ -55,6 +58,8 @@ def differs_only(cluster: Cluster, other: Cluster, users: Sequence[str], about: 
 def _other_demand(demand: Array, rng: np.random.Generator) -> Array:
     reported = demand.copy()
     r = int(rng.integers(len(reported)))
+    if (demand != np.floor(demand)).any() or demand.max() > _COUNTABLE * demand[demand > 0].min():
+        return _other_amount(reported, r, rng)
     top = max(2.0, 2 * demand.max())
     kind = rng.integers(4)
     if kind == 0:
@@ -66,6 +71,15 @@ def _other_demand(demand: Array, rng: np.random.Generator) -> Array:
     else:
         reported = rng.integers(0, int(top) + 1, len(reported)).astype(float)
     return reported if reported.any() else np.maximum(demand, 1.0)
+
+
+def _other_amount(demand: Array, r: int, rng: np.random.Generator) -> Array:
+    """Measured amounts, such as cores and bytes: more or less of what is needed."""
+    parts = rng.choice(_PARTS, len(demand)) if rng.integers(4) == 0 else 1.0
+    demand *= parts
+    if demand[r] > 0:
+        demand[r] *= rng.choice(_PARTS)
+    return demand
 
 
 def _row(table: NDArray[np.generic], row: int, value: object) -> NDArray[np.generic]:

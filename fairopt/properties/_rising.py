@@ -6,13 +6,12 @@ that keeps those rows and takes from nobody is a linear program of the data alon
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
 
 from ..exact.rational import numbers
-from ..exact.simplex import Dictionary, TooMuch
+from ..exact.simplex import Dictionary, TooMuch, whole
 from ..model.cluster import Cluster
 from ._base import Numbers
 
@@ -66,7 +65,7 @@ def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
         return None
     gain = {k: by / unit[n] for n in range(users) for k, by in sums[n].items()}
     rows.append((gain | {goal: Fraction(1)}, Fraction(0)))
-    tables = [_whole(*row, width=goal + 1) for row in rows]
+    tables = [whole(*row, width=goal + 1) for row in rows]
     try:
         program = Dictionary([entries for entries, _ in tables], [bound for _, bound in tables], _WORK)
         program.maximise(goal)
@@ -77,8 +76,3 @@ def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
     for k, (pair, sign) in enumerate(columns):
         found[pair] += sign * values.get(k, Fraction(0))
     return found if values.get(goal, 0) > 0 else None
-
-
-def _whole(entries: dict[int, Fraction], bound: Fraction, width: int) -> tuple[list[int], int]:
-    scale = math.lcm(bound.denominator, *(Fraction(value).denominator for value in entries.values()))
-    return [int(entries.get(k, 0) * scale) for k in range(width)], int(bound * scale)

@@ -7,7 +7,7 @@ from ..mechanisms.psdsf import PSDSF
 from ._all_equilibria import alternatives, enumerable
 from ._base import Case
 from ._names import get
-from ._solved import Instance
+from ._solved import Instance, exact
 from ._verify import MARGIN
 
 #: How a selection begins that no other equilibrium contradicts.
@@ -24,6 +24,8 @@ def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
     """
     cluster, deviation = instance
     alpha = mechanism.criterion(cluster).alpha
+    if alpha == 0 and exact(mechanism, instance) is not None:
+        return ""  # it is the only optimum
     if alpha == 0:
         return f"{_RETURNED.format('optimum')}; others were not looked for"
     if not isinstance(mechanism, GameMechanism) or alpha == 1:

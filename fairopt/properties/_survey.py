@@ -44,7 +44,7 @@ def surveyed() -> list[Mechanism]:
 
 
 def cells(some: Sequence[Mechanism | str], properties: Sequence[str | Property] | None = None) -> list[Cell]:
-    """What is to be searched: all clusters, then those that a claim is made of, and those of positive demands."""
+    """What is to be searched: all clusters, then those of positive demands or of a claim, few conditions first."""
     found: list[Cell] = []
     for mechanism in mechanisms.chosen(some):
         for prop in map(get, names() if properties is None else properties):
@@ -53,7 +53,7 @@ def cells(some: Sequence[Mechanism | str], properties: Sequence[str | Property] 
                 for one in mechanism.claims
                 if one.property == prop.name and one.holds and one.about(mechanism)
             ]
-            for conditions in dict.fromkeys(((), *claimed, ("positive demands",))):
+            for conditions in sorted({(), *claimed, ("positive demands",)}, key=lambda some: (len(some), some)):
                 found.append(Cell(written(mechanism), prop.name, tuple(conditions)))
     return found
 
@@ -124,8 +124,9 @@ def read(store: str | Path) -> list[Outcome]:
 def frame(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """A row per search.
 
-    `answer`, `violation` at least, trials, CPU seconds, the largest loss that was not verified (`doubted`), which
-    conditions a counterexample meets (`meets`) and what its file is called (`file`), seed and versions.
+    `answer`, `violation` at least, trials and the blocks that they are in (seeds `[seed, of the cell, block]`), CPU
+    seconds, the largest loss that was not verified (`doubted`), which conditions a counterexample meets (`meets`) and
+    what its file is called (`file`), seed and versions.
     """
     rows = [
         {
@@ -135,6 +136,7 @@ def frame(outcomes: Sequence[Outcome]) -> pd.DataFrame:
             "answer": one.note or ("none" if one.witness is None else "counterexample"),
             "violation": 0.0 if one.witness is None else round(float(one.witness.violation[0]), 6),
             "trials": one.trials,
+            "blocks": one.blocks,
             "seconds": round(one.seconds, 2),
             "trials_per_second": round(one.trials / one.seconds) if one.seconds > 0 else 0,
             "doubted": round(one.doubted, 6),
@@ -184,9 +186,8 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
         except DataError as error:
             now = replace(now, note=str(error))
         else:
-            now = now.with_block(
-                found.trials, time.process_time() - _clock.compiled() - start, found.doubted, found.witness
-            )
+            spent = max(time.process_time() - _clock.compiled() - start, 0.0)  # compiling is timed by the wall clock
+            now = now.with_block(found.trials, spent, found.doubted, found.witness)
         if path is not None:
             _files.folder(path.parent)
             _files.write(path, json.dumps(now.document(), indent=1, allow_nan=False) + "\n", "stored cell")

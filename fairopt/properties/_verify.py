@@ -23,6 +23,7 @@ from ._solved import Instance, exact, speaks_of
 TOL, MARGIN = 1e-9, 1e-4
 #: How a violation can be verified, the best first.
 FRACTIONS, ENCLOSED, CERTIFIED = "exact fractions", "rational enclosures", f"answers certified to {TOL:g}"
+ROUTES = (FRACTIONS, ENCLOSED, CERTIFIED)
 
 
 @dataclass(frozen=True)

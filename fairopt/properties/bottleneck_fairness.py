@@ -15,6 +15,11 @@ class BottleneckFairness(Property):
 
         r in argmax_r d[n,r]/C_r for all n  =>  x is lexicographic max-min of x_n d[n,r] / phi_n
 
+    Dominant in all servers together: the property is about pooled amounts, also where there are several servers. Levels
+    are weighted. Only users who can run something count for whether there is such a resource, and with zeros and ties
+    there may be several: then max-min on one is max-min on all. Placement constraints and task counts bind max-min as
+    well.
+
     Source: Ghodsi et al., NSDI 2011. That max-min is DRFH, since shares of r are then the dominant ones.
     """
 

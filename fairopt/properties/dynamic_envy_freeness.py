@@ -15,6 +15,9 @@ class DynamicEnvyFreeness(Property):
 
         x_n >= min(q_n, max_{m in the level of n} sum_i x[m,i] min_{r: d[n,r] > 0} d[m,r]/d[n,r])
 
+    A bundle that lacks a resource that n demands is worth nothing to n. The pool has no placement constraints. Who has
+    all its tasks envies nobody; users of other levels are envied by right.
+
     Source: Liu, Liu (MQDRF). Weights play no part.
     """
 

@@ -22,6 +22,9 @@ class DynamicSharingIncentive(Property):
 
         x_n max_r d[n,r]/C_r >= DK_k/N_k, or x_n = q_n, for all n of a level k with N_k users
 
+    Zeros: the dominant resource decides alone. Placement constraints are not part of the paper's model: the pool has
+    none. Who has all its tasks, or can run nothing, is satisfied. Levels that are not full promise nothing.
+
     Source: Liu, Liu (MQDRF), theorem 1. Weights play no part.
     """
 

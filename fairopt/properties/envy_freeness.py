@@ -13,6 +13,11 @@ class EnvyFreeness(Property):
 
         x_n >= min(q_n, max_m phi_n/phi_m sum_{i: e[n,i]} x[m,i] min_{r: d[n,r] > 0} d[m,r]/d[n,r])
 
+    Weights scale what others have: `phi_n/phi_m` of it. Only what m has on servers where n may run counts, task by
+    task, so that it depends on how tasks are split over servers; splits are those that the mechanism returns. A bundle
+    that lacks a resource that n demands is worth nothing to n; resources that n does not demand play no role. Who has
+    all its tasks envies nobody.
+
     Source: Ghodsi et al., NSDI 2011; with weights and placement PF, section 4.
     """
 

@@ -15,6 +15,9 @@ from .strategy_proofness import StrategyProofness
 class GroupStrategyProofness(StrategyProofness):
     """No coalition gains by lies about demands, placement or task counts: not all of its members have more tasks.
 
+    Members may lie about all of these at once; each lie is worth what it is for one user. Weights are not reported. The
+    weak sense: a coalition in which one member gains nothing is no violation.
+
     Source: Barbera, Berga, Moreno, JET 2010; for dominant shares Parkes, Procaccia, Shah, EC 2012.
     """
 

@@ -12,6 +12,10 @@ class ParetoOptimality(Property):
 
         no feasible x' has x'_n >= x_n for all n, and more for one
 
+    Weights play no part. x' keeps placement constraints and task counts, so that a resource that stays idle because all
+    who need it have all their tasks is no loss. Who has no tasks and could have some while nobody loses any is a
+    violation of 1, the largest there is.
+
     Source: Ghodsi et al., NSDI 2011. A linear program decides; exactly, lexicographic max-min of `x'_n / x_n`.
     """
 

@@ -14,6 +14,10 @@ class PerServerBottleneckFairness(Property):
 
         d[n,rho]/c[i,rho] >= d[n,r]/c[i,r] for all i, r and usable n  =>  x is max-min of x_n d[n,rho] / phi_n
 
+    Levels are weighted. Only pairs (n, i) where n may run and the server has all that n demands count for whether there
+    is such a resource. Users who demand none of it can run nowhere, unless they demand nothing else either. Placement
+    constraints and task counts bind constrained max-min as well.
+
     Source: PF, definition 2.
     """
 

@@ -15,6 +15,9 @@ class PopulationMonotonicity(Property):
 
         x_n(users without m) >= x_n(users), for all n other than m
 
+    The weights of others stay as they are, so that every part of the whole grows. Placement constraints and task counts
+    of others stay as well. Who leaves may have had no tasks, and may have demanded what others do not.
+
     Source: Ghodsi et al., NSDI 2011.
     """
 

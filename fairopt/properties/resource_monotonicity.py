@@ -15,6 +15,9 @@ class ResourceMonotonicity(Property):
 
         x_n(c') >= x_n(c) for c' >= c
 
+    One capacity grows, or several, in place; servers are not added. Everything else stays. With zeros a capacity may
+    grow from nothing, which lets users run who could not.
+
     Source: Ghodsi et al., NSDI 2011.
     """
 

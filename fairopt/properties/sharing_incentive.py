@@ -13,6 +13,10 @@ class SharingIncentive(Property):
 
         x_n >= min(q_n, phi_n / sum_m phi_m * sum_i gamma[n,i])
 
+    Weights set the part of every server. Where n may not run, or a server lacks what it demands, its part is worth
+    nothing to it (`gamma[n,i] = 0`), and nobody makes up for that. Resources that n does not demand play no role. Who
+    has all its tasks is satisfied.
+
     Source: Ghodsi et al., NSDI 2011; over servers PF, section 4.
     """
 

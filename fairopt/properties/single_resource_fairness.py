@@ -13,6 +13,9 @@ class SingleResourceFairness(Property):
 
         M = 1  =>  x is lexicographic max-min of x_n d[n] / phi_n
 
+    Levels are weighted; placement constraints and task counts bind constrained max-min as well. With one resource
+    nobody demands zero of it.
+
     Source: Ghodsi et al., NSDI 2011; with placement constraints Choosy (CMMF).
     """
 

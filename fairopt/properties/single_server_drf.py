@@ -13,6 +13,9 @@ class SingleServerDRF(Property):
 
         K = 1  =>  x is lexicographic max-min of x_n max_r d[n,r] / (C_r phi_n)
 
+    Levels are weighted; task counts bind DRF as well. A user who may not run on the server, or demands what it lacks,
+    has nothing in either, and the others are compared.
+
     Source: Wang, Li, Liang, INFOCOM 2014 (DRFH).
     """
 

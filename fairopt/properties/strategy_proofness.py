@@ -18,6 +18,10 @@ class StrategyProofness(Property):
 
         x_n >= min(q_n, sum_{i: e[n,i]} x'[n,i] min_{r: d[n,r] > 0} d'[n,r]/d[n,r])
 
+    Weights are not reported. A report may have zeros where the truth has none: then what is given runs nothing that is
+    true, and a lie is worth what its given tasks run of true ones, where n may run in truth. More than `q_n` tasks are
+    worth no more than `q_n`.
+
     Source: Ghodsi et al., NSDI 2011.
     """
 

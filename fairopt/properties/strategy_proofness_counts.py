@@ -8,6 +8,9 @@ from .strategy_proofness import StrategyProofness
 class StrategyProofnessCounts(StrategyProofness):
     """Nobody has more of the tasks that it has to run after a report of another number of tasks.
 
+    More than the true `q_n` tasks are worth no more than `q_n`; reports may be infinite. Demands, placement and weights
+    are not reported.
+
     Source: ours, after the constrained max-min of Choosy.
     """
 

@@ -15,6 +15,9 @@ _SLACK = 1e-7
 class StrongGroupStrategyProofness(GroupStrategyProofness):
     """No coalition can lie so that nobody in it loses and one has more tasks: one who says the truth may be in it.
 
+    As in the weak sense, but members need not gain. With zero demands a user may spoil what it has no use for in favour
+    of another, at no loss.
+
     Source: Barbera, Berga, Moreno, JET 2010.
     """
 

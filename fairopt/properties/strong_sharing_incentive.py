@@ -17,6 +17,9 @@ class StrongSharingIncentive(Property):
     Where servers differ there are many divisions of capacities in which n has `phi_n / sum phi` of the total of every
     resource; this is the best of them for n.
 
+    Weights set the part of every resource. Placement and lacking resources count through `sum_i gamma[n,i]`: nobody is
+    due more than it could run alone. Resources that n does not demand play no role. Who has all its tasks is satisfied.
+
     Source: equal divisions of Wang, Li, Liang, INFOCOM 2014 (DRFH), IV-D; the definition is ours.
     """
 

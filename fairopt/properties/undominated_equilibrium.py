@@ -8,6 +8,7 @@ from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
 from ._all_equilibria import all_equilibria, between, enumerable
 from ._base import Case, Numbers, Property
+from ._dominating import dominating
 
 #: Users' tasks that differ by less than this part are the same.
 _SAME = 1e-7
@@ -18,6 +19,9 @@ class UndominatedEquilibrium(Property):
 
     Weaker than Pareto optimality, since only equilibria compete: what servers could agree on without changing the
     rules. Equilibria are those that `fairopt.game.equilibria` finds, all there are on most small clusters.
+
+    Weights, placement and zeros are those of the game. Where a task count binds, equilibria are continua, of which some
+    are found.
 
     Source: ours; docs/equilibria.md.
     """
@@ -35,7 +39,8 @@ class UndominatedEquilibrium(Property):
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
         has = case.user_tasks
         due = np.array(has, dtype=float)
-        for other in all_equilibria(case.mechanism, case.cluster):
+        optimal = (dominating(case) <= due * (1 + _SAME)).all()  # then no equilibrium has to be looked for
+        for other in () if optimal else all_equilibria(case.mechanism, case.cluster):
             if (other.user_tasks >= due * (1 - _SAME)).all():
                 due = np.maximum(due, other.user_tasks)
         return has, due

@@ -53,6 +53,27 @@ def test_what_a_user_of_a_cluster_could_gain(capsys: pytest.CaptureFixture[str])
     assert ceei["violation"] > 0.1
     assert "when it lies" in ceei["witness"]
     assert drf["violation"] == 0
+    assert main([*words[:-4], "-p", "strategy-proofness", "resource-monotonicity", "single-resource-fairness"]) == 0
+    said = capsys.readouterr().out
+    ceei_says, drf_says = said.split("\nDRF\n")
+    assert "a lie gains 37.5% (strategy-proofness): B has" in ceei_says
+    assert "says demand" in ceei_says
+    assert "no lie found that gains, of 200 tried each: strategy-proofness (proved)" in drf_says
+    assert "resource-monotonicity is violated by" in drf_says
+    assert "single-resource-fairness: says nothing: there are 2 resources, not one" in drf_says
+    for instance, words in (("drf-4.1", "population-monotonicity (proved)"), ("pf-fig1", "population-monotonicity")):
+        assert main(["properties", f"paper:{instance}", "-m", "drf", "-p", "population-monotonicity"]) == 0
+        assert f"not violated: {words}\n" in capsys.readouterr().out
+
+
+def test_lies_about_measured_amounts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Half a core and gigabytes in bytes: a lie is a little more or less, not another whole number."""
+    cluster = tmp_path / "bytes.json"
+    users = [{"demand": [0.5, 4e9]}, {"demand": [3, 1.2e9]}]
+    cluster.write_text(json.dumps({"servers": [{"capacity": [13, 20e9]}], "users": users}), encoding="utf-8")
+    assert main(["properties", str(cluster), "-m", "ceei", "-p", "strategy-proofness", "--json"]) == 0
+    (ceei,) = json.loads(capsys.readouterr().out)
+    assert ceei["violation"] > 0.02
 
 
 @pytest.mark.parametrize(
@@ -63,6 +84,8 @@ def test_what_a_user_of_a_cluster_could_gain(capsys: pytest.CaptureFixture[str])
         (["-m", "drf", "--trials", "0"], "--trials is 0"),
         (["-m", "drf", "--jobs", "0"], "--jobs is 0"),
         (["--replay", "nowhere.json"], "cannot read the witness file"),
+        (["paper:drf-4.1", "--store", "folder"], "--store is not about the cluster"),
+        (["paper:drf-4.1", "--matrix"], "--matrix is not about the cluster"),
     ],
 )
 def test_slips(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

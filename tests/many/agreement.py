@@ -51,8 +51,8 @@ def compared(mechanism: Mechanism, clusters: list[Cluster]) -> Compared:
 def difference(mechanism: Mechanism, cluster: Cluster, seen: Cluster, tasks: np.ndarray) -> str:
     """What is wrong with tasks on the cluster that the mechanism sees; empty for nothing.
 
-    Equilibria and PS-DSF need not be unique: other ones are right if the judge of one problem says so, who looks for
-    prices himself.
+    Equilibria, PS-DSF and optima at alpha = 0 need not be unique: other ones are right if the judge of one problem says
+    so, who looks for prices himself.
     """
     with without_kernels():
         alone = mechanism.solve(cluster, TOL, throw=False)
@@ -60,7 +60,7 @@ def difference(mechanism: Mechanism, cluster: Cluster, seen: Cluster, tasks: np.
     off = float(np.max(np.divide(apart, alone.user_tasks, out=apart, where=alone.user_tasks > 0)))
     if off <= SAME or alone.flagged:
         return ""
-    if alone.criterion.scope == "game":
+    if alone.criterion.scope == "game" or alone.criterion.starves:
         residual = mechanism.certify(seen, tasks)[0].residual
         return "" if residual <= FACTOR * TOL else f"tasks differ by {off:.1e}, certified to {residual:.1e}"
     condition = alone.certificate.condition

@@ -14,6 +14,7 @@ from .agreement import ALL, compared, random_clusters
 MECHANISMS = [
     *(fo.DRF(), fo.DRFH(), fo.TSF(), fo.PerServerDRF(), fo.CEEI(), fo.AlphaFair(0.5), fo.AlphaFair(2.0)),
     *(fo.AlphaPFVDS(0.5), fo.AlphaPFVDS(3.0), fo.PSDSF()),
+    *(fo.Utilitarian(), fo.Utilitarian(scope="pool")),
 ]
 LARGE = [fo.AlphaFair(20.0), fo.AlphaPFVDS(20.0)]
 #: Clusters for every mechanism.

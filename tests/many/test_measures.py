@@ -10,7 +10,7 @@ import fairopt as fo
 from fairopt.certificates import backward_error, exploitability, feasibility
 from fairopt.certificates.ill_scaled import ill_scaling
 from fairopt.certificates.leximin import by_level, proved
-from fairopt.engines.small import _backward, _interior, _lexicographic, _leximin, _scaled, _servers
+from fairopt.engines.small import _backward, _efficient, _interior, _lexicographic, _leximin, _scaled, _servers
 from fairopt.mechanisms import Mechanism
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
@@ -59,6 +59,23 @@ def test_backward_errors_agree(mechanism: Mechanism, family: str) -> None:
             assert _scaled.infeasibility(q, wrong) == pytest.approx(feasible, rel=1e-9, abs=1e-15)
             if size == 0 and np.isfinite(claimed):
                 assert claimed == pytest.approx(max(known, feasible), rel=1e-6, abs=1e-14)
+
+
+@pytest.mark.parametrize("family", ALL)
+def test_errors_at_alpha_0_flatter_nobody(family: str) -> None:
+    for seed in range(6):
+        rng, problem = np.random.default_rng(seed), stated(fo.Utilitarian(), draw(family, seed, *MOST))
+        q, polytope = numbers(problem), problem.polytope
+        tasks, prices = np.zeros(q.gamma.shape), np.zeros(q.row.shape)
+        assert _efficient.efficient(q, tasks, prices)
+        assert _efficient.efficiency_error(q, tasks, prices) <= 1e-9
+        for size in (0.0, 1e-8, 1e-5, 1e-2):
+            wrong, other = disturbed(rng, tasks, size), prices * np.exp(size * rng.standard_normal(prices.shape))
+            with np.errstate(divide="ignore"):
+                rows = np.log(other)[polytope.row_server, polytope.row_resource]
+            known = backward_error(polytope, problem.criterion, wrong, rows).error
+            found = max(_efficient.efficiency_error(q, wrong, other), _scaled.infeasibility(q, wrong))
+            assert found >= 1e-3 or found >= known * (1 - 1e-6) - 1e-9  # how large large ones are nobody asks
 
 
 @pytest.mark.parametrize("family", ALL)

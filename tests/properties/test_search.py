@@ -11,7 +11,8 @@ import pytest
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.properties import Case, Property, Witness, get, search
+from fairopt.properties import Case, Property, SearchOptions, Witness, get, search
+from fairopt.properties._misreports import misreport
 from fairopt.properties._moves import moved, with_entry, without
 from fairopt.properties._shrink import _simpler, shrunk
 from fairopt.properties._solved import instances
@@ -23,6 +24,8 @@ FOUND = [
     ("ceei", "strategy-proofness"),
     ("alphapf-vds(alpha=4)", "pareto-optimality"),
 ]
+#: One resource: however it is shared, the sum of shares is the same.
+TIED = fo.Cluster([[1], [1]], [[1], [1]], eligible=[[1, 1], [0, 1]])
 
 
 @pytest.mark.parametrize(("mechanism", "name"), FOUND)
@@ -38,6 +41,17 @@ def test_known_violations_are_found_small_and_again(mechanism: str, name: str) -
     assert bool(found.selection) == ("alphapf" in mechanism)
     if name == "resource-monotonicity":
         assert repr(search(mechanism, name, trials=4000, rng=3)) == repr(found)
+
+
+def test_ties_are_left_where_a_proof_is_near() -> None:
+    """The largest losses of the utilitarian rule are at ties, where an optimum is one of many."""
+    found = search("utilitarian", "population-monotonicity", trials=2000, rng=5)
+    assert found is not None
+    assert found.exact
+    assert not found.selection
+    tied = fo.properties.verify("utilitarian", "single-resource-fairness", TIED)
+    assert not tied.exact
+    assert "optimum that Mechanism.solve returns" in tied.selection
 
 
 def test_nothing_is_found_where_there_is_nothing() -> None:
@@ -69,6 +83,24 @@ def test_shrinking_ends_where_no_simplification_survives() -> None:
     assert (small.weight == 1).all()
     assert np.isinf(small.max_tasks).all()
     assert not any(survives([one])[0] for one in _simpler((small, None)))
+
+
+def test_shrinking_keeps_the_part_of_the_violation_that_is_asked_for() -> None:
+    whole, part = (
+        search("task-maxmin", "sharing-incentive", 600, rng=3, options=SearchOptions(kept=kept, further=0))
+        for kept in (1.0, 0.05)
+    )
+    assert whole is not None
+    assert part is not None
+    assert part.violation[0] < whole.violation[0] / 2
+
+
+def test_lies_about_measured_amounts_change_one_or_all() -> None:
+    cluster, rng = fo.Cluster([[13, 20e9]], [[0.5, 4e9], [3, 1.2e9]]), np.random.default_rng(0)
+    parts = np.array([misreport(cluster, 0, ("demand",), rng).demand[0] / cluster.demand[0] for _ in range(80)])
+    assert (parts > 0).all()
+    assert {1, 2} <= set((parts != 1).sum(axis=1).tolist())
+    assert parts.max() <= 16
 
 
 def test_changes_are_made_in_both_clusters() -> None:

@@ -25,14 +25,14 @@ def same(one: Outcome, other: Outcome) -> bool:
 
 
 def test_what_is_searched() -> None:
-    """All clusters, then those that a claim is made of."""
+    """All clusters first, then those with fewer conditions: what is found among them answers for the others."""
     asked = cells(["drfh"], [MONOTONE])
     assert [one.conditions for one in asked] == [
         (),
-        ("positive demands", "no placement constraints"),
         ("positive demands",),
+        ("positive demands", "no placement constraints"),
     ]
-    assert asked[1].name == "drfh--population-monotonicity--positive-demands--no-placement-constraints"
+    assert asked[2].name == "drfh--population-monotonicity--positive-demands--no-placement-constraints"
     texts = [str(one) for one in surveyed()]
     assert {f"alphaPF-VDS(alpha={alpha:g})" for alpha in (0.3, 0.5, 1, 2, 4, 16)} < set(texts)
     assert {"PS-DSF", "MQDRF", "utilitarian"} < set(texts)

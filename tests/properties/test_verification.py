@@ -37,7 +37,8 @@ def kept(name: str) -> Witness:
         ("alphapf-vds--pareto-optimality", ENCLOSED),
         ("alpha-fair--strategy-proofness", ENCLOSED),
         ("ceei--single-server-drf", ENCLOSED),
-        ("utilitarian--envy-freeness", CERTIFIED),
+        ("utilitarian--envy-freeness", FRACTIONS),
+        ("found/utilitarian--single-resource-fairness", CERTIFIED),
     ],
 )
 def test_routes(name: str, route: str) -> None:

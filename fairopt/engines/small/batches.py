@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
+from ._efficient import efficiency_error, efficient
 from ._interior import equilibrium
 from ._lexicographic import ill_scaling, lexicographic_rise
 from ._leximin import leximin
@@ -50,6 +51,18 @@ def leximins(capacity, demand, eligible, share, weight, limit):  # type: ignore[
             rise = lexicographic_rise(q, tasks[k], prices[k, : rounds[k]]) if rounds[k] >= 0 else np.inf
         certificate[k] = max(rise, infeasibility(q, tasks[k]))
     return tasks, certificate, prices, scaling, rounds
+
+
+@compiled
+def optima(capacity, demand, eligible, share, weight, limit):  # type: ignore[no-untyped-def]
+    """The largest sum of shares over a pool or servers: tasks, certificates, prices of whole capacities."""
+    problems, users, servers = share.shape
+    tasks, certificate, prices = np.zeros((problems, users, servers)), np.empty(problems), np.zeros(capacity.shape)
+    for k in range(problems):
+        q = cell(0.0, False, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
+        error = efficiency_error(q, tasks[k], prices[k]) if efficient(q, tasks[k], prices[k]) else np.inf
+        certificate[k] = max(error, infeasibility(q, tasks[k]))
+    return tasks, certificate, prices
 
 
 @compiled

@@ -8,11 +8,19 @@ import numpy as np
 
 from ...model.criterion import Criterion
 
-#: What kernels solve: max-min over a pool or servers (`leximin`), inside every server, finite alpha, the game's limit.
-Kind = Literal["leximin", "per_server", "global", "game", "psdsf"]
+#: What kernels solve: max-min over a pool or servers (`leximin`), inside every server, finite alpha, the largest sum of
+#: shares (alpha = 0), the game's limit.
+Kind = Literal["leximin", "per_server", "global", "efficient", "game", "psdsf"]
 
 #: Pairs (user, server) up to which kernels are faster than the engines for large problems: theirs is dense algebra.
-LARGEST: dict[Kind, int] = {"leximin": 800, "per_server": 10_000, "global": 300, "game": 500, "psdsf": 400}
+LARGEST: dict[Kind, int] = {
+    "leximin": 800,
+    "per_server": 10_000,
+    "global": 300,
+    "efficient": 800,
+    "game": 500,
+    "psdsf": 400,
+}
 #: The same above this alpha, where ties of many pairs cost steps.
 _STEEP, _LARGEST_STEEP = 5.0, {"global": 80, "game": 250}
 
@@ -24,9 +32,11 @@ def small_enough(kind: Kind, pairs: int, alpha: float) -> bool:
 
 
 def kind_of(rule: Criterion) -> Kind | None:
-    """Which kernel answers to a criterion; `None`: none does (floors, alpha = 0, other welfare)."""
-    if type(rule) is not Criterion or rule.floor.any() or rule.alpha == 0:
+    """Which kernel answers to a criterion; `None`: none does (floors, the game at alpha = 0, other welfare)."""
+    if type(rule) is not Criterion or rule.floor.any():
         return None
+    if rule.alpha == 0:
+        return "efficient" if rule.scope in ("pool", "servers") else None
     if np.isinf(rule.alpha):
         kinds: dict[str, Kind] = {"pool": "leximin", "servers": "leximin", "per_server": "per_server", "game": "psdsf"}
         return kinds[rule.scope]

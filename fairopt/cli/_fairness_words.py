@@ -1,0 +1,50 @@
+"""What `fairopt properties FILE` says of a mechanism on one cluster, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import properties as fairness
+from .._libraries import pd
+from ..mechanisms import Mechanism
+from ..model.cluster import Cluster
+
+#: Properties about what a user reports.
+_LIES = (
+    "strategy-proofness",
+    "strategy-proofness-placement",
+    "strategy-proofness-counts",
+    "group-strategy-proofness",
+    "strong-group-strategy-proofness",
+)
+
+
+def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, changes: int) -> Iterator[str]:
+    """What lies would gain; what else is violated; what is not; of what nothing is said.
+
+    `frame` is that of `fairopt.properties.report`, `cluster` what the mechanism shares.
+    """
+    loss, witness = frame["violation"], frame["witness"]
+    said = [name for name in frame.index if not loss.isna()[name]]
+    violated = [name for name in said if loss[name] > 0]
+    yield f"{mechanism}"
+    lies = [name for name in said if name in _LIES]
+    if gained := [name for name in lies if name in violated]:
+        for name in gained:
+            part = loss[name] / (1 - loss[name]) if loss[name] < 1 else float("inf")
+            yield f"  a lie gains {part:.1%} ({name}): {witness[name]}"
+    if held := [name for name in lies if name not in violated]:
+        yield f"  no lie found that gains, of {changes} tried each: {', '.join(_proved(held, mechanism, cluster))}"
+    for name in violated:
+        if name not in _LIES:
+            yield f"  {name} is violated by {loss[name]:.1%}: {witness[name]}"
+    if held := [name for name in said if name not in violated and name not in _LIES]:
+        yield f"  not violated: {', '.join(_proved(held, mechanism, cluster))}"
+    for why in dict.fromkeys(witness[loss.isna()]):
+        yield f"  {', '.join(frame.index[witness == why])}: {why}"
+
+
+def _proved(names: list[str], mechanism: Mechanism, cluster: Cluster) -> list[str]:
+    """Names, with `(proved)` where the mechanism claims the property of such clusters."""
+    claimed = {one.property for one in mechanism.claims if one.holds and one.about(mechanism) and one.met(cluster)}
+    return [f"{fairness.get(name).name}{' (proved)' if name in claimed else ''}" for name in names]

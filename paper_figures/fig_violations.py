@@ -1,0 +1,62 @@
+"""What alphaPF-VDS violates, by alpha: gains from lies on one server and on several, and four other properties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from fairopt.report import Results
+
+from .style import DOUBLE, line, new, per_cent, styled
+
+NEEDS = ("violations",)
+CAPTION = (
+    "What alphaPF-VDS violates on random clusters of three users, one server or three, and two resources: the largest "
+    "gain from 60 lies (left), and the largest part of what is due that is missing on three servers (right). "
+    "Gains from lies fall like 1/alpha; sharing incentive and envy-freeness hold from alpha = 1 on, and a large alpha "
+    "costs Pareto optimality. Searches find larger violations than random draws (docs/violations.csv)."
+)
+_CLUSTERS = {"one": "one server", "several": "three servers"}
+_OTHERS = {
+    "pareto-optimality": "Pareto optimality",
+    "population-monotonicity": "population monotonicity",
+    "sharing-incentive": "sharing incentive",
+    "envy-freeness": "envy-freeness",
+}
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """The largest over draws; a lie's gain is in parts of the tasks that the truth brings."""
+    found = results.of("violations").long("measured")
+    largest = found.groupby(["cluster", "measure", "alpha"])["value"].max()
+    drawn, table = new(width, 2.5, 1, 2, stack=True)
+    lies, others = table[0]
+    for k, (cluster, label) in enumerate(_CLUSTERS.items()):
+        part = largest[cluster, "strategy-proofness"]
+        lies.plot(part.index, part / (1 - part), label=label, **line(k))
+    _slope(lies, largest["one", "strategy-proofness"])
+    lies.set_yscale("log")
+    lies.set_ylabel("largest gain from a lie")
+    for k, (name, label) in enumerate(_OTHERS.items()):
+        part = largest["several", name]
+        others.plot(part.index, 100 * part, label=label, **line(k + 2))
+    per_cent(others, 108 * float(largest["several"].loc[list(_OTHERS)].max()))
+    others.set_ylabel("missing, largest")
+    for axes in (lies, others):
+        axes.set_xscale("log")
+        axes.set_xticks([0.3, 1, 4, 16], ["0.3", "1", "4", "16"])
+        axes.minorticks_off()
+        axes.set_xlabel("α")
+    lies.legend(loc="lower left", fontsize=6.5)
+    others.legend(loc="upper right", fontsize=6.5)
+    return drawn
+
+
+def _slope(axes: object, part: pd.Series) -> None:
+    """1/alpha through the gain at the largest alpha, from 1 on."""
+    alpha = np.array([1.0, part.index.max()])
+    last = float((part / (1 - part)).iloc[-1])
+    if last > 0:
+        axes.plot(alpha, last * alpha[1] / alpha, color="#9a9a9a", linewidth=0.8, linestyle=":", label="1/α")  # type: ignore[attr-defined]
