@@ -20,7 +20,7 @@ class Servers(NamedTuple):
     known, lowest, envelope, order : room for what rounds and the index keep in mind
     tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on; it has
         `tree_at[t, 1]` leaves, which are servers `leaf[tree_at[t, 2]]` and following
-    directory, ratios, ids, filled, most, ratio, seen : the index of ratios (`_ratios.py`)
+    directory, ratios, ids, have, filled, most, ratio, seen : the index of ratios (`_ratios.py`)
     """
 
     table: Whole
@@ -43,6 +43,7 @@ class Servers(NamedTuple):
     directory: Whole
     ratios: Numbers
     ids: Whole
+    have: Whole
     filled: Whole
     most: Whole
     ratio: Numbers
