@@ -128,7 +128,8 @@ def _servers(setup: Setup, option: Whole) -> Servers:
         np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
         tree, np.column_stack([base, size, first]), leaf.astype(np.int64),
         np.zeros(blocks, np.int64), np.zeros((blocks, _BLOCK)), np.zeros((blocks, _BLOCK), np.int64),
-        np.zeros((blocks, amounts, _BLOCK), np.int64), np.zeros(blocks, np.int64), np.zeros((blocks, amounts), np.int64), ratio, free.copy(),
+        np.zeros((blocks, amounts, _BLOCK), np.int64), np.zeros(blocks, np.int64),
+        np.zeros((blocks, amounts), np.int64), ratio, free.copy(),
     )  # fmt: skip
 
 
@@ -173,7 +174,7 @@ def _tasks(setup: Setup) -> Tasks:
         group, np.ascontiguousarray(s.demand), np.ascontiguousarray(s.cost), np.array(w.duration),
         np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
         np.array(s.changes, dtype=np.int64), np.zeros((w.tasks + 16, at.RUN_COLUMNS), np.int64),
-        np.zeros((2, w.tasks + 64), np.int64), np.zeros(s.groups, np.int64),
+        np.zeros((w.tasks + 64, 2), np.int64), np.zeros(s.groups, np.int64),
     )  # fmt: skip
 
 

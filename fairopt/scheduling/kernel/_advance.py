@@ -18,6 +18,7 @@ from ._columns import (
     NHEAP,
     NRUNS,
     OPEN,
+    ROOT,
     TIME,
     TRACKED,
     USER,
@@ -32,7 +33,7 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
     heap, change, arrival, arriving = tasks.heap, tasks.change, tasks.arrival, tasks.arriving
     for _ in range(instants):
         drop_stale(tasks, counter)
-        now = heap[0, 0] if counter[NHEAP] > 0 else BIG
+        now = heap[ROOT, 0] if counter[NHEAP] > 0 else BIG
         if counter[NCHANGE] < change.shape[1]:
             now = min(now, change[0, counter[NCHANGE]])
         if counter[NARRIVAL] < len(arrival):
@@ -43,7 +44,7 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
         if counter[NRUNS] + counter[OPEN] + option[TRACKED] * counter[NHEAP] > len(tasks.run):
             return GROW
         counter[TIME] = now
-        while counter[NHEAP] > 0 and heap[0, 0] == now:
+        while counter[NHEAP] > 0 and heap[ROOT, 0] == now:
             end(sv, qs, tasks, option, counter, pop(heap, counter), np.int64(DONE))
             drop_stale(tasks, counter)
         while counter[NCHANGE] < change.shape[1] and change[0, counter[NCHANGE]] == now:

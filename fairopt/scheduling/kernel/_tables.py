@@ -84,7 +84,7 @@ class Tasks(NamedTuple):
     group : (groups, columns); demand : (groups, amounts); cost : (groups, costs)
     duration, again : (tasks,); `again` links tasks of a group that wait again
     arrival, arriving : (groups,), by time; change : (time / what / index, changes)
-    run : (runs, columns); heap : (time / run, ends); fresh : groups that may fit anywhere
+    run : (runs, columns); heap : (ends, time / run); fresh : groups that may fit anywhere
     """
 
     group: Whole
