@@ -86,6 +86,7 @@ def _options(setup: Setup, index: bool | None) -> Whole:
     option[at.STRICT], option[at.LIMITED] = setup.policy.strict, setup.policy.limits
     option[at.FURTHEST] = parts["among"] == "furthest"
     option[at.TRACKED] = len(setup.changes[0]) > 0
+    option[at.LINKED] = len(setup.before) > 0
     return option
 
 
@@ -170,11 +171,18 @@ def _tasks(setup: Setup) -> Tasks:
     group[:, at.LEAF] = np.arange(s.groups) - begin
     arriving = np.flatnonzero(s.possible)
     arriving = arriving[np.argsort(s.arrival[arriving], kind="stable")]
+    links = [np.zeros(0, dtype=np.int64)] * 6
+    if len(s.before):
+        # What can never start is left out: the job before may end, it never comes.
+        after, following = s.following
+        some = np.concatenate([[0], np.cumsum(s.possible[following])])
+        links = [s.arrival, s.job, s.before, s.tasks_of_job.copy(), some[after], following[s.possible[following]]]
     return Tasks(
         group, np.ascontiguousarray(s.demand), np.ascontiguousarray(s.cost), np.array(w.duration),
         np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
         np.array(s.changes, dtype=np.int64), np.zeros((w.tasks + 16, at.RUN_COLUMNS), np.int64),
         np.zeros((w.tasks + 64, 2), np.int64), np.zeros(s.groups, np.int64),
+        np.zeros(len(s.before), np.int64), *(np.array(one) for one in links),
     )  # fmt: skip
 
 

@@ -13,9 +13,11 @@ from ._columns import (
     GOES_ON,
     GROW,
     INSTANTS,
+    LINKED,
     NARRIVAL,
     NCHANGE,
     NHEAP,
+    NRELEASED,
     NRUNS,
     OPEN,
     ROOT,
@@ -56,9 +58,15 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
             elif what == LEAVES:
                 leave(sv, qs, tasks, option, counter, index)
             counter[NCHANGE] += 1
+        for k in range(counter[NRELEASED]):
+            g = tasks.released[k]
+            if tasks.group[g, USER] >= 0:
+                wait(qs, tasks, option, counter, g, size[g])
+        counter[NRELEASED] = 0
         while counter[NARRIVAL] < len(arrival) and arrival[counter[NARRIVAL]] == now:
             g = arriving[counter[NARRIVAL]]
-            if tasks.group[g, USER] >= 0:
+            held = option[LINKED] and tasks.before[g] >= 0 and tasks.to_do[tasks.before[g]] > 0
+            if tasks.group[g, USER] >= 0 and not held:
                 wait(qs, tasks, option, counter, g, size[g])
             counter[NARRIVAL] += 1
         round_of(sv, qs, tasks, option, parameter, counter)

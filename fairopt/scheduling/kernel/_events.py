@@ -19,12 +19,14 @@ from ._columns import (
     GROUP,
     HEAD,
     HOW,
+    LINKED,
     LOOK,
     NDIRTY,
     NEXT,
     NFRESH,
     NHEAP,
     NO_PAIRS,
+    NRELEASED,
     NRUNS,
     NTOUCHED,
     OPEN,
@@ -185,6 +187,17 @@ def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
         set_key(qs, tasks, q, option)
 
 
+@compiled(inline=True)
+def done(tasks, counter, job):  # type: ignore[no-untyped-def]
+    """A task of a job is done; after the last come those groups that should have come already."""
+    tasks.to_do[job] -= 1
+    if tasks.to_do[job] == 0:
+        for k in range(tasks.following_first[job], tasks.following_first[job + 1]):
+            if tasks.comes[tasks.following[k]] < counter[TIME]:
+                tasks.released[counter[NRELEASED]] = tasks.following[k]
+                counter[NRELEASED] += 1
+
+
 @compiled(inner=True)
 def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
     """A run ends: what it held is free."""
@@ -192,6 +205,8 @@ def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
     q = tasks.group[g, QUEUE]
     run[r, END], run[r, HOW] = counter[TIME], how
     counter[ENDED] += how == DONE
+    if option[LINKED] and how == DONE:
+        done(tasks, counter, tasks.job[g])
     if option[TRACKED]:
         before, after = run[r, BEFORE], run[r, AFTER]
         if before >= 0:
