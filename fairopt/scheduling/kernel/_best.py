@@ -64,43 +64,34 @@ def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
     Outward from the ratio of the demand. For two resources the distance is the score: the first with room is the best
     of its side, but for ratios that rounding makes as far. For more the distance is a lower bound.
     """
-    ratios, two = sv.ratios, sv.free.shape[1] == 2
+    two = sv.free.shape[1] == 2
     x = demand[g, 1] / sv.pool[1] / (demand[g, 0] / sv.pool[0])
     begin, inside = locate(sv, counter, x, np.int64(-1))
     found, lowest = np.int64(-1), np.inf
-    q, k = begin, inside
-    while True:  # to larger ratios
-        q, k = _upwards(sv, demand, g, p, counter, q, k, x, lowest)
-        if q < 0:
-            break
-        b = sv.directory[q]
-        s, here = sv.ids[b, k], ratios[b, k]
-        score = here - x if two else misfit(demand, g, sv.free, sv.pool, s, np.int64(0))
-        if score < lowest or (score == lowest and s < found) or found < 0:
-            found, lowest = s, score
-        k += 1
-        if two:
-            after = np.nextafter(here, np.inf)
-            if after - x > lowest:
+    for step in range(1, -2, -2):  # to larger ratios, and to smaller ones
+        q, k = begin, inside if step > 0 else inside - 1
+        while True:
+            q, k = _next(sv, demand, g, p, counter, q, k, step, x, lowest)
+            if q < 0:
                 break
-            q, k = locate(sv, counter, after, np.int64(-1))
-    q, k = begin, inside - 1
-    while True:  # to smaller ones
-        q, k = _downwards(sv, demand, g, p, q, k, x, lowest)
-        if q < 0:
-            return found
-        b = sv.directory[q]
-        s, here = sv.ids[b, k], ratios[b, k]
-        if two:  # the first server of this ratio with room
-            q, k = locate(sv, counter, here, np.int64(-1))
-            i, j = _upwards(sv, demand, g, p, counter, q, k, here, 0.0)
+            here = sv.ratios[sv.directory[q], k]
+            i, j = q, k
+            if two and step < 0:  # the first server of this ratio with room
+                q, k = locate(sv, counter, here, np.int64(-1))
+                i, j = _next(sv, demand, g, p, counter, q, k, 1, here, 0.0)
             s = sv.ids[sv.directory[i], j]
-        score = x - here if two else misfit(demand, g, sv.free, sv.pool, s, np.int64(0))
-        if score < lowest or (score == lowest and s < found) or found < 0:
-            found, lowest = s, score
-        if two and x - np.nextafter(here, -np.inf) > lowest:
-            return found
-        k -= 1
+            score = abs(here - x) if two else misfit(demand, g, sv.free, sv.pool, s, np.int64(0))
+            if score < lowest or (score == lowest and s < found) or found < 0:
+                found, lowest = s, score
+            if two:
+                after = np.nextafter(here, step * np.inf)
+                if step * (after - x) > lowest:
+                    break
+                if step > 0:
+                    q, k = locate(sv, counter, after, np.int64(-1))
+                    continue
+            k += step
+    return found
 
 
 @compiled(inner=True)
@@ -127,37 +118,19 @@ def best_from_top(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
 
 
 @compiled(inner=True)
-def _upwards(sv, demand, g, p, counter, q, k, x, far):  # type: ignore[no-untyped-def]
+def _next(sv, demand, g, p, counter, q, k, step, x, far):  # type: ignore[no-untyped-def]
     """The first server with room from entry k of the q-th block on, not farther than so much from x; else -1."""
-    while q < counter[NBLOCKS]:
+    while 0 <= q < counter[NBLOCKS]:
         b = sv.directory[q]
         if _room(demand, g, sv.most, q):
-            while k < sv.filled[b] and sv.ratios[b, k] - x <= far:
+            while 0 <= k < sv.filled[b] and step * (sv.ratios[b, k] - x) <= far:
                 if _enough(demand, g, sv.have, b, k) and sv.eligible[p, sv.ids[b, k]]:
                     return q, k
-                k += 1
-            if k < sv.filled[b]:
+                k += step
+            if 0 <= k < sv.filled[b]:
                 break
-        q, k = q + 1, np.int64(0)
-    return np.int64(-1), np.int64(-1)
-
-
-@compiled(inner=True)
-def _downwards(sv, demand, g, p, q, k, x, far):  # type: ignore[no-untyped-def]
-    """The same in the other direction."""
-    while True:
-        b = sv.directory[q]
-        if k >= 0 and _room(demand, g, sv.most, q):
-            while k >= 0 and x - sv.ratios[b, k] <= far:
-                if _enough(demand, g, sv.have, b, k) and sv.eligible[p, sv.ids[b, k]]:
-                    return q, k
-                k -= 1
-            if k >= 0:
-                break
-        if q == 0:
-            break
-        q -= 1
-        k = sv.filled[sv.directory[q]] - 1
+        q += step
+        k = np.int64(0) if step > 0 or q < 0 else sv.filled[sv.directory[q]] - 1
     return np.int64(-1), np.int64(-1)
 
 

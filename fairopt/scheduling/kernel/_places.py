@@ -73,11 +73,10 @@ def find(sv, tasks, g, option, counter):  # type: ignore[no-untyped-def]
     if place == FIRST_INDEX:
         flush(sv, option, counter)
         return first_of_type(sv, tasks, g, np.int64(0))
-    if place == BEST_INDEX and tasks.demand[g, 0] > 0:
+    if place == BEST_INDEX and tasks.demand[g, 0] + tasks.demand[g, 1] > 0:
         flush(sv, option, counter)
-        return best_by_ratio(sv, tasks.demand, g, p, counter)
-    if place == BEST_INDEX and tasks.demand[g, 1] > 0:
-        flush(sv, option, counter)
+        if tasks.demand[g, 0] > 0:
+            return best_by_ratio(sv, tasks.demand, g, p, counter)
         return best_from_top(sv, tasks.demand, g, p, counter)
     return best_by_scan(sv, tasks.demand, g, sv.everyone, p, best)
 
