@@ -59,12 +59,11 @@ def best_by_scan(sv, demand, g, servers, p, best):  # type: ignore[no-untyped-de
 
 @compiled(inner=True)
 def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
-    """The same by the index of ratios, for a group that demands the first resource.
+    """The same of two resources by the index of ratios, for a group that demands the first.
 
-    Outward from the ratio of the demand. For two resources the distance is the score: the first with room is the best
-    of its side, but for ratios that rounding makes as far. For more the distance is a lower bound.
+    Outward from the ratio of the demand, whose distance is the score: the first with room is the best of its side, but
+    for ratios that rounding makes as far.
     """
-    two = sv.free.shape[1] == 2
     x = demand[g, 1] / sv.pool[1] / (demand[g, 0] / sv.pool[0])
     begin, inside = locate(sv, counter, x, np.int64(-1))
     found, lowest = np.int64(-1), np.inf
@@ -74,23 +73,54 @@ def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
             q, k = _next(sv, demand, g, p, counter, q, k, step, x, lowest)
             if q < 0:
                 break
-            here = sv.ratios[sv.directory[q], k]
+            here = sv.ratios[sv.directory[q], 0, k]
             i, j = q, k
-            if two and step < 0:  # the first server of this ratio with room
+            if step < 0:  # the first server of this ratio with room
                 q, k = locate(sv, counter, here, np.int64(-1))
                 i, j = _next(sv, demand, g, p, counter, q, k, 1, here, 0.0)
-            s = sv.ids[sv.directory[i], j]
-            score = abs(here - x) if two else misfit(demand, g, sv.free, sv.pool, s, np.int64(0))
+            s, score = sv.ids[sv.directory[i], j], abs(here - x)
             if score < lowest or (score == lowest and s < found) or found < 0:
                 found, lowest = s, score
-            if two:
-                after = np.nextafter(here, step * np.inf)
-                if step * (after - x) > lowest:
-                    break
-                if step > 0:
-                    q, k = locate(sv, counter, after, np.int64(-1))
-                    continue
-            k += step
+            after = np.nextafter(here, step * np.inf)
+            if step * (after - x) > lowest:
+                break
+            if step > 0:
+                q, k = locate(sv, counter, after, np.int64(-1))
+            else:
+                k -= 1
+    return found
+
+
+@compiled(inner=True)
+def best_by_ratios(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
+    """The same of three resources or more, where that distance is the first part of the score, so a lower bound.
+
+    Scores are sums of distances of ratios that blocks keep: most servers are passed without a look at their room.
+    """
+    ratios, aim = sv.ratios, sv.aim
+    for r in range(len(aim)):
+        aim[r] = demand[g, r + 1] / sv.pool[r + 1] / (demand[g, 0] / sv.pool[0])
+    begin, inside = locate(sv, counter, aim[0], np.int64(-1))
+    found, lowest = np.int64(-1), np.inf
+    for step in range(1, -2, -2):
+        q, k, near = begin, inside if step > 0 else inside - 1, True
+        while near and 0 <= q < counter[NBLOCKS]:
+            b = sv.directory[q]
+            if _room(demand, g, sv.most, q):
+                while 0 <= k < sv.filled[b]:
+                    score = abs(aim[0] - ratios[b, 0, k])
+                    if score > lowest:
+                        near = False
+                        break
+                    for r in range(1, len(aim)):
+                        score += abs(aim[r] - ratios[b, r, k])
+                    s = sv.ids[b, k]
+                    better = score < lowest or (score == lowest and s < found) or found < 0
+                    if better and _enough(demand, g, sv.have, b, k) and sv.eligible[p, s]:
+                        found, lowest = s, score
+                    k += step
+            q += step
+            k = np.int64(0) if step > 0 or q < 0 else sv.filled[sv.directory[q]] - 1
     return found
 
 
@@ -103,11 +133,11 @@ def best_from_top(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
     found, lowest, least = np.int64(-1), np.inf, 0.0
     for q in range(counter[NBLOCKS] - 1, -1, -1):
         b = sv.directory[q]
-        if sv.ratios[b, sv.filled[b] - 1] < least:
+        if sv.ratios[b, 0, sv.filled[b] - 1] < least:
             break
         if _room(demand, g, sv.most, q):
             for k in range(sv.filled[b] - 1, -1, -1):
-                if sv.ratios[b, k] < least:
+                if sv.ratios[b, 0, k] < least:
                     break
                 s = sv.ids[b, k]
                 if _enough(demand, g, sv.have, b, k) and sv.eligible[p, s]:
@@ -123,7 +153,7 @@ def _next(sv, demand, g, p, counter, q, k, step, x, far):  # type: ignore[no-unt
     while 0 <= q < counter[NBLOCKS]:
         b = sv.directory[q]
         if _room(demand, g, sv.most, q):
-            while 0 <= k < sv.filled[b] and step * (sv.ratios[b, k] - x) <= far:
+            while 0 <= k < sv.filled[b] and step * (sv.ratios[b, 0, k] - x) <= far:
                 if _enough(demand, g, sv.have, b, k) and sv.eligible[p, sv.ids[b, k]]:
                     return q, k
                 k += step

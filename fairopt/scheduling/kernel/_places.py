@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from ._best import best_by_ratio, best_by_scan, best_from_top, fits
+from ._best import best_by_ratio, best_by_ratios, best_by_scan, best_from_top, fits
 from ._columns import (
     ALIGNMENT,
     BEST_INDEX,
@@ -75,9 +75,11 @@ def find(sv, tasks, g, option, counter):  # type: ignore[no-untyped-def]
         return first_of_type(sv, tasks, g, np.int64(0))
     if place == BEST_INDEX and tasks.demand[g, 0] + tasks.demand[g, 1] > 0:
         flush(sv, option, counter)
-        if tasks.demand[g, 0] > 0:
-            return best_by_ratio(sv, tasks.demand, g, p, counter)
-        return best_from_top(sv, tasks.demand, g, p, counter)
+        if tasks.demand[g, 0] == 0:
+            return best_from_top(sv, tasks.demand, g, p, counter)
+        if sv.free.shape[1] > 2:
+            return best_by_ratios(sv, tasks.demand, g, p, counter)
+        return best_by_ratio(sv, tasks.demand, g, p, counter)
     return best_by_scan(sv, tasks.demand, g, sv.everyone, p, best)
 
 

@@ -1,8 +1,9 @@
 """Servers in order of (ratio of what is free of the second and the first resource, place): an index for Best-Fit.
 
-The order is kept in blocks of at most `ids.shape[1]` servers, each with copies of ratios and free amounts side by side,
-as searches read them. The first `counter[NBLOCKS]` entries of `directory` are
-blocks in order, the others are not in use; `most[q]` has the largest free amounts of the q-th in order.
+The order is kept in blocks of at most `ids.shape[1]` servers, each with copies of free amounts and of their ratios to
+the first, side by side, as searches read them: `ratios[b, r - 1]` has those of resource r. The first `counter[NBLOCKS]`
+entries of `directory` are blocks in order, the others are not in use; `most[q]` has the largest free amounts of the
+q-th in order.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def locate(sv, counter, x, s):  # type: ignore[no-untyped-def]
     while high - low > 1:
         middle = (low + high) >> 1
         b = directory[middle]
-        if x < ratios[b, 0] or (x == ratios[b, 0] and s < ids[b, 0]):
+        if x < ratios[b, 0, 0] or (x == ratios[b, 0, 0] and s < ids[b, 0]):
             high = middle
         else:
             low = middle
@@ -29,7 +30,7 @@ def locate(sv, counter, x, s):  # type: ignore[no-untyped-def]
     low, high = 0, sv.filled[b]
     while low < high:
         middle = (low + high) >> 1
-        if ratios[b, middle] < x or (ratios[b, middle] == x and ids[b, middle] < s):
+        if ratios[b, 0, middle] < x or (ratios[b, 0, middle] == x and ids[b, middle] < s):
             low = middle + 1
         else:
             high = middle
@@ -37,11 +38,11 @@ def locate(sv, counter, x, s):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline=True)
-def ratio_of(free, pool, s):  # type: ignore[no-untyped-def]
-    """Free of the second resource over free of the first, in parts of the pool; infinite without any of the first."""
+def ratio_of(free, pool, s, r):  # type: ignore[no-untyped-def]
+    """Free of a resource over free of the first, in parts of the pool; infinite without any of the first."""
     if free[s, 0] <= 0:
         return np.inf
-    return free[s, 1] / pool[1] / (free[s, 0] / pool[0])
+    return free[s, r] / pool[r] / (free[s, 0] / pool[0])
 
 
 @compiled(inner=True)
@@ -65,9 +66,11 @@ def fill(sv, order, counter):  # type: ignore[no-untyped-def]
         sv.directory[b], sv.filled[b] = b, 0
     for k in range(len(order)):
         s, b = order[k], k // half
-        sv.ids[b, k % half], sv.ratios[b, k % half] = s, sv.ratio[s]
+        sv.ids[b, k % half] = s
         for r in range(sv.most.shape[1]):
             sv.have[b, r, k % half] = sv.seen[s, r]
+            if r > 0:
+                sv.ratios[b, r - 1, k % half] = ratio_of(sv.seen, sv.pool, s, r)
         sv.filled[b] += 1
     for q in range(blocks):
         highest(sv, q)
@@ -89,9 +92,11 @@ def split(sv, counter, q):  # type: ignore[no-untyped-def]
         return
     b, new = directory[q], directory[blocks]
     for k in range(half, filled[b]):
-        ids[new, k - half], ratios[new, k - half] = ids[b, k], ratios[b, k]
+        ids[new, k - half] = ids[b, k]
         for r in range(most.shape[1]):
             have[new, r, k - half] = have[b, r, k]
+            if r > 0:
+                ratios[new, r - 1, k - half] = ratios[b, r - 1, k]
     filled[new], filled[b] = filled[b] - half, half
     for p in range(blocks, q + 1, -1):
         directory[p] = directory[p - 1]
@@ -118,8 +123,9 @@ def move(sv, counter, s):  # type: ignore[no-untyped-def]
     filled[b] -= 1
     for j in range(k, filled[b]):
         ids[b, j] = ids[b, j + 1]
-    for j in range(k, filled[b]):
-        ratios[b, j] = ratios[b, j + 1]
+    for r in range(ratios.shape[1]):
+        for j in range(k, filled[b]):
+            ratios[b, r, j] = ratios[b, r, j + 1]
     for r in range(free.shape[1]):
         for j in range(k, filled[b]):
             have[b, r, j] = have[b, r, j + 1]
@@ -133,14 +139,16 @@ def move(sv, counter, s):  # type: ignore[no-untyped-def]
         directory[counter[NBLOCKS]] = b
     elif again:
         highest(sv, q)
-    ratio[s] = ratio_of(free, sv.pool, s)
+    ratio[s] = ratio_of(free, sv.pool, s, 1)
     q, k = locate(sv, counter, ratio[s], s)
     b = directory[q]
     for j in range(filled[b], k, -1):
         ids[b, j] = ids[b, j - 1]
-    for j in range(filled[b], k, -1):
-        ratios[b, j] = ratios[b, j - 1]
-    ids[b, k], ratios[b, k] = s, ratio[s]
+    ids[b, k] = s
+    for r in range(ratios.shape[1]):
+        for j in range(filled[b], k, -1):
+            ratios[b, r, j] = ratios[b, r, j - 1]
+        ratios[b, r, k] = ratio_of(free, sv.pool, s, r + 1)
     for r in range(free.shape[1]):
         for j in range(filled[b], k, -1):
             have[b, r, j] = have[b, r, j - 1]

@@ -21,6 +21,7 @@ class Servers(NamedTuple):
     tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on; it has
         `tree_at[t, 1]` leaves, which are servers `leaf[tree_at[t, 2]]` and following
     directory, ratios, ids, have, filled, most, ratio, seen : the index of ratios (`_ratios.py`)
+    aim : the ratios of a demand, while it is searched
     """
 
     table: Whole
@@ -48,6 +49,7 @@ class Servers(NamedTuple):
     most: Whole
     ratio: Numbers
     seen: Whole
+    aim: Numbers
 
 
 class Queues(NamedTuple):
