@@ -14,8 +14,8 @@ from .style import DOUBLE, groups, legend, new, styled
 NEEDS = ("drf_policies",)
 CAPTION = (
     "Jobs of small and of large tasks done, and how many seconds these took, under policies of whole tasks on the "
-    "set-up of DRF's section 7.2, where a user's next job comes when one is done, with and without thrashing of servers "
-    "that are over-committed; 95% intervals over draws. "
+    "set-up of DRF's section 7.2, where a user's next job comes when one is done, with and without thrashing of "
+    "servers that are over-committed; 95% intervals over draws. "
     "Slots are too few for one kind of job, or so many that servers thrash."
 )
 
