@@ -46,12 +46,21 @@ def drf_policies(results: Results) -> list[tuple[str, str, str]]:
     """DRF 7.2: jobs done in ten minutes."""
     jobs = results.of("drf_policies").long("each_job")
     jobs = jobs.assign(kind=jobs["user"].str.partition(" ")[0], done=jobs["response"].notna())
-    mean = jobs.groupby(["thrashing", "policy", "kind", "repetition"])["done"].sum().groupby(level=[0, 1, 2]).mean()
+    by = ["workload", "thrashing", "policy", "kind"]
+    each = jobs.groupby([*by, "repetition"], sort=False)
+    done = each["done"].sum().groupby(level=by, sort=False).mean()
+    took = each["response"].mean().groupby(level=by, sort=False).mean()
     rows = []
-    for factor, words in ((5.0, "short tasks five times slower"), (1.0, "nothing slower")):
-        parts = [f"{text.replace(', whole=False', '')} {mean[factor, text, 'small']:.1f} and "
-                 f"{mean[factor, text, 'large']:.1f}" for text in mean[factor].index.unique("policy")]  # fmt: skip
-        rows.append((f"DRF 7.2, {words}: small and large jobs", "DRF most of both", "; ".join(parts)))
+    for loop, order in (("loop", "a job after the other"), ("queued", "all jobs at once")):
+        for factor, words in ((5.0, "short tasks five times slower"), (1.0, "nothing slower")):
+            part, seconds = done[loop, factor], took[loop, factor]
+            texts = {text: text.replace(", whole=False", "") for text in part.index.unique("policy")}
+            parts = [f"{name} {part[text, 'small']:.1f} and {part[text, 'large']:.1f}" for text, name in texts.items()]
+            rows.append((f"DRF 7.2, {order}, {words}: small and large jobs", "DRF most of both", "; ".join(parts)))
+            if loop == "loop":
+                parts = [f"{name} {seconds[text, 'small']:.0f} and {seconds[text, 'large']:.0f}"
+                         for text, name in texts.items()]  # fmt: skip
+                rows.append((f"DRF 7.2, {order}, {words}: seconds a job", "DRF least", "; ".join(parts)))
     return rows
 
 
@@ -152,20 +161,31 @@ def _worse(found: StoredCells, cells: pd.DataFrame) -> str:
     return f"{100 * worse.mean():.1f}%, at most {100 * lost:.0f}% fewer; {100 * (shared > alone).mean():.0f}% do more"
 
 
+#: Who makes rows, and how these begin.
+_MAKERS = {
+    drf_dynamic: ("DRF 7.1",), drf_policies: ("DRF 7.2",), drfh_dynamic: ("DRFH figure 4",),
+    drfh_slots: ("DRFH table II",), drfh_day: tuple(f"DRFH figure {k}" for k in range(5, 9)),
+}  # fmt: skip
+
+
 def main() -> None:
     """Rewrite the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--store", type=Path, help="default: results/store")
     parser.add_argument("--accept-older", action="store_true", help="take what other code computed")
+    parser.add_argument("--only", choices=[make.__name__ for make in _MAKERS], help="keep the rows of the others")
     given = parser.parse_args()
     results = Results(given.store, accept_older=given.accept_older)
-    rows = []
-    for make in (drf_dynamic, drf_policies, drfh_dynamic, drfh_slots, drfh_day):
-        rows += make(results)
-    table = "| experiment | printed | here |\n|---|---|---|\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows)
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
-    PAGE.write_text(before + BEGIN + table + END + rest.partition(END)[2], encoding="utf-8")
+    stored, _, after = rest.partition(END)
+    table = stored.splitlines(keepends=True)[2:]
+    for make, begins in _MAKERS.items():
+        if given.only in (None, make.__name__):
+            old = [k for k, line in enumerate(table) if line.startswith(tuple(f"| {begin}" for begin in begins))]
+            new = [f"| {' | '.join(row)} |\n" for row in make(results)]
+            table[old[0] : old[-1] + 1] = new
+    PAGE.write_text(f"{before}{BEGIN}| experiment | printed | here |\n|---|---|---|\n{''.join(table)}{END}{after}")
 
 
 if __name__ == "__main__":

@@ -49,6 +49,9 @@ class Events:
         self.group_of_run: list[int] = []
         self.runs: dict[str, list[int]] = {name: [] for name in ("task", "server", "start", "end", "how")}
         self.ended = 0
+        #: Tasks of every job that are to be done; groups whose job before has ended in this instant.
+        self.to_do = s.tasks_of_job.copy() if len(s.before) else None
+        self.released: list[int] = []
 
     def drop_stale(self) -> None:
         """Ends of runs that ended otherwise, or will at another time, are no events."""
@@ -57,7 +60,8 @@ class Events:
             heapq.heappop(self.ends)
 
     def arrive(self, group: int) -> None:
-        if not self.left[self.setup.user[group]]:
+        held = self.to_do is not None and (job := self.setup.before[group]) >= 0 and self.to_do[job] > 0
+        if not held and not self.left[self.setup.user[group]]:
             self.wait(group, int(self.setup.size[group]))
 
     def wait(self, group: int, tasks: int) -> None:
@@ -113,6 +117,8 @@ class Events:
         self.runs["end"][run], self.runs["how"][run] = state.time, how
         del self.on_server[server][run]
         self.ended += how == DONE
+        if how == DONE and self.to_do is not None:
+            self._done(int(s.job[group]))
         state.held[queue] -= s.cost[group]
         state.running[queue] -= 1
         if self.policy.per_server:
@@ -121,6 +127,16 @@ class Events:
             state.free[server] += s.demand[group]
             self._gained(server)
         self._idle(queue)
+
+    def _done(self, job: int) -> None:
+        """A task of a job is done; after the last come those groups that should have come already."""
+        assert self.to_do is not None
+        self.to_do[job] -= 1
+        if self.to_do[job] == 0:
+            first, groups = self.setup.following
+            for group in groups[first[job] : first[job + 1]].tolist():
+                if self.setup.possible[group] and self.setup.arrival[group] < self.state.time:
+                    self.released.append(group)
 
     def _idle(self, queue: int) -> None:
         if self.state.running[queue] == 0 and self.state.waiting[queue] == 0:

@@ -20,7 +20,7 @@ _MOST = 2**43
 #: The longest time in seconds: a thousand years, far below what microseconds can count.
 _LONGEST = 3.2e10
 #: Columns of a table of tasks, and of servers, that are no resources.
-_OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on")
+_OF_TASKS = ("user", "job", "arrival", "duration", "tasks", "on", "after")
 _OF_SERVERS = ("server", "type", "count")
 
 
@@ -59,7 +59,7 @@ def from_frames(
         job=job[first_row], arrival=arrival[first_row], demand=whole[first_row], placement=placement[first_row],
         eligible=eligible, first=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), duration=duration[repeated],
         change_time=change_time, change_server=change_server, change_up=change_up,
-        source=source, report=dict(report),
+        source=source, report=dict(report), after=_after(tasks, job, jobs),
     )  # fmt: skip
 
 
@@ -77,6 +77,8 @@ def to_frames(workload: Any) -> dict[str, pd.DataFrame]:
     tasks |= {name: need[:, r] for r, name in enumerate(w.resources)}
     if len(w.eligible) > 1:
         tasks["on"] = where[w.placement[group]]
+    if len(w.after):
+        tasks["after"] = np.append(jobs, "")[w.after[w.job[group]]]
     left = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)
     gone = [w.servers[k] for k in w.change_server]
     return {
@@ -235,6 +237,29 @@ def _jobs(tasks: pd.DataFrame, user: Whole, known: Sequence[str]) -> tuple[Whole
         other = known[owner[codes[row]]]
         raise _error("tasks", row, tasks, f"is of user {known[user[row]]!r}, and the job of {other!r}; rename the job")
     return codes.astype(np.int64), [str(name) for name in found], owner
+
+
+def _after(tasks: pd.DataFrame, job: Whole, jobs: Sequence[str]) -> Whole:
+    """(jobs,): the job that each comes after, or -1; empty if none comes after another."""
+    if "after" not in tasks:
+        return np.zeros(0, dtype=np.int64)
+    texts = tasks["after"].fillna("").astype(str)
+    before = pd.Index(jobs).get_indexer(texts)
+    for row in np.flatnonzero((before < 0) & (texts != "").to_numpy()).tolist():
+        raise _error("tasks", row, tasks, f"comes after {texts.iloc[row]!r}, which is no job")
+    found = np.full(len(jobs), -1, dtype=np.int64)
+    found[job] = before
+    for row in np.flatnonzero(found[job] != before).tolist():
+        raise _error("tasks", row, tasks, "comes after another job than other tasks of its job; they must agree")
+    ends = np.append(found == -1, True)  # (jobs + 1,): does the way back from it end?
+    for _ in jobs:
+        now = ends | ends[np.append(found, -1)]
+        if (now == ends).all():
+            break
+        ends = now
+    for row in np.flatnonzero(~ends[job]).tolist():
+        raise _error("tasks", row, tasks, f"comes after {texts.iloc[row]!r}, and so after itself: break the circle")
+    return found
 
 
 def _placements(tasks: pd.DataFrame, servers: Sequence[str], types: Sequence[str]) -> tuple[Whole, NDArray[np.bool_]]:

@@ -26,7 +26,7 @@ def _sum_until(when: Whole, at: Whole, amounts: Whole) -> Whole:
     return np.asarray(total[np.searchsorted(at[order], when, side="right")])
 
 
-def at(w: Workload, runs: Runs, possible: NDArray[np.bool_], times: Numbers) -> pd.DataFrame:
+def at(w: Workload, runs: Runs, comes: NDArray[np.bool_], arrival: Whole, times: Numbers) -> pd.DataFrame:
     """What `Schedule.at` returns."""
     when = _micro(times)
     demand = w.demand[w.group_of_task[runs.task]]
@@ -36,16 +36,20 @@ def at(w: Workload, runs: Runs, possible: NDArray[np.bool_], times: Numbers) -> 
     there, capacity = _servers(w, when)
     part = np.divide(used, capacity, out=np.full(used.shape, np.nan), where=capacity > 0)
     columns: dict[str, object] = {name: part[:, r] for r, name in enumerate(w.resources)}
-    columns |= {"running": started - ended, "waiting": _waiting(w, runs, possible, when) - started, "servers": there}
+    columns |= {
+        "running": started - ended,
+        "waiting": _waiting(w, runs, comes, arrival, when) - started,
+        "servers": there,
+    }
     return pd.DataFrame(columns, index=pd.Index(times, name="time"))
 
 
-def _waiting(w: Workload, runs: Runs, possible: NDArray[np.bool_], when: Whole) -> Whole:
+def _waiting(w: Workload, runs: Runs, comes: NDArray[np.bool_], arrival: Whole, when: Whole) -> Whole:
     """Tasks that came into the queue, less those that left it with their users: all but those that started."""
     leaves = w.leaves[w.user]
-    comes = possible & (w.arrival < leaves)
+    comes = comes & (arrival < leaves)
     size = np.diff(w.first)
-    found = _sum_until(when, w.arrival[comes], size[comes])
+    found = _sum_until(when, arrival[comes], size[comes])
     back = runs.how == EVICTED
     found = found + _sum_until(when, runs.end[back], np.ones(back.sum(), dtype=np.int64))
     # Who leaves takes along what waits: what came, less what started, and what came back.

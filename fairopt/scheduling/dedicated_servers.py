@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import DataError
 from .policies import Policy
 from .schedule import Schedule
 from .simulator import simulate
@@ -73,5 +74,23 @@ def _alone(w: Workload, user: int, servers: NDArray[np.intp]) -> Workload:
         arrival=w.arrival[groups], demand=w.demand[groups], placement=w.placement[groups],
         eligible=w.eligible[:, servers], first=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
         duration=w.duration[tasks], change_time=w.change_time[mine], change_server=place[w.change_server[mine]],
-        change_up=w.change_up[mine],
+        change_up=w.change_up[mine], after=_after(w, jobs),
     )  # fmt: skip
+
+
+def _after(w: Workload, jobs: NDArray[np.intp]) -> Whole:
+    """(jobs,): the job of these that each comes after, or -1.
+
+    Raises
+    ------
+    DataError
+        One comes after another user's.
+    """
+    if not len(w.after):
+        return w.after
+    place = np.full(len(w.jobs) + 1, -1, dtype=np.int64)
+    place[jobs] = np.arange(len(jobs))
+    found = place[w.after[jobs]]
+    for k in np.flatnonzero((w.after[jobs] >= 0) & (found < 0)).tolist():
+        raise DataError(f"job {w.jobs[jobs[k]]!r} comes after another user's: it has no schedule of its own")
+    return found

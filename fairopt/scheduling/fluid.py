@@ -66,6 +66,8 @@ def fluid(
     """
     if not isinstance(workload, Workload):
         raise DataError(f"fluid takes a Workload; got a {type(workload).__name__} (Workload.from_frames makes one)")
+    if (workload.after >= 0).any():
+        raise DataError("here jobs come at given times, and some of these come after others (`after`): simulate them")
     if until is not None and math.isnan(until):
         raise DataError("until is nan; give seconds, or leave it out")
     run = FluidRun(workload, mechanisms.one(mechanism), float(every), events, choice(by), limits, tol, throw, warm)

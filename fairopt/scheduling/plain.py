@@ -56,6 +56,9 @@ class Simulation(Events):
                 while change < len(times) and times[change] == now:
                     self.change(whats[change], indices[change])
                     change += 1
+                for group in self.released:
+                    self.arrive(group)
+                self.released.clear()
                 while arrival < len(arrivals) and arrivals[arrival] == now:
                     self.arrive(groups[arrival])
                     arrival += 1

@@ -66,6 +66,20 @@ class Schedule:
         return last
 
     @cached_property
+    def arrival(self) -> NDArray[np.int64]:
+        """(groups,): when their tasks came [microseconds]: not before the job that theirs comes after was done."""
+        w = self.workload
+        before = w.after[w.job] if len(w.after) else w.after
+        if not (before >= 0).any():
+            return w.arrival
+        job, done = w.job[w.group_of_task], self.runs.how == DONE
+        finished = np.bincount(job[self.runs.task[done]], minlength=len(w.jobs))
+        end = np.zeros(len(w.jobs), dtype=np.int64)
+        np.maximum.at(end, job[self.runs.task[done]], self.runs.end[done])
+        end[finished < np.bincount(job, minlength=len(w.jobs))] = NEVER
+        return np.where(before >= 0, np.maximum(w.arrival, end[before]), w.arrival)
+
+    @cached_property
     def _first_start(self) -> NDArray[np.int64]:
         first = np.full(self.workload.tasks, NEVER, dtype=np.int64)
         first[self.runs.task[::-1]] = self.runs.start[::-1]
@@ -76,7 +90,7 @@ class Schedule:
         """(tasks,): places in `STATES`."""
         w, last = self.workload, self._last
         group = w.group_of_task
-        arrival, leaves = w.arrival[group], w.leaves[w.user[group]]
+        arrival, leaves = self.arrival[group], w.leaves[w.user[group]]
         how = np.where(last >= 0, self.runs.how[last] if len(self.runs.how) else 0, EVICTED)
         left = leaves <= self.runs.time
         found = np.select(
@@ -94,7 +108,7 @@ class Schedule:
         start, end = np.full(w.tasks, np.nan), np.full(w.tasks, np.nan)
         start[ran] = self.runs.start[last[ran]] / SECOND
         ended = self.runs.end[last[ran]]
-        end[ran] = np.where(ended == NEVER, np.nan, ended / SECOND)
+        end[ran] = _seconds(ended)
         server = np.full(w.tasks, -1, dtype=np.int64)
         server[ran] = self.runs.server[last[ran]]
         evicted = self.runs.task[self.runs.how == EVICTED]
@@ -103,7 +117,7 @@ class Schedule:
                 "job": pd.Categorical.from_codes(w.job[group], categories=list(w.jobs)),
                 "user": pd.Categorical.from_codes(w.user[group], categories=list(w.users)),
                 "server": pd.Categorical.from_codes(server, categories=list(w.servers)),
-                "arrival": w.arrival[group] / SECOND,
+                "arrival": _seconds(self.arrival[group]),
                 "start": start,
                 "end": end,
                 "restarts": np.bincount(evicted, minlength=w.tasks),
@@ -118,7 +132,7 @@ class Schedule:
         w = self.workload
         job = w.job[w.group_of_task]
         arrival = np.full(len(w.jobs), NEVER, dtype=np.int64)
-        np.minimum.at(arrival, w.job, w.arrival)
+        np.minimum.at(arrival, w.job, self.arrival)
         start = np.full(len(w.jobs), NEVER, dtype=np.int64)
         np.minimum.at(start, job, self._first_start)
         last, done = self._last, self.state == 0
@@ -130,10 +144,10 @@ class Schedule:
         return pd.DataFrame(
             {
                 "user": pd.Categorical.from_codes(w.job_user, categories=list(w.users)),
-                "arrival": arrival / SECOND,
-                "start": np.where(start == NEVER, np.nan, start / SECOND),
+                "arrival": _seconds(arrival),
+                "start": _seconds(start),
                 "end": ended,
-                "response": ended - arrival / SECOND,
+                "response": ended - _seconds(arrival),
                 "tasks": count,
                 "tasks_done": finished,
             },
@@ -151,7 +165,7 @@ class Schedule:
         user = w.user[w.group_of_task]
         many = len(w.users)
         whole = jobs["end"].notna().to_numpy()
-        wait = (self._first_start - w.arrival[w.group_of_task]) / SECOND
+        wait = (self._first_start - self.arrival[w.group_of_task]) / SECOND
         started = self._first_start < NEVER
         return pd.DataFrame(
             {
@@ -173,7 +187,7 @@ class Schedule:
         begun = float(self.workload.arrival.min()) / SECOND if self.workload.groups else 0.0
         if self.sampled == "events":
             ended = self.runs.end[self.runs.end < NEVER]
-            return np.unique(np.concatenate([self.workload.arrival[self.workload.arrival <= self.runs.time],
+            return np.unique(np.concatenate([self.arrival[self.arrival <= self.runs.time],
                                              self.runs.start, ended])) / SECOND  # fmt: skip
         if self.sampled is None:
             return np.asarray(np.linspace(begun, max(self.end, begun), SAMPLES))
@@ -192,7 +206,13 @@ class Schedule:
     def at(self, times: ArrayLike) -> pd.DataFrame:
         """What is used of every resource, in parts of what servers have that are there, how many tasks run and wait,
         and how many servers are there, after all that happens at these times, in seconds."""
-        return _over_time.at(self.workload, self.runs, self.possible, np.asarray(times, dtype=float))
+        return _over_time.at(
+            self.workload,
+            self.runs,
+            self.possible & (self.arrival < NEVER),
+            self.arrival,
+            np.asarray(times, dtype=float),
+        )
 
     def shares_at(self, times: ArrayLike, users: Sequence[str] | None = None) -> pd.DataFrame:
         """Dominant shares `max_r used / C_r` of users (default: all) at these times, a column each.
@@ -244,6 +264,11 @@ class Schedule:
         used = ", ".join(f"{name} {value:.1%}" for name, value in self.utilization().items())
         stopped = " (interrupted)" if self.interrupted else ""
         return f"Schedule({self.policy}: tasks {states}; {self.end:g} s{stopped}, mean use {used})"
+
+
+def _seconds(time: NDArray[np.int64]) -> Numbers:
+    """Microseconds as seconds, and NaN for never."""
+    return np.where(time == NEVER, np.nan, time / SECOND)
 
 
 def _mean(index: NDArray[np.int64], values: Numbers, many: int) -> Numbers:

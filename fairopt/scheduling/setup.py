@@ -81,6 +81,28 @@ class Setup:
         return self.workload.arrival[self.order]
 
     @cached_property
+    def job(self) -> Whole:
+        return self.workload.job[self.order]
+
+    @cached_property
+    def before(self) -> Whole:
+        """(groups,): the job that must be done before, or -1; empty if there is none."""
+        after = self.workload.after
+        return after[self.job] if (after >= 0).any() else after[:0]
+
+    @cached_property
+    def following(self) -> tuple[Whole, Whole]:
+        """Groups by the job they come after: those of job j are `groups[first[j]:first[j + 1]]`."""
+        groups = np.argsort(self.before, kind="stable").astype(np.int64)
+        first = np.searchsorted(self.before[groups], np.arange(len(self.workload.jobs) + 1))
+        return first.astype(np.int64), groups
+
+    @cached_property
+    def tasks_of_job(self) -> Whole:
+        """(jobs,): how many tasks each has."""
+        return np.bincount(self.job, self.size, minlength=len(self.workload.jobs)).astype(np.int64)
+
+    @cached_property
     def placement(self) -> Whole:
         return self.workload.placement[self.order]
 

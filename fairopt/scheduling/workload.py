@@ -34,6 +34,7 @@ class Workload:
     weight : (users,), > 0
     leaves : (users,), when a user goes and takes its tasks along, or `NEVER`
     job_user : (jobs,)
+    after : (jobs,), the job that must be done before a job's tasks come, or -1: a closed loop; empty: nobody waits so
     job : (groups,), arrival : (groups,), demand : (groups, resources), in units
     placement : (groups,), rows of `eligible`
     eligible : (placements, servers), where tasks may run; row 0 is all True
@@ -66,6 +67,7 @@ class Workload:
     change_up: NDArray[np.bool_]
     source: str = ""
     report: dict[str, int | float | str] = field(default_factory=dict)
+    after: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -90,7 +92,8 @@ class Workload:
         tasks
             A row per task, or per number of like ones: `user`, `duration`, a column per resource; optional `job`
             (default: every row is one), `arrival` (0), `tasks` (how many, 1), and `on`: where it may run, names of
-            servers or their `type`, separated by `|`, empty for anywhere.
+            servers or their `type`, separated by `|`, empty for anywhere; `after`: a job that must be done before,
+            empty for none. Its tasks come when the last of that job ends, or at `arrival` if that is later.
         servers
             A row per server, or per number of like ones: a column per resource; optional `server` (a name),
             `type`, `count`. All columns but these are resources.

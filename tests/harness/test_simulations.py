@@ -97,6 +97,18 @@ def test_a_sweep_stores_them_beside_others_and_goes_on(experiment: Path, tmp_pat
     assert fixed.loc["fifo", "tasks_done"] == 7
 
 
+def test_seed_and_repetition_draw_another_workload(experiment: Path) -> None:
+    first = harness.cells_of(harness.load(experiment))[0]
+    assert first.workload.startswith("day")
+    drawn = {
+        (seed, repetition): workloads.build(first.origin, seed, repetition, None).duration.tolist()
+        for seed in (3, 4)
+        for repetition in (0, 1)
+    }
+    assert drawn[3, 0] == workloads.build(first.origin, 3, 0, None).duration.tolist()
+    assert len({tuple(one) for one in drawn.values()}) == 4
+
+
 def test_long_tables(experiment: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     harness.sweep(experiment, store=store, smoke=True, progress=False)

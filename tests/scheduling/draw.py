@@ -10,7 +10,7 @@ from fairopt.scheduling.workload import Workload
 
 def workload(
     seed: int, rows: int = 14, servers: int = 3, users: int = 3, resources: int = 2, constrained: bool = True,
-    changes: bool = True, zeros: bool = True,
+    changes: bool = True, zeros: bool = True, loops: bool = False,
 ) -> Workload:  # fmt: skip
     """Small whole numbers, so that shares and scores tie often and things happen at the same time."""
     rng = np.random.default_rng(seed)
@@ -28,6 +28,10 @@ def workload(
     for name in names:
         tasks[name] = rng.integers(0 if zeros else 1, 4, rows)
     tasks.loc[(tasks[names] == 0).all(axis=1), names[-1]] = 1
+    if loops:  # jobs by name: each after one with a smaller name, so that nothing goes round
+        names_of_jobs = sorted(set(tasks["job"]))
+        before = {job: rng.choice(["", *names_of_jobs[:k]]) for k, job in enumerate(names_of_jobs)}
+        tasks["after"] = [before[job] for job in tasks["job"]]
     machines = pd.DataFrame({name: rng.integers(3, 7, servers) for name in names})
     machines["server"] = [f"s{k}" for k in range(servers)]
     if constrained:

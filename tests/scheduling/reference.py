@@ -30,6 +30,7 @@ class Reference:
         self.runs: list[Run] = []
         self.left: set[int] = set()
         self.since: dict[int, int] = {}
+        self.come: set[int] = set()
         self.now = 0
 
     def run(self, until: int = NEVER) -> list[Run]:
@@ -68,13 +69,24 @@ class Reference:
                         run[3:] = [self.now, 3]
         self.note_idle()
         for task, group in enumerate(self.group):
-            if w.arrival[group] == self.now and self.user[task] not in self.left:
+            if task in self.come or w.arrival[group] > self.now or not self.all_done_before(group):
+                continue
+            self.come.add(task)
+            if self.user[task] not in self.left:
                 self.waiting.append(task)
         self.note_idle()
         while (found := self.decision()) is not None:
             task, server = found
             self.waiting.remove(task)
             self.runs.append([task, server, self.now, self.now + int(w.duration[task]), 0])
+
+    def all_done_before(self, group: int) -> bool:
+        """Is the job done that this group comes after?"""
+        before = int(self.w.after[self.w.job[group]]) if len(self.w.after) else -1
+        done = {run[0] for run in self.runs if run[4] == 1}
+        return before < 0 or all(
+            task in done for task, other in enumerate(self.group) if int(self.w.job[other]) == before
+        )
 
     def note_idle(self) -> None:
         """Since when every user has had something."""

@@ -36,6 +36,7 @@ def test_compiled_is_plain(text: str, seed: int, resources: int, until: int) -> 
     w = workload(
         seed, rows=int(rng.integers(1, 25)), servers=int(rng.integers(1, 12)), users=int(rng.integers(1, 6)),
         resources=resources, constrained=bool(rng.random() < 0.5), changes=bool(rng.random() < 0.7),
+        loops=bool(rng.random() < 0.4),
     )  # fmt: skip
     setup = Setup.of(w, policies.one(text))
     expected = plain.run(setup, until)

@@ -177,6 +177,20 @@ def test_who_can_run_nowhere_waits_and_the_run_ends() -> None:
     assert found.users["jobs_done"].tolist() == [1, 0]
 
 
+def test_ps_dsf_starts_from_the_solve_before_unless_told_not_to() -> None:
+    tasks = pd.DataFrame(
+        {
+            "user": [f"u{k}" for k in range(6)], "arrival": [0, 0, 0, 300, 600, 900], "duration": 4000.0, "tasks": 20,
+            "cpu": [1, 2, 0, 1, 3, 0], "memory": [2, 0, 1, 1, 0, 2.0],
+        }
+    )  # fmt: skip
+    w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [10, 0, 6.0], "memory": [8, 12, 0.0]}))
+    warm, cold = (fluid(w, "ps-dsf", until=1500, warm=started) for started in (True, False))
+    assert warm.timeline["warm"].tolist() == [False, False, False, True]
+    assert not cold.timeline["warm"].any()
+    assert np.allclose(warm.jobs["left"], cold.jobs["left"], rtol=1e-6)
+
+
 def test_a_server_that_goes_is_no_longer_allocated_at_once() -> None:
     servers = pd.DataFrame({"server": ["s", "t"], "cpu": [1.0, 1.0]})
     tasks = pd.DataFrame({"user": ["a"], "duration": [1000.0], "cpu": [1.0]})

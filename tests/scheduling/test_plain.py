@@ -27,12 +27,12 @@ CASES = [*KNOWN.items(), *((name, KNOWN[name] | {"strict": True}) for name in ST
 
 
 @pytest.mark.parametrize(("name", "given_"), CASES, ids=lambda one: str(one))
-@given(seed=SEEDS, resources=st.integers(1, 3), until=st.sampled_from([NEVER, 7 * SECOND]))
+@given(seed=SEEDS, resources=st.integers(1, 3), until=st.sampled_from([NEVER, 7 * SECOND]), loops=st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_plain_decides_as_the_reference(
-    name: str, given_: dict[str, Any], seed: int, resources: int, until: int
+    name: str, given_: dict[str, Any], seed: int, resources: int, until: int, loops: bool
 ) -> None:
-    w = workload(seed, resources=resources)
+    w = workload(seed, resources=resources, loops=loops)
     setup = Setup.of(w, policies.get(name, **given_))
     assert setup.possible.all()
     found = plain.run(setup, until)

@@ -13,11 +13,14 @@ from ._columns import (
     GOES_ON,
     GROW,
     INSTANTS,
+    LINKED,
     NARRIVAL,
     NCHANGE,
     NHEAP,
+    NRELEASED,
     NRUNS,
     OPEN,
+    ROOT,
     TIME,
     TRACKED,
     USER,
@@ -32,7 +35,7 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
     heap, change, arrival, arriving = tasks.heap, tasks.change, tasks.arrival, tasks.arriving
     for _ in range(instants):
         drop_stale(tasks, counter)
-        now = heap[0, 0] if counter[NHEAP] > 0 else BIG
+        now = heap[ROOT, 0] if counter[NHEAP] > 0 else BIG
         if counter[NCHANGE] < change.shape[1]:
             now = min(now, change[0, counter[NCHANGE]])
         if counter[NARRIVAL] < len(arrival):
@@ -43,7 +46,7 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
         if counter[NRUNS] + counter[OPEN] + option[TRACKED] * counter[NHEAP] > len(tasks.run):
             return GROW
         counter[TIME] = now
-        while counter[NHEAP] > 0 and heap[0, 0] == now:
+        while counter[NHEAP] > 0 and heap[ROOT, 0] == now:
             end(sv, qs, tasks, option, counter, pop(heap, counter), np.int64(DONE))
             drop_stale(tasks, counter)
         while counter[NCHANGE] < change.shape[1] and change[0, counter[NCHANGE]] == now:
@@ -55,9 +58,15 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
             elif what == LEAVES:
                 leave(sv, qs, tasks, option, counter, index)
             counter[NCHANGE] += 1
+        for k in range(counter[NRELEASED]):
+            g = tasks.released[k]
+            if tasks.group[g, USER] >= 0:
+                wait(qs, tasks, option, counter, g, size[g])
+        counter[NRELEASED] = 0
         while counter[NARRIVAL] < len(arrival) and arrival[counter[NARRIVAL]] == now:
             g = arriving[counter[NARRIVAL]]
-            if tasks.group[g, USER] >= 0:
+            held = option[LINKED] and tasks.before[g] >= 0 and tasks.to_do[tasks.before[g]] > 0
+            if tasks.group[g, USER] >= 0 and not held:
                 wait(qs, tasks, option, counter, g, size[g])
             counter[NARRIVAL] += 1
         round_of(sv, qs, tasks, option, parameter, counter)

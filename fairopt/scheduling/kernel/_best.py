@@ -6,7 +6,7 @@ import numpy as np
 
 from ..._loops import compiled
 from ._columns import NBLOCKS
-from ._ratios import block_of, place_in
+from ._ratios import locate
 
 
 @compiled(inline=True)
@@ -59,71 +59,122 @@ def best_by_scan(sv, demand, g, servers, p, best):  # type: ignore[no-untyped-de
 
 @compiled(inner=True)
 def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
-    """The same by the index of ratios, for a group that demands the first resource."""
-    directory, ratios, ids, count, most = sv.directory, sv.ratios, sv.ids, sv.filled, sv.most
-    free, pool, eligible = sv.free, sv.pool, sv.eligible
-    blocks, only = counter[NBLOCKS], free.shape[1] == 2
-    x = demand[g, 1] / pool[1] / (demand[g, 0] / pool[0])
-    begin = block_of(directory, ratios, ids, blocks, x, np.int64(-1))
-    inside = place_in(ratios, ids, directory[begin], count[directory[begin]], x, np.int64(-1))
+    """The same of two resources by the index of ratios, for a group that demands the first.
+
+    Outward from the ratio of the demand, whose distance is the score: the first with room is the best of its side, but
+    for ratios that rounding makes as far.
+    """
+    x = demand[g, 1] / sv.pool[1] / (demand[g, 0] / sv.pool[0])
+    begin, inside = locate(sv, counter, x, np.int64(-1))
     found, lowest = np.int64(-1), np.inf
-    k = inside
-    for q in range(begin, blocks):  # to larger ratios
-        b = directory[q]
-        if count[b] == 0 or (q > begin and ratios[b, 0] - x > lowest):
-            break
-        if _room(demand, g, most, b):
-            while k < count[b] and ratios[b, k] - x <= lowest:
-                s = ids[b, k]
-                if fits(demand, g, free, s) and eligible[p, s]:
-                    score = misfit(demand, g, free, pool, s, np.int64(0))
-                    if score < lowest or (score == lowest and s < found) or found < 0:
-                        found, lowest = s, score
-                k += 1
-        k = 0
-    k = inside - 1
-    limit, limited = 0.0, False  # with two resources servers of one ratio are looked at once, from the first on
-    for q in range(begin, -1, -1):  # to smaller ones
-        b = directory[q]
-        if count[b] == 0 or (k >= 0 and x - ratios[b, min(k, count[b] - 1)] > lowest):
-            break
-        if k >= 0 and _room(demand, g, most, b):
-            while k >= 0 and x - ratios[b, k] <= lowest:
-                s = ids[b, k]
-                if not (limited and ratios[b, k] == limit) and fits(demand, g, free, s) and eligible[p, s]:
-                    if only:
-                        limit, limited = ratios[b, k], True
-                        s = _first_of(sv, demand, g, p, blocks, limit)
-                    score = misfit(demand, g, free, pool, s, np.int64(0))
-                    if score < lowest or (score == lowest and s < found) or found < 0:
-                        found, lowest = s, score
+    for step in range(1, -2, -2):  # to larger ratios, and to smaller ones
+        q, k = begin, inside if step > 0 else inside - 1
+        while True:
+            q, k = _next(sv, demand, g, p, counter, q, k, step, x, lowest)
+            if q < 0:
+                break
+            here = sv.ratios[sv.directory[q], 0, k]
+            i, j = q, k
+            if step < 0:  # the first server of this ratio with room
+                q, k = locate(sv, counter, here, np.int64(-1))
+                i, j = _next(sv, demand, g, p, counter, q, k, 1, here, 0.0)
+            s, score = sv.ids[sv.directory[i], j], abs(here - x)
+            if score < lowest or (score == lowest and s < found) or found < 0:
+                found, lowest = s, score
+            after = np.nextafter(here, step * np.inf)
+            if step * (after - x) > lowest:
+                break
+            if step > 0:
+                q, k = locate(sv, counter, after, np.int64(-1))
+            else:
                 k -= 1
-        if q > 0:
-            k = count[directory[q - 1]] - 1
     return found
 
 
+@compiled(inner=True)
+def best_by_ratios(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
+    """The same of three resources or more, where that distance is the first part of the score, so a lower bound.
+
+    Scores are sums of distances of ratios that blocks keep: most servers are passed without a look at their room.
+    """
+    ratios, aim = sv.ratios, sv.aim
+    for r in range(len(aim)):
+        aim[r] = demand[g, r + 1] / sv.pool[r + 1] / (demand[g, 0] / sv.pool[0])
+    begin, inside = locate(sv, counter, aim[0], np.int64(-1))
+    found, lowest = np.int64(-1), np.inf
+    for step in range(1, -2, -2):
+        q, k, near = begin, inside if step > 0 else inside - 1, True
+        while near and 0 <= q < counter[NBLOCKS]:
+            b = sv.directory[q]
+            if _room(demand, g, sv.most, q):
+                while 0 <= k < sv.filled[b]:
+                    score = abs(aim[0] - ratios[b, 0, k])
+                    if score > lowest:
+                        near = False
+                        break
+                    for r in range(1, len(aim)):
+                        score += abs(aim[r] - ratios[b, r, k])
+                    s = sv.ids[b, k]
+                    better = score < lowest or (score == lowest and s < found) or found < 0
+                    if better and _enough(demand, g, sv.have, b, k) and sv.eligible[p, s]:
+                        found, lowest = s, score
+                    k += step
+            q += step
+            k = np.int64(0) if step > 0 or q < 0 else sv.filled[sv.directory[q]] - 1
+    return found
+
+
+@compiled(inner=True)
+def best_from_top(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
+    """The same for a group that demands the second resource but not the first: from the largest ratio down.
+
+    The first part of the score is one over the ratio, but for rounding.
+    """
+    found, lowest, least = np.int64(-1), np.inf, 0.0
+    for q in range(counter[NBLOCKS] - 1, -1, -1):
+        b = sv.directory[q]
+        if sv.ratios[b, 0, sv.filled[b] - 1] < least:
+            break
+        if _room(demand, g, sv.most, q):
+            for k in range(sv.filled[b] - 1, -1, -1):
+                if sv.ratios[b, 0, k] < least:
+                    break
+                s = sv.ids[b, k]
+                if _enough(demand, g, sv.have, b, k) and sv.eligible[p, s]:
+                    score = misfit(demand, g, sv.free, sv.pool, s, np.int64(1))
+                    if score < lowest or (score == lowest and s < found) or found < 0:
+                        found, lowest, least = s, score, (1 - 1e-14) / score
+    return found
+
+
+@compiled(inner=True)
+def _next(sv, demand, g, p, counter, q, k, step, x, far):  # type: ignore[no-untyped-def]
+    """The first server with room from entry k of the q-th block on, not farther than so much from x; else -1."""
+    while 0 <= q < counter[NBLOCKS]:
+        b = sv.directory[q]
+        if _room(demand, g, sv.most, q):
+            while 0 <= k < sv.filled[b] and step * (sv.ratios[b, 0, k] - x) <= far:
+                if _enough(demand, g, sv.have, b, k) and sv.eligible[p, sv.ids[b, k]]:
+                    return q, k
+                k += step
+            if 0 <= k < sv.filled[b]:
+                break
+        q += step
+        k = np.int64(0) if step > 0 or q < 0 else sv.filled[sv.directory[q]] - 1
+    return np.int64(-1), np.int64(-1)
+
+
 @compiled(inline=True)
-def _room(demand, g, most, b):  # type: ignore[no-untyped-def]
+def _room(demand, g, most, q):  # type: ignore[no-untyped-def]
     for r in range(most.shape[1]):
-        if demand[g, r] > most[b, r]:
+        if demand[g, r] > most[q, r]:
             return False
     return True
 
 
-@compiled(inner=True)
-def _first_of(sv, demand, g, p, blocks, x):  # type: ignore[no-untyped-def]
-    """The first server of a ratio where a group fits; there is one."""
-    directory, ratios, ids, count = sv.directory, sv.ratios, sv.ids, sv.filled
-    begin = block_of(directory, ratios, ids, blocks, x, np.int64(-1))
-    k = place_in(ratios, ids, directory[begin], count[directory[begin]], x, np.int64(-1))
-    for q in range(begin, blocks):
-        b = directory[q]
-        if _room(demand, g, sv.most, b):
-            while k < count[b]:
-                s = ids[b, k]
-                if fits(demand, g, sv.free, s) and sv.eligible[p, s]:
-                    return s
-                k += 1
-        k = 0
-    return -1
+@compiled(inline=True)
+def _enough(demand, g, have, b, k):  # type: ignore[no-untyped-def]
+    for r in range(have.shape[1]):
+        if demand[g, r] > have[b, r, k]:
+            return False
+    return True

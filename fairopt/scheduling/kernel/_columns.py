@@ -19,12 +19,16 @@ SERVER_COLUMNS = 6
 # Runs: `run[r, column]`, a line of the cache each.
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
 RUN_COLUMNS = 8
+# The heap of ends: `heap[row, time / run]`; the root is in row 3, the children of row k are `4 (k - 2)` and following.
+ROOT = 3
 # Counters.
-TIME, NRUNS, NHEAP, NCHANGE, NARRIVAL, INSTANTS, ENDED, OPEN, NTOUCHED, NFRESH, NDIRTY, NBLOCKS, ACTIVITY = range(13)
-COUNTERS = 13
+TIME, NRUNS, NHEAP, NCHANGE, NARRIVAL, INSTANTS, ENDED, OPEN, NTOUCHED, NFRESH, NDIRTY, NBLOCKS, ACTIVITY, NRELEASED = (
+    range(14)
+)
+COUNTERS = 14
 # Options: `option[column]`.
-SHARE, PLACE, PAIR, STRICT, LIMITED, TRACKED, FURTHEST = range(7)
-OPTIONS = 7
+SHARE, PLACE, PAIR, STRICT, LIMITED, TRACKED, FURTHEST, LINKED = range(8)
+OPTIONS = 8
 # Shares.
 DOMINANT, UNWEIGHTED, AFTER_TASK = range(3)
 # How a server is found: by a scan, or an index of free vectors.

@@ -19,17 +19,20 @@ from ._columns import (
     GROUP,
     HEAD,
     HOW,
+    LINKED,
     LOOK,
     NDIRTY,
     NEXT,
     NFRESH,
     NHEAP,
     NO_PAIRS,
+    NRELEASED,
     NRUNS,
     NTOUCHED,
     OPEN,
     PAIR,
     QUEUE,
+    ROOT,
     RUNS,
     SERVER,
     SINCE,
@@ -49,47 +52,47 @@ from ._waiting import set_key, set_waiting
 @compiled(inner=True)
 def push(heap, run, counter, r):  # type: ignore[no-untyped-def]
     """A run will end; where the heap is full, ends of runs that ended otherwise are dropped."""
-    if counter[NHEAP] == heap.shape[1]:
+    if counter[NHEAP] == len(heap) - ROOT:
         n, counter[NHEAP] = counter[NHEAP], 0
-        for k in range(n):
-            if run[heap[1, k], HOW] == RUNNING and run[heap[1, k], END] == heap[0, k]:
-                _up(heap, counter, heap[0, k], heap[1, k])
+        for k in range(ROOT, ROOT + n):
+            if run[heap[k, 1], HOW] == RUNNING and run[heap[k, 1], END] == heap[k, 0]:
+                _up(heap, counter, heap[k, 0], heap[k, 1])
     _up(heap, counter, run[r, END], r)
 
 
 @compiled(inline=True)
 def _up(heap, counter, time, r):  # type: ignore[no-untyped-def]
-    k = counter[NHEAP]
-    counter[NHEAP] = k + 1
-    while k > 0:
-        above = (k - 1) >> 2
-        if heap[0, above] <= time:
+    k = ROOT + counter[NHEAP]
+    counter[NHEAP] += 1
+    while k > ROOT:
+        above = (k >> 2) + ROOT - 1
+        if heap[above, 0] <= time:
             break
-        heap[0, k], heap[1, k] = heap[0, above], heap[1, above]
+        heap[k, 0], heap[k, 1] = heap[above, 0], heap[above, 1]
         k = above
-    heap[0, k], heap[1, k] = time, r
+    heap[k, 0], heap[k, 1] = time, r
 
 
 @compiled(inner=True)
 def pop(heap, counter):  # type: ignore[no-untyped-def]
     """The run that ends first."""
-    first = heap[1, 0]
-    n = counter[NHEAP] - 1
-    counter[NHEAP] = n
-    time, r, k = heap[0, n], heap[1, n], 0
+    first = heap[ROOT, 1]
+    end, k = ROOT + counter[NHEAP] - 1, ROOT
+    counter[NHEAP] -= 1
+    time, r = heap[end, 0], heap[end, 1]
     while True:
-        child = 4 * k + 1
-        if child >= n:
+        child = 4 * (k - ROOT + 1)
+        if child >= end:
             break
         least = child
-        for c in range(child + 1, min(child + 4, n)):
-            if heap[0, c] < heap[0, least]:
+        for c in range(child + 1, min(child + 4, end)):
+            if heap[c, 0] < heap[least, 0]:
                 least = c
-        if heap[0, least] >= time:
+        if heap[least, 0] >= time:
             break
-        heap[0, k], heap[1, k] = heap[0, least], heap[1, least]
+        heap[k, 0], heap[k, 1] = heap[least, 0], heap[least, 1]
         k = least
-    heap[0, k], heap[1, k] = time, r
+    heap[k, 0], heap[k, 1] = time, r
     return first
 
 
@@ -97,7 +100,7 @@ def pop(heap, counter):  # type: ignore[no-untyped-def]
 def drop_stale(tasks, counter):  # type: ignore[no-untyped-def]
     """Ends of runs that ended otherwise are no events."""
     heap, run = tasks.heap, tasks.run
-    while counter[NHEAP] > 0 and (run[heap[1, 0], HOW] != RUNNING or run[heap[1, 0], END] != heap[0, 0]):
+    while counter[NHEAP] > 0 and (run[heap[ROOT, 1], HOW] != RUNNING or run[heap[ROOT, 1], END] != heap[ROOT, 0]):
         pop(heap, counter)
 
 
@@ -184,6 +187,17 @@ def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
         set_key(qs, tasks, q, option)
 
 
+@compiled(inline=True)
+def done(tasks, counter, job):  # type: ignore[no-untyped-def]
+    """A task of a job is done; after the last come those groups that should have come already."""
+    tasks.to_do[job] -= 1
+    if tasks.to_do[job] == 0:
+        for k in range(tasks.following_first[job], tasks.following_first[job + 1]):
+            if tasks.comes[tasks.following[k]] < counter[TIME]:
+                tasks.released[counter[NRELEASED]] = tasks.following[k]
+                counter[NRELEASED] += 1
+
+
 @compiled(inner=True)
 def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
     """A run ends: what it held is free."""
@@ -191,6 +205,8 @@ def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
     q = tasks.group[g, QUEUE]
     run[r, END], run[r, HOW] = counter[TIME], how
     counter[ENDED] += how == DONE
+    if option[LINKED] and how == DONE:
+        done(tasks, counter, tasks.job[g])
     if option[TRACKED]:
         before, after = run[r, BEFORE], run[r, AFTER]
         if before >= 0:

@@ -9,7 +9,8 @@ import numpy as np
 from ..._loops import compiled
 from ._columns import BEGIN, BEST, BIG, BY_SHARE, FROM, FURTHEST, NEXT_GROUP, ONE, STOP, UNTIL, VALUE, WAIT, WAITS, WHO
 from ._events import start
-from ._places import best_among, best_of_all
+from ._forest import next_leaf
+from ._places import best_among, best_of_all, envelope_of
 from ._waiting import first_group, share_of
 
 
@@ -19,9 +20,15 @@ def pairs_of(sv, qs, tasks, option, parameter, counter, queues, few):  # type: i
 
     A queue's best server stays its best until the queue or that server is served: other values do not fall meanwhile.
     """
-    touched, i = sv.touched[:few], 0
+    touched, i, row, leaves = sv.touched[:few], 0, envelope_of(sv, few), len(qs.all_tree) // 2
     n: Any = np.int64(0)
-    for q in range(len(qs.table)):
+    q: Any = np.int64(-1)
+    while True:  # queues with a group that may fit a touched server, or with a fresh one
+        q = next_leaf(qs.all_tree, np.int64(0), leaves, np.int64(-1), sv.envelope, row, q + 1) if few > 0 else -1
+        if i < queues and (q < 0 or qs.chosen[WHO, i] < q):
+            q = qs.chosen[WHO, i]
+        if q < 0:
+            break
         begin, until = 0, 0
         if i < queues and qs.chosen[WHO, i] == q:
             begin, until = qs.chosen[FROM, i], qs.chosen[UNTIL, i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from ._best import best_by_ratio, best_by_scan, fits
+from ._best import best_by_ratio, best_by_ratios, best_by_scan, best_from_top, fits
 from ._columns import (
     ALIGNMENT,
     BEST_INDEX,
@@ -38,6 +38,18 @@ def flush(sv, option, counter):  # type: ignore[no-untyped-def]
     counter[NDIRTY] = 0
 
 
+@compiled(inline=True)
+def envelope_of(sv, few):  # type: ignore[no-untyped-def]
+    """The row of `envelope` with the largest free amounts of the first few touched servers."""
+    row = len(sv.envelope) - 1
+    for r in range(sv.free.shape[1]):
+        sv.envelope[row, r] = -1
+    for k in range(few):
+        for r in range(sv.free.shape[1]):
+            sv.envelope[row, r] = max(sv.envelope[row, r], sv.free[sv.touched[k], r])
+    return row
+
+
 @compiled(inner=True)
 def first_of_type(sv, tasks, g, t):  # type: ignore[no-untyped-def]
     """The first server of a tree with room for a group, or -1."""
@@ -61,8 +73,12 @@ def find(sv, tasks, g, option, counter):  # type: ignore[no-untyped-def]
     if place == FIRST_INDEX:
         flush(sv, option, counter)
         return first_of_type(sv, tasks, g, np.int64(0))
-    if place == BEST_INDEX and tasks.demand[g, 0] > 0:
+    if place == BEST_INDEX and tasks.demand[g, 0] + tasks.demand[g, 1] > 0:
         flush(sv, option, counter)
+        if tasks.demand[g, 0] == 0:
+            return best_from_top(sv, tasks.demand, g, p, counter)
+        if sv.free.shape[1] > 2:
+            return best_by_ratios(sv, tasks.demand, g, p, counter)
         return best_by_ratio(sv, tasks.demand, g, p, counter)
     return best_by_scan(sv, tasks.demand, g, sv.everyone, p, best)
 

@@ -35,7 +35,7 @@ from ._events import look_at, start
 from ._forest import next_leaf
 from ._limits import limits_of
 from ._pairs import pairs_of
-from ._places import find, find_among
+from ._places import envelope_of, find, find_among
 from ._waiting import allowed, first_group, head_of, lowest_queue
 
 #: More touched servers than these are not looked at one by one.
@@ -86,12 +86,7 @@ def _strict(sv, qs, tasks, option, counter):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def _all_fresh(sv, qs, tasks, counter):  # type: ignore[no-untyped-def]
     """Many servers were touched: whatever fits the largest free amounts of these is looked for everywhere."""
-    amounts, row = sv.free.shape[1], len(sv.envelope) - 1
-    for r in range(amounts):
-        sv.envelope[row, r] = -1
-    for k in range(counter[NTOUCHED]):
-        for r in range(amounts):
-            sv.envelope[row, r] = max(sv.envelope[row, r], sv.free[sv.touched[k], r])
+    row = envelope_of(sv, counter[NTOUCHED])
     for q in range(len(qs.table)):
         if qs.table[q, WAITS] > 0:
             base, size = qs.table[q, BASE], qs.table[q, SIZE]

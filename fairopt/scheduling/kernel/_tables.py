@@ -20,7 +20,8 @@ class Servers(NamedTuple):
     known, lowest, envelope, order : room for what rounds and the index keep in mind
     tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on; it has
         `tree_at[t, 1]` leaves, which are servers `leaf[tree_at[t, 2]]` and following
-    directory, ratios, ids, filled, most, ratio, seen : the index of ratios (`_ratios.py`)
+    directory, ratios, ids, have, filled, most, ratio, seen : the index of ratios (`_ratios.py`)
+    aim : the ratios of a demand, while it is searched
     """
 
     table: Whole
@@ -43,10 +44,12 @@ class Servers(NamedTuple):
     directory: Whole
     ratios: Numbers
     ids: Whole
+    have: Whole
     filled: Whole
     most: Whole
     ratio: Numbers
     seen: Whole
+    aim: Numbers
 
 
 class Queues(NamedTuple):
@@ -83,7 +86,11 @@ class Tasks(NamedTuple):
     group : (groups, columns); demand : (groups, amounts); cost : (groups, costs)
     duration, again : (tasks,); `again` links tasks of a group that wait again
     arrival, arriving : (groups,), by time; change : (time / what / index, changes)
-    run : (runs, columns); heap : (time / run, ends); fresh : groups that may fit anywhere
+    run : (runs, columns); heap : (ends, time / run); fresh : groups that may fit anywhere
+    released : groups whose job before has just ended; and where jobs come after others (else these are empty)
+    comes, job, before : (groups,), when it may come at first, its job, the one that must be done before, or -1
+    to_do : (jobs,), tasks that are not done
+    following_first, following : groups by the job they come after
     """
 
     group: Whole
@@ -97,3 +104,10 @@ class Tasks(NamedTuple):
     run: Whole
     heap: Whole
     fresh: Whole
+    released: Whole
+    comes: Whole
+    job: Whole
+    before: Whole
+    to_do: Whole
+    following_first: Whole
+    following: Whole

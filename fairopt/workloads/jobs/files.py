@@ -63,7 +63,7 @@ def _table(path: Path) -> pd.DataFrame | None:
         return None
     try:
         return pd.read_csv(
-            path, dtype=dict.fromkeys(("user", "job", "server", "type", "on"), str), skipinitialspace=True
+            path, dtype=dict.fromkeys(("user", "job", "server", "type", "on", "after"), str), skipinitialspace=True
         )
     except (ValueError, OSError) as error:
         raise DataError(f"{path} cannot be read as a table: {error}") from None

@@ -41,12 +41,18 @@ def drf_7_1(
 
 
 @workload_generator("drf-policies", "DRF section 7.2: users with small and large tasks on 48 servers")
-def drf_policies(rng: np.random.Generator, seconds: Seconds = 40.0, jobs: Annotated[int, positive] = 30) -> Workload:
+def drf_policies(
+    rng: np.random.Generator, seconds: Seconds = 40.0, jobs: Annotated[int, positive] = 30, loop: bool = False
+) -> Workload:
     """Four users with jobs of 80 tasks of 1 CPU and .5 GB, and four of 2 CPUs and 2 GB, on servers of 8 CPUs and 6 GB.
 
-    A user starts its next job when one is done; here all jobs of a user wait from the beginning, and its next begins
-    when the last task of the one before has started. Tasks last `seconds` on average, half of it exponentially
-    distributed: the paper does not say.
+    Tasks last `seconds` on average, half of it exponentially distributed: the paper does not say.
+
+    Parameters
+    ----------
+    loop
+        A user's next job comes when the last task of the one before ends, as in the paper. False: all jobs of a user
+        wait from the beginning, so that it always has a task that could start.
     """
     parts = []
     for n in range(8):
@@ -54,8 +60,9 @@ def drf_policies(rng: np.random.Generator, seconds: Seconds = 40.0, jobs: Annota
         lasts = seconds * (0.5 + 0.5 * rng.exponential(1.0, jobs * 80))
         user = f"{'small' if small else 'large'} {n % 4 + 1}"
         names = [f"{user}, job {k + 1}" for k in range(jobs) for _ in range(80)]
-        parts.append(pd.DataFrame({"user": user, "job": names, "duration": lasts, "cpu": 1 if small else 2,
-                                   "memory": 0.5 if small else 2}))  # fmt: skip
+        part = pd.DataFrame({"user": user, "job": names, "duration": lasts, "cpu": 1 if small else 2,
+                             "memory": 0.5 if small else 2})  # fmt: skip
+        parts.append(part.assign(after=[""] * 80 + names[:-80]) if loop else part)
     servers = pd.DataFrame({"count": [48], "cpu": [8], "memory": [6]})
     return Workload.from_frames(pd.concat(parts, ignore_index=True), servers, source="DRF 7.2")
 

@@ -1,0 +1,104 @@
+"""Jobs that come when others are done: `after`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairopt as fo
+from fairopt.errors import DataError
+from fairopt.scheduling import dedicated, simulate
+from fairopt.scheduling.fluid import fluid
+from fairopt.scheduling.workload import Workload
+
+SERVERS = pd.DataFrame({"cpu": [2.0]})
+
+
+def before(w: Workload) -> dict[str, str]:
+    return {job: w.jobs[k] if k >= 0 else "" for job, k in zip(w.jobs, w.after.tolist(), strict=True)}
+
+
+def chain(servers: int = 1, **columns: object) -> Workload:
+    """Jobs a, b and c of one user, each after the one before, of two tasks each; c may not come before 100 s."""
+    tasks = pd.DataFrame(
+        {
+            "user": "u",
+            "job": ["a", "a", "b", "b", "c", "c"],
+            "after": ["", "", "a", "a", "b", "b"],
+            "arrival": [5.0, 5.0, 0.0, 0.0, 100.0, 100.0],
+            "duration": [1.0, 3.0, 2.0, 4.0, 1.0, 1.0],
+            "cpu": 1.0,
+        }
+    )
+    return Workload.from_frames(tasks.assign(**columns), pd.concat([SERVERS] * servers))
+
+
+@pytest.mark.parametrize("engine", ["plain", "compiled"])
+def test_a_job_comes_when_the_last_task_of_the_one_before_ends(engine: fo.scheduling.simulator.Engine) -> None:
+    found = simulate(chain(), engine=engine)
+    assert found.jobs[["arrival", "start", "end", "response"]].to_numpy().tolist() == [
+        [5, 5, 8, 3],
+        [8, 8, 12, 4],
+        [100, 100, 101, 1],
+    ]
+    assert found.at([4, 5, 6.5, 8, 10.5])["waiting"].tolist() == [0] * 5
+    assert found.at([4, 5, 6.5, 8, 10.5])["running"].tolist() == [0, 2, 1, 2, 1]
+    assert found.users["mean_wait"].tolist() == [0]
+
+
+def test_frames_of_jobs_that_never_come() -> None:
+    found = simulate(chain(), until=6)
+    assert found.jobs["arrival"].tolist()[:1] == [5]
+    assert found.jobs["arrival"].isna().tolist() == [False, True, True]
+    later = found.tasks[found.tasks["job"] != "a"]
+    assert later["state"].tolist() == ["to come"] * 4
+    assert found.at([0, 5, 6])["waiting"].tolist() == [0, 0, 0]
+    stuck = simulate(chain(cpu=[1, 3, 1, 1, 1, 1]), impossible="report")
+    assert stuck.jobs["tasks_done"].tolist() == [1, 0, 0]
+    assert stuck.tasks["state"].value_counts()["impossible"] == 1
+
+
+def test_tables_come_out_as_they_came_in_and_into_files(tmp_path: object) -> None:
+    w = chain()
+    again = Workload.from_frames(**w.to_frames())  # type: ignore[arg-type]
+    assert before(again) == before(w) == {"a": "", "b": "a", "c": "b"}
+    fo.workloads.save_workload(w, str(tmp_path))
+    assert before(fo.open_workload(str(tmp_path))) == before(w)
+    assert len(chain(after="").to_frames()["tasks"]["after"].unique()) == 1
+
+
+@pytest.mark.parametrize(
+    ("after", "message"),
+    [
+        (["", "", "z", "z", "", ""], "row 2 of tasks .*comes after 'z', which is no job"),
+        (["", "", "a", "", "", ""], "comes after another job than other tasks of its job"),
+        (["c", "c", "a", "a", "b", "b"], "row 0 of tasks .*comes after 'c', and so after itself"),
+        (["", "", "b", "b", "b", "b"], "row 2 of tasks .*and so after itself"),
+    ],
+)
+def test_what_cannot_be_is_refused(after: list[str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        chain(after=after)
+
+
+def test_users_alone_keep_their_loops_and_need_nobody_elses() -> None:
+    two = chain(2, user=["u", "u", "u", "u", "v", "v"])
+    with pytest.raises(DataError, match="comes after another user's"):
+        dedicated(two)
+    alone = dedicated(chain(after=["", "", "a", "a", "", ""]))
+    assert alone["u"].jobs["arrival"].tolist() == [5, 8, 100]
+
+
+def test_the_fluid_model_has_none() -> None:
+    with pytest.raises(DataError, match="come after others"):
+        fluid(chain(), "drfh")
+    assert fluid(chain(after=""), "drfh").jobs["end"].notna().all()
+
+
+def test_drf_7_2_has_a_job_of_a_user_at_a_time() -> None:
+    w = fo.open_workload("drf-policies?loop=true&jobs=3&seconds=4")
+    jobs = simulate(w, "first-fit-drfh").jobs
+    by_user = jobs.groupby("user", observed=True)
+    assert np.allclose(by_user["arrival"].shift(-1).dropna(), jobs["end"][by_user.cumcount() < 2])
+    assert (jobs["tasks_done"] == 80).all()
