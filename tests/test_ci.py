@@ -41,10 +41,15 @@ def test_the_workflow_runs_the_whole_check() -> None:
     workflow = read(".github/workflows/ci.yml")
     assert set(workflow[True]) == {"push", "pull_request", "workflow_dispatch"}  # to YAML 1.1, `on` is a truth value
     (job,) = workflow["jobs"].values()
-    checkout, python, check = job["steps"]
+    checkout, python, check, explorer, pictures = job["steps"]
     assert checkout["uses"].startswith("actions/checkout@")
     assert python["uses"].startswith("actions/setup-python@")
     lowest = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["requires-python"]
     assert f">={python['with']['python-version']}" == lowest
     assert check["run"] == ".ci/run"
     assert os.access(ROOT / check["run"], os.X_OK)
+    # What browser tests saw is kept, also where a test failed.
+    assert "pytest -m long tests/explorer" in explorer["run"]
+    assert pictures["if"] == "always()"
+    for step in (check, explorer):
+        assert step["env"]["FAIROPT_SHOTS"].endswith(f"/{pictures['with']['path']}")

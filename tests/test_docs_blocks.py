@@ -32,7 +32,10 @@ DOCS = {
 #: Pages whose printed blocks and sessions `tools/readme.py` makes.
 PRINTED = {*PAGES, "README.md", "first-task.md"}
 #: Pages none of whose blocks is run here, and who does instead.
-ELSEWHERE = {"explorer.md": "tests/explorer: servers that end with Ctrl-C, and snapshots of clusters"}
+ELSEWHERE = {
+    "explorer.md": "tests/explorer: servers that end with Ctrl-C, and snapshots of clusters",
+    "first-minutes.md": "tools/first_minutes.py, in a new environment",
+}
 KNOWN = ("python", "sh", "console", "text", "json", "toml", "csv")
 _BLOCK = re.compile(
     r"(?: *<!-- (?P<mark>not run|first): (?P<said>[^>]*?) -->\n+)?"

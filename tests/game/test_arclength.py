@@ -12,6 +12,7 @@ import fairopt as fo
 from fairopt.engines.linalg.arclength import CorrectionOptions, Step, corrected, stepped, towards
 from fairopt.engines.small.stack import stacked
 from fairopt.game.curve import _begin, _point, _steps, _system
+from fairopt.game.curve._gauge import gauged
 from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
@@ -129,7 +130,7 @@ def test_the_compiled_corrector_finds_the_same_place(seed: int, alpha: float) ->
     problem = Problem(cluster, fo.AlphaPFVDS(alpha).criterion(cluster))
     game, at, sound = _begin.begun(_point.cell_of(alpha, [one[0] for one in stacked([problem])]), 1e-12, 400)
     assert sound
-    _system.gauged(game, at)
+    gauged(game, at)
     place = np.empty(len(game.user) + len(game.host) + len(game.limit), np.int64)
     count, values = _system.numbered(game, at, place), _system.values_of(game)
     border, matrix, order = np.eye(1, count + 1, count)[0], np.empty((count + 1,) * 2), np.empty(count + 1, np.int64)

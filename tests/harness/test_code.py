@@ -207,7 +207,7 @@ def test_answers_of_other_code_are_named_and_taken_on_request(
     file.write_text(EXPERIMENT)
     with monkeypatch.context() as then:
         real = code.of
-        then.setattr(code, "of", lambda kind: "0" * 24 if kind is not fo.TSF else real(kind))
+        then.setattr(code, "of", lambda kind, *more: "0" * 24 if kind is not fo.TSF else real(kind, *more))
         first = harness.sweep(file, store=store, progress=False)
     assert first["code"].tolist() == ["0" * 24, real(fo.TSF), "0" * 24]
     table = ["--store", str(store)]
@@ -253,7 +253,7 @@ def test_an_error_of_other_code_is_no_answer(tmp_path: Path, monkeypatch: pytest
         raise fo.SolverError("no")
 
     with monkeypatch.context() as then:
-        then.setattr(code, "of", lambda kind: "0" * 24)
+        then.setattr(code, "of", lambda *_: "0" * 24)
         then.setattr(fo.TSF, "solve", fail)
         harness.sweep(file, store=tmp_path / "store", progress=False)
     plan = harness.plan(file, store=tmp_path / "store", accept_older=True)
@@ -266,7 +266,7 @@ def test_chance_does_not_depend_on_the_code(tmp_path: Path, monkeypatch: pytest.
     file = tmp_path / "old.toml"
     file.write_text(EXPERIMENT)
     now = harness.cells(harness.load(file))
-    monkeypatch.setattr(code, "of", lambda kind: "0" * 24)
+    monkeypatch.setattr(code, "of", lambda *_: "0" * 24)
     then = harness.cells(harness.load(file))
     assert all(a.key != b.key and a.question == b.question for a, b in zip(now, then, strict=True))
     assert all(a.rng().random() == b.rng().random() for a, b in zip(now, then, strict=True))
