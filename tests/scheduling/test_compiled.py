@@ -46,7 +46,10 @@ def test_compiled_is_plain(text: str, seed: int, resources: int, until: int) -> 
 
 @pytest.mark.parametrize("text", ["best-fit-drfh", "first-fit-drfh", "ps-dsf", "tetris", "fifo(strict=False)"])
 @pytest.mark.parametrize("resources", [2, 3])
-def test_many_servers_that_crowd_the_blocks_of_the_index(text: str, resources: int) -> None:
+def test_many_servers_that_crowd_the_blocks_of_the_index(
+    text: str, resources: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "_BLOCK", 8)  # so that blocks are split
     w = workload(3, rows=900, servers=400, users=20, resources=resources)
     setup = Setup.of(w, policies.one(text))
     assert compiled.run(setup, index=True).same(plain.run(setup))
