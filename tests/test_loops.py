@@ -179,6 +179,14 @@ def test_a_large_loop_has_code_of_its_own(folder: Path) -> None:
     assert ask(folder, code)[1] == ["called.large", "called.one_more", "asks.asked"]
 
 
+def test_code_that_refers_to_what_is_not_there_is_not_loaded() -> None:
+    """The linker would end the process."""
+    from fairopt._linking import Library
+
+    with pytest.raises(LookupError, match=r"refers to .*gone"):
+        Library.loaded(None, ("loop", b"", b"", set(), {"gone"}), [])
+
+
 def every_loop() -> dict[str, Loop]:
     found: dict[str, Loop] = {}
     for module in pkgutil.walk_packages(fo.__path__, "fairopt."):

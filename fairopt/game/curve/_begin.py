@@ -122,8 +122,8 @@ def _pushed(matrix, amount, on, value, sign, fixed):  # type: ignore[no-untyped-
 def begun(q: Cell, tol: float, most: int) -> tuple[Game, Place, bool]:
     """The game, the curve's place at the alpha of a cell, and whether there is one.
 
-    Not compiled, nor are `equilibrium` here and `_regular`: a compiled function has the code of all that it calls, and
-    that took a minute more.
+    Not compiled, nor are `equilibrium` here and `_regular`: they run once a curve, and compiling them takes longer than
+    it would ever save.
     """
     g = _game(q)
     pairs, rows, users = len(g.user), len(g.host), len(g.limit)

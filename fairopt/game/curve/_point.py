@@ -43,7 +43,7 @@ def _signs(q, c, g, z, log_price, xi, s, w, v):  # type: ignore[no-untyped-def]
             v[k], w[k] = np.exp(log_worth / c.power), _IN
 
 
-# Not compiled: a compiled function has the code of all that it calls, and these took minutes.
+# Not compiled: they run once a point, and compiling them takes longer than it would ever save.
 
 
 def refined(
