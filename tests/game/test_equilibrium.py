@@ -46,7 +46,15 @@ def solve(shared: fo.Cluster, alpha: float, tol: float | None = None, engine: st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("alpha", "first"), [(0.5, 1000), (1.0, 1050), (2.0, 1100), (3.0, 1150)])
+@pytest.mark.parametrize(
+    ("alpha", "first"),
+    [
+        (0.5, 1000),
+        pytest.param(1.0, 1050, marks=pytest.mark.long),
+        (2.0, 1100),
+        pytest.param(3.0, 1150, marks=pytest.mark.long),
+    ],
+)
 def test_three_engines_agree(alpha: float, first: int) -> None:
     """200 clusters, a third with placement. Where a slow engine gives up, an error says so; the first must not."""
     gave_up: dict[str, list[int]] = {"best-response": [], "declarative": []}

@@ -121,7 +121,9 @@ def ended(store: Path, file: Path, address: str, kill: Callable[[], None], after
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGSTOP])
+@pytest.mark.parametrize(
+    "how", [signal.SIGSTOP, *(pytest.param(one, marks=pytest.mark.long) for one in (signal.SIGKILL, signal.SIGTERM))]
+)
 def test_a_lost_scheduler_is_no_failure_of_cells(
     file: Path, serial: harness.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
