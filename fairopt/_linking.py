@@ -18,7 +18,7 @@ SMALL = 100
 class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
     """The machine code of one loop for one signature.
 
-    `apart` are the libraries of the large loops that it refers to: they have to be there before it is.
+    `apart` are the libraries of the large loops that it refers to: they have to be there before it is, and as long.
     """
 
     def __init__(self, made_by: Any, name: str) -> None:
@@ -30,15 +30,14 @@ class Library(codegen.JITCodeLibrary):  # type: ignore[misc]
         #: What it defines, and what of others it refers to.
         self.symbols: set[str] = set()
         self.refers: set[str] = set()
-        self._held: list[Any] = []
 
     def finalize(self) -> None:
         """Link copies of small loops only."""
-        self._held = list(dict.fromkeys(self._linking_libraries))
-        loops = [one for one in self._held if isinstance(one, Library)]
+        called = list(dict.fromkeys(self._linking_libraries))
+        loops = [one for one in called if isinstance(one, Library)]
         far = [one for one in loops if one.large]
         self.apart = list(dict.fromkeys([*far, *(other for one in loops if not one.large for other in one.apart)]))
-        self._linking_libraries = [one for one in self._held if one not in far]
+        self._linking_libraries = [one for one in called if one not in far]
         super().finalize()
         self.large = _longer(self._final_module, SMALL)
         named = [*self._final_module.functions, *self._final_module.global_variables]

@@ -54,14 +54,14 @@ def properties(options: argparse.Namespace) -> int:
             raise DataError(f"--{name} is {getattr(options, name)}; it must be a whole number, at least 1 (a seed: 0)")
     if options.out:
         report.exportable(Path(options.out))
-    told: list[str] = []
-    frame = _searched(chosen, names, options) if options.file is None else _reported(chosen, names, options, told)
+    searched = options.file is None
+    frame, words = (_searched(chosen, names, options), []) if searched else _reported(chosen, names, options)
     if options.out:
         report.export(frame, Path(options.out))
     if options.json:
         print_json(frame.to_dict(orient="records"))
-    elif told:
-        _screen.say(told)
+    elif words:
+        _screen.say(words)
     else:
         print(_screen.table(frame))
     return 0
@@ -100,18 +100,19 @@ def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: arg
 
 
 def _reported(
-    chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace, told: list[str]
-) -> pd.DataFrame:
+    chosen: list[mechanisms.Mechanism], names: list[str], options: argparse.Namespace
+) -> tuple[pd.DataFrame, list[str]]:
     """A row per mechanism and property of the cluster in a file, and the same in words."""
     cluster, _ = open_cluster(options.file, options.traces)
-    frames = []
+    frames: list[pd.DataFrame] = []
+    words: list[str] = []
     for mechanism in chosen:
         frame = fairness.report(mechanism, cluster, names, changes=options.changes, rng=options.seed)
-        told += sentences(mechanism, mechanism.prepare(cluster)[0], frame, options.changes)
+        words += sentences(mechanism, mechanism.prepare(cluster)[0], frame, options.changes)
         frame = frame.reset_index()
         frame.insert(0, "mechanism", str(mechanism))
         frames.append(frame)
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, ignore_index=True), words
 
 
 def _replay(options: argparse.Namespace) -> int:

@@ -139,7 +139,6 @@ class FluidRun:
         leaving = self.leaves[w.user[self.present]] <= self.now
         if leaving.any():
             self.gone[self.present[leaving]] = True
-            self.rate[self.present[leaving]] = 0.0
             self.present, self.due = self.present[~leaving], True
         changed = int(np.searchsorted(self.change, self.now, side="right"))
         for k in range(self._changed, changed):
@@ -222,6 +221,5 @@ class FluidRun:
         self.steps.append(Step(self.now, span, known, len(here), waiting, capacity, used, solved))
         self.left[here] = np.where(done, 0.0, left - served)
         self.ended[here[done]] = end[done]
-        self.rate[here[done]] = 0.0
         self.present, self.due = here[~done], self.due or bool(done.any())
         self.now = after
