@@ -40,7 +40,9 @@ readme: $(VENV)/dev-ready
 docs: $(VENV)/docs-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/build_site.py
 
-test: lint types unit
+# At the same time: type checkers have one thread, and so does the end of the tests.
+test: $(VENV)/dev-ready
+	@$(MAKE) --no-print-directory --jobs=3 lint types unit
 
 lint: $(VENV)/dev-ready
 	$(BIN)/ruff check .

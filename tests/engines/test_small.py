@@ -8,8 +8,9 @@ from families import FAMILIES, STYLES, draw
 from kernels import without_kernels
 
 import fairopt as fo
-from fairopt.engines.small import _conditions, _interior, _newton, _scaled, _steps, batches, kinds
+from fairopt.engines.small import _conditions, _newton, _scaled, _steps, batches, kinds
 from fairopt.engines.small import solutions as small
+from fairopt.engines.small.options import INTERIOR
 from fairopt.engines.small.stack import stacked
 from fairopt.mechanisms import Mechanism
 from fairopt.model.problem import Problem
@@ -160,5 +161,5 @@ def test_a_system_that_cannot_be_solved_ends_a_run() -> None:
     at = _steps.begin(q, c, np.inf)
     at.z[:] = np.nan
     tasks, rows = np.zeros(len(CLUSTER.users)), np.empty(c.at.shape)
-    _, length = _steps.stepped(c, at, 0.1, _interior._ATTEMPTS[0], tasks, rows, np.empty(len(at.z)))
+    _, length = _steps.stepped(c, at, 0.1, INTERIOR.attempts[0], tasks, rows, np.empty(len(at.z)))
     assert length == 0

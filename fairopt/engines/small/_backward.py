@@ -7,12 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._loops import compiled
+from ...certificates import backward
 from ._marginals import log_marginals, log_prices_per_task
 
-#: Levels tau as in `certificates.backward`: fine ones, and coarse ones for bad answers.
-_FINE = np.array([1e-6, 1e-9, 1e-12])
-_COARSE = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0])
-_NEAR = 1e-4
+#: Levels tau: fine ones, and coarse ones for bad answers.
+_FINE, _COARSE, _NEAR = backward.OPTIONS.levels, backward.OPTIONS.coarse, backward.OPTIONS.near
 
 
 class Point(NamedTuple):

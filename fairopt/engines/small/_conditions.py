@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._loops import compiled
+from .options import BINDS
 
 
 class Conditions(NamedTuple):
@@ -68,7 +69,7 @@ def conditions(q):  # type: ignore[no-untyped-def]
                 gain[p] = log_value / power
                 top = max(top, gain[p])
                 p += 1
-        if p > first and q.limit[n] < reach * (1 + 1e-9):
+        if p > first and q.limit[n] < reach * (1 + BINDS):
             for j in range(first, p):
                 at[j, resources], use[j, resources] = rows, q.gamma[n, server[j]] / q.limit[n]
                 cost[j, resources] = np.exp(power * (gain[j] - top))

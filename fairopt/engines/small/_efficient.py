@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
+from ...certificates import backward
 from ._tableau import Tableau, place, raised
 
-#: As in `certificates.backward`: tasks on pairs that are dearer than they need be by more than this are dropped.
-_DEAR = 1e-9
+#: Tasks on pairs that are dearer than they need be by more than this level are dropped.
+_DEAR = backward.OPTIONS.levels[1]
 
 
 @compiled

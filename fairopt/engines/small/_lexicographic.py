@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-
-#: As in `certificates.leximin`: levels closer than this are one, and its width counts.
-_SAME_LEVEL = 1e-7
+from ...certificates.leximin import SAME_LEVEL
 
 
 @compiled
@@ -19,7 +17,7 @@ def _groups(level, able):  # type: ignore[no-untyped-def]
         n = order[k]
         if not able[n]:
             continue
-        count += count == 0 or level[n] > last * (1 + _SAME_LEVEL)
+        count += count == 0 or level[n] > last * (1 + SAME_LEVEL)
         rank[n], last = count - 1, level[n]
     return rank, count
 
@@ -89,7 +87,7 @@ def lexicographic_rise(q, tasks, prices):  # type: ignore[no-untyped-def]
         if able[n]:
             low[rank[n]], high[rank[n]] = min(low[rank[n]], level[n]), max(high[rank[n]], level[n])
             to_limit = q.limit[n] / totals[n] - 1
-            if to_limit > _SAME_LEVEL:
+            if to_limit > SAME_LEVEL:
                 worst = max(worst, min(rise[n], to_limit))
     for g in range(groups):
         worst = max(worst, high[g] / low[g] - 1)

@@ -11,9 +11,7 @@ import numpy as np
 
 from ..._loops import compiled
 from ._tableau import Tableau, pivot, place, raised
-
-#: Parts of the price of a level below this are rounding.
-_PRICED = 1e-10
+from .options import TABLEAU
 
 
 @compiled
@@ -93,11 +91,11 @@ def leximin(q, tasks, prices):  # type: ignore[no-untyped-def]
                 j = place(t.free, capacity[a, r]) if q.row[a, r] else -1
                 prices[rounds, a, r] = max(t.table[i, j], 0.0) if j >= 0 else 0.0
         rounds += 1
-        column, most = -1, _PRICED
+        column, most = -1, TABLEAU.priced
         for n in range(len(level)):
             j = place(t.free, level[n]) if rising[n] else -1
             part = per_level[n] / unit * t.table[i, j] if j >= 0 else 0.0
-            if part > _PRICED:
+            if part > TABLEAU.priced:
                 rising[n] = False
                 column, most = (j, part) if part > most else (column, most)
         if column < 0:

@@ -15,18 +15,7 @@ from ..._loops import compiled
 from ._interior import equilibrium
 from ._scaled import Cell
 from ._servers import exploitability, filled
-
-#: alpha to begin with, in turn, and what the equilibrium there is to reach.
-_LARGE, _NEAR = np.array([4096.0, 512.0, 64.0, 8.0]), 1e-7
-#: What a full row may idle, and a user at its limit lack, as a part; Newton steps, the largest relative fall of one,
-#: and the part of the largest singular value below which others are ties.
-_FULL, _STEPS, _FALL, _TIE = 1e-6, 8, 0.9, 1e-11
-#: Above this part of the largest the least singular value says that everything is determined.
-_DETERMINED = 1e-6
-#: What is decided by more than this part is not decided by rounding.
-_CLEAR = 1e-6
-#: Rounds of best responses after which the certificate is computed.
-_LOOK = 10
+from .options import LIMIT
 
 
 @compiled
@@ -44,7 +33,7 @@ def _numbered(q, tasks, log_rows):  # type: ignore[no-untyped-def]
             used = 0.0
             for n in range(users):
                 used += q.use[n, i, r] * tasks[n, i] / q.gamma[n, i] if tasks[n, i] > 0 else 0.0
-            if used > 1 - _FULL and log_rows[i, r] > -np.inf:
+            if used > 1 - LIMIT.full and log_rows[i, r] > -np.inf:
                 row[i, r] = count
                 count += 1
     return pair, row, count
@@ -64,7 +53,7 @@ def _equations(q, tasks, level, pair, row, matrix, rhs):  # type: ignore[no-unty
                 rhs[row[i, r]] = 1.0
     for n in range(users):
         total, last = tasks[n].sum(), len(rhs) - users + n
-        bound = total >= q.limit[n] * (1 - _FULL)
+        bound = total >= q.limit[n] * (1 - LIMIT.full)
         rhs[last] = 1 - total / q.limit[n] if bound else 0.0
         for i in range(servers):
             a = pair[n, i]
@@ -96,15 +85,15 @@ def _limit(q, tasks, level, pair, row, count):  # type: ignore[no-untyped-def]
     """
     users, servers, resources = q.use.shape
     matrix, rhs, determined = np.empty((count + users, count)), np.empty(count + users), 0
-    for k in range(_STEPS):
+    for k in range(LIMIT.steps):
         _equations(q, tasks, level, pair, row, matrix, rhs)
         if not np.isfinite(rhs).all() or not np.isfinite(matrix).all():
             return -1
-        if np.abs(rhs).max() < 1e-15 and k > 0:
+        if np.abs(rhs).max() < LIMIT.exact and k > 0:
             break
-        step, _, rank, values = np.linalg.lstsq(matrix, rhs, _TIE)
-        determined = int(rank == count and values[-1] > _DETERMINED * values[0])
-        if not np.isfinite(step).all() or step.min() <= -_FALL:
+        step, _, rank, values = np.linalg.lstsq(matrix, rhs, LIMIT.tie)
+        determined = int(rank == count and values[-1] > LIMIT.determined * values[0])
+        if not np.isfinite(step).all() or step.min() <= -LIMIT.fall:
             return -1
         for n in range(users):
             for i in range(servers):
@@ -141,7 +130,7 @@ def _responses(q, tol, rounds, tasks):  # type: ignore[no-untyped-def]
                 elsewhere[n] = max(tasks[n].sum() - tasks[n, i], 0.0)
             filled(q, i, elsewhere, q.limit, own)
             tasks[:, i] = own
-        if k % _LOOK == _LOOK - 1:
+        if k % LIMIT.look == LIMIT.look - 1:
             missing = exploitability(q, tasks, True, q.limit)
     return exploitability(q, tasks, True, q.limit)
 
@@ -159,11 +148,11 @@ def _strict(q, tasks, level, pair, row):  # type: ignore[no-untyped-def]
             used = 0.0
             for n in range(users):
                 used += q.use[n, i, r] * tasks[n, i] / q.gamma[n, i] if tasks[n, i] > 0 else 0.0
-            if q.row[i, r] and row[i, r] < 0 and used > 1 - _CLEAR:
+            if q.row[i, r] and row[i, r] < 0 and used > 1 - LIMIT.clear:
                 return False
     for n in range(users):
         total = tasks[n].sum()
-        if total >= q.limit[n] * (1 - _CLEAR):
+        if total >= q.limit[n] * (1 - LIMIT.clear):
             return False
         for i in range(servers):
             if q.gamma[n, i] <= 0:
@@ -172,9 +161,9 @@ def _strict(q, tasks, level, pair, row):  # type: ignore[no-untyped-def]
             for r in range(resources):
                 if row[i, r] >= 0 and q.use[n, i, r] > 0:
                     top = max(top, level[i, r])
-            if pair[n, i] >= 0 and tasks[n, i] < _CLEAR * total:
+            if pair[n, i] >= 0 and tasks[n, i] < LIMIT.clear * total:
                 return False
-            if pair[n, i] < 0 and total * top < q.weight[n] * q.gamma[n, i] * (1 + _CLEAR):
+            if pair[n, i] < 0 and total * top < q.weight[n] * q.gamma[n, i] * (1 + LIMIT.clear):
                 return False
     return True
 
@@ -183,16 +172,17 @@ def _strict(q, tasks, level, pair, row):  # type: ignore[no-untyped-def]
 def psdsf(q, tol, steps, alphas, rounds, tasks):  # type: ignore[no-untyped-def]
     """Fill tasks (users, servers); the exploitability, and whether it is the limit for certain.
 
-    The first so many of `_LARGE`, with so many steps and rounds of responses for each.
+    The first so many of `LIMIT.large`, with so many steps and rounds of responses for each.
     """
     best, log_rows, certain = np.inf, np.empty(q.capacity.shape), False
     found = np.zeros(tasks.shape)
     tasks[:] = 0.0
     if not (q.gamma > 0).any():
         return 0.0, True
-    for alpha in _LARGE[:alphas]:
+    for k in range(min(alphas, len(LIMIT.large))):
+        alpha = LIMIT.large[k]
         finite = Cell(alpha, True, q.capacity, q.demand, q.gamma, q.use, q.row, q.limit, q.weight, q.share)
-        if not equilibrium(finite, _NEAR, _NEAR, steps, found, log_rows)[0] <= 1e-3:
+        if not equilibrium(finite, LIMIT.near, LIMIT.near, steps, found, log_rows)[0] <= LIMIT.reached:
             continue
         followed, level = found.copy(), np.exp(log_rows / alpha)
         pair, row, count = _numbered(q, followed, log_rows)
@@ -201,7 +191,7 @@ def psdsf(q, tol, steps, alphas, rounds, tasks):  # type: ignore[no-untyped-def]
             _inside(q, followed)
             missing = exploitability(q, followed, True, q.limit)
             if missing < best:
-                best, tasks[:], certain = missing, followed, determined == 1 and alpha == _LARGE[0]
+                best, tasks[:], certain = missing, followed, determined == 1 and alpha == LIMIT.large[0]
                 certain = certain and _strict(q, followed, level, pair, row)
         if best <= tol:
             break

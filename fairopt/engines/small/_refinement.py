@@ -13,11 +13,7 @@ from ._backward import backward_error
 from ._conditions import allocation, jacobian, log_prices, slacks
 from ._dense import factored, solved
 from ._scaled import infeasibility
-
-#: Singular values below this part of the largest are ties; most steps; the largest relative fall of a step.
-_TIE, _STEPS, _FALL = 1e-11, 5, 0.9
-#: Where all pivots are above this part of the largest there are none; with more unknowns than this they are left.
-_TIES, _DENSE = 1e-7, 40
+from .options import REFINEMENT
 
 
 @compiled
@@ -56,14 +52,14 @@ def _moved(c, place, matrix, slack, z, v):  # type: ignore[no-untyped-def]
     if not np.isfinite(rhs).all() or not np.isfinite(matrix).all():
         return False
     step, order, whole = np.empty(len(rhs)), np.empty(len(rhs), np.int64), matrix.copy()
-    if factored(matrix, order) > _TIES:
+    if factored(matrix, order) > REFINEMENT.no_ties:
         solved(matrix, order, rhs, step)
-    elif len(rhs) <= _DENSE:
-        step[:] = np.linalg.lstsq(whole, rhs, _TIE)[0]
+    elif len(rhs) <= REFINEMENT.dense:
+        step[:] = np.linalg.lstsq(whole, rhs, REFINEMENT.tie)[0]
     else:
         return False
     for a in range(len(step)):
-        if not step[a] > -_FALL or not np.isfinite(step[a]):
+        if not step[a] > -REFINEMENT.fall or not np.isfinite(step[a]):
             return False
     for p in range(pairs):
         z[p] *= 1 + step[place[p]] if place[p] >= 0 else 1.0
@@ -86,7 +82,7 @@ def active_set_refined(q, c, z, s, v, w, unit, tol, tasks, log_rows):  # type: i
     count = _left(c, z, s, v, w, unit, x, place)
     matrix, best = np.empty((count, count)), np.inf
     found, prices = np.empty(tasks.shape), np.empty(log_rows.shape)
-    for step in range(_STEPS):
+    for step in range(REFINEMENT.steps):
         slacks(c, z, v, x, share, slack)
         allocation(q, c, z, found)
         log_prices(c, v, prices)
@@ -95,7 +91,7 @@ def active_set_refined(q, c, z, s, v, w, unit, tol, tasks, log_rows):  # type: i
             best, tasks[:], log_rows[:] = error, found, prices
         elif step > 1:
             break
-        if best <= 0.01 * tol:
+        if best <= REFINEMENT.enough * tol:
             break
         jacobian(c, z, x, share, place, matrix)
         if not _moved(c, place, matrix, slack, z, v):

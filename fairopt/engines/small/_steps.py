@@ -13,22 +13,7 @@ import numpy as np
 from ..._loops import compiled
 from ._conditions import slacks, totals
 from ._newton import direction, factors
-
-#: The least mu; as it falls steps go nearer to the boundary, all the way but the root of so many times mu.
-_LEAST, _NEAR = 1e-22, 10.0
-
-
-class Tuning(NamedTuple):
-    """How an attempt goes."""
-
-    inside: float  # the part of the way to the boundary that a step goes
-    bound: float  # the most that the log of a price of a task may change
-    powers: float  # the search along steps is for larger A
-    worse: float  # residuals may grow by this part in a search
-    residual: float  # mu stays above .005 times the residuals while it is above this
-    power: float  # products are those of prices in this power of v, at most A
-    most: int  # steps
-    soft: float  # sums over rows are of powers soft/mu, at most A
+from .options import STEP
 
 
 class State(NamedTuple):
@@ -50,20 +35,20 @@ def prices(at):  # type: ignore[no-untyped-def]
 
 @compiled
 def begin(q, c, most):  # type: ignore[no-untyped-def]
-    """Servers shared evenly, nobody above .7 of a limit; prices at which nobody buys more, in a power <= `most`."""
+    """Servers shared evenly and limits not reached; prices at which nobody buys more, in a power <= `most`."""
     pairs, limits = len(c.user), c.at.shape[1] - 1
     crowd, x = np.zeros(len(q.capacity)), np.zeros(len(q.demand))
     for p in range(pairs):
         crowd[c.server[p]] += 1
-    z = 0.7 / crowd[c.server]
+    z = STEP.use / crowd[c.server]
     totals(c, z, x)
     full = np.zeros(c.rows)
     for p in range(pairs):
         if c.at[p, limits] >= 0:
             full[c.at[p, limits]] += c.use[p, limits] * z[p]
     for p in range(pairs):
-        if c.at[p, limits] >= 0 and full[c.at[p, limits]] > 0.7:
-            z[p] *= 0.7 / full[c.at[p, limits]]
+        if c.at[p, limits] >= 0 and full[c.at[p, limits]] > STEP.use:
+            z[p] *= STEP.use / full[c.at[p, limits]]
     totals(c, z, x)
     unit, w = np.zeros(c.rows), np.ones(c.rows)
     for p in range(pairs):
@@ -73,9 +58,9 @@ def begin(q, c, most):  # type: ignore[no-untyped-def]
                 unit[k] = max(unit[k], np.exp(c.gain[p] - c.ratio * np.log(x[c.user[p]])))
                 w[k] -= c.use[p, r] * z[p]
     share, s = np.empty(c.at.shape), np.empty(pairs)
-    slacks(c, z, 1.3 * unit, x, share, s)
+    slacks(c, z, STEP.dear * unit, x, share, s)
     power = min(c.power, most)
-    return State(z, np.maximum(s, 0.1), np.full(c.rows, 1.3**power), w, unit, power)
+    return State(z, np.maximum(s, STEP.slack), np.full(c.rows, STEP.dear**power), w, unit, power)
 
 
 @compiled
@@ -147,14 +132,15 @@ def stepped(c, at, mu, tuning, x, share, slack):  # type: ignore[no-untyped-def]
         return at, 0.0
     t = min(1.0, _newton(c, at, 0.0, slack, known, second, step))
     after = mean(_moved(c, at, step, t))
-    target = max(min(max((after / mu) ** 3, 0.5 * (1 - t) ** 3, 1e-6), 0.5) * mu, _LEAST)
+    part = max((after / mu) ** 3, STEP.short * (1 - t) ** 3, STEP.least_target)
+    target = max(min(part, STEP.most_target) * mu, STEP.least)
     if mu > tuning.residual:
-        target = max(target, min(0.005 * worst, mu))
+        target = max(target, min(STEP.residual * worst, mu))
     for p in range(pairs):
         second[p] = at.z[p] * step[p, 0] * step[p, 1]
     for k in range(c.rows):
         second[pairs + k] = at.m[k] * step[pairs + k, 0] * step[pairs + k, 1]
-    inside = max(tuning.inside, 1 - np.sqrt(_NEAR * mu))
+    inside = max(tuning.inside, 1 - np.sqrt(STEP.near * mu))
     t = min(1.0, inside * _newton(c, at, target, slack, known, second, step))
     for p in range(pairs):
         change = 0.0
@@ -164,8 +150,8 @@ def stepped(c, at, mu, tuning, x, share, slack):  # type: ignore[no-untyped-def]
         t = min(t, tuning.bound / max(abs(change), 1e-300))
     moved = _moved(c, at, step, t)
     if c.power > tuning.powers:
-        most = (1 + tuning.worse) * _residual(c, at, target, x, share, slack)[0] + 1e-9
-        for _ in range(8):
+        most = (1 + tuning.worse) * _residual(c, at, target, x, share, slack)[0] + STEP.rounding
+        for _ in range(STEP.halvings):
             if _residual(c, moved, target, x, share, slack)[0] <= most:
                 break
             t *= 0.5

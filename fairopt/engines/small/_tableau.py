@@ -7,11 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._loops import compiled
-
-#: Entries of the tableau below this are rounding.
-_SMALL = 1e-9
-#: Steps that do not raise the level before Bland's rule, and most steps, in parts of rows + columns.
-_STEPS_BEFORE_BLAND, _STEPS = 1, 50
+from .options import TABLEAU
 
 
 class Tableau(NamedTuple):
@@ -43,11 +39,11 @@ def _leaving(t, j, bland):  # type: ignore[no-untyped-def]
     """The row that stops a column first; of several the largest entry, by Bland's rule the first variable."""
     best, ratio = -1, np.inf
     for i in range(len(t.table)):
-        if t.table[i, j] > _SMALL:
+        if t.table[i, j] > TABLEAU.small:
             own = t.table[i, -1] / t.table[i, j]
-            if own < ratio - 1e-13 or best < 0:
+            if own < ratio - TABLEAU.tie or best < 0:
                 best, ratio = i, own
-            elif own <= ratio + 1e-13:
+            elif own <= ratio + TABLEAU.tie:
                 better = t.basic[i] < t.basic[best] if bland else t.table[i, j] > t.table[best, j]
                 best, ratio = (i, min(own, ratio)) if better else (best, ratio)
     return best
@@ -71,12 +67,12 @@ def raised(t, level):  # type: ignore[no-untyped-def]
     pivot(t, i, place(t.free, level))
     size = len(t.table) + len(t.free)
     still = 0
-    for _ in range(_STEPS * size):
-        enter, most, bland = -1, -_SMALL, still > _STEPS_BEFORE_BLAND * size
+    for _ in range(TABLEAU.steps * size):
+        enter, most, bland = -1, -TABLEAU.small, still > TABLEAU.before_bland * size
         for j in range(len(t.free)):
             if t.table[i, j] < most and (not bland or enter < 0 or t.free[j] < t.free[enter]):
                 enter = j
-                most = -_SMALL if bland else t.table[i, j]
+                most = -TABLEAU.small if bland else t.table[i, j]
         if enter < 0:
             return i
         out, before = _leaving(t, enter, bland), t.table[i, -1]

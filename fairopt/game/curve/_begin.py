@@ -14,19 +14,10 @@ from ..._loops import compiled
 from ...engines.small._conditions import conditions
 from ...engines.small._interior import equilibrium
 from ...engines.small._scaled import Cell
+from ...engines.small.options import BINDS
 from ._gauge import gauged
 from ._system import LOG_TAX, Game, Place, Values, evaluate, values_of
-
-#: Singular values below this part of the largest are ties.
-_TIE = 1e-9
-#: By how much what is outside the active set is worse than in the data.
-_JITTER = 1e-8
-#: The most, in parts of that, by which data may have to be changed.
-_MOST = 1e3
-#: By how much the level of the tax on users with a limit is below theirs, log, besides `_system.LOG_TAX`.
-_TAX = 3.0
-#: Splits and prices are determined in turn, at most so often.
-_ROUNDS = 4
+from .options import BEGIN
 
 
 @compiled
@@ -51,9 +42,9 @@ def _game(q):  # type: ignore[no-untyped-def]
                 at[p, r], cost[p, r] = number[i, r], q.use[n, i, r]
     for n in range(users):
         first[n + 1] += first[n]
-        if q.gamma[n].max() > 0 and q.limit[n] < q.gamma[n].sum() * (1 + 1e-9):
+        if q.gamma[n].max() > 0 and q.limit[n] < q.gamma[n].sum() * (1 + BINDS):
             limit[n] = q.limit[n] / q.gamma[n].max()
-    log_cost, tax = np.log(cost), gain - np.log(limit)[c.user] - _TAX
+    log_cost, tax = np.log(cost), gain - np.log(limit)[c.user] - BEGIN.tax
     unchanged = np.zeros(pairs), np.zeros(rows)
     return Game(c.user, c.server, first, c.size, gain, at, cost, log_cost, host, limit, tax, *unchanged)
 
@@ -64,7 +55,7 @@ def _null(matrix):  # type: ignore[no-untyped-def]
     if matrix.shape[1] == 0:
         return np.empty(0)
     _, values, right = np.linalg.svd(matrix, full_matrices=True)
-    if len(values) < matrix.shape[1] or values[-1] < _TIE * values[0]:
+    if len(values) < matrix.shape[1] or values[-1] < BEGIN.tie * values[0]:
         return right[-1]
     return np.empty(0)
 
@@ -75,14 +66,14 @@ def _leaving(matrix, members, along, amount, value, sign, fixed):  # type: ignor
     low, at, way, guard = np.inf, -1, 1.0, False
     for sense in (1.0, -1.0):
         for j in range(len(members)):
-            if sense * along[j] < -1e-9 and amount[members[j]] / abs(along[j]) < low:
+            if sense * along[j] < -BEGIN.still and amount[members[j]] / abs(along[j]) < low:
                 low, at, way, guard = amount[members[j]] / abs(along[j]), j, sense, False
         for i in range(len(fixed)):
             if not fixed[i]:
                 rate = 0.0
                 for j in range(len(members)):
                     rate += sense * sign * matrix[i, members[j]] * along[j]
-                if rate < -1e-9 and max(value[i], 0.0) / -rate < low:
+                if rate < -BEGIN.still and max(value[i], 0.0) / -rate < low:
                     low, at, way, guard = max(value[i], 0.0) / -rate, i, sense, True
     return low, at, way, guard
 
@@ -139,9 +130,9 @@ def begun(q: Cell, tol: float, most: int) -> tuple[Game, Place, bool]:
         np.zeros(rows, np.bool_),
     )
     tasks, log_rows = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
-    certificate, _ = equilibrium.py_func(q, 1e-9, tol, most, tasks, log_rows)
+    certificate, _ = equilibrium.py_func(q, BEGIN.good, tol, most, tasks, log_rows)
     v = values_of(g)
-    sound = pairs > 0 and certificate <= 1e-8 and _placed(q, g, at, v, tasks, log_rows)
+    sound = pairs > 0 and certificate <= BEGIN.sound and _placed(q, g, at, v, tasks, log_rows)
     if sound and np.isfinite(g.limit).any():
         sound = _without_noise(g, at, v)
     if sound:
@@ -170,11 +161,11 @@ def _settled(g, at, v):  # type: ignore[no-untyped-def]
     """Keep of pairs and rows what is more than its slack, or what idles; limits that are reached become active."""
     pairs, rows = len(g.user), len(g.host)
     for n in range(len(g.limit)):
-        if 1 - v.x[n] / g.limit[n] < 1e-7:
+        if 1 - v.x[n] / g.limit[n] < BEGIN.reached:
             at.limit_on[n] = True
             least = 0.0
             for p in range(g.first[n], g.first[n + 1]):
-                if g.size[p] * at.z[p] > 1e-7 * v.x[n]:
+                if g.size[p] * at.z[p] > BEGIN.reached * v.x[n]:
                     least = min(least, v.slack[p])
             at.xi[n] = -least
             for p in range(g.first[n], g.first[n + 1]):
@@ -193,7 +184,7 @@ def _settled(g, at, v):  # type: ignore[no-untyped-def]
 def _without_noise(g, at, v):  # type: ignore[no-untyped-def]
     """Rows that idle lose the price that an interior point has left them: it may be more than the tax."""
     tax = g.tax.copy()
-    g.tax[:] += _TAX - LOG_TAX / np.exp(at.theta[0])  # what the last task is worth
+    g.tax[:] += BEGIN.tax - LOG_TAX / np.exp(at.theta[0])  # what the last task is worth
     gauged(g, at)
     for k in range(len(g.host)):
         at.row_on[k] = at.row_on[k] and (at.stands[k] or at.w[k] > abs(v.idle[k]))
@@ -234,7 +225,7 @@ def _prices(g, at, v):  # type: ignore[no-untyped-def]
 
 def _regular(g: Game, at: Place, v: Values) -> bool:
     """Make the active set regular and the rest worse by a little; False where that cannot be done."""
-    for _ in range(_ROUNDS):
+    for _ in range(BEGIN.rounds):
         taken = _splits(g, at, v)
         gauged(g, at)
         if taken < 0 or not evaluate(g, at, v):
@@ -261,25 +252,25 @@ def _perturbed(g, at, v):  # type: ignore[no-untyped-def]
     for p in range(pairs):
         if at.pair_on[p]:
             # In parts of the user's tasks, but of the server where these are more than it can hold.
-            at.z[p] += _JITTER * _spread(p) * min(v.x[g.user[p]] / g.size[p], 1.0)
+            at.z[p] += BEGIN.jitter * _spread(p) * min(v.x[g.user[p]] / g.size[p], 1.0)
     for k in range(rows):
         if at.row_on[k] and not at.stands[k]:
-            at.w[k] += _JITTER * _spread(pairs + k)
+            at.w[k] += BEGIN.jitter * _spread(pairs + k)
     if not evaluate(g, at, v):
         return False
     worst = 0.0
     for p in range(pairs):
-        g.jitter[p] = -v.slack[p] if at.pair_on[p] else max(-v.slack[p], 0.0) + _JITTER * _spread(p)
+        g.jitter[p] = -v.slack[p] if at.pair_on[p] else max(-v.slack[p], 0.0) + BEGIN.jitter * _spread(p)
         worst = max(worst, abs(g.jitter[p]))
     for k in range(rows):
-        g.room[k] = -v.idle[k] if at.row_on[k] else max(-v.idle[k], 0.0) + _JITTER * _spread(pairs + k)
+        g.room[k] = -v.idle[k] if at.row_on[k] else max(-v.idle[k], 0.0) + BEGIN.jitter * _spread(pairs + k)
         worst = max(worst, abs(g.room[k]))
     for n in range(len(g.limit)):
         if at.limit_on[n]:
-            at.xi[n] += _JITTER * _spread(n)
+            at.xi[n] += BEGIN.jitter * _spread(n)
             worst = max(worst, abs(v.x[n] / g.limit[n] - 1))
             g.limit[n] = v.x[n]
     for p in range(pairs):
         if at.limit_on[g.user[p]]:
-            g.jitter[p] -= _JITTER * _spread(g.user[p])
-    return worst <= _MOST * _JITTER
+            g.jitter[p] -= BEGIN.jitter * _spread(g.user[p])
+    return worst <= BEGIN.most * BEGIN.jitter

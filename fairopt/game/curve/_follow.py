@@ -13,13 +13,10 @@ from ...engines.small._dense import factored
 from ._gauge import gauged
 from ._steps import advanced, gradient, tangent
 from ._system import bordered, copied, evaluate, numbered, put, values_of
+from .options import RUN
 
 #: How a run ended.
 ARRIVED, NO_START, STUCK, SPENT, SINGULAR = 0, 1, 2, 3, 4
-#: A tangent whose part along log alpha is below this goes neither up nor down; values of log alpha are the same.
-_LEVEL, _SAME = 1e-9, 1e-11
-#: Tasks that differ by more than this, in logarithms, are other ones.
-_JUMP = 1e-6
 
 
 @compiled
@@ -73,9 +70,9 @@ def _next(targets, theta, up):  # type: ignore[no-untyped-def]
     """The nearest of sorted targets above or below, NaN for none."""
     found = np.nan
     for k in range(len(targets)):
-        if up and targets[k] > theta + _SAME:
+        if up and targets[k] > theta + RUN.same:
             return targets[k]
-        if not up and targets[k] < theta - _SAME:
+        if not up and targets[k] < theta - RUN.same:
             found = targets[k]
     return found
 
@@ -131,11 +128,11 @@ def _recorded(g, at, v, place, matrix, order, k, z, log_price, xi, x, theta, ind
 @compiled
 def _met(at, v, rises, forward, reach, fold, before, jumped, jumps, jump_theta):  # type: ignore[no-untyped-def]
     """Log alpha of the fold that the curve is in (NaN: none), and how many jumps there are: one more where it ends."""
-    if not rises and fold != fold and forward * (at.theta[0] - reach) > -_SAME:
+    if not rises and fold != fold and forward * (at.theta[0] - reach) > -RUN.same:
         before[:] = v.x
         return at.theta[0], jumped
-    if rises and forward * (at.theta[0] - fold) >= -_SAME:
-        if _apart(v.x, before) > _JUMP and jumped < len(jumps):
+    if rises and forward * (at.theta[0] - fold) >= -RUN.same:
+        if _apart(v.x, before) > RUN.jump and jumped < len(jumps):
             jumps[jumped, 0], jumps[jumped, 1], jump_theta[jumped] = before, v.x, fold
             jumped += 1
         return np.nan, jumped
@@ -145,7 +142,10 @@ def _met(at, v, rises, forward, reach, fold, before, jumped, jumps, jump_theta):
 @compiled
 def _longer(length, turns, longest):  # type: ignore[no-untyped-def]
     """The next length after a step that took so many corrections."""
-    return min(length * (2.0 if turns <= 4 else 1.4 if turns <= 6 else 1.0 if turns <= 8 else 0.5), longest)
+    for corrections, factor in RUN.growth:
+        if turns <= corrections:
+            return min(length * factor, longest)
+    return min(length / 2, longest)
 
 
 @compiled
@@ -175,15 +175,15 @@ def follow(  # type: ignore[no-untyped-def]
         _bordered_by(g, at, v, place, event, main, way, border)
         if not tangent(g, at, v, place, border, matrix, order, t, scale):
             return SINGULAR, records, jumped, steps
-        rises = forward * t[count] > _LEVEL
+        rises = forward * t[count] > RUN.level
         if back_up and not rises and event < 0 and length > control[3]:
             # A fold lies between here and the point before: nearer to it.
             put(at, back)
-            length, main, way = 0.3 * length, back_main, back_way
+            length, main, way = RUN.back * length, back_main, back_way
             continue
         fold, jumped = _met(at, v, rises, forward, reach, fold, before, jumped, jumps, jump_theta)
         reach = max(reach, at.theta[0]) if up else min(reach, at.theta[0])
-        target = _next(targets, at.theta[0], t[count] > 0) if abs(t[count]) > _LEVEL else np.nan
+        target = _next(targets, at.theta[0], t[count] > 0) if abs(t[count]) > RUN.level else np.nan
         if rises and fold == fold and not forward * (target - fold) < 0:
             target = fold
         put(back, at)

@@ -6,9 +6,7 @@ import numpy as np
 
 from ..._loops import compiled
 from ._system import LOG_TAX
-
-#: A row stands for its server if somebody there pays less than this part of its cost as tax.
-_TAXED = 0.5
+from .options import RUN
 
 
 @compiled
@@ -60,5 +58,5 @@ def gauged(g, at):  # type: ignore[no-untyped-def]
         if at.row_on[k] and part[k] > 0 and (best[g.host[k]] < 0 or part[k] > part[best[g.host[k]]]):
             best[g.host[k]] = k
     for k in best:
-        if k >= 0 and taxed[g.host[k]] < _TAXED:
+        if k >= 0 and taxed[g.host[k]] < RUN.taxed:
             at.stands[k], at.level[k], at.w[k] = True, log_price[k] / alpha, 1.0

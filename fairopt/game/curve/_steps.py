@@ -22,17 +22,10 @@ from ._system import (
     total_gradient,
     use_gradient,
 )
+from .options import STEP
 
-#: Residuals of a point of the curve, times max(1, alpha / 10); a violation that counts, in parts of a user's tasks.
-_EXACT, _VIOLATED = 1e-12, 1e-10
-#: Most corrections, matrices and attempts of a step.
-_CORRECTIONS, _MATRICES, _ATTEMPTS = 10, 3, 24
-#: A value of log alpha counts as reached within this; a landing may be off by this many lengths; shorter steps.
-_REACHED, _FAR, _SHORTER = 1e-13, 3.0, 0.4
-#: What `_passed` says of a step that is to be shorter, whatever changes then, and by which part.
-_BEFORE, _NEARLY = -2, 0.9
-#: Corrections that leave more than this part of the residual ask for another matrix.
-_SLOW = 0.3
+#: What `_passed` says of a step that is to be shorter, whatever changes then.
+_BEFORE = -2
 
 
 @compiled
@@ -150,7 +143,7 @@ def _corrected(g, at, v, place, border, across, matrix, order, c, target, aim): 
             return -1
         gradient(g, at, v, place, c, target < at.theta[0], unit)
     before, matrices = np.inf, 1
-    for turns in range(_CORRECTIONS):
+    for turns in range(STEP.corrections):
         if not evaluate(g, at, v):
             return -1
         worst, off = residual(g, at, v, place, rhs), 0.0
@@ -162,9 +155,9 @@ def _corrected(g, at, v, place, border, across, matrix, order, c, target, aim): 
         size = max(worst, abs(off))
         if size <= aim:
             return turns
-        if not size < 1e3 or (turns > 2 and size > before and size > 1e-6):
+        if not size < STEP.lost or (turns > 2 and size > before and size > STEP.hopeless):
             return -1
-        if turns > 0 and size > _SLOW * before and matrices < _MATRICES:
+        if turns > 0 and size > STEP.slow * before and matrices < STEP.matrices:
             matrices += 1
             matrix[:] = bordered(g, at, v, place, border)
             if not factored(matrix, order) > 0:
@@ -227,12 +220,12 @@ def _passed(g, start, at, v, land, target, first):  # type: ignore[no-untyped-de
             now = distance(g, at, v, c, target)
             if now == -np.inf:
                 # The last price of a pair has gone to 0, where its cost has no logarithm: it enters before that.
-                if part > _NEARLY:
-                    worst, part = _BEFORE, _NEARLY
-            elif now < -_VIOLATED and first[c] / (first[c] - now) < part:
+                if part > STEP.nearly:
+                    worst, part = _BEFORE, STEP.nearly
+            elif now < -STEP.violated and first[c] / (first[c] - now) < part:
                 worst, part = c, first[c] / (first[c] - now)
     before, after = start.theta[0] - target, at.theta[0] - target
-    if worst == -1 and land != len(first) and before * after < 0 and abs(after) > _REACHED:
+    if worst == -1 and land != len(first) and before * after < 0 and abs(after) > STEP.reached:
         worst, part = len(first), abs(before) / abs(after - before)
     return worst, part
 
@@ -243,11 +236,11 @@ def advanced(g, at, v, place, border, matrix, order, t, scale, length, shortest,
 
     Corrections are -1 where no step of at least `shortest` succeeds. `target` may be NaN.
     """
-    aim, first = _EXACT * max(1.0, np.exp(at.theta[0]) / 10), np.empty(len(place))
+    aim, first = STEP.exact * max(1.0, np.exp(at.theta[0]) / 10), np.empty(len(place))
     land, h = _aimed(g, at, v, place, t, length, target, first)
     start, across = copied(at), scale * t
     fresh = True
-    for _ in range(_ATTEMPTS):
+    for _ in range(STEP.attempts):
         if not fresh:
             evaluate(g, start, v)
             matrix[:] = bordered(g, start, v, place, border)
@@ -255,10 +248,10 @@ def advanced(g, at, v, place, border, matrix, order, t, scale, length, shortest,
         put(at, start)
         moved(g, at, place, t, h)
         turns = _corrected(g, at, v, place, border, across, matrix, order, land, target, aim)
-        if land >= 0 and abs(at.theta[0] - start.theta[0]) > _FAR * length:
+        if land >= 0 and abs(at.theta[0] - start.theta[0]) > STEP.far * length:
             turns = -1  # Newton's method has gone to another place where it changes
         if turns < 0:
-            h, land = _SHORTER * h, -1
+            h, land = STEP.shorter * h, -1
             if h < shortest:
                 break
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,5 +58,72 @@ class CurveOptions:
         return int(self.steps_per_pair * (pairs + 10) * (1 + abs(np.log(alpha))))
 
 
+class CurveStepOptions(NamedTuple):
+    """One step, compiled (`_steps`): constants of loops are tuples, as in `engines.small.options`."""
+
+    #: Residuals of a point of the curve, times `max(1, alpha / 10)`, and what a value of log alpha is missed by.
+    exact: float = 1e-12
+    reached: float = 1e-13
+    #: A violation that counts, in parts of a user's tasks.
+    violated: float = 1e-10
+    #: Most corrections of an attempt, matrices for them, and attempts.
+    corrections: int = 10
+    matrices: int = 3
+    attempts: int = 24
+    #: Corrections that leave more than the part `slow` ask for another matrix; they end where what is left is above
+    #: `lost`, or above `hopeless` and growing.
+    slow: float = 0.3
+    lost: float = 1e3
+    hopeless: float = 1e-6
+    #: A landing may change log alpha by this many lengths.
+    far: float = 3.0
+    #: An attempt that fails is followed by one shorter by this factor; where a pair's last price has gone to 0 by this.
+    shorter: float = 0.4
+    nearly: float = 0.9
+
+
+class CurveRunOptions(NamedTuple):
+    """A run along the curve, compiled (`_follow`, `_gauge`)."""
+
+    #: A tangent whose part along log alpha is below this goes neither up nor down.
+    level: float = 1e-9
+    #: Values of log alpha that are the same.
+    same: float = 1e-11
+    #: Tasks that differ by more than this, in logarithms, are other ones.
+    jump: float = 1e-6
+    #: Towards a fold that a step went over the next goes this part of the way.
+    back: float = 0.3
+    #: After a step of at most so many corrections the next is longer by this factor, after more it is half as long.
+    growth: tuple[tuple[int, float], ...] = ((4, 2.0), (6, 1.4), (8, 1.0))
+    #: A row stands for its server if somebody there pays less than this part of its cost as tax.
+    taxed: float = 0.5
+
+
+class CurveBeginOptions(NamedTuple):
+    """Where the curve begins, compiled (`_begin`)."""
+
+    #: The equilibrium there has an error of at most `sound`; it is looked for again from another start above `good`.
+    good: float = 1e-9
+    sound: float = 1e-8
+    #: Singular values below this part of the largest are ties, and rates below `still` are none.
+    tie: float = 1e-9
+    still: float = 1e-9
+    #: Limits with less room than this part are reached, and pairs with more than this part of a user's tasks say by
+    #: how much they bind.
+    reached: float = 1e-7
+    #: By how much what is outside the active set is worse than in the data,
+    jitter: float = 1e-8
+    #: and the most, in parts of that, by which data may have to be changed.
+    most: float = 1e3
+    #: By how much the level of the tax on users with a limit is below theirs, log, besides `_system.LOG_TAX`.
+    tax: float = 3.0
+    #: Splits and prices are determined in turn, at most so often.
+    rounds: int = 4
+
+
 #: What is used unless a caller says otherwise.
 OPTIONS = CurveOptions()
+#: What compiled loops use.
+STEP = CurveStepOptions()
+RUN = CurveRunOptions()
+BEGIN = CurveBeginOptions()

@@ -8,9 +8,7 @@ import numpy as np
 
 from ..._loops import compiled
 from ...engines.small._dense import factored, solved
-
-#: Newton's method: residual at the end, most steps, the largest change of a log price in a step, shortest step.
-_TARGET, _STEPS, _STRIDE, _SHORTEST = 1e-12, 60, 1.0, 1e-3
+from .options import NEWTON
 
 
 class Part(NamedTuple):
@@ -80,30 +78,30 @@ def newton(part, basis, w, total):  # type: ignore[no-untyped-def]
     rows = len(w)
     rhs, matrix, step, order = np.empty(rows), np.empty((rows, rows)), np.empty(rows), np.empty(rows, np.int64)
     residual = equations(part, basis, w, total, rhs, matrix)
-    for _ in range(_STEPS):
-        if residual <= _TARGET:
+    for _ in range(NEWTON.steps):
+        if residual <= NEWTON.target:
             return True
         if not np.isfinite(residual) or not np.isfinite(matrix.sum()):
             return False
         whole, right = matrix.copy(), rhs.copy()
-        if factored(matrix, order) > 1e-13:
+        if factored(matrix, order) > NEWTON.singular:
             solved(matrix, order, right, step)
         else:
-            step[:] = np.linalg.lstsq(whole, right, 1e-12)[0]
+            step[:] = np.linalg.lstsq(whole, right, NEWTON.tie)[0]
         longest = np.abs(step).max()
         if not np.isfinite(longest):
             return False
-        t, moved = min(1.0, _STRIDE / max(longest, 1e-300)), False
-        while t > _SHORTEST:
+        t, moved = min(1.0, NEWTON.stride / max(longest, 1e-300)), False
+        while t > NEWTON.shortest:
             trial = w + t * step
             now = equations(part, basis, trial, total, rhs, matrix)
-            if now <= (1 - 0.1 * t) * residual:
+            if now <= (1 - NEWTON.descent * t) * residual:
                 w[:], residual, moved = trial, now, True
                 break
-            t *= 0.4
+            t *= NEWTON.shorter
         if not moved:
-            return equations(part, basis, w, total, rhs, matrix) <= 1e2 * _TARGET
-    return residual <= _TARGET
+            return equations(part, basis, w, total, rhs, matrix) <= NEWTON.stuck * NEWTON.target
+    return residual <= NEWTON.target
 
 
 @compiled

@@ -11,9 +11,7 @@ import numpy as np
 
 from ..._loops import compiled
 from ...engines.small._tableau import Tableau, place, raised
-
-#: A face is one, and a cone has an interior, if the largest common margin of its points of sum one is above this.
-_MARGIN = 1e-9
+from .options import CELL
 
 
 @compiled
@@ -57,7 +55,7 @@ def is_face(use, members, rows):  # type: ignore[no-untyped-def]
         if inside[r]:
             table[k] = -table[k - 1]
             k += 1
-    return highest(table, level, np.empty(size)) > _MARGIN
+    return highest(table, level, np.empty(size)) > CELL.margin
 
 
 @compiled

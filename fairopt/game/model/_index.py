@@ -6,11 +6,11 @@ import numpy as np
 
 from ..._loops import compiled
 from ...engines.small._dense import factored, solved
+from .index_options import OPTIONS
 
-#: A pair is active if its part is above its slack, and this.
-_PART = 1e-12
-#: As `index.IndexOptions.regular` and `singular`; up to so many unknowns all right-hand sides are tried, else so many.
-_REGULAR, _SINGULAR, _ALL, _PROBES = 1e-10, 1e7, 24, 4
+#: numba reads no dataclass.
+_PART, _BINDS, _REGULAR, _SINGULAR = OPTIONS.part, OPTIONS.binds, OPTIONS.regular, OPTIONS.singular
+_ALL, _PROBES = OPTIONS.all, OPTIONS.probes
 
 
 @compiled
@@ -104,7 +104,7 @@ def index(alpha, capacity, demand, gamma, weight, limit, tasks, log_prices):  # 
     total = np.empty(users)
     for n in range(users):
         total[n] = tasks[n].sum()
-        if total[n] >= limit[n] * (1 - 1e-9) and limit[n] > 0:
+        if total[n] >= limit[n] * (1 - _BINDS) and limit[n] > 0:
             return 2
     slack, share = np.empty((users, servers)), np.zeros((users, servers, resources))
     _log_costs(alpha, demand, gamma, weight, log_prices, total, slack, share)

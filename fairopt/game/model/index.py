@@ -14,31 +14,15 @@ Source: Facchinei and Pang, "Finite-Dimensional Variational Inequalities and Com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._libraries import sp, sparse_linalg
 from .active_set import ActiveSet
+from .index_options import OPTIONS, IndexOptions
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class IndexOptions:
-    """What counts as singular."""
-
-    #: The multiple of the identity that makes up for splits and prices that are not unique.
-    regular: float = 1e-10
-    #: X is not locally unique where `|d log X_n|`, for right-hand sides of size 1, is above this: the index is 0.
-    singular: float = 1e7
-    #: Right-hand sides (random signs) that this is tried with where the matrix is sparse; otherwise all of them are.
-    probes: int = 4
-
-
-OPTIONS = IndexOptions()
 
 
 def index(active: ActiveSet, z: Array, alpha: float | None = None, options: IndexOptions = OPTIONS) -> int:

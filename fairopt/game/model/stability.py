@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .active_set import ActiveSet
-from .index import OPTIONS
+from .index_options import OPTIONS
 
 Array = NDArray[np.float64]
 

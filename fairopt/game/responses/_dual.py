@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
+from .options import DUAL
 
 
 @compiled
@@ -67,11 +68,11 @@ def one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, exce
     if excess[r] <= 0:
         return
     middle = old if old > -np.inf else 0.0
-    low, high, width = -np.inf, np.inf, 0.25
-    for _ in range(300):
+    low, high, width = -np.inf, np.inf, DUAL.width
+    for _ in range(DUAL.values):
         q[r] = middle
         fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
-        if abs(excess[r]) < 1e-14:
+        if abs(excess[r]) < DUAL.excess:
             return
         if excess[r] > 0:
             low = middle
@@ -86,7 +87,7 @@ def one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, exce
         else:
             newton = middle - excess[r] / jacobian[r, r] if jacobian[r, r] < 0 else np.inf
             middle = newton if low < newton < high else (low + high) / 2
-            if high - low < 1e-15 * max(1.0, abs(high)):
+            if high - low < DUAL.narrow * max(1.0, abs(high)):
                 return
 
 
@@ -115,7 +116,7 @@ def along(alpha, log_gain, per_task, use, elsewhere, room, q, step, tasks, exces
         return
     low, high, at_low, at_high = 0.0, np.inf, before, 0.0
     t = min(1.0, longest)
-    for _ in range(40):
+    for _ in range(DUAL.tries):
         for r in range(size):
             if weight[r] != 0.0:
                 left = t * alpha * step[r]
@@ -125,18 +126,18 @@ def along(alpha, log_gain, per_task, use, elsewhere, room, q, step, tasks, exces
         for r in range(size):
             if weight[r] != 0.0:
                 slope -= weight[r] * excess[r]
-        if abs(slope) < 0.1 * abs(before) or (slope < 0 and t >= longest):
+        if abs(slope) < DUAL.flat * abs(before) or (slope < 0 and t >= longest):
             return
         if slope < 0:
             low, at_low = t, slope
         else:  # or not a number: somebody would have no price to pay at all
             high, at_high = t, slope
         if high == np.inf:
-            t = min(4 * t, longest)
+            t = min(DUAL.longer * t, longest)
         elif np.isfinite(at_high):
-            t = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
+            t = low + (high - low) * min(max(at_low / (at_low - at_high), DUAL.inside), 1 - DUAL.inside)
         else:
-            t = low + (high - low) * 0.9
+            t = low + (high - low) * (1 - DUAL.inside)
 
 
 @compiled

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._loops import compiled
 from ._dual import along, fill_excess, one_price, residual_norm, solve
+from .options import RESPONSE
 
 
 @compiled
@@ -43,12 +44,12 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
     # A level at which the fullest resource is just full: Newton starts where somebody runs something.
     low, high = -np.inf, np.inf
     shift, width = 0.0, 1.0
-    for _ in range(60):
+    for _ in range(RESPONSE.levels):
         for r in range(size):
             trial[r] = q[r] + shift
         fill_excess(alpha, log_gain, per_task, use, elsewhere, room, trial, tasks, excess, jacobian)
         most = excess.max()
-        if abs(most) < 0.3:
+        if abs(most) < RESPONSE.near:
             break
         if most > 0:
             low = shift
@@ -62,25 +63,25 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
             width *= 2
         else:
             shift = (low + high) / 2
-        if width > 1e4:  # everybody has all the tasks there are
+        if width > RESPONSE.widest:  # everybody has all the tasks there are
             break
     q[:] = trial
     fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
     residual = residual_norm(excess, q)
     index = np.empty(size, np.int64)
     failures = 0
-    for turn in range(60):
-        if residual < 1e-13:
+    for turn in range(RESPONSE.steps):
+        if residual < RESPONSE.exact:
             break
         moved = False
         before = excess.copy()
         for r in range(size):
             if not used[r]:
                 continue
-            if q[r] == -np.inf and before[r] > 1e-13:
+            if q[r] == -np.inf and before[r] > RESPONSE.exact:
                 one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
                 moved = True
-            elif q[r] > -np.inf and before[r] < -1e-13 and (turn > 1 or before[r] < -0.1):
+            elif q[r] > -np.inf and before[r] < -(RESPONSE.exact if turn >= RESPONSE.first_free else RESPONSE.idle):
                 # Not used up: could it be free?
                 old = q[r]
                 q[r] = -np.inf
@@ -101,14 +102,14 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
             rhs[a] = -excess[index[a]]
             for b in range(free):
                 small[a, b] = jacobian[index[a], index[b]]
-            small[a, a] -= 1e-13
+            small[a, a] -= RESPONSE.regular
         step = np.zeros(free)
         if free > 0 and np.isfinite(small.sum() + rhs.sum()):
             step = solve(small, rhs)
         longest = np.abs(step).max() if free > 0 else 0.0
-        t = min(1.0, 1.0 / longest) if longest > 0 and np.isfinite(longest) else 0.0
+        t = min(1.0, RESPONSE.stride / longest) if longest > 0 and np.isfinite(longest) else 0.0
         better = False
-        for _ in range(5):
+        for _ in range(RESPONSE.halvings):
             if t == 0.0:
                 break
             trial[:] = q
@@ -116,12 +117,12 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
                 trial[index[a]] = q[index[a]] + t * step[a]
             fill_excess(alpha, log_gain, per_task, use, elsewhere, room, trial, tasks, excess, jacobian)
             now = residual_norm(excess, trial)
-            if now < (1 - 0.1 * t) * residual:
-                better = now < 0.7 * residual
+            if now < (1 - RESPONSE.descent * t) * residual:
+                better = now < RESPONSE.good * residual
                 q[:] = trial
                 residual = now
                 break
-            t *= 0.4
+            t *= RESPONSE.shorter
         if not better and free > 0 and np.isfinite(step.sum()):
             failures += 1
             trial[:] = 0.0
@@ -129,13 +130,13 @@ def respond(alpha, log_gain, per_task, use, elsewhere, room, q, tasks):  # type:
                 trial[index[a]] = step[a]
             along(alpha, log_gain, per_task, use, elsewhere, room, q, trial, tasks, excess, jacobian)
             residual = residual_norm(excess, q)
-        if not better and failures % 4 == 0:
+        if not better and failures % RESPONSE.each == 0:
             for r in range(size):
                 if used[r]:
                     one_price(r, alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
             fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
             now = residual_norm(excess, q)
-            if now > 0.9 * residual and now < 1e-10:
+            if now > RESPONSE.stalled * residual and now < RESPONSE.fine:
                 break
             residual = now
     fill_excess(alpha, log_gain, per_task, use, elsewhere, room, q, tasks, excess, jacobian)
