@@ -80,7 +80,7 @@ $(VENV)/run-ready: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/dev-ready: $(VENV)/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	touch $@
 
 $(VENV)/docs-ready: $(VENV)/bin/python pyproject.toml
