@@ -61,9 +61,9 @@ def line(label: str, found: list[Move], page: float, own: float) -> str:
     for name in ("first", "answer", "frame"):
         values = [getattr(one, name) for one in found]
         parts.append(f"{name} {np.median(values):5.0f} {max(values):5.0f}")
-    nearest = sum(one.instead for one in found)
+    nearest, late = sum(one.instead for one in found), sum(one.first > 100 for one in found)
     cpu = f"CPU a move: page {1000 * page / len(found):.0f}, Python {1000 * own / len(found):.0f}"
-    return f"{label:22} {' | '.join(parts)} | nearest first {nearest:2d} | {cpu}"
+    return f"{label:22} {' | '.join(parts)} | first after 100 ms {late:2d} | nearest first {nearest:2d} | {cpu}"
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -2,7 +2,7 @@
 // `send({id, question})`, and answers as "msg:custom".
 
 // Milliseconds: an answer that takes longer is bridged by the nearest known one; what is asked aside waits for such a rest.
-const SLOW = 100, REST = 150;
+const SLOW = 60, REST = 150;
 
 function render({ model, el: host }) {
   const start = model.get("start"), still = model.get("host") === "page";
@@ -201,7 +201,8 @@ function render({ model, el: host }) {
     later = setTimeout(() => { later = 0; queue(); }, drawings > 1 ? REST : 0);
   }
 
-  // What is asked aside, when the slider rests: the path, mechanisms side by side, other equilibria.
+  // What is asked aside, when the slider rests: the path, mechanisms side by side, other equilibria. alpha = 0 comes last
+  // on the path: its first answer takes longest, and the next move would wait for it.
   function queue() {
     const state = good, path = paths.get(line(state)) || new Map();
     if (!paths.has(line(state))) { paths.set(line(state), path); if (paths.size > 8) paths.delete(paths.keys().next().value); }
@@ -209,7 +210,7 @@ function render({ model, el: host }) {
     if (state.mechanism === "alphapf-vds") {
       ask.aside({ ask: "several", state }, (reply) => { if (good === state) several.textContent = [shown.view.equilibrium, reply.text].filter(Boolean).join(" "); });
     }
-    const coarse = hasAlpha(state.mechanism) ? start.alphas.map((a, k) => [k % 8 === 0 ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3, a]).sort((p, q) => p[0] - q[0]) : [];
+    const coarse = hasAlpha(state.mechanism) ? start.alphas.map((a, k) => [k === 0 ? 4 : k % 8 === 0 ? 0 : k % 4 === 0 ? 1 : k % 2 === 0 ? 2 : 3, a]).sort((p, q) => p[0] - q[0]) : [];
     const along = ([, alpha]) => {
       if (path.has(String(alpha))) return;
       ask.aside({ ask: "answer", state: { ...state, alpha } }, (reply) => {
