@@ -33,13 +33,13 @@ def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, chang
         for name in gained:
             part = loss[name] / (1 - loss[name]) if loss[name] < 1 else float("inf")
             yield f"  a lie gains {part:.1%} ({name}): {witness[name]}"
-    if held := [name for name in lies if name not in violated]:
-        yield f"  no lie found that gains, of {changes} tried each: {', '.join(_proved(held, mechanism, cluster))}"
+    if kept := [name for name in lies if name not in violated]:
+        yield f"  no lie found that gains, of {changes} tried each: {', '.join(_proved(kept, mechanism, cluster))}"
     for name in violated:
         if name not in _LIES:
             yield f"  {name} is violated by {loss[name]:.1%}: {witness[name]}"
-    if held := [name for name in said if name not in violated and name not in _LIES]:
-        yield f"  not violated: {', '.join(_proved(held, mechanism, cluster))}"
+    if kept := [name for name in said if name not in violated and name not in _LIES]:
+        yield f"  not violated: {', '.join(_proved(kept, mechanism, cluster))}"
     for why in dict.fromkeys(witness[loss.isna()]):
         yield f"  {', '.join(frame.index[witness == why])}: {why}"
 

@@ -102,12 +102,12 @@ def _definitions() -> tuple[Claim, ...]:
 
 
 def _envied(weighted: bool) -> Compute:
-    def worth(cluster: Cluster) -> float:
+    def value(cluster: Cluster) -> float:
         bundle = solve(cluster, "ps-dsf").user_tasks[1] * cluster.demand[1]
         part = cluster.weight[0] / cluster.weight[1] if weighted else 1.0
         return float((part * bundle / cluster.demand[0]).min())
 
-    return worth
+    return value
 
 
 def _part(cluster: Cluster) -> object:

@@ -45,7 +45,7 @@ def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
     counts = [str(len(before))] + ([] if after is None else [f"{len(after)} after the change"])
     known = before.complete and (after is None or after.complete)
     found = f"{' and '.join(counts)}{', all that there are' if known else ' were found, there may be more'}"
-    held = sum(float(loss) <= MARGIN for loss in losses)
-    if held:
-        return f"{returned}; in {held} of {len(losses)} pairs of equilibria it is not there ({found})"
+    kept = sum(float(loss) <= MARGIN for loss in losses)
+    if kept:
+        return f"{returned}; in {kept} of {len(losses)} pairs of equilibria it is not there ({found})"
     return f"{EVERY} ({found})"

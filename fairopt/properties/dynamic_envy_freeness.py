@@ -32,10 +32,10 @@ class DynamicEnvyFreeness(Property):
         cluster, levels = case.cluster, queue(case)[0]
         demand = case.numbers(cluster.demand)
         within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)
-        worth = tasks_per_task(demand, demand) * within
-        worth[levels[:, None] != levels] = 0
-        np.fill_diagonal(worth, 0)
-        return case.user_tasks, capped(worth.max(axis=1), cluster, case)
+        value = tasks_per_task(demand, demand) * within
+        value[levels[:, None] != levels] = 0
+        np.fill_diagonal(value, 0)
+        return case.user_tasks, capped(value.max(axis=1), cluster, case)
 
     def words(self, user: str, has: str, due: str) -> str:
         return f"{user} has {has} tasks; with what another user of its level has it would run {due}"

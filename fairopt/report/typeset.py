@@ -120,17 +120,17 @@ def _columns(frame: pd.DataFrame, longest: int) -> list[_Column]:
 def _parts(columns: Sequence[_Column], room: int) -> list[list[_Column]]:
     """Columns in groups that fit; those that name the rows, up to the first number, are in each."""
     first = next((k for k, one in enumerate(columns) if one.align == "r"), len(columns))
-    names, rest = list(columns[:first]), list(columns[first:])
+    names, others = list(columns[:first]), list(columns[first:])
     for one in [one for k, one in enumerate(names) if any(_says(before, one) for before in names[:k])]:
         names.remove(one)
-        rest.insert(0, one)
+        others.insert(0, one)
     while names and sum(one.wide + 2 for one in names) > 0.75 * room:
-        rest.insert(0, names.pop())  # too many to be repeated
+        others.insert(0, names.pop())  # too many to be repeated
     made: list[list[_Column]] = []
     taken = sum(one.wide + 2 for one in names)
     group: list[_Column] = []
     used = taken
-    for one in rest:
+    for one in others:
         if group and used + one.wide + 2 > room:
             made.append([*names, *group])
             group, used = [], taken

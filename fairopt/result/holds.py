@@ -87,8 +87,8 @@ def _read_off(allocation: Allocation) -> Holds:
     by = np.where(nothing, "gets nothing", by)
     by = np.where(limited, "task limit", by)
     by = np.where(cluster.runnable | (cluster.max_tasks <= 0), by, "nowhere to run")
-    held = by == "capacity"
-    return Holds(by, np.where(held, first[at], -1), np.where(held, resource, -1))
+    full = by == "capacity"
+    return Holds(by, np.where(full, first[at], -1), np.where(full, resource, -1))
 
 
 def _cost(allocation: Allocation, first: Index, capacity: Array, at: Index) -> Array | None:

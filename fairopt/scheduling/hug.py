@@ -52,16 +52,16 @@ class LinkShares:
         """
         phi, d, a = self.cluster.weight, self.correlation, self.parts
         least, cap = phi[:, None] * self.guarantee * d, phi * self.guarantee
-        wrong = [abs(1 - least.sum(axis=0).max()), (least - a).max(), (a - cap[:, None]).max(), a.sum(axis=0).max() - 1]
+        off = [abs(1 - least.sum(axis=0).max()), (least - a).max(), (a - cap[:, None]).max(), a.sum(axis=0).max() - 1]
         for i in range(a.shape[1]):
             needs = d[:, i] > 0
-            wrong.append(a[~needs, i].max(initial=0.0))
+            off.append(a[~needs, i].max(initial=0.0))
             per = a[needs, i] / phi[needs]
             short = float(np.minimum(self.guarantee - per, 1 - a[:, i].sum()).max(initial=0.0))
             extra = a[needs, i] > least[needs, i] * (1 + 1e-9)
             above = per[extra].max(initial=0.0) - per.min(initial=np.inf)
-            wrong += [short, above if extra.any() else 0.0]
-        return float(max(wrong))
+            off += [short, above if extra.any() else 0.0]
+        return float(max(off))
 
     def to_frame(self) -> pd.DataFrame:
         """A row per tenant: weight, progress, and of every link what it has, in the link's units."""

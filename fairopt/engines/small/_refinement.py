@@ -91,7 +91,7 @@ def active_set_refined(q, c, z, s, v, w, unit, tol, tasks, log_rows):  # type: i
             best, tasks[:], log_rows[:] = error, found, prices
         elif step > 1:
             break
-        if best <= REFINEMENT.enough * tol:
+        if best <= REFINEMENT.sufficient * tol:
             break
         jacobian(c, z, x, share, place, matrix)
         if not _moved(c, place, matrix, slack, z, v):

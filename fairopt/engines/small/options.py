@@ -87,9 +87,9 @@ class DenseStepOptions(NamedTuple):
 class DenseRefinementOptions(NamedTuple):
     """The last digits by Newton's method on the active set (`_refinement`)."""
 
-    #: Most steps; they end once the error is below the part `enough` of the tolerance.
+    #: Most steps; they end once the error is below the part `sufficient` of the tolerance.
     steps: int = 5
-    enough: float = 0.01
+    sufficient: float = 0.01
     #: Nothing falls by more than this part in a step.
     fall: float = 0.9
     #: Where all pivots are above the part `no_ties` of the largest the system is solved as it is; else, up to `dense`

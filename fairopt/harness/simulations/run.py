@@ -38,7 +38,7 @@ def run(cell: Simulation, traces: str | None = None, threads: int | None = 1) ->
     _check(cell)
     watch = _clock.Watch()
     try:
-        row = asked(cell) | _simulated(cell, traces)
+        row = requested(cell) | _simulated(cell, traces)
     except Elsewhere:
         raise
     except Exception as error:  # a row, not the end of a sweep of hundreds
@@ -49,10 +49,10 @@ def run(cell: Simulation, traces: str | None = None, threads: int | None = 1) ->
 def failed(cell: Simulation, error: BaseException) -> Row:
     """The row of a cell that has only an error."""
     text = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    return asked(cell) | _here(None) | {"status": "failed", "error": text}
+    return requested(cell) | _here(None) | {"status": "failed", "error": text}
 
 
-def asked(cell: Simulation) -> Row:
+def requested(cell: Simulation) -> Row:
     """What the row says of the question."""
     options = {name: getattr(cell, name) for name in ("impossible", "thrashing", "measures")}
     plugged = {"plugins": dict(cell.plugins)} if cell.plugins else {}
