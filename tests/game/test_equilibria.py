@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import fairopt as fo
 from fairopt.engines.base import Solution
 from fairopt.errors import DataError
+from fairopt.game.curve.unique import unique
 from fairopt.game.enumeration.options import EnumerationOptions
 from fairopt.game.model.active_newton import newton
 from fairopt.game.model.active_set import ActiveSetOptions
@@ -136,6 +137,23 @@ def test_two_users_have_one_and_it_jumps() -> None:
     assert ratio[0] == pytest.approx(ratio[1], rel=1e-4)
     for seed in range(15):
         assert len(fo.game.equilibria(drawn((2, 3, 3), seed), 4)) == 1
+
+
+def test_where_one_row_a_server_binds_everybody_tasks_do_not_depend_on_alpha() -> None:
+    """Each server has a row of its own that binds: gamma is no product, and ties go round in circles."""
+    rng = np.random.default_rng(7)
+    for number in range(4):
+        demand = rng.integers(1, 5, (5, 3)).astype(float)
+        least = rng.integers(1, 12, 3)  # server i is bound by resource i
+        largest = np.stack([(demand / demand[:, [i]]).max(axis=0) for i in range(3)])
+        cluster = fo.Cluster(least[:, None] * largest * (1 if number % 2 else 1.5), demand, rng.integers(1, 4, 5))
+        cluster = cluster.replace(capacity=np.where(np.eye(3, dtype=bool), least[:, None], cluster.capacity))
+        assert unique(game(cluster, 3))
+        nash = fo.AlphaPFVDS(1).solve(cluster, 1e-8).user_tasks
+        for mechanism in (fo.AlphaPFVDS(0.3), fo.AlphaPFVDS(6), fo.PSDSF()):
+            np.testing.assert_allclose(mechanism.solve(cluster, 1e-8).user_tasks, nash, rtol=1e-7)
+        assert not unique(game(cluster.replace(capacity=np.full((3, 3), 9.0) + np.eye(3)), 3))
+        assert not unique(game(cluster.replace(max_tasks=np.full(5, 0.5)), 3))
 
 
 def test_a_continuum_has_index_0_and_two_ends() -> None:

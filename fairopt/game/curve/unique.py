@@ -22,18 +22,22 @@ OPTIONS = UniqueOptions()
 
 
 def unique(problem: Problem) -> bool:
-    """Is gamma of rank one on usable pairs, so that the game has a potential (proposition A)?
+    """Is gamma of rank one on usable pairs, so that the game has a potential, or everybody bound by one row a server?
 
-        gamma_ni = a_n b_i    for all usable pairs (n, i)
+        gamma_ni = a_n b_i    for all usable pairs (n, i),    or    D[n,i,rho_i] = 1 for some rho_i on every server
 
-    One server, one resource, servers that are proportional. False where that is not known. With placement constraints
-    pairs are compared along a spanning forest of users and servers.
+    One server, one resource, servers that are proportional; with one binding resource on every server prices do not
+    know alpha. False where that is not known. With placement constraints pairs are compared along a spanning forest of
+    users and servers.
     """
     gamma = problem.cluster.gamma[problem.polytope.users]
     if gamma.shape[1] == 1 or len(gamma) <= 1:
         return True
     if np.isfinite(problem.limits).any():
         return False  # a limit makes equilibria many
+    bound = problem.cluster.normalised_demand[problem.polytope.users] >= 1 - OPTIONS.exact
+    if (bound | (gamma == 0)[:, :, None]).all(axis=0).any(axis=1).all():
+        return True
     if (gamma > 0).all():
         log = np.log(gamma)
         off = log - log[:, :1] - log[:1] + log[0, 0]
