@@ -38,6 +38,13 @@ def _large(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         from .welfare import powers
 
         return powers.solutions(problem, tol)
-    from .welfare import interior_point
+    return _welfare(problem, tol, warm)
 
-    return interior_point.solutions(problem, tol, warm)
+
+def _welfare(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
+    """Where there are few prices an engine whose unknowns these are; the interior point for all others."""
+    from .welfare import interior_point
+    from .welfare.few_prices import engine as few_prices
+
+    yield from few_prices.solutions(problem, tol)
+    yield from interior_point.solutions(problem, tol, warm)

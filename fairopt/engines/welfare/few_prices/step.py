@@ -1,0 +1,152 @@
+"""A step of `few_prices`: predictor, corrector and Gondzio's correctors; users are eliminated, prices remain.
+
+c_ni - pay_n - z_ni = 0 (pairs)        x_ni z_ni = mu m_n       c_ni: what a task costs at prices lambda
+sum_i x_ni = demand_n(pay_n) (users)
+use_ir + w_ir = 1 (capacities)         lambda_ir w_ir = mu R_ir
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...linalg import gondzio
+from .market import Market
+from .options import OPTIONS, StepOptions
+from .point import FewPricesPoint, Weights
+
+Array = NDArray[np.float64]
+
+
+class FewPricesStep:
+    """The equations at one point, linearised."""
+
+    def __init__(
+        self, market: Market, at: FewPricesPoint, weights: Weights, options: StepOptions = OPTIONS.step
+    ) -> None:
+        self.market, self.at, self.weights, self.options = market, at, weights, options
+        self.of_pair = weights.user[market.user]
+        self.mu = self._mean(at)
+        self.width = float(np.sqrt(self.mu))
+        self.cost = market.cost(at.price)
+        self.demand, self.part = market.demand(at.pay, self.width)
+        self.extra = market.stiffness(self.demand, self.part, at.pay)
+        self.off_cost = self.cost - at.slack - at.pay[market.user]
+        self.off_tasks = market.summed(at.tasks) - self.demand
+        self.off_use = np.where(market.row, market.used(at.tasks) + at.idle - 1, 0.0)
+        #: By how much demand and use are missed, as parts: the mean over users, and the largest over capacities.
+        self.missed = max(float(np.mean(np.abs(self.off_tasks / self.demand))), float(np.abs(self.off_use).max()))
+
+    def taken(self) -> FewPricesPoint:
+        """The next point."""
+        market, at, options = self.market, self.at, self.options
+        self.slope = at.tasks / at.slack
+        self.whole = self.extra + market.summed(self.slope)
+        diagonal = market.per_price(at.idle, at.price)
+        self.factors = market.factors(self.slope, self.extra, diagonal, options.factors)
+        aim = self._direction(-at.tasks * at.slack, -at.price * at.idle)
+        t = self.longest(aim)
+        most = options.most_target if t > options.short else options.poor_target
+        target = min(max((self._mean(self._along(aim, t)) / self.mu) ** 3, options.least_target), most)
+        target = self.mu * max(target, min(options.most_target, self.missed))
+        pair = target * self.of_pair - at.tasks * at.slack - aim.tasks * aim.slack
+        price = target * self.weights.price - at.price * at.idle - aim.price * aim.idle
+        step = self._direction(pair, price, self._bend(aim))
+
+        def retried(step: FewPricesPoint, lengths: gondzio.Lengths) -> FewPricesPoint:
+            return step + self._direction(*self._beyond(step, lengths[0], target), wrong=False)
+
+        step, (t,) = gondzio.corrected(step, retried, lambda each: (self.longest(each),), options.correctors)
+        if t < 1:
+            t *= max(options.part, 1 - max(target, options.closest)) if t > options.full else options.part
+        return self._in_order(self._floored(step, t, target))
+
+    def _direction(self, pair: Array, price: Array, bend: Array | float = 0.0, wrong: bool = True) -> FewPricesPoint:
+        """The step that changes products by so much, and with `wrong` puts the other equations right."""
+        from ...linalg import _pairs
+
+        market, at, users = self.market, self.at, len(self.whole)
+        idle, free, sums = market.per_price(price, at.price), np.empty(users), np.empty(users)
+        off_cost = self.off_cost if wrong else np.zeros(len(pair))
+        wanted = bend - self.off_tasks if wrong else np.zeros(users)
+        rhs = np.where(market.row, idle + self.off_use, 0.0) if wrong else idle.copy()
+        given = market.start, market.server, market.vectors
+        _pairs.pushed(*given, self.slope, at.slack, pair, off_cost, wanted, self.whole, sums, free, rhs)
+        prices = market.solved(self.factors, rhs)
+        _pairs.weighted_cost(*given, self.slope, prices, sums)
+        pay = free + sums / self.whole
+        tasks, slack, use = np.empty(len(pair)), np.empty(len(pair)), np.zeros(market.row.shape)
+        _pairs.back(*given, prices, pay, off_cost, at.tasks, at.slack, pair, tasks, slack, sums, use)
+        idle = idle - market.per_price(at.idle * prices, at.price)
+        return FewPricesPoint(prices, idle, tasks, slack, pay)
+
+    def longest(self, step: FewPricesPoint) -> float:
+        """The longest step, at most 1, that leaves nothing negative and lets no pay fall too far."""
+        from ...linalg import _pairs
+
+        at, row, options = self.at, self.market.row, self.options
+        elastic = (self.part > options.elastic) & (at.pay > 0)
+        groups = (
+            (at.tasks, step.tasks),
+            (at.slack, step.slack),
+            (at.price[row], step.price[row]),
+            (at.idle[row], step.idle[row]),
+            (options.pay * at.pay[elastic], step.pay[elastic]),
+        )
+        return min(float(_pairs.longest(values, change)) for values, change in groups)
+
+    def _mean(self, at: FewPricesPoint) -> float:
+        """The mean product over its weight."""
+        row = self.market.row
+        pairs = float((at.tasks * at.slack / self.of_pair).sum())
+        rows = float((at.price[row] * at.idle[row] / self.weights.price[row]).sum())
+        return (pairs + rows) / (len(at.tasks) + int(row.sum()))
+
+    def _along(self, step: FewPricesPoint, t: float) -> FewPricesPoint:
+        names = "price", "idle", "tasks", "slack", "pay"
+        return FewPricesPoint(*(getattr(self.at, name) + t * getattr(step, name) for name in names))
+
+    def _bend(self, step: FewPricesPoint) -> Array:
+        """By how much demand after a step exceeds its tangent, (users,), where pay does not change beyond recognition."""
+        pay = self.at.pay
+        near = np.abs(step.pay) < self.options.pay * np.abs(pay)
+        there, _ = self.market.demand(np.where(near, pay + step.pay, pay), self.width)
+        bend = np.where(near, there - self.demand + self.extra * step.pay, 0.0)
+        return np.asarray(np.clip(bend, -0.5 * self.demand, 0.5 * self.demand))
+
+    def _beyond(self, step: FewPricesPoint, far: float, target: float) -> tuple[Array, Array]:
+        """What brings products after a step `far` back to within multiples of the target."""
+        there, options = self._along(step, far), self.options.correctors
+        pair = gondzio.beyond(there.tasks * there.slack / self.of_pair, target, options) * self.of_pair
+        price = gondzio.beyond(there.price * there.idle / self.weights.price, target, options) * self.weights.price
+        return pair, np.where(self.market.row, price, 0.0)
+
+    def _floored(self, step: FewPricesPoint, t: float, target: float) -> FewPricesPoint:
+        """The point after a part t of a step, nothing next to 0 by cancellation; nobody who may buy without end for free."""
+        there, at, row = self._along(step, t), self.at, self.market.row
+        least = self.options.floor * (1 - min(t, 0.999))
+        tasks = np.maximum(there.tasks, least * at.tasks)
+        slack = np.maximum(there.slack, least * at.slack)
+        slack = np.maximum(slack, 1e-2 * self.options.floor * target * self.of_pair / tasks)
+        price = np.where(row, there.price, 0.0)
+        idle = np.maximum(there.idle, self.market.per_price(1e-6 * target * self.weights.price, price))
+        endless = np.isinf(self.market.log_limit)
+        pay = np.where(endless, np.maximum(there.pay, (1 - self.options.pay) * at.pay), there.pay)
+        return FewPricesPoint(price, np.where(row, idle, 1.0), tasks, slack, pay)
+
+    def _in_order(self, at: FewPricesPoint) -> FewPricesPoint:
+        """The point with users in order by themselves whose tasks miss what they buy by much: they stop all others."""
+        from . import _demand
+
+        market = self.market
+        demand, _ = market.demand(at.pay, self.width)
+        chosen = np.abs(market.summed(at.tasks) / demand - 1) > self.options.missed
+        if not chosen.any():
+            return at
+        tasks, slack, pay = at.tasks.copy(), at.slack.copy(), at.pay.copy()
+        given = market.worth, market.alpha, market.log_limit, self.width
+        weight = self.mu * self.weights.user
+        _demand.ordered(market.start, market.cost(at.price), weight, *given, chosen, tasks, slack, pay)
+        return replace(at, tasks=tasks, slack=slack, pay=pay)
