@@ -2,24 +2,26 @@
 
     tex("lex max min_n  sigma_n / phi_n,    sigma_n = x_n max_r d[n,r] / C_r")
 
-A line, and what follows a comma or a semicolon and two spaces, is a row. `x_n` and `x[n,i]` are indices, `a / b` is a
-fraction of what stands next to the stroke (a sum takes one factor along), Greek letters go by their names, and other
-words of two letters or more are words. What is no formula is refused."""
+A line, and what follows a comma or a semicolon and two spaces, is a row. `x_n`, `x[n,i]`, `sum_{i: i > 1}` have
+indices, `a / b` is a fraction of what stands next to the stroke (a sum takes one factor along), Greek letters go by
+their names, and other words of two letters or more are words. What is no formula is refused."""
 
 from __future__ import annotations
 
 import re
 
-_GREEK = {"alpha": r"\alpha", "beta": r"\beta", "gamma": r"\gamma", "sigma": r"\sigma", "phi": r"\varphi",
-          "lam": r"\lambda", "lambda": r"\lambda", "tau": r"\tau", "mu": r"\mu"}  # fmt: skip
+_GREEK = {name: f"\\{name}" for name in ("alpha", "beta", "gamma", "delta", "kappa", "lambda", "mu", "rho", "sigma",
+                                         "tau", "Lambda")}  # fmt: skip
+_GREEK |= {"phi": r"\varphi", "lam": r"\lambda", "eps": r"\varepsilon"}
 _SYMBOL = _GREEK | {"infinity": r"\infty", "inf": r"\infty"}
 _OPERATORS = {"max": r"\max", "min": r"\min", "log": r"\log", "sum": r"\sum", "sgn": r"\operatorname{sgn}"}
 _RELATIONS = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "=": "=", "+": "+", "-": "-", "<": "<", ">": ">", ",": ",",
-              ";": ";", ":": r":", ".": "."}  # fmt: skip
+              ";": ";", ":": r":", ".": ".", "*": r"\cdot", "=>": r"\Rightarrow"}  # fmt: skip
 _TOKEN = re.compile(
     r"(?P<gap>\s{2,})|(?P<space>\s)|(?P<number>\d+(?:\.\d+)?)|(?P<lex>lex max min_[a-z]+)"
     r"|(?P<words>[a-z]{2,}(?:-[a-z]{2,})+(?![\w(]))"
-    r"|(?P<name>[A-Za-z]+0?(?:_(?:[A-Za-z]+|\([^)]*\)))?)|(?P<mark><=|>=|!=|[-+=<>,;:.^/()\[\]])"
+    r"|(?P<name>[A-Za-z]+0?'?(?:_(?:[A-Za-z]+|\([^)]*\)|\{[^}]*\}))?)"
+    r"|(?P<mark>=>|<=|>=|!=|[-+=<>,;:.^/()\[\]*])"
 )
 Token = tuple[str, str]
 
@@ -144,13 +146,15 @@ class _Row:
     def _name(self, text: str) -> str:
         name, _, index = text.partition("_")
         below = f"_{{{_SYMBOL.get(index.strip('()'), index.strip('()'))}}}" if index else ""
-        if name in _OPERATORS and len(index) < 2:
+        if index.startswith("{"):
+            below = f"_{{{_Row(index.strip('{}')).tex()}}}"
+        if name in _OPERATORS and (len(index) < 2 or index.startswith("{")):
             return _OPERATORS[name] + below
-        if name in _SYMBOL:
-            return _SYMBOL[name] + below
+        if name.rstrip("'") in _SYMBOL:
+            return _SYMBOL[name.rstrip("'")] + "'" * name.endswith("'") + below
         if name.endswith("0") and name[:-1] in _SYMBOL:
             return f"{_SYMBOL[name[:-1]]}^{{0}}{below}"
-        if len(name) == 1:
+        if len(name.rstrip("'")) == 1:
             return name + below
         if len(index) > 1 and index not in _SYMBOL:
             return rf"\mathrm{{{name}\_{index}}}"
@@ -163,10 +167,15 @@ class _Row:
         while True:
             kind, text = self._next()
             plain = kind == "words" or (kind == "name" and text.isalpha() and text.islower() and len(text) > 1)
+            plain |= text == "a" and self.at + 1 < len(self.tokens) and _is_word(self.tokens[self.at + 1])
             if not plain or text in _SYMBOL or text in _OPERATORS:
                 return rf"\text{{ {' '.join(said)} }}"
             said.append(text)
             self.at += 1
+
+
+def _is_word(token: Token) -> bool:
+    return token[0] == "words" or (token[0] == "name" and token[1].isalpha() and len(token[1]) > 2)
 
 
 def _bracketed(inside: str) -> str:

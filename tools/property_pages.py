@@ -95,12 +95,13 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
     drawn = [one for _, one in shown[:_PICTURES]]
     columns = min(2, len(drawn))
     rows = -(-len(drawn) // columns)
-    figure = Figure(figsize=(3.6 * columns, 2.2 * rows), layout="constrained")
+    figure = Figure(figsize=(7.4, 2.5 * rows + 0.3), layout="constrained")
     table = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, one in zip(table, drawn, strict=False):
-        gallery.panel(axes, one)
+        gallery.panel(axes, one, one.mechanism, 8)
     for axes in table[len(drawn) :]:
         axes.set_axis_off()
+    gallery.legend(figure, 8.5)
     figure.savefig(folder / f"{name}.png", dpi=130)
     lines = ["## Counterexamples", "", f"![The smallest counterexamples of {name}]({name}.png)", "",
              "Tasks of every user (blue), after the change beside them (orange, as reported), and what is due to the",
