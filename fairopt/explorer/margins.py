@@ -59,17 +59,25 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
         key = (names[i], what)
         sums[key] = sums.get(key, 0.0) + gain * cluster.capacity[i, r] * OPTIONS.more
         counts[key] = counts.get(key, 0) + 1
-    least = OPTIONS.nothing * float(found.user_tasks.sum())
+    tasks = float(found.user_tasks.sum())
     rows = [
-        (kind, counts[kind, what], what, float(gain.sum()), gainers(cluster.users, gain))
+        (kind, counts[kind, what], what, *summed(cluster.users, gain, tasks))
         for (kind, what), gain in sums.items()
-        if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
+        if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > OPTIONS.nothing * tasks
     ]
     unknown = sum(bool(np.isnan(gain).any()) for gain in sums.values())
     note = f"{OPTIONS.more:.0%} more there, to first order; larger steps are solved again."
     if unknown:
         note += f" {unknown} of {len(sums)} kinds of nodes and resources have no derivative, as at a kink."
     return pd.DataFrame(sorted(rows, key=lambda row: -row[3]), columns=columns), note
+
+
+def summed(users: tuple[str, ...], gain: Array, tasks: float) -> tuple[float, str]:
+    """Tasks that all gain together, of `tasks` in all, and who gains most; rounding is no gain, of anybody or in all."""
+    least = OPTIONS.nothing * tasks
+    gain = np.where(np.abs(gain) > least, gain, 0.0)
+    everything = float(gain.sum())
+    return everything if abs(everything) > least else 0.0, gainers(users, gain)
 
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:

@@ -19,7 +19,7 @@ from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import holds
 from .edits import Edited, Start
-from .margins import gainers, margins
+from .margins import margins, summed
 from .session import Session
 from .state import State
 from .view import held_texts, words
@@ -195,7 +195,7 @@ def _resources(session: Session, state: State, found: Allocation) -> pd.DataFram
         if full[:, r].any():
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).user_tasks
             gain = more - found.user_tasks
-            row |= {"tasks more": float(gain.sum()), "for": gainers(cluster.users, gain)}
+            row["tasks more"], row["for"] = summed(cluster.users, gain, float(found.user_tasks.sum()))
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -78,6 +78,20 @@ def test_who_gains_most_is_named_first() -> None:
     assert gainers(users, np.zeros(5)) == ""
 
 
+def test_what_some_gain_and_others_lose_is_nothing_in_all() -> None:
+    """A tenth more of two GPUs: .2 tasks more for one, who takes the memory for them from the other."""
+    cluster = fo.Cluster(
+        capacity=[[64, 128, 2]],
+        demand=[[2, 16, 0], [4, 16, 1]],
+        resources=["cpu", "memory", "gpu"],
+        users=["batch", "training"],
+    )
+    found = standing(cluster)
+    assert found.resources["tasks more"].tolist() == [0, pytest.approx(0.8), 0]
+    assert found.resources["for"].tolist() == ["", "batch +0.8", "training +0.2"]
+    assert found.margins.set_index("resource")["tasks more"]["gpu"] == 0
+
+
 def test_nodes_without_a_derivative_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fo.Allocation.marginal_values
 
