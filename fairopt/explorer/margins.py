@@ -59,11 +59,11 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
         key = (names[i], what)
         sums[key] = sums.get(key, 0.0) + gain * cluster.capacity[i, r] * OPTIONS.more
         counts[key] = counts.get(key, 0) + 1
-    tasks = float(found.user_tasks.sum())
+    least = OPTIONS.nothing * float(found.user_tasks.sum())
     rows = [
-        (kind, counts[kind, what], what, *summed(cluster.users, gain, tasks))
+        (kind, counts[kind, what], what, *summed(cluster.users, gain, least))
         for (kind, what), gain in sums.items()
-        if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > OPTIONS.nothing * tasks
+        if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
     ]
     unknown = sum(bool(np.isnan(gain).any()) for gain in sums.values())
     note = f"{OPTIONS.more:.0%} more there, to first order; larger steps are solved again."
@@ -72,9 +72,8 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
     return pd.DataFrame(sorted(rows, key=lambda row: -row[3]), columns=columns), note
 
 
-def summed(users: tuple[str, ...], gain: Array, tasks: float) -> tuple[float, str]:
-    """Tasks that all gain together, of `tasks` in all, and who gains most; rounding is no gain, of anybody or in all."""
-    least = OPTIONS.nothing * tasks
+def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, str]:
+    """Tasks that all gain together, and who gains most; up to `least` tasks, of anybody or in all, are none."""
     gain = np.where(np.abs(gain) > least, gain, 0.0)
     everything = float(gain.sum())
     return everything if abs(everything) > least else 0.0, gainers(users, gain)

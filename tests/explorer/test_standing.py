@@ -76,7 +76,7 @@ def test_who_gains_most_is_named_first() -> None:
     assert gainers(users, np.array([1.0, -2.0, 4.0, 2.0, 1.5])) == "c +4, d +2, e +1.5"
     assert gainers(users, np.array([0.2, 0.0, 9.0, 0.0, 0.0])) == "c +9"
     assert gainers(users, np.zeros(5)) == ""
-    assert summed(users, np.array([1e-12, 0, 0, 0, -1e-13]), 10.0) == (0, "")
+    assert summed(users, np.array([1e-12, 0, 0, 0, -1e-13]), 1e-9) == (0, "")
 
 
 def test_what_some_gain_and_others_lose_is_nothing_in_all() -> None:
