@@ -14,14 +14,16 @@ _GREEK = {name: f"\\{name}" for name in ("alpha", "beta", "gamma", "delta", "kap
                                          "tau", "Lambda")}  # fmt: skip
 _GREEK |= {"phi": r"\varphi", "lam": r"\lambda", "eps": r"\varepsilon"}
 _SYMBOL = _GREEK | {"infinity": r"\infty", "inf": r"\infty"}
-_OPERATORS = {"max": r"\max", "min": r"\min", "log": r"\log", "sum": r"\sum", "sgn": r"\operatorname{sgn}"}
+_OPERATORS = {name: f"\\{name}" for name in ("det", "exp", "log", "max", "min", "sum")}
+_OPERATORS |= {"sgn": r"\operatorname{sgn}", "sign": r"\operatorname{sign}", "argmax": r"\operatorname{argmax}"}
 _RELATIONS = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "=": "=", "+": "+", "-": "-", "<": "<", ">": ">", ",": ",",
-              ";": ";", ":": r":", ".": ".", "*": r"\cdot", "=>": r"\Rightarrow"}  # fmt: skip
+              ";": ";", ":": r":", ".": ".", ">>": r"\gg", "*": r"\cdot", "=>": r"\Rightarrow", "+-": r"\pm",
+              "+=": r"\mathrel{+}="}  # fmt: skip
 _TOKEN = re.compile(
-    r"(?P<gap>\s{2,})|(?P<space>\s)|(?P<number>\d+(?:\.\d+)?)|(?P<lex>lex max min_[a-z]+)"
+    r"(?P<gap>\s{2,})|(?P<space>\s)|(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)|(?P<lex>lex max min_[a-z]+)"
     r"|(?P<words>[a-z]{2,}(?:-[a-z]{2,})+(?![\w(]))"
-    r"|(?P<name>[A-Za-z]+0?'?(?:_(?:[A-Za-z]+|\([^)]*\)|\{[^}]*\}))?)"
-    r"|(?P<mark>=>|<=|>=|!=|[-+=<>,;:.^/()\[\]*])"
+    r"|(?P<name>[A-Za-z]+0?(?:'|\*(?![A-Za-z0-9(]))?(?:_(?:[A-Za-z0-9]+|\([^)]*\)|\{[^}]*\}))?)"
+    r"|(?P<mark>=>|\+-|\+=|<=|>=|>>|!=|[-+=<>,;:.^/()\[\]*|])"
 )
 Token = tuple[str, str]
 
@@ -43,8 +45,28 @@ def tex(text: str) -> str:
     return "\\begin{aligned}\n" + " \\\\\n".join(f"& {row}" for row in made) + "\n\\end{aligned}"
 
 
+def inline(text: str) -> str:
+    """What stands in a sentence, as TeX, fractions with a stroke.
+
+    Raises
+    ------
+    NotAFormula
+        As `tex`; or it has words in it, which are names of code.
+    """
+    made = _Row(" ".join(text.split()), small=True).tex()
+    if (
+        r"\text{" in made
+        or re.search(r"\\mathrm\{(?![A-Z]{2}\})", made)
+        or re.fullmatch(r"\\mathrm\{\w+\}|- [a-z]", made)
+    ):
+        raise NotAFormula(f"{text!r} has words")
+    return made
+
+
 class _Row:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, small: bool = False) -> None:
+        #: Are fractions written with a stroke, as in a sentence?
+        self.small = small
         self.tokens: list[Token] = []
         #: Tokens that follow a space.
         self.apart: set[int] = set()
@@ -59,6 +81,8 @@ class _Row:
                 self.tokens.append((str(found.lastgroup), found[0]))
             at = found.end()
         self.at = 0
+        #: Does a stroke close what one has opened?
+        self.inside = False
 
     def tex(self) -> str:
         made = self._sequence()
@@ -72,7 +96,8 @@ class _Row:
     def _sequence(self, small: bool = False) -> str:
         """Up to a closing bracket; `small`: in an exponent, where fractions are written with a stroke."""
         out: list[str] = []
-        while self._next()[1] not in (")", "]") and self._next()[0] != "end":
+        small |= self.small
+        while self._next()[1] not in (")", "]", "|" if self.inside else "") and self._next()[0] != "end":
             kind, text = self._next()
             if text == "/":
                 self.at += 1
@@ -101,8 +126,17 @@ class _Row:
             made = _bracketed(inside)
         elif text == "[":
             made = f"[ {self._closed(']')} ]"
+        elif text == "|":
+            self.inside = True
+            inside = self._sequence()
+            self.inside = False
+            if self._next()[1] != "|":
+                raise NotAFormula("a stroke is not closed")
+            self.at += 1
+            made = rf"\left| {inside} \right|"
         elif kind == "number":
-            made = text
+            digits, _, power = text.partition("e")
+            made = digits if not power else f"10^{{{power}}}" if digits == "1" else rf"{digits} \cdot 10^{{{power}}}"
         elif kind == "lex":
             made = rf"\operatorname{{lex\,max\,min}}_{{{text.partition('_')[2]}}}"
         elif kind == "words":
@@ -125,7 +159,9 @@ class _Row:
                     self.at += 1
                     made += f"^{{{self._closed(')', small=True)}}}"
                 else:
-                    made += f"^{{{self._factor()}}}"
+                    sign = "-" if self._next()[1] == "-" else ""
+                    self.at += len(sign)
+                    made += f"^{{{sign}{self._factor()}}}"
             elif mark == "[":
                 made += f"_{{{self._closed(']').replace(' ', '')}}}"
             else:
@@ -145,17 +181,20 @@ class _Row:
 
     def _name(self, text: str) -> str:
         name, _, index = text.partition("_")
-        below = f"_{{{_SYMBOL.get(index.strip('()'), index.strip('()'))}}}" if index else ""
+        plain = index.strip("()")
+        below = rf"_{{\mathrm{{{plain}}}}}" if len(plain) > 2 else f"_{{{plain}}}" if plain else ""
+        below = f"_{{{_SYMBOL[plain]}}}" if plain in _SYMBOL else below
         if index.startswith("{"):
-            below = f"_{{{_Row(index.strip('{}')).tex()}}}"
+            below = f"_{{{_Row(index.strip('{}'), self.small).tex()}}}"
         if name in _OPERATORS and (len(index) < 2 or index.startswith("{")):
             return _OPERATORS[name] + below
-        if name.rstrip("'") in _SYMBOL:
-            return _SYMBOL[name.rstrip("'")] + "'" * name.endswith("'") + below
+        name, mark = name.rstrip("'*"), name[len(name.rstrip("'*")) :].replace("*", "^*")
+        if name in _SYMBOL:
+            return _SYMBOL[name] + mark + below
         if name.endswith("0") and name[:-1] in _SYMBOL:
             return f"{_SYMBOL[name[:-1]]}^{{0}}{below}"
-        if len(name.rstrip("'")) == 1:
-            return name + below
+        if len(name) == 1:
+            return name + mark + below
         if len(index) > 1 and index not in _SYMBOL:
             return rf"\mathrm{{{name}\_{index}}}"
         if index or name.isupper():

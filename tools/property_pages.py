@@ -20,6 +20,11 @@ from fairopt.properties import Witness
 ROOT = Path(__file__).resolve().parent.parent
 #: Counterexamples shown as pictures on a page, of different mechanisms.
 _PICTURES = 6
+#: Of which clusters a claim speaks, in words; `fairopt.mechanisms._claim` has the conditions.
+SCOPE = (
+    "Where no condition stands, *yes* is for every cluster that the mechanism takes: any weights, zeros among demands, "
+    "placement constraints, finite task counts. *No* is: a counterexample is known."
+)
 
 
 def write(folder: Path) -> list[str]:
@@ -28,7 +33,7 @@ def write(folder: Path) -> list[str]:
     made, survey, witnesses = [], fairness_tables.rows(), _witnesses()
     for name in properties.names():
         prop = properties.get(name)
-        text = docstring_text.markdown(inspect.getdoc(type(prop)) or "")
+        text = docstring_text.typeset_page(docstring_text.markdown(inspect.getdoc(type(prop)) or ""))
         lines = [f"# {name}", "", text, "", "## Who has it", "", *_claimed(name), "", *_searched(name, survey), ""]
         lines += _counterexamples(name, witnesses.get(name, []), folder)
         lines += [f"In Python `fairopt.properties.get({name!r})`. Here are [all of them](../properties.md), how",
@@ -59,7 +64,7 @@ def _claimed(name: str) -> list[str]:
                 holds = "yes" if one.holds else "no"
                 rows.append(f"| [{kind.title}](../mechanisms/{kind.name}.md) | {holds} "
                             f"| {', '.join([*one.conditions, *ends])} | {_proof(one)} |")  # fmt: skip
-    return rows if len(rows) > 2 else ["No mechanism claims it, or its contrary."]
+    return [*rows, "", SCOPE] if len(rows) > 2 else ["No mechanism claims it, or its contrary."]
 
 
 def _proof(one: Claim) -> str:
