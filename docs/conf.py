@@ -34,6 +34,7 @@ html_title = f"fairopt {version}"
 html_static_path = ["_static"]
 html_css_files = ["fairopt.css"]
 html_show_sourcelink = False
+html_search_scorer = str(HERE / "search.js")  # of tools/build_site.py
 #: Formulas without a network, where `make docs` could get MathJax.
 mathjax_path = "mathjax/tex-svg.js" if (HERE / "_static" / "mathjax" / "tex-svg.js").exists() else None
 if mathjax_path is None:

@@ -1,4 +1,4 @@
-"""DRFH figures 5 to 7: use of resources over a day, completion times by size of job, and tasks done by user."""
+"""DRFH figures 5 and 6: use of resources over a day, completion times, and how much sooner jobs end, by size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .style import DOUBLE, NARROW, groups, legend, new, per_cent, styled
 NEEDS = ("drfh_day",)
 CAPTION = (
     "A day drawn like Google's, and Google's sample, under fits of DRFH and under slots: use of resources over "
-    "time, completion times, and by how much jobs end sooner (DRFH figures 5 to 8). "
+    "time, completion times, and by how much jobs end sooner (DRFH figures 5 and 6). "
     "Best fit and first fit are alike, and slots leave capacity unused."
 )
 _POLICIES = ("best-fit-drfh", "first-fit-drfh", "slots")

@@ -30,10 +30,9 @@ DOCS = {
     path.name: path.read_text(encoding="utf-8") for path in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 }
 #: Pages whose printed blocks and sessions `tools/readme.py` makes.
-PRINTED = {*PAGES, "README.md", "first-task.md"}
+PRINTED = {*PAGES, "README.md", "first-task.md", "explorer.md"}
 #: Pages none of whose blocks is run here, and who does instead.
 ELSEWHERE = {
-    "explorer.md": "tests/explorer: servers that end with Ctrl-C, and snapshots of clusters",
     "first-minutes.md": "tools/first_minutes.py, in a new environment",
 }
 KNOWN = ("python", "sh", "console", "text", "json", "toml", "csv")
@@ -71,8 +70,10 @@ class Block:
         )
 
     def commands(self) -> Iterator[list[str]]:
-        """What follows `fairopt` in its lines."""
+        """What follows `fairopt` in its lines; in a session those that are typed."""
         for line in self.body.splitlines():
+            if self.kind == "console" and not line.startswith("$ "):
+                continue
             for command in re.split(r";|&&", line.removeprefix("$ ")):
                 words = shlex.split(command, comments=True)
                 if words and words[0] == "fairopt":

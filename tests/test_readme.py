@@ -100,8 +100,9 @@ def test_pages_say_what_is_printed_and_measured(tool: ModuleType, page: str) -> 
 
 
 def test_first_task_is_what_its_page_says(tool: ModuleType, tmp_path: Path) -> None:
-    text = tool.FIRST_TASK.read_text(encoding="utf-8")
-    assert tool.first_task(text, tmp_path) == text, "run: make readme"
+    page = ROOT / "docs" / "first-task.md"
+    text = page.read_text(encoding="utf-8")
+    assert tool.in_folder(page, text, tmp_path) == text, "run: make readme"
     code = text.partition("```python\n")[2].partition("```")[0]
     assert len([line for line in code.splitlines() if line and not line.startswith("import")]) < 10
     paths = pd.read_csv(tmp_path / "paths.csv", index_col=[0, 1])
@@ -111,3 +112,11 @@ def test_first_task_is_what_its_page_says(tool: ModuleType, tmp_path: Path) -> N
     cluster = fo.Cluster.load(ROOT / "docs" / "first-task" / "cluster.csv")
     assert len(cluster.users) == 40
     assert len({*map(tuple, cluster.capacity)}) == 10
+
+
+def test_the_explorers_page_says_what_a_report_says(tool: ModuleType, tmp_path: Path) -> None:
+    page = ROOT / "docs" / "explorer.md"
+    text = page.read_text(encoding="utf-8")
+    assert tool.in_folder(page, text, tmp_path) == text, "run: make readme"
+    assert tool.in_folder(page, text.replace("nvidia.com/gpu on gpu-b", "cpu on gpu-b"), tmp_path) == text
+    assert "fo-explorer" in (tmp_path / "page.html").read_text(encoding="utf-8")

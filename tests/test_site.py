@@ -119,10 +119,44 @@ def test_docstrings_become_pages(text: ModuleType) -> None:
         ("x_n <= max_tasks[n]", r"x_{n} \le \mathrm{max\_tasks}_{n}"),
         ("lex max min_n  x_n", r"\operatorname{lex\,max\,min}_{n} \quad x_{n}"),
         ("a = 1,  b = 2", "a = 1 , \\\\\n& b = 2"),
+        ("sum_{i: e[n,i]} x'[n,i]", r"\sum_{i : e_{n,i}} x'_{n,i}"),
+        ("phi_n * d'_n >= 0 => d' > d", r"\varphi_{n} \cdot d'_{n} \ge 0 \Rightarrow d' > d"),
+        ("x of a level k", r"x \text{ of a level } k"),
     ],
 )
 def test_formulas_become_mathematics(formula: ModuleType, written: str, meant: str) -> None:
     assert formula.tex(written) == f"\\begin{{aligned}}\n& {meant}\n\\end{{aligned}}"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("x_n/(phi_n gamma_ni)", r"x_{n}/( \varphi_{n} \gamma_{ni} )"),
+        ("|log p_n - log m_n| / A", r"\left| \log p_{n} - \log m_{n} \right|/A"),
+        ("X_n^-alpha", r"X_{n}^{-\alpha}"),
+        ("exp(+-3 e) >> 2e-5", r"\exp\!( \pm 3 e ) \gg 2 \cdot 10^{-5}"),
+        ("l*_i/l_i", r"l^*_{i}/l_{i}"),
+        ("max_i (x_i / c)", r"\max_{i} ( x_{i}/c )"),
+    ],
+)
+def test_formulas_in_sentences(formula: ModuleType, written: str, meant: str) -> None:
+    assert formula.inline(written) == meant
+
+
+@pytest.mark.parametrize("other", ["solve_many", "certificate.condition", "make test", "-m", "tol=1e-6", "DRF", "|x"])
+def test_code_in_sentences_stays(formula: ModuleType, other: str) -> None:
+    with pytest.raises(formula.NotAFormula):
+        formula.inline(other)
+
+
+def test_pages_of_theory_become_mathematics(text: ModuleType) -> None:
+    made = text.typeset_page(
+        "Tasks `x_n` of\n`a.py`:\n\n    x_n <= q_n\n\n- item\n\n    - `d[n,r]` `` `x` ``\n\n```\n`x_n`\n```\n"
+    )
+    assert made == (
+        "Tasks {math}`x_{n}` of\n`a.py`:\n\n```math\n\\begin{aligned}\n& x_{n} \\le q_{n}\n\\end{aligned}\n```\n\n"
+        "- item\n\n    - {math}`d_{n,r}` `` `x` ``\n\n```\n`x_n`\n```\n"
+    )
 
 
 @pytest.mark.parametrize("other", ["fo.DRF()", "x['a']", "/ x", "(x", "x)", "a.b = 1", "x = `a`"])
@@ -136,6 +170,18 @@ def test_every_programme_is_mathematics(text: ModuleType, name: str) -> None:
     shown = text.markdown(inspect.getdoc(fo.mechanisms.REGISTRY[name]))
     assert "```math" in shown
     assert "```text" not in shown
+
+
+def test_answers_come_first_in_a_search_and_the_project_last(site: ModuleType) -> None:
+    made = site.scorer("- [A](a.md), [B](b.md#x)\n- [A](a.md#y)")
+    assert 'first: ["a", "b"]' in made
+    known = {path.stem for path in (ROOT / "docs").glob("*.md")} | {"changelog", "contributing"}
+    assert set(site.ABOUT) <= known
+
+
+@pytest.mark.parametrize("name", fo.properties.names())
+def test_every_definition_is_mathematics(text: ModuleType, name: str) -> None:
+    assert "```text" not in text.markdown(inspect.getdoc(type(fo.properties.get(name))))
 
 
 def test_a_page_that_lists_others_is_a_table_of_contents(site: ModuleType) -> None:

@@ -97,6 +97,7 @@ def test_names_that_csv_cannot_hold_are_refused(name: str, tmp_path: Path) -> No
     ("old", "new", "line", "message"),
     [
         ("9,18", "9,x", 2, "memory is 'x'; it must be a number"),
+        ("9,18", "9,t4", 2, "memory is 't4'; .* in the column `eligible` of the users who need it"),
         ("9,18", "9,-1", 2, "server 'rack-1' .* has capacity -1 of 'memory'"),
         ("9,18", "9,1_8", 2, "memory is '1_8'"),
         ("9,18", "9", 2, "the row has 7 cells, and the header 8"),

@@ -11,6 +11,7 @@ API, papers, figures, schemas (`tools/site_pages.py`)."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -29,6 +30,13 @@ MATHJAX = ROOT / "build" / "mathjax"
 SECTIONS = ("index", "tutorials", "howto", "theory", "reference", "gallery-of-figures", "papers", "notes")
 #: Pages of the root, by what they are called here.
 OF_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
+#: Pages about the project itself.
+ABOUT = (
+    "architecture", "changelog", "contributing", "engines-tried", "figures-changed", "game-tried", "newcomers", "site",
+    "slips", "testing",
+)  # fmt: skip
+#: Pages whose code is mathematics where it is a formula; elsewhere `alpha` is an argument.
+FORMULAS = ("certificates", "equilibria", "fluid", "game", "inverse", "properties", "psdsf", "sensitivity")
 _CODE = re.compile(r"\[`?([^\]`]+)`?\]\(\.\./([\w./-]+\.(?:py|toml))(?:#L(\d+))?\)")
 _ENTRY = re.compile(r"^- \[[^\]]+\]\(([\w./-]+?)(?:\.md|\.ipynb|\.rst)\)", re.MULTILINE)
 #: What is in a checkout and not on the site: named, without a link.
@@ -38,6 +46,7 @@ _FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
 def assemble(target: Path = SOURCE) -> Path:
     """The source of the site in a folder, made anew."""
+    import docstring_text
     import site_pages
 
     shutil.rmtree(target, ignore_errors=True)
@@ -52,9 +61,12 @@ def assemble(target: Path = SOURCE) -> Path:
     code: set[str] = set()
     for path in sorted(target.rglob("*.md")):
         text = _linked(path.read_text(encoding="utf-8"), len(path.relative_to(target).parts) - 1, code)
+        if path.parent == target and path.stem in FORMULAS:
+            text = docstring_text.typeset_page(text)
         if path.parent == target and path.stem in SECTIONS:
             text += contents(text)
         path.write_text(text, encoding="utf-8")
+    (target / "search.js").write_text(scorer((DOCS / "howto.md").read_text(encoding="utf-8")), encoding="utf-8")
     (target / "code-files.txt").write_text("\n".join(sorted(code)), encoding="utf-8")
     for name in code:
         (target / "code-files" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -64,6 +76,19 @@ def assemble(target: Path = SOURCE) -> Path:
         (target / "_static" / "mathjax").mkdir(parents=True, exist_ok=True)
         shutil.copy(script, target / "_static" / "mathjax")
     return target
+
+
+def scorer(howto: str) -> str:
+    """How the search orders pages that have its words: those that `howto` lists first, those of `ABOUT` last."""
+    first = sorted(set(re.findall(r"\]\(([\w-]+)\.md", howto)))
+    return f"""var Scorer = {{
+  first: {json.dumps(first)},
+  last: {json.dumps(ABOUT)},
+  score: ([page, , , , score]) => score + (Scorer.first.includes(page) ? 4 : 0) - (Scorer.last.includes(page) ? 20 : 0),
+  objNameMatch: 11, objPartialMatch: 6, objPrio: {{0: 15, 1: 5, 2: -5}}, objPrioDefault: 0,
+  title: 15, partialTitle: 7, term: 5, partialTerm: 2,
+}};
+"""
 
 
 def contents(text: str) -> str:

@@ -86,6 +86,33 @@ def typeset(lines: list[str]) -> list[str]:
     return made
 
 
+_FENCED = re.compile(r"(^ *```.*?^ *```)", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"``.*?``|`([^`]+)`", re.DOTALL)
+_BLOCK = re.compile(r"(?<=\n\n)((?:^    (?![-*] |\d+\. ).*\n)+)(?=\n)", re.MULTILINE)
+
+
+def typeset_page(text: str) -> str:
+    """Markdown whose code, in a line or indented, is mathematics where it is a formula; fenced blocks stay."""
+    parts = _FENCED.split(text)
+    return "".join(
+        part if k % 2 else _BLOCK.sub(_as_block, _INLINE.sub(_as_role, part)) for k, part in enumerate(parts)
+    )
+
+
+def _as_role(found: re.Match[str]) -> str:
+    try:
+        return f"{{math}}`{formula.inline(found[1])}`" if found[1] else found[0]
+    except formula.NotAFormula:
+        return found[0]
+
+
+def _as_block(found: re.Match[str]) -> str:
+    try:
+        return f"```math\n{formula.tex(found[1])}\n```\n"
+    except formula.NotAFormula:
+        return found[0]
+
+
 def literal(lines: list[str]) -> list[str]:
     """Indented lines that no section owns are formulas: `::` before them, unless it is there."""
     made: list[str] = []

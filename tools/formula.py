@@ -2,24 +2,28 @@
 
     tex("lex max min_n  sigma_n / phi_n,    sigma_n = x_n max_r d[n,r] / C_r")
 
-A line, and what follows a comma or a semicolon and two spaces, is a row. `x_n` and `x[n,i]` are indices, `a / b` is a
-fraction of what stands next to the stroke (a sum takes one factor along), Greek letters go by their names, and other
-words of two letters or more are words. What is no formula is refused."""
+A line, and what follows a comma or a semicolon and two spaces, is a row. `x_n`, `x[n,i]`, `sum_{i: i > 1}` have
+indices, `a / b` is a fraction of what stands next to the stroke (a sum takes one factor along), Greek letters go by
+their names, and other words of two letters or more are words. What is no formula is refused."""
 
 from __future__ import annotations
 
 import re
 
-_GREEK = {"alpha": r"\alpha", "beta": r"\beta", "gamma": r"\gamma", "sigma": r"\sigma", "phi": r"\varphi",
-          "lam": r"\lambda", "lambda": r"\lambda", "tau": r"\tau", "mu": r"\mu"}  # fmt: skip
+_GREEK = {name: f"\\{name}" for name in ("alpha", "beta", "gamma", "delta", "kappa", "lambda", "mu", "rho", "sigma",
+                                         "tau", "Lambda")}  # fmt: skip
+_GREEK |= {"phi": r"\varphi", "lam": r"\lambda", "eps": r"\varepsilon"}
 _SYMBOL = _GREEK | {"infinity": r"\infty", "inf": r"\infty"}
-_OPERATORS = {"max": r"\max", "min": r"\min", "log": r"\log", "sum": r"\sum", "sgn": r"\operatorname{sgn}"}
+_OPERATORS = {name: f"\\{name}" for name in ("det", "exp", "log", "max", "min", "sum")}
+_OPERATORS |= {"sgn": r"\operatorname{sgn}", "sign": r"\operatorname{sign}", "argmax": r"\operatorname{argmax}"}
 _RELATIONS = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "=": "=", "+": "+", "-": "-", "<": "<", ">": ">", ",": ",",
-              ";": ";", ":": r":", ".": "."}  # fmt: skip
+              ";": ";", ":": r":", ".": ".", ">>": r"\gg", "*": r"\cdot", "=>": r"\Rightarrow", "+-": r"\pm",
+              "+=": r"\mathrel{+}="}  # fmt: skip
 _TOKEN = re.compile(
-    r"(?P<gap>\s{2,})|(?P<space>\s)|(?P<number>\d+(?:\.\d+)?)|(?P<lex>lex max min_[a-z]+)"
+    r"(?P<gap>\s{2,})|(?P<space>\s)|(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)|(?P<lex>lex max min_[a-z]+)"
     r"|(?P<words>[a-z]{2,}(?:-[a-z]{2,})+(?![\w(]))"
-    r"|(?P<name>[A-Za-z]+0?(?:_(?:[A-Za-z]+|\([^)]*\)))?)|(?P<mark><=|>=|!=|[-+=<>,;:.^/()\[\]])"
+    r"|(?P<name>[A-Za-z]+0?(?:'|\*(?![A-Za-z0-9(]))?(?:_(?:[A-Za-z0-9]+|\([^)]*\)|\{[^}]*\}))?)"
+    r"|(?P<mark>=>|\+-|\+=|<=|>=|>>|!=|[-+=<>,;:.^/()\[\]*|])"
 )
 Token = tuple[str, str]
 
@@ -41,8 +45,28 @@ def tex(text: str) -> str:
     return "\\begin{aligned}\n" + " \\\\\n".join(f"& {row}" for row in made) + "\n\\end{aligned}"
 
 
+def inline(text: str) -> str:
+    """What stands in a sentence, as TeX, fractions with a stroke.
+
+    Raises
+    ------
+    NotAFormula
+        As `tex`; or it has words in it, which are names of code.
+    """
+    made = _Row(" ".join(text.split()), small=True).tex()
+    if (
+        r"\text{" in made
+        or re.search(r"\\mathrm\{(?![A-Z]{2}\})", made)
+        or re.fullmatch(r"\\mathrm\{\w+\}|- [a-z]", made)
+    ):
+        raise NotAFormula(f"{text!r} has words")
+    return made
+
+
 class _Row:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, small: bool = False) -> None:
+        #: Are fractions written with a stroke, as in a sentence?
+        self.small = small
         self.tokens: list[Token] = []
         #: Tokens that follow a space.
         self.apart: set[int] = set()
@@ -57,6 +81,8 @@ class _Row:
                 self.tokens.append((str(found.lastgroup), found[0]))
             at = found.end()
         self.at = 0
+        #: Does a stroke close what one has opened?
+        self.inside = False
 
     def tex(self) -> str:
         made = self._sequence()
@@ -70,7 +96,8 @@ class _Row:
     def _sequence(self, small: bool = False) -> str:
         """Up to a closing bracket; `small`: in an exponent, where fractions are written with a stroke."""
         out: list[str] = []
-        while self._next()[1] not in (")", "]") and self._next()[0] != "end":
+        small |= self.small
+        while self._next()[1] not in (")", "]", "|" if self.inside else "") and self._next()[0] != "end":
             kind, text = self._next()
             if text == "/":
                 self.at += 1
@@ -99,8 +126,17 @@ class _Row:
             made = _bracketed(inside)
         elif text == "[":
             made = f"[ {self._closed(']')} ]"
+        elif text == "|":
+            self.inside = True
+            inside = self._sequence()
+            self.inside = False
+            if self._next()[1] != "|":
+                raise NotAFormula("a stroke is not closed")
+            self.at += 1
+            made = rf"\left| {inside} \right|"
         elif kind == "number":
-            made = text
+            digits, _, power = text.partition("e")
+            made = digits if not power else f"10^{{{power}}}" if digits == "1" else rf"{digits} \cdot 10^{{{power}}}"
         elif kind == "lex":
             made = rf"\operatorname{{lex\,max\,min}}_{{{text.partition('_')[2]}}}"
         elif kind == "words":
@@ -123,7 +159,9 @@ class _Row:
                     self.at += 1
                     made += f"^{{{self._closed(')', small=True)}}}"
                 else:
-                    made += f"^{{{self._factor()}}}"
+                    sign = "-" if self._next()[1] == "-" else ""
+                    self.at += len(sign)
+                    made += f"^{{{sign}{self._factor()}}}"
             elif mark == "[":
                 made += f"_{{{self._closed(']').replace(' ', '')}}}"
             else:
@@ -143,15 +181,20 @@ class _Row:
 
     def _name(self, text: str) -> str:
         name, _, index = text.partition("_")
-        below = f"_{{{_SYMBOL.get(index.strip('()'), index.strip('()'))}}}" if index else ""
-        if name in _OPERATORS and len(index) < 2:
+        plain = index.strip("()")
+        below = rf"_{{\mathrm{{{plain}}}}}" if len(plain) > 2 else f"_{{{plain}}}" if plain else ""
+        below = f"_{{{_SYMBOL[plain]}}}" if plain in _SYMBOL else below
+        if index.startswith("{"):
+            below = f"_{{{_Row(index.strip('{}'), self.small).tex()}}}"
+        if name in _OPERATORS and (len(index) < 2 or index.startswith("{")):
             return _OPERATORS[name] + below
+        name, mark = name.rstrip("'*"), name[len(name.rstrip("'*")) :].replace("*", "^*")
         if name in _SYMBOL:
-            return _SYMBOL[name] + below
+            return _SYMBOL[name] + mark + below
         if name.endswith("0") and name[:-1] in _SYMBOL:
             return f"{_SYMBOL[name[:-1]]}^{{0}}{below}"
         if len(name) == 1:
-            return name + below
+            return name + mark + below
         if len(index) > 1 and index not in _SYMBOL:
             return rf"\mathrm{{{name}\_{index}}}"
         if index or name.isupper():
@@ -163,10 +206,15 @@ class _Row:
         while True:
             kind, text = self._next()
             plain = kind == "words" or (kind == "name" and text.isalpha() and text.islower() and len(text) > 1)
+            plain |= text == "a" and self.at + 1 < len(self.tokens) and _is_word(self.tokens[self.at + 1])
             if not plain or text in _SYMBOL or text in _OPERATORS:
                 return rf"\text{{ {' '.join(said)} }}"
             said.append(text)
             self.at += 1
+
+
+def _is_word(token: Token) -> bool:
+    return token[0] == "words" or (token[0] == "name" and token[1].isalpha() and len(token[1]) > 2)
 
 
 def _bracketed(inside: str) -> str:

@@ -20,6 +20,11 @@ from fairopt.properties import Witness
 ROOT = Path(__file__).resolve().parent.parent
 #: Counterexamples shown as pictures on a page, of different mechanisms.
 _PICTURES = 6
+#: Of which clusters a claim speaks, in words; `fairopt.mechanisms._claim` has the conditions.
+SCOPE = (
+    "Where no condition stands, *yes* is for every cluster that the mechanism takes: any weights, zeros among demands, "
+    "placement constraints, finite task counts. *No* is: a counterexample is known."
+)
 
 
 def write(folder: Path) -> list[str]:
@@ -28,7 +33,7 @@ def write(folder: Path) -> list[str]:
     made, survey, witnesses = [], fairness_tables.rows(), _witnesses()
     for name in properties.names():
         prop = properties.get(name)
-        text = docstring_text.markdown(inspect.getdoc(type(prop)) or "")
+        text = docstring_text.typeset_page(docstring_text.markdown(inspect.getdoc(type(prop)) or ""))
         lines = [f"# {name}", "", text, "", "## Who has it", "", *_claimed(name), "", *_searched(name, survey), ""]
         lines += _counterexamples(name, witnesses.get(name, []), folder)
         lines += [f"In Python `fairopt.properties.get({name!r})`. Here are [all of them](../properties.md), how",
@@ -59,7 +64,7 @@ def _claimed(name: str) -> list[str]:
                 holds = "yes" if one.holds else "no"
                 rows.append(f"| [{kind.title}](../mechanisms/{kind.name}.md) | {holds} "
                             f"| {', '.join([*one.conditions, *ends])} | {_proof(one)} |")  # fmt: skip
-    return rows if len(rows) > 2 else ["No mechanism claims it, or its contrary."]
+    return [*rows, "", SCOPE] if len(rows) > 2 else ["No mechanism claims it, or its contrary."]
 
 
 def _proof(one: Claim) -> str:
@@ -95,12 +100,13 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
     drawn = [one for _, one in shown[:_PICTURES]]
     columns = min(2, len(drawn))
     rows = -(-len(drawn) // columns)
-    figure = Figure(figsize=(3.6 * columns, 2.2 * rows), layout="constrained")
+    figure = Figure(figsize=(7.4, 2.5 * rows + 0.3), layout="constrained")
     table = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, one in zip(table, drawn, strict=False):
-        gallery.panel(axes, one)
+        gallery.panel(axes, one, one.mechanism, 8)
     for axes in table[len(drawn) :]:
         axes.set_axis_off()
+    gallery.legend(figure, 8.5)
     figure.savefig(folder / f"{name}.png", dpi=130)
     lines = ["## Counterexamples", "", f"![The smallest counterexamples of {name}]({name}.png)", "",
              "Tasks of every user (blue), after the change beside them (orange, as reported), and what is due to the",

@@ -8,9 +8,9 @@ A block of `python` followed by one of `text` is run, and what it prints replace
 every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
 the real traces, and cells that take minutes: `fairopt sweep frontier`.
 
-Pages of docs/ (`PAGES`) and docs/first-task.md, with its picture, are made anew; what is said of convergence comes
-from the measurements that come with fairopt (`tools/measurements.py`). `fairopt/__init__.pyi` tells type checkers
-the names that `fairopt/__init__.py` takes from the registry of mechanisms."""
+Pages of docs/ (`PAGES`, `WITH_FILES`) are made anew, and the picture of docs/first-task.md; what is said of
+convergence comes from the measurements that come with fairopt (`tools/measurements.py`). `fairopt/__init__.pyi` tells
+type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ _NAMES = (
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
 #: The page that speaks of real clusters.
 REAL = ROOT / "docs" / "real-clusters.md"
-FIRST_TASK = ROOT / "docs" / "first-task.md"
+#: Pages that run in a folder with files of theirs, which are kept in docs/PAGE.
+WITH_FILES = {ROOT / "docs" / "first-task.md": ("cluster.csv",), ROOT / "docs" / "explorer.md": ("snapshot.json",)}
 STUB = ROOT / "fairopt" / "__init__.pyi"
 
 
@@ -71,9 +72,10 @@ def render(text: str) -> str:
     return text
 
 
-def first_task(text: str, folder: Path) -> str:
-    """The page with its output made anew, run in a folder that gets the cluster, the picture and the table."""
-    shutil.copy(FIRST_TASK.with_suffix("") / "cluster.csv", folder)
+def in_folder(page: Path, text: str, folder: Path) -> str:
+    """A page with its output made anew, run in a folder that has its files, and gets what it writes."""
+    for name in WITH_FILES[page]:
+        shutil.copy(page.with_suffix("") / name, folder)
     with contextlib.chdir(folder):
         return render(text)
 
@@ -208,7 +210,9 @@ if __name__ == "__main__":
     README.write_text(new, encoding="utf-8")
     for page in PAGES:
         page.write_text(render(page.read_text(encoding="utf-8")), encoding="utf-8")
-    with tempfile.TemporaryDirectory() as place:
-        FIRST_TASK.write_text(first_task(FIRST_TASK.read_text(encoding="utf-8"), Path(place)), encoding="utf-8")
-        shutil.copy(Path(place) / "first-task.png", ROOT / "docs")
+    for page in WITH_FILES:
+        with tempfile.TemporaryDirectory() as place:
+            page.write_text(in_folder(page, page.read_text(encoding="utf-8"), Path(place)), encoding="utf-8")
+            for picture in Path(place).glob("*.png"):
+                shutil.copy(picture, ROOT / "docs")
     STUB.write_text(stub(), encoding="utf-8")

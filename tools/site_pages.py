@@ -96,7 +96,8 @@ def _mechanisms(folder: Path) -> list[str]:
         figure, caption = site_pictures.two_users(mechanisms.one(drawn) if isinstance(drawn, str) else drawn())
         figure.savefig(folder / f"{kind.name}.png", dpi=130)
         lines += [f"![What two users can have, and what they get]({kind.name}.png)", "", caption, ""]
-        lines += [f"In Python `fairopt.{kind.__name__}`, on the command line `-m {kind.name}`.", "", "## Claims", ""]
+        lines += [f"In Python `fairopt.{kind.__name__}`, on the command line `-m {kind.name}`.", ""]
+        lines += [f"## Is {kind.title} envy-free, strategy-proof, ...?", ""]
         lines += [*_claimed(kind), ""]
         (folder / f"{kind.name}.md").write_text("\n".join(lines), encoding="utf-8")
         made.append(f"- [{kind.title}](mechanisms/{kind.name}.md): {kind.properties}")
@@ -104,13 +105,15 @@ def _mechanisms(folder: Path) -> list[str]:
 
 
 def _claimed(kind: type[mechanisms.Mechanism]) -> list[str]:
+    import property_pages
+
     rows = ["| property | holds | if | source |", "|---|---|---|---|"]
     for one in kind.claims:
         ends = [f"{name} = {interval(ends)}" for name, ends in one.parameters.items()]
         holds = "yes" if one.holds else "no: a counterexample is known"
         link = f"[{one.property}](../properties/{one.property}.md)"
         rows.append(f"| {link} | {holds} | {', '.join([*one.conditions, *ends])} | {one.source} |")
-    return rows if kind.claims else ["Nothing is claimed of it."]
+    return [*rows, "", property_pages.SCOPE] if kind.claims else ["Nothing is claimed of it."]
 
 
 def _commands(folder: Path) -> list[str]:

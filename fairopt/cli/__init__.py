@@ -23,6 +23,8 @@ FILE is one of
   a trace or generator   bitbrains:DIR, google:DIR, alibaba:DIR, bitbrains-like, google-like, alibaba-like, with
                          options: 'bitbrains?vms=50&seed=3' (`fairopt sources` lists them). Without DIR, a trace is
                          looked for below --traces or FAIROPT_TRACES.
+  kubernetes:FILE        what `kubectl get nodes,pods,namespaces -A -o json` prints (docs/workloads.md)
+  slurm:DIR              what scontrol, squeue and sshare print as JSON
 
 mechanisms are names (`fairopt mechanisms` lists them), with parameters in brackets: 'alphapf-vds(alpha=3)'; several
 stand apart by spaces or commas.

@@ -61,7 +61,7 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
         counts[key] = counts.get(key, 0) + 1
     least = OPTIONS.nothing * float(found.user_tasks.sum())
     rows = [
-        (kind, counts[kind, what], what, float(gain.sum()), gainers(cluster.users, gain))
+        (kind, counts[kind, what], what, *summed(cluster.users, gain, least))
         for (kind, what), gain in sums.items()
         if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
     ]
@@ -70,6 +70,13 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
     if unknown:
         note += f" {unknown} of {len(sums)} kinds of nodes and resources have no derivative, as at a kink."
     return pd.DataFrame(sorted(rows, key=lambda row: -row[3]), columns=columns), note
+
+
+def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, str]:
+    """Tasks that all gain together, and who gains most; up to `least` tasks, of anybody or in all, are none."""
+    gain = np.where(np.abs(gain) > least, gain, 0.0)
+    everything = float(gain.sum())
+    return everything if abs(everything) > least else 0.0, gainers(users, gain)
 
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:

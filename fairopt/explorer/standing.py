@@ -19,7 +19,7 @@ from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import holds
 from .edits import Edited, Start
-from .margins import gainers, margins
+from .margins import margins, summed
 from .session import Session
 from .state import State
 from .view import held_texts, words
@@ -39,6 +39,8 @@ class StandingOptions:
     compared: tuple[str, ...] = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
     #: What more of a resource would buy is asked of so much more, as a part.
     more: float = 0.1
+    #: Tasks that two answers differ by are none up to so many times the tolerance, as a part of all tasks.
+    accuracy: float = 3.0
     #: A user is below its entitlement if it runs less than that by more than this part and wants more.
     below: float = 0.01
     #: A resource of a node is used up if less than this part is left.
@@ -195,7 +197,8 @@ def _resources(session: Session, state: State, found: Allocation) -> pd.DataFram
         if full[:, r].any():
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).user_tasks
             gain = more - found.user_tasks
-            row |= {"tasks more": float(gain.sum()), "for": gainers(cluster.users, gain)}
+            least = OPTIONS.accuracy * found.tol * float(found.user_tasks.sum())
+            row["tasks more"], row["for"] = summed(cluster.users, gain, least)
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -1,4 +1,4 @@
-"""The alpha that gives enough: a part of the largest utilization, or a smallest share."""
+"""The alpha that gives enough: a utilization, or a part of the largest, or a smallest share."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class AlphaOptions:
 OPTIONS = AlphaOptions()
 
 
-#: Measures that can be aimed at: does the target count in parts of the largest value, and which of the alphas that
-#: reach it is wanted, the last (fairest) or the first (most efficient)?
+#: Measures that can be aimed at: does the target count in parts of the largest value by default, and which of the
+#: alphas that reach it is wanted, the last (fairest) or the first (most efficient)?
 MEASURES = {"utilization": (True, "last"), "min_share": (False, "first")}
 
 
@@ -85,10 +85,11 @@ def find_alpha(
     *,
     target: float,
     measure: str = "utilization",
+    relative: bool | None = None,
     tol: float | None = None,
     accuracy: float = 1e-3,
 ) -> AlphaFound:
-    """The fairest alpha with a part of the largest utilization, or the most efficient one with a smallest share.
+    """The fairest alpha with a utilization, or a part of the largest, or the most efficient with a smallest share.
 
     Parameters
     ----------
@@ -96,6 +97,8 @@ def find_alpha(
     target : in (0, 1]
         with `measure="utilization"` (the mean over resources) a part of the largest utilization found from alpha = 0.1
         to infinity; with `measure="min_share"` the smallest weighted dominant share itself
+    relative : is the target a part of the measure's largest value (True), or that value itself (False)? By default True
+        of utilization alone
     tol : as in `Mechanism.solve`
     accuracy : the ends of the bracket differ by this part of alpha at most, or the larger is infinite and the other
         beyond 1024
@@ -120,7 +123,8 @@ def find_alpha(
     for name, given in (("target", target), ("accuracy", accuracy)):
         if not 0 < given <= 1:
             raise DataError(f"{name} is {given:g}; it must be {wanted}")
-    relative, side = MEASURES[measure]
+    by_default, side = MEASURES[measure]
+    relative = by_default if relative is None else relative
     follower = Follower(cluster, mechanism, tol)
     found: dict[float, Allocation] = {}
 
@@ -194,8 +198,9 @@ def _beyond(
 ) -> float:
     """Where the tangent of the nearer end reaches 0, and less than half of `accuracy` further; NaN outside."""
     near, far = sorted((low, high), key=lambda alpha: abs(ends[alpha]))
-    step = -ends[near] / (near * slope(near)) if ends[near] else 0.0
-    if math.isnan(step) or math.isinf(step):
+    rise = near * slope(near)  # by log alpha
+    if not abs(ends[near]) < abs(rise) * math.log(high / low):  # a flat slope leads out of the bracket, NaN nowhere
         return math.nan
+    step = -ends[near] / rise
     alpha = near * math.exp(step + math.copysign(0.4 * accuracy, math.log(far / near)))
     return alpha if low < alpha < high else math.nan

@@ -198,7 +198,13 @@ def _number(table: _Table, line: int, column: str, cell: str) -> float | int:
             raise ValueError
         value = float(cell)
     except ValueError:
-        raise table.error(line, f"{column} is {short(cell)}; it must be a number, with a point for decimals") from None
+        said = f"{column} is {short(cell)}; it must be a number, with a point for decimals"
+        if column not in _RESERVED and cell[0].isalpha():
+            said += (
+                f". The column is taken for a resource; if {cell!r} is a kind of server, give it as the servers' name, "
+                "and name it in the column `eligible` of the users who need it"
+            )
+        raise table.error(line, said) from None
     return int(value) if column == "count" and value.is_integer() else value
 
 

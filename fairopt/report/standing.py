@@ -97,7 +97,7 @@ def text(found: Standing, table: Callable[[pd.DataFrame], str]) -> str:
     """For a terminal; `table` draws a frame there."""
     parts = [found.session.source, *_head(found)]
     for section in sections(found):
-        drawn = table(section.table) if len(section.table) else "(nobody)"
+        drawn = table(section.table) if len(section.table) else "(none)"
         parts += ["", section.title, drawn, *([section.note] if section.note else [])]
     parts += ["", "Words", *(f"  {word}: {meaning}" for word, meaning in GLOSSARY.items())]
     return "\n".join(parts)
@@ -107,7 +107,7 @@ def as_markdown(found: Standing) -> str:
     """As Markdown."""
     parts = [f"# {escape(found.session.source)}", *map(escape, _head(found))]
     for section in sections(found):
-        drawn = markdown(section.table) if len(section.table) else "(nobody)"
+        drawn = markdown(section.table) if len(section.table) else "(none)"
         parts += [f"## {escape(section.title)}", drawn, *([escape(section.note)] if section.note else [])]
     parts += ["## Words", "\n".join(f"- **{word}**: {meaning}" for word, meaning in GLOSSARY.items())]
     return "\n\n".join(parts) + "\n"

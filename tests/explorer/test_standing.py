@@ -11,7 +11,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError, SolverError
 from fairopt.explorer import Start, State
-from fairopt.explorer.margins import gainers
+from fairopt.explorer.margins import gainers, summed
 from fairopt.explorer.standing import standing
 from fairopt.explorer.what_if import what_if
 
@@ -76,6 +76,21 @@ def test_who_gains_most_is_named_first() -> None:
     assert gainers(users, np.array([1.0, -2.0, 4.0, 2.0, 1.5])) == "c +4, d +2, e +1.5"
     assert gainers(users, np.array([0.2, 0.0, 9.0, 0.0, 0.0])) == "c +9"
     assert gainers(users, np.zeros(5)) == ""
+    assert summed(users, np.array([1e-12, 0, 0, 0, -1e-13]), 1e-9) == (0, "")
+
+
+def test_what_some_gain_and_others_lose_is_nothing_in_all() -> None:
+    """A tenth more of two GPUs: .2 tasks more for one, who takes the memory for them from the other."""
+    cluster = fo.Cluster(
+        capacity=[[64, 128, 2]],
+        demand=[[2, 16, 0], [4, 16, 1]],
+        resources=["cpu", "memory", "gpu"],
+        users=["batch", "training"],
+    )
+    found = standing(cluster)
+    assert found.resources["tasks more"].tolist() == [0, pytest.approx(0.8), 0]
+    assert found.resources["for"].tolist() == ["", "batch +0.8", "training +0.2"]
+    assert found.margins.set_index("resource")["tasks more"]["gpu"] == 0
 
 
 def test_nodes_without_a_derivative_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,24 @@ def test_one_end_reaches_the_target_and_the_other_misses_it(measure: str, seed: 
     assert {found.alpha, missed} <= set(found.path.index)
 
 
+def test_a_target_is_a_part_of_the_largest_value_or_the_value_itself() -> None:
+    itself = fo.find_alpha(cluster(), fo.AlphaFair, target=0.85, relative=False)
+    assert itself.threshold == 0.85
+    assert itself.value == pytest.approx(0.85, rel=1e-2)
+    assert itself.value >= 0.85
+    largest = float(itself.path["utilization"].max())
+    part = fo.find_alpha(cluster(), fo.AlphaFair, target=0.85 / largest)
+    assert part.alpha == pytest.approx(itself.alpha, rel=2e-3)
+    shares = fo.find_alpha(cluster(), fo.AlphaFair, target=0.9, measure="min_share", relative=True)
+    assert shares.threshold == pytest.approx(0.9 * float(shares.path["min_share"].max()), rel=1e-3)
+
+
+@pytest.mark.parametrize("slope", [-1.0, -1e-300, 1.0, 0.0, math.nan])
+def test_a_slope_that_misleads_costs_time_only(slope: float) -> None:
+    good, bad = module.bracketed(lambda alpha: 1.5 - alpha, lambda alpha: slope, 1.0, 2.0, 1e-3)
+    assert good <= 1.5 < bad <= good * (1 + 1e-3)
+
+
 def test_every_alpha_reaches_a_low_target() -> None:
     found = fo.find_alpha(cluster(), "alpha-fair", target=1e-6, measure="min_share")
     assert (found.alpha, found.bracket) == (0.1, (0.1, 0.1))
@@ -59,6 +77,8 @@ def test_a_target_out_of_reach_is_an_error_that_says_what_is_in_reach() -> None:
         DataError, match=r"no alpha from 0.1 to infinity reaches min_share 0.9; the largest is 0\.\d+, at"
     ):
         fo.find_alpha(cluster(), fo.AlphaFair, target=0.9, measure="min_share")
+    with pytest.raises(DataError, match=r"reaches utilization 0.999; the largest is 0\.\d+, at"):
+        fo.find_alpha(cluster(1), fo.AlphaFair, target=0.999, relative=False)
 
 
 def test_what_rises_and_falls_is_said() -> None:
