@@ -19,12 +19,15 @@ from ._columns import (
     GROUP,
     HEAD,
     HOW,
+    LEFT,
     LINKED,
     LOOK,
+    MOVED,
     NDIRTY,
     NEXT,
     NFRESH,
     NHEAP,
+    NMOVED,
     NO_PAIRS,
     NRELEASED,
     NRUNS,
@@ -36,6 +39,9 @@ from ._columns import (
     RUNS,
     SERVER,
     SINCE,
+    SINCE_THEN,
+    SLOW,
+    SLOWS,
     START,
     TASK,
     THERE,
@@ -124,6 +130,15 @@ def gained(sv, counter, s):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline=True)
+def moved(sv, counter, s):  # type: ignore[no-untyped-def]
+    """Other tasks run on a server than before."""
+    if sv.table[s, MOVED] == 0:
+        sv.table[s, MOVED] = 1
+        sv.moved[counter[NMOVED]] = s
+        counter[NMOVED] += 1
+
+
+@compiled(inline=True)
 def look_at(tasks, counter, g):  # type: ignore[no-untyped-def]
     """A group may fit anywhere."""
     if tasks.group[g, FRESH] == 0:
@@ -163,6 +178,9 @@ def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
     run[r, TASK], run[r, SERVER], run[r, START] = task, s, counter[TIME]
     run[r, END], run[r, HOW], run[r, GROUP] = counter[TIME] + tasks.duration[task], RUNNING, g
     push(tasks.heap, run, counter, r)
+    if option[SLOWS]:
+        tasks.pace[r, LEFT], tasks.pace[r, SINCE_THEN], tasks.pace[r, SLOW] = tasks.duration[task], counter[TIME], 0
+        moved(sv, counter, s)
     if option[TRACKED]:
         after = sv.table[s, HEAD]
         run[r, BEFORE], run[r, AFTER] = -1, after
@@ -207,6 +225,8 @@ def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
     counter[ENDED] += how == DONE
     if option[LINKED] and how == DONE:
         done(tasks, counter, tasks.job[g])
+    if option[SLOWS]:
+        moved(sv, counter, s)
     if option[TRACKED]:
         before, after = run[r, BEFORE], run[r, AFTER]
         if before >= 0:
