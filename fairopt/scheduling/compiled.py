@@ -197,9 +197,9 @@ def _tasks(setup: Setup, option: Whole) -> Tasks:
         np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
         np.array(s.changes, dtype=np.int64), np.zeros((w.tasks + 16, at.RUN_COLUMNS), np.int64),
         np.zeros((w.tasks + 64, 2), np.int64), np.zeros(s.groups, np.int64),
-        np.zeros(len(s.before), np.int64), *(np.array(one) for one in links),
-        np.zeros((w.tasks + 16 if slower else 0, at.PACE_COLUMNS)),
+        np.zeros(len(s.before), np.int64), np.zeros((w.tasks + 16 if slower else 0, at.PACE_COLUMNS)),
         np.array(w.demand[s.order] if slower else np.zeros((0, 0)), dtype=np.int64),
+        *(np.array(one) for one in links),
     )  # fmt: skip
 
 

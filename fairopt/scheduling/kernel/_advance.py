@@ -26,7 +26,8 @@ from ._columns import (
     TRACKED,
     USER,
 )
-from ._events import down, drop_stale, end, leave, pop, up, wait
+from ._events import down, end, leave, up, wait
+from ._heap import drop_stale, pop
 from ._rounds import round_of
 from ._slow import settle
 

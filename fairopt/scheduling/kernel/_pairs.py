@@ -7,7 +7,23 @@ from typing import Any
 import numpy as np
 
 from ..._loops import compiled
-from ._columns import BEGIN, BEST, BIG, BY_SHARE, FAIRNESS, FROM, FURTHEST, NEXT_GROUP, ONE, STOP, UNTIL, VALUE, WAIT, WAITS, WHO
+from ._columns import (
+    BEGIN,
+    BEST,
+    BIG,
+    BY_SHARE,
+    FAIRNESS,
+    FROM,
+    FURTHEST,
+    NEXT_GROUP,
+    ONE,
+    STOP,
+    UNTIL,
+    VALUE,
+    WAIT,
+    WAITS,
+    WHO,
+)
 from ._events import start
 from ._forest import next_leaf
 from ._places import best_among, best_of_all, envelope_of

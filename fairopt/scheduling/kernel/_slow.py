@@ -8,12 +8,21 @@ import numpy as np
 
 from ..._loops import compiled
 from ._columns import AFTER, END, FACTOR, GROUP, HEAD, LEFT, MOVED, NMOVED, SINCE_THEN, SLOW, SLOWS, SLOWS_ALL, TIME
-from ._events import push
+from ._heap import push
+
+
+@compiled(inline=True)
+def moved(sv, counter, s):  # type: ignore[no-untyped-def]
+    """Other tasks run on a server than before."""
+    if sv.table[s, MOVED] == 0:
+        sv.table[s, MOVED] = 1
+        sv.moved[counter[NMOVED]] = s
+        counter[NMOVED] += 1
 
 
 @compiled(inner=True)
 def settle(sv, tasks, option, parameter, counter):  # type: ignore[no-untyped-def]
-    """Look at the tasks of the servers where some started or ended: how fast they run from now on, and when they end."""
+    """Look at the tasks of the servers where some started or ended: how fast they run now, and when they end."""
     run, pace, now = tasks.run, tasks.pace, counter[TIME]
     for k in range(counter[NMOVED]):
         s = sv.moved[k]

@@ -92,11 +92,11 @@ class Tasks(NamedTuple):
     duration, again : (tasks,); `again` links tasks of a group that wait again
     arrival, arriving : (groups,), by time; change : (time / what / index, changes)
     run : (runs, columns); heap : (ends, time / run); fresh : groups that may fit anywhere
+    pace, amount : (runs, columns), how fast they are, and (groups, resources), what they really demand; or empty
     released : groups whose job before has just ended; and where jobs come after others (else these are empty)
     comes, job, before : (groups,), when it may come at first, its job, the one that must be done before, or -1
     to_do : (jobs,), tasks that are not done
     following_first, following : groups by the job they come after
-    pace, amount : (runs, columns), how fast they are, and (groups, resources), what they really demand; or empty
     """
 
     group: Whole
@@ -111,11 +111,11 @@ class Tasks(NamedTuple):
     heap: Whole
     fresh: Whole
     released: Whole
+    pace: Numbers
+    amount: Whole
     comes: Whole
     job: Whole
     before: Whole
     to_do: Whole
     following_first: Whole
     following: Whole
-    pace: Numbers
-    amount: Whole
