@@ -155,8 +155,7 @@ def _users(
         frame["running"] = now
     frame |= {"wanted": cluster.max_tasks, "weight": cluster.weight} | dict(entitled)
     if running:
-        with np.errstate(invalid="ignore"):
-            short = np.minimum(found.user_tasks, cluster.max_tasks) - now
+        short = found.user_tasks - now  # nobody is given more than it wants
         frame["below"] = np.where(short > OPTIONS.below * found.user_tasks, short, 0.0)
     frame["held by"] = held_texts(found, holds(found))
     return pd.DataFrame(frame)
