@@ -108,7 +108,8 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
         axes.set_axis_off()
     gallery.legend(figure, 8.5)
     figure.savefig(folder / f"{name}.png", dpi=130)
-    lines = ["## Counterexamples", "", f"![The smallest counterexamples of {name}]({name}.png)", "",
+    picture = [f"```{{image}} {name}.png", f":alt: The smallest counterexamples of {name}", ":class: panels", "```", ""]
+    lines = ["## Counterexamples", "", *picture,
              "Tasks of every user (blue), after the change beside them (orange, as reported), and what is due to the",
              "user who misses it (diamond). The smallest of each mechanism that searches found:", ""]  # fmt: skip
     for path, one in shown:
