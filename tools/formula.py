@@ -165,7 +165,8 @@ class _Row:
             elif mark == "[":
                 made += f"_{{{self._closed(']').replace(' ', '')}}}"
             else:
-                made += ("" if "operatorname" in made else r"\!") + _bracketed(self._closed(")"))
+                inside = _bracketed(self._closed(")"))
+                made += (r"\!" if inside.startswith(r"\left") else "") + inside  # brackets that grow stand apart
         return made
 
     def _touches(self) -> bool:
