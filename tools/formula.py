@@ -112,7 +112,7 @@ class _Row:
                 out.append(_RELATIONS[text])
             elif kind == "gap":
                 self.at += 1
-                out.append(r"\quad")
+                out += [] if self._next()[1] == "=" else [r"\quad"]  # before it they align rows of text
             else:
                 out.append(self._factor())
         return " ".join(out)

@@ -63,11 +63,11 @@ def _claimed(name: str) -> list[str]:
                 ends = [f"{key} = {fairness_tables.interval(value)}" for key, value in one.parameters.items()]
                 holds = "yes" if one.holds else "no"
                 rows.append(f"| [{kind.title}](../mechanisms/{kind.name}.md) | {holds} "
-                            f"| {', '.join([*one.conditions, *ends])} | {_proof(one)} |")  # fmt: skip
+                            f"| {', '.join([*one.conditions, *ends])} | {proof(one)} |")  # fmt: skip
     return [*rows, "", SCOPE] if len(rows) > 2 else ["No mechanism claims it, or its contrary."]
 
 
-def _proof(one: Claim) -> str:
+def proof(one: Claim) -> str:
     """Where a claim stands, as a link where it is a proof of ours."""
     linked = re.sub(r"docs/properties\.md, ([A-Z])\b", _link, one.source)
     return linked if one.holds or one.source else "a counterexample"
