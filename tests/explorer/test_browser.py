@@ -115,6 +115,7 @@ def test_edits_errors_and_undo(browser: Chromium, live: Session, shots: Path) ->
 
 
 MORE = "return [...document.querySelectorAll('.fo-more tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+SIDE = "return !document.querySelector('[aria-label^=Mechanisms]').textContent.includes('…')"
 FRESH = "return !document.querySelector('.fo-more').classList.contains('fo-off')"
 
 
@@ -208,7 +209,8 @@ return low;"""
 @pytest.mark.parametrize("width", [1200, 390])
 def test_light_dark_phone(browser: Chromium, live: Session, shots: Path, scheme: str, width: int) -> None:
     browser.look(scheme, width, 844)
-    browser.wait("return document.querySelectorAll('.fo-table')[2].textContent.includes('…') === false")
+    browser.wait(SIDE)
+    browser.wait(FRESH)
     assert browser.run(CONTRAST) == []
     assert browser.run("return document.documentElement.scrollWidth") == width
     browser.picture(shots / f"{scheme}-{width}.png")
