@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-SHIPPED = {"experiments": ("*.toml",), "paper_figures": ("*.py", "*.mplstyle"), "notebooks": ("*.ipynb",)}
+SHIPPED = {"experiments": ("*.toml", "*.json"), "paper_figures": ("*.py", "*.mplstyle"), "notebooks": ("*.ipynb",)}
 
 
 class BuildWithData(build_py):

@@ -15,7 +15,7 @@ CAPTION = (
     "What alphaPF-VDS violates on random clusters of three users, one server or three, and two resources: the largest "
     "gain from 60 lies (left), and the largest part of what is due that is missing on three servers (right). "
     "Gains from lies fall like 1/alpha; sharing incentive and envy-freeness hold from alpha = 1 on, and a large alpha "
-    "costs Pareto optimality. Searches find larger violations than random draws (docs/violations.csv)."
+    "costs Pareto optimality. Searches find larger violations than random draws."
 )
 _CLUSTERS = {"one": "one server", "several": "three servers"}
 _OTHERS = {

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from .. import _shipped
+from .. import _shipped, harness
 from ..errors import DataError
 from ..model import _files
 from ..report import figures
@@ -82,6 +82,8 @@ def new(options: argparse.Namespace) -> int:
     else:
         text = (_EXPERIMENT if options.what == "experiment" else _FIGURE).format(name=options.name)
     _give(target, text)
+    if source.is_file() and options.what == "experiment":
+        _give_clusters(source, target.parent)
     if options.what == "experiment":
         print(f"fairopt sweep {options.name} --dry-run says how long it takes, fairopt tables {options.name} shows it")
     else:
@@ -98,6 +100,15 @@ def notebooks(options: argparse.Namespace) -> int:
     for source in sources:
         _give(folder / source.name, source.read_text(encoding="utf-8"))
     return 0
+
+
+def _give_clusters(source: Path, folder: Path) -> None:
+    """Cluster files that a copied experiment has beside it; those that are there already are left alone."""
+    experiment = harness.load(source)
+    for one in getattr(experiment, "clusters", ()):
+        given, copied = source.parent / one.text, folder / one.text
+        if given.is_file() and not copied.exists():
+            _give(copied, given.read_text(encoding="utf-8"))
 
 
 def _give(target: Path, text: str) -> None:

@@ -10,10 +10,10 @@ from ..game.dynamics.orders import ORDERS
 from ..result import metrics
 
 #: What a cell may measure besides its row.
-MEASURES = ("utilization", "convergence", "classes", "price_of_fairness", "tasks", "times", "violations")
+MEASURES = ("utilization", "convergence", "classes", "price_of_fairness", "tasks", "times", "crossings", "violations")
 
-#: The one of these that has code of its own: fairopt/properties.
-VIOLATIONS = MEASURES[-1]
+#: Those that are asked for by name in the table `measured`; the latter has code of its own, fairopt/properties.
+CROSSINGS, VIOLATIONS = MEASURES[-2:]
 
 
 def is_text(value: Any) -> bool:

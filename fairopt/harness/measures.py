@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DataError, SolverError
+from ..game.curve.two_sided import equilibrium_curve
 from ..mechanisms import Mechanism
+from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation
@@ -25,6 +28,8 @@ VIOLATED = (
     "envy-freeness",
 )
 LIES = 60
+#: `crossings` sees folds that begin before this many times alpha (below 1: after alpha divided by it).
+BEYOND = 2.0
 #: More classes than this are not classes.
 _MOST_CLASSES = 64
 #: Larger tables of tasks are not kept.
@@ -89,6 +94,28 @@ def violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator)
 
     frame = report(mechanism, cluster, VIOLATED, changes=LIES, rng=rng)
     return [{"measure": name, "value": float(value)} for name, value in frame["violation"].items()]
+
+
+def crossings(mechanism: Mechanism, cluster: Cluster) -> Rows:
+    """Every time that the curve of equilibria through alpha = 1 has this alpha: tasks of users, and the index.
+
+    The first is where a path from alpha = 1 comes to, the last where one comes to that begins beyond (`BEYOND`). Where
+    they differ there is hysteresis.
+    """
+    alpha = mechanism.alpha if isinstance(mechanism, AlphaPFVDS) else np.nan
+    if not 0 < alpha < np.inf or alpha == 1:
+        raise DataError(
+            f"{mechanism} has no crossings: they are those of alphaPF-VDS at finite alpha other than 0 and 1"
+        )
+    found = equilibrium_curve(cluster, [alpha, alpha * BEYOND if alpha > 1 else alpha / BEYOND])
+    if found.missing:
+        raise SolverError(f"the curve of equilibria was {found.missing[0]}")
+    rows: Rows = []
+    for k, one in enumerate(found.crossings(alpha), 1):
+        tasks = zip(cluster.users, found.user_tasks(one.user_tasks), strict=True)
+        rows += [{"measure": f"crossing {k}: tasks of {user}", "value": float(value)} for user, value in tasks]
+        rows.append({"measure": f"crossing {k}: index", "value": float(one.index)})
+    return rows
 
 
 def allocated(found: Allocation) -> Rows:

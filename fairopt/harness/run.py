@@ -25,10 +25,10 @@ from ..result import metrics
 from ..result.allocation import Allocation
 from . import code
 from ._ends import Elsewhere
-from ._values import VIOLATIONS
+from ._values import CROSSINGS, VIOLATIONS
 from .cells import DEFAULT, PLAYED, Cell
 from .clusters import Origin, build
-from .measures import allocated, curve, measured, reached, use, violations
+from .measures import allocated, crossings, curve, measured, reached, use, violations
 from .pooled import pooled
 from .provenance import provenance
 from .warm import TINY
@@ -186,6 +186,8 @@ def _measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
     if "utilization" in cell.measures:
         row["use"] = use(found, classes="classes" in cell.measures)
     row["measured"] = measured(cell.measures, found)
+    if CROSSINGS in cell.measures:
+        row["measured"] += crossings(cell.solver, cluster)
     if VIOLATIONS in cell.measures:
         row["measured"] += violations(cell.solver, cluster, cell.rng())
     if "tasks" in cell.measures:

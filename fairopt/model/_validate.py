@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,13 @@ def number(value: object, what: str, wanted: str) -> float:
     if np.isnan(result):
         raise DataError(f"{what} is {result:g}; it must be {wanted}")
     return result
+
+
+def whole(value: object, what: str, least: int = 1) -> int:
+    """A whole number, at least so large; NumPy's included, truth values not."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise DataError(f"{what} is {short(value)}; it must be a whole number, at least {least}")
+    return int(value)
 
 
 def alpha(value: object) -> float:

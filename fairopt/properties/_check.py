@@ -11,6 +11,7 @@ from .. import mechanisms
 from .._libraries import pd
 from ..errors import DataError
 from ..mechanisms import Mechanism
+from ..model import _validate
 from ..model.cluster import Cluster, expected
 from ..result.allocation import Allocation
 from ._base import Case, Finding, Property
@@ -108,6 +109,7 @@ def report(
         `witness`, that in words, or why the property says nothing.
     """
     chosen, shared = mechanisms.one(mechanism), seen(mechanisms.one(mechanism), expected(cluster))
+    changes = _validate.whole(changes, "changes")
     if isinstance(properties, str):
         raise DataError(f"properties are {properties!r}; give a list of names, such as [{properties!r}]")
     rows = []

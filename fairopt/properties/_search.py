@@ -12,6 +12,7 @@ from .. import mechanisms
 from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
+from ..model import _validate
 from ._base import Property
 from ._conditions import Scope
 from ._draw import draw
@@ -101,7 +102,7 @@ def search(
     Raises
     ------
     DataError
-        There is no such mechanism, property or condition, or no cluster meets all conditions.
+        There is no such mechanism, property or condition, no cluster meets all conditions, or `trials` is below 1.
     """
     return hunt(mechanism, property, trials, rng, conditions=conditions, options=options, progress=progress).witness
 
@@ -117,6 +118,7 @@ def hunt(
     progress: bool = False,
 ) -> Hunted:
     """`search`, with what it took; arguments and errors are the same."""
+    trials = _validate.whole(trials, "trials")
     chosen, prop = mechanisms.one(mechanism), get(property)
     if why := prop.unfit(chosen):
         raise DataError(f"{prop.name} says nothing about {chosen}: {why}")

@@ -15,7 +15,7 @@ from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
-from ..model import _files
+from ..model import _files, _validate
 from ._base import Property
 from ._cell import Cell, Outcome, outcome
 from ._names import get, names
@@ -101,8 +101,10 @@ def survey(
     Raises
     ------
     DataError
-        There is no such mechanism or property, or the store was made with another seed, or is damaged.
+        There is no such mechanism or property, `trials` or `jobs` is below 1, or the store was made with another seed,
+        or is damaged.
     """
+    trials, jobs = _validate.whole(trials, "trials"), _validate.whole(jobs, "jobs")
     folder = None if store is None else Path(store)
     wanted = cells(surveyed() if some is None else some, properties)
     groups: dict[tuple[str, str], list[Cell]] = {}

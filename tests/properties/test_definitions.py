@@ -217,6 +217,7 @@ def test_reports_and_refusals() -> None:
         (lambda: fo.properties.check("single-server-drf", allocation), "there are 2 servers"),
         (lambda: fo.properties.check("envy-freeness", cluster), "solve first"),  # type: ignore[arg-type]
         (lambda: fo.properties.report("drfh", cluster, "envy-freeness"), "give a list"),
+        (lambda: fo.properties.report("drfh", cluster, changes=0), "changes is 0; it must be a whole number"),
     ):
         with pytest.raises(DataError, match=message):
             call()

@@ -65,6 +65,8 @@ def test_what_cannot_be_searched() -> None:
         (lambda: search("drfhh", "envy-freeness"), "no mechanism"),
         (lambda: search("drfh", "envy-freeness", conditions=["happy users"]), "happy users"),
         (lambda: search("drfh", "envy-freeness", conditions="equal weights"), "give a list"),
+        (lambda: search("drfh", "envy-freeness", trials=-3), "trials is -3; it must be a whole number, at least 1"),
+        (lambda: search("drfh", "envy-freeness", trials=2.5), "trials is 2.5; it must be a whole number"),  # type: ignore[arg-type]
     ):
         with pytest.raises(DataError, match=message):
             call()

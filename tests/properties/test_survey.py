@@ -128,3 +128,9 @@ def test_seeds_differ() -> None:
     seeds = {tuple(one.seeds(seed, block)) for one in both for seed in (0, 1) for block in (0, 1)}
     assert len(seeds) == 8
     assert fo.properties.get("envy-freeness").name == cell.property
+
+
+@pytest.mark.parametrize("given", [{"trials": 0}, {"jobs": 0}, {"trials": True}])
+def test_nothing_to_do_is_refused(given: dict[str, int]) -> None:
+    with pytest.raises(DataError, match=r"is (0|True); it must be a whole number, at least 1"):
+        survey(["drf"], ["sharing-incentive"], **given)  # type: ignore[arg-type]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from ...errors import DataError
-from ...model._validate import number
+from ...model._validate import number, whole
 
 #: Tasks are exponentials of logs of prices over alpha: rounding leaves them an error of `_ROUNDING/alpha`.
 _ROUNDING = 1e-15
@@ -44,9 +43,7 @@ def damping_of(value: Any) -> float | None:
 
 def rounds_of(value: Any) -> int:
     """A whole number, at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise DataError(f"max_rounds is {value!r}; it must be a whole number, at least 1")
-    return int(value)
+    return whole(value, "max_rounds")
 
 
 def generator_of(value: Any) -> np.random.Generator:

@@ -1,0 +1,67 @@
+"""How tasks jump in alpha, and jump back elsewhere: paths from below and from above on two clusters with a fold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fairopt.report import Results
+
+from .style import COLOURS, DOUBLE, legend, new, styled
+
+NEEDS = ("hysteresis",)
+CAPTION = (
+    "Tasks of one user under alphaPF-VDS as alpha grows from 1 (thick) and as it comes back from above (dashed), on "
+    "clusters of three users and two servers (left) and four users and three servers (right). Between two alphas there "
+    "are three equilibria, the middle one unstable (dotted): each path stays on its branch to the end of it and jumps "
+    "there, on the right by a quarter of the tasks."
+)
+#: By cluster, the user whose tasks are drawn.
+_USERS = {"three": "user1", "four": "user4"}
+_SIZES = {"three": "3 users, 2 servers", "four": "4 users, 3 servers"}
+_MEASURE = r"crossing (?P<place>\d+): tasks of (?P<user>.*)"
+
+
+@styled
+def figure(results: Results, width: float = DOUBLE) -> Figure:
+    """First and last crossings of the curve by alpha, those between them, and the jumps."""
+    found = results.of("hysteresis").long("measured")
+    found = found.join(found["measure"].str.extract(_MEASURE)).dropna(subset="user")
+    drawn, table = new(width, 2.4, 1, 2, stack=True)
+    for axes, (cluster, user) in zip(table[0], _USERS.items(), strict=True):
+        of = found[(found["cluster"] == cluster) & (found["user"] == user)]
+        _panel(axes, of.assign(place=of["place"].astype(int)).sort_values(["alpha", "place"]))
+        axes.set_title(_SIZES[cluster])
+        axes.set_xlabel("α of αPF-VDS")
+        axes.locator_params(axis="x", nbins=5)
+        axes.set_ylabel(f"tasks of user {user[-1]}")
+    legend(drawn, table[0, 0])
+    return drawn
+
+
+def _panel(axes: Axes, rows: pd.DataFrame) -> None:
+    """Both paths with their jumps drawn upright, and the unstable branch."""
+    every = rows.groupby("alpha")["value"]
+    below, above = _upright(every.first()), _upright(every.last()[::-1])
+    axes.plot(*below, color=COLOURS[1], linewidth=3.2, alpha=0.45, label="from below")
+    axes.plot(*above, color=COLOURS[2], linewidth=1.2, linestyle="--", label="from above")
+    for (alpha, tasks), colour in ((below, COLOURS[1]), (above, COLOURS[2])):
+        for k in np.flatnonzero(np.diff(alpha) == 0):
+            middle = float(tasks.iloc[k : k + 2].mean())
+            ahead = middle + 0.05 * float(tasks.iloc[k + 1] - tasks.iloc[k])
+            arrow = {"arrowstyle": "-|>", "color": colour, "mutation_scale": 12}
+            axes.annotate("", (alpha.iloc[k], ahead), (alpha.iloc[k], middle), arrowprops=arrow)
+    between = every.nth(1)[every.transform("size") > 2]
+    axes.plot(rows["alpha"].loc[between.index], between, color=COLOURS[0], linestyle=":", linewidth=1, label="unstable")
+
+
+def _upright(path: pd.Series) -> tuple[pd.Series, pd.Series]:
+    """A path whose largest step, if it is many times the usual one, is upright at the alpha after it."""
+    steps = path.diff().abs()
+    jump = steps.idxmax()
+    if steps[jump] > 4 * steps.median():
+        k = path.index.get_loc(jump)
+        path = pd.concat([path[:k], pd.Series([path.iloc[k - 1]], index=[jump]), path[k:]])
+    return path.index.to_series(), path
