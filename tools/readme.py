@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import shutil
@@ -24,6 +25,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import wrap
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -115,7 +117,8 @@ def alpha(results: Results) -> str:
 
 def _printed(run: Callable[[], object]) -> str:
     out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+    with contextlib.redirect_stdout(out), mock.patch.dict(os.environ):
+        os.environ.pop("COLUMNS", None)  # tables as wide as they are
         run()
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
