@@ -41,7 +41,8 @@ if mathjax_path is None:
     mathjax_path = "https://cdn.jsdelivr.net/npm/mathjax@4/tex-svg.js"
 
 #: Speech of formulas is a worker with files of its own, which pages from a disk may not load.
-mathjax4_config = {"options": {"enableSpeech": False, "enableBraille": False}}
+_OFF = {"speech": False, "braille": False}
+mathjax4_config = {"options": {"enableSpeech": False, "enableBraille": False, "menuOptions": {"settings": _OFF}}}
 
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 myst_heading_anchors = 4
@@ -54,6 +55,7 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True  # as they are written, not forty alphas
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 default_role = "code"

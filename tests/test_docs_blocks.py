@@ -157,11 +157,19 @@ def test_data_can_be_read(block: Block) -> None:
     tomllib.loads(block.body) if block.kind == "toml" else json.loads(block.body)
 
 
+CLUSTERS = [block for block in EVERY if block.page == "cluster-file.md" and block.kind in ("toml", "csv")]
+
+
 def test_the_two_forms_of_a_cluster_file_are_one_cluster(tmp_path: Path) -> None:
-    found = {
-        block.kind: block.body for block in EVERY if block.page == "cluster-file.md" and block.kind in ("toml", "csv")
-    }
-    for kind, body in found.items():
-        (tmp_path / f"cluster.{kind}").write_text(body, encoding="utf-8")
+    for block in CLUSTERS[:2]:
+        (tmp_path / f"cluster.{block.kind}").write_text(block.body, encoding="utf-8")
     first, second = (fo.Cluster.load(tmp_path / f"cluster.{kind}") for kind in ("toml", "csv"))
     assert first == second
+
+
+def test_users_are_held_by_the_models_that_the_page_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "c.csv").write_text(CLUSTERS[2].body, encoding="utf-8")
+    assert main(["report", str(tmp_path / "c.csv")]) == 0
+    held = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if " gpu on " in line}
+    assert held["vision"].endswith("gpu on t4-1")
+    assert held["llm"].endswith("gpu on a100")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,19 @@ def test_in_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["sources", *words]) == 0
     (row,) = [row for row in json.loads(capsys.readouterr().out) if row["name"] == "squares"]
     assert row["options"] == "users, size, wide, seed"
+
+
+def test_a_policy_as_its_page_says(tmp_path: Path) -> None:
+    """In a process of its own: what a file registers stays."""
+    page = (Path(__file__).parent.parent / "docs" / "scheduling.md").read_text(encoding="utf-8")
+    section = page.partition("## A policy of your own")[2]
+    (tmp_path / "worst.py").write_text(section.partition("```python\n")[2].partition("```")[0], encoding="utf-8")
+    words = shlex.split(section.partition("```sh\n")[2].partition("```")[0])
+    assert words[0] == "fairopt"
+    command = [sys.executable, "-m", *words, "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [row["policy"] for row in json.loads(done.stdout)["policies"]] == ["best-fit-drfh", "worst-fit"]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

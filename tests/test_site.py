@@ -134,7 +134,7 @@ def test_formulas_become_mathematics(formula: ModuleType, written: str, meant: s
         ("x_n/(phi_n gamma_ni)", r"x_{n}/( \varphi_{n} \gamma_{ni} )"),
         ("|log p_n - log m_n| / A", r"\left| \log p_{n} - \log m_{n} \right|/A"),
         ("X_n^-alpha", r"X_{n}^{-\alpha}"),
-        ("exp(+-3 e) >> 2e-5", r"\exp\!( \pm 3 e ) \gg 2 \cdot 10^{-5}"),
+        ("exp(+-3 e) >> 2e-5", r"\exp( \pm 3 e ) \gg 2 \cdot 10^{-5}"),
         ("l*_i/l_i", r"l^*_{i}/l_{i}"),
         ("max_i (x_i / c)", r"\max_{i} ( x_{i}/c )"),
     ],

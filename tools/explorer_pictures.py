@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,12 +17,17 @@ import jupyter_lab  # noqa: E402
 from chromium import READY, Chromium, missing  # noqa: E402
 
 from fairopt.cli import main  # noqa: E402
+from fairopt.explorer import Session, State  # noqa: E402
+from fairopt.explorer.server import Server  # noqa: E402
+from fairopt.workloads import open_source  # noqa: E402
 
 CLUSTER = "lognormal?users=8&servers=4&seed=2"
 REPORT = "slurm-like?nodes=20"
 #: The curves have all their points: that is asked last.
 WHOLE = """const line = document.querySelector(".fo-line");
 return line && line.getAttribute("points").split(" ").length === 41"""
+TYPE = """const field = document.querySelector(`[data-key="${arguments[0]}"]`); field.value = arguments[1];
+field.dispatchEvent(new Event("change", {bubbles: true}));"""
 
 
 def draw(folder: Path) -> None:
@@ -43,6 +49,25 @@ def draw(folder: Path) -> None:
         browser.picture(folder / "report.png", whole=False)
 
 
+def draw_local(folder: Path) -> None:
+    """The local page: one user has twice the weight, and another a demand that cannot be."""
+    session = Session(open_source(CLUSTER).cluster, State(alpha=3), CLUSTER)
+    with Server(session) as server, Chromium() as browser:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        browser.look(height=844)
+        browser.open(server.address)
+        for field, value in (("users/1/weight", "2"), ("users/4/demand/0", "-1")):
+            browser.wait(READY)
+            browser.run(TYPE, field, value)
+        browser.wait(READY)
+        browser.wait(WHOLE)
+        browser.picture(folder / "local.png")
+        browser.open("about:blank")
+        server.shutdown()
+        thread.join()
+
+
 def draw_notebook(folder: Path) -> None:
     """The explorer in JupyterLab."""
     cell = f'import fairopt as fo\n\ncluster = fo.open_source("{CLUSTER}").cluster\nfo.explore(cluster, alpha=3)'
@@ -60,6 +85,7 @@ if __name__ == "__main__":
         sys.exit(missing())
     where = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "explorer"
     draw(where)
+    draw_local(where)
     if jupyter_lab.missing():
         sys.stderr.write(f"no picture of a notebook: {jupyter_lab.missing()}\n")
     else:

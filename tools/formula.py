@@ -112,7 +112,7 @@ class _Row:
                 out.append(_RELATIONS[text])
             elif kind == "gap":
                 self.at += 1
-                out.append(r"\quad")
+                out += [] if self._next()[1] == "=" else [r"\quad"]  # before it they align rows of text
             else:
                 out.append(self._factor())
         return " ".join(out)
@@ -165,7 +165,8 @@ class _Row:
             elif mark == "[":
                 made += f"_{{{self._closed(']').replace(' ', '')}}}"
             else:
-                made += ("" if "operatorname" in made else r"\!") + _bracketed(self._closed(")"))
+                inside = _bracketed(self._closed(")"))
+                made += (r"\!" if inside.startswith(r"\left") else "") + inside  # brackets that grow stand apart
         return made
 
     def _touches(self) -> bool:

@@ -63,11 +63,11 @@ def _claimed(name: str) -> list[str]:
                 ends = [f"{key} = {fairness_tables.interval(value)}" for key, value in one.parameters.items()]
                 holds = "yes" if one.holds else "no"
                 rows.append(f"| [{kind.title}](../mechanisms/{kind.name}.md) | {holds} "
-                            f"| {', '.join([*one.conditions, *ends])} | {_proof(one)} |")  # fmt: skip
+                            f"| {', '.join([*one.conditions, *ends])} | {proof(one)} |")  # fmt: skip
     return [*rows, "", SCOPE] if len(rows) > 2 else ["No mechanism claims it, or its contrary."]
 
 
-def _proof(one: Claim) -> str:
+def proof(one: Claim) -> str:
     """Where a claim stands, as a link where it is a proof of ours."""
     linked = re.sub(r"docs/properties\.md, ([A-Z])\b", _link, one.source)
     return linked if one.holds or one.source else "a counterexample"
@@ -108,7 +108,8 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
         axes.set_axis_off()
     gallery.legend(figure, 8.5)
     figure.savefig(folder / f"{name}.png", dpi=130)
-    lines = ["## Counterexamples", "", f"![The smallest counterexamples of {name}]({name}.png)", "",
+    picture = [f"```{{image}} {name}.png", f":alt: The smallest counterexamples of {name}", ":class: panels", "```", ""]
+    lines = ["## Counterexamples", "", *picture,
              "Tasks of every user (blue), after the change beside them (orange, as reported), and what is due to the",
              "user who misses it (diamond). The smallest of each mechanism that searches found:", ""]  # fmt: skip
     for path, one in shown:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import shutil
@@ -114,9 +115,14 @@ def alpha(results: Results) -> str:
 
 
 def _printed(run: Callable[[], object]) -> str:
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        run()
+    """What is printed where no terminal says how wide it is."""
+    out, width = io.StringIO(), os.environ.pop("COLUMNS", None)
+    try:
+        with contextlib.redirect_stdout(out):
+            run()
+    finally:
+        if width is not None:
+            os.environ["COLUMNS"] = width
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 

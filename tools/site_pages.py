@@ -107,12 +107,13 @@ def _mechanisms(folder: Path) -> list[str]:
 def _claimed(kind: type[mechanisms.Mechanism]) -> list[str]:
     import property_pages
 
-    rows = ["| property | holds | if | source |", "|---|---|---|---|"]
+    rows = ["| property | holds | if | where it stands |", "|---|---|---|---|"]
     for one in kind.claims:
         ends = [f"{name} = {interval(ends)}" for name, ends in one.parameters.items()]
-        holds = "yes" if one.holds else "no: a counterexample is known"
+        holds = "yes" if one.holds else "no"
         link = f"[{one.property}](../properties/{one.property}.md)"
-        rows.append(f"| {link} | {holds} | {', '.join([*one.conditions, *ends])} | {one.source} |")
+        rows.append(f"| {link} | {holds} | {', '.join([*one.conditions, *ends])} "
+                    f"| {property_pages.proof(one)} |")  # fmt: skip
     return [*rows, "", property_pages.SCOPE] if kind.claims else ["Nothing is claimed of it."]
 
 

@@ -1,6 +1,6 @@
 """Pictures of pages of the site for docs/site.md: `python tools/site_screens.py [SITE [DIR]]`, after `make docs`.
 
-Needs Chromium and its driver. A page whose console has an error is refused. Colours are reduced to 64, so that a
+Needs Chromium and its driver. A page whose console has an error is refused. Colours are reduced, so that a
 picture has tens of kilobytes."""
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ PAGES = {
     "gallery": ("gallery/index.html", ""),
     "theory": ("properties.html", "#proof-d"),
 }
-WIDTH, HEIGHT, COLOURS = 1100, 900, 64
+WIDTH, HEIGHT, COLOURS = 1200, 900, 128
+BEGIN_AT = """const found = document.querySelector(arguments[0]);
+found?.scrollIntoView({behavior: "instant"});
+return Boolean(found)"""
 #: All that the page loads is there, and formulas are set.
 SETTLED = """if (document.readyState !== "complete" || [...document.images].some(one => !one.complete)) return false;
 if (!document.querySelector(".math") || window.formulas === "set") return true;
@@ -50,9 +53,7 @@ def draw(site: Path, folder: Path, pages: dict[str, tuple[str, str]] = PAGES) ->
         for name, (page, place) in pages.items():
             browser.open((site / page).resolve().as_uri())
             browser.wait(SETTLED)
-            if place and not browser.run(
-                "const e = document.querySelector(arguments[0]); e?.scrollIntoView(); return !!e", place
-            ):
+            if place and not browser.run(BEGIN_AT, place):
                 raise RuntimeError(f"{page} has no {place}")
             if said := browser.errors():
                 raise RuntimeError(f"{page}: {'; '.join(said)}")

@@ -143,7 +143,11 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
             importlib.import_module(f".{module}", __package__).add(commands.choices)
     for made in commands.choices.values():
         made.add_argument(
-            "--plugin", action="append", default=[], metavar="FILE.py", help="mechanisms, sources, measures or a figure"
+            "--plugin",
+            action="append",
+            default=[],
+            metavar="FILE.py",
+            help="mechanisms, policies, measures, ... of yours",
         )
     return root
 

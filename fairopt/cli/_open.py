@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import DataError
 from ..model.cluster import Cluster
+
+
+@dataclass(frozen=True)
+class Named:
+    """What FILE stands for: a cluster, where it is from if that is more than a file, tasks that run now by user where
+    that is known, and how many nodes, pods, rows or users its source left out, by reason.
+    """
+
+    cluster: Cluster
+    source: str | None = None
+    running: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 def existing(store: Path, remedy: str = "fairopt sweep NAME makes one, and --store DIR names another") -> None:
@@ -17,11 +30,12 @@ def existing(store: Path, remedy: str = "fairopt sweep NAME makes one, and --sto
 
 def open_cluster(text: str, traces: str | None) -> tuple[Cluster, str | None]:
     """The cluster that FILE stands for, and where it is from if that is more than a file."""
-    return open_named(text, traces)[:2]
+    found = open_named(text, traces)
+    return found.cluster, found.source
 
 
-def open_named(text: str, traces: str | None) -> tuple[Cluster, str | None, Mapping[str, int]]:
-    """The same, and tasks that run now by user, where that is known."""
+def open_named(text: str, traces: str | None) -> Named:
+    """The same with all that its source says."""
     kind, _, name = text.partition(":")
     if kind == "paper":
         from .. import papers
@@ -29,12 +43,12 @@ def open_named(text: str, traces: str | None) -> tuple[Cluster, str | None, Mapp
         found = papers.instances().get(name)
         cluster = papers.instance(name)
         said = None if found is None else f"{name}: {found.description} ({found.paper}, {found.where})"
-        return cluster, said, {}
+        return Named(cluster, said)
     from ..workloads._registry import CLUSTERS
 
     if text.lower().endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
-        return Cluster.load(text), None, {}
+        return Named(Cluster.load(text))
     from ..workloads import open_source
 
     snapshot = open_source(text, traces=traces)
-    return snapshot.cluster, str(snapshot), snapshot.running
+    return Named(snapshot.cluster, str(snapshot), snapshot.running, snapshot.dropped)

@@ -53,13 +53,14 @@ def report(options: argparse.Namespace) -> int:
         raise DataError(f"--out {out}: a report ends in .md or .html")
     if options.weights == "shared" and "weights=shared" in options.file:
         raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
-    cluster, source, running = open_named(options.file, options.traces)
+    named = open_named(options.file, options.traces)
     edits = {"weights": "shared"} if options.weights == "shared" else {}
     found = standing(
-        cluster,
+        named.cluster,
         State(options.mechanism, alpha(options.alpha), edits),
-        source=(source or options.file).splitlines()[0],
-        running=running,
+        source=(named.source or options.file).splitlines()[0],
+        running=named.running,
+        dropped=named.dropped,
         asked=options.what_if,
     )
     if out is not None:

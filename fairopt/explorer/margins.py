@@ -66,7 +66,7 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
         if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
     ]
     unknown = sum(bool(np.isnan(gain).any()) for gain in sums.values())
-    note = f"{OPTIONS.more:.0%} more there, to first order; larger steps are solved again."
+    note = f"{OPTIONS.more:.0%} more there, to first order; a larger step has to be solved."
     if unknown:
         note += f" {unknown} of {len(sums)} kinds of nodes and resources have no derivative, as at a kink."
     return pd.DataFrame(sorted(rows, key=lambda row: -row[3]), columns=columns), note

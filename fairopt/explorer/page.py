@@ -98,13 +98,16 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     alphas = start["alphas"]
 
     def stored(state: State) -> dict[str, Any]:
-        return _thinned(session.reply({"ask": "answer", "aside": True, "state": state.to_json()}))
+        asked = {"aside": True, "state": state.to_json()}
+        more.setdefault(state.mechanism, []).append(session.reply({"ask": "more"} | asked))
+        return _thinned(session.reply({"ask": "answer"} | asked))
 
     followed = [name for name in OPTIONS.followed if name in start["side"]]
     own = state.mechanism if state.mechanism not in (*followed, *start["side"]) else None
     single = [name for name in (*start["side"], own) if name and name not in followed]
     views: dict[str, list[Any]] = {name: [] for name in (*followed, *single)}
     several: dict[str, str] = {}
+    more: dict[str, list[Any]] = {}
     count = len(followed) * len(alphas) + len(single)
     with tqdm(total=count, desc="answers", unit="answer", disable=not progress, leave=False) as done:
         for name in followed:
@@ -135,6 +138,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
         "start": start,
         "views": views,
         "several": several,
+        "more": more,
         "head": texts.head(cluster),
         "calls": {name: texts.solved(code) for name, code in calls.items()},
         "file": texts.file(cluster),

@@ -22,6 +22,7 @@ from ..result import metrics
 from ..result.allocation import Allocation
 from . import texts
 from .edits import Edited, Start
+from .margins import margins
 from .state import State
 from .view import SHOWN, Bands, bands, tidy, view
 
@@ -38,6 +39,10 @@ class SessionOptions:
     beyond: float = 2.0
     #: CPU seconds for that.
     seconds: float = 1.0
+    #: Users and servers, multiplied, up to which derivatives are taken: a move waits for them.
+    derived: int = 4000
+    #: Rows of what more of a resource adds.
+    rows: int = 12
 
 
 #: What is used unless a caller says otherwise.
@@ -81,6 +86,7 @@ class Session:
             "answer": self._answer,
             "row": self._row,
             "several": self._several,
+            "more": self._more,
             "python": lambda q: {"text": texts.python(self.edited(q).cluster, str(self.mechanism(_state(q))))},
             "file": lambda q: {"text": texts.file(self.edited(q).cluster)},
         }
@@ -181,6 +187,20 @@ class Session:
         return row | {"status": "", "pooled": pooled} | {
             name: tidy(metrics.MEASURES[name](found)) for name in SHOWN
         }  # fmt: skip
+
+    def _more(self, question: dict[str, Any]) -> dict[str, Any]:
+        """What a little more of a resource on a kind of server adds, and for whom; why not, where that is not known."""
+        state, edited = _state(question), self.edited(question)
+        users, servers, _ = edited.cluster.shape
+        if users * servers > OPTIONS.derived:
+            return {"rows": [], "note": f"Not asked of more than {OPTIONS.derived:,} pairs of user and server."}
+        frame, note = margins(self.start, edited, _solved(self.mechanism(state), edited))
+        rows = [
+            [where, what, float(f"{tasks:.3g}"), gainers]
+            for where, _, what, tasks, gainers in frame.head(OPTIONS.rows).itertuples(index=False)
+        ]
+        left = len(frame) - len(rows)
+        return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
 
     def _several(self, question: dict[str, Any]) -> dict[str, Any]:
         """How many equilibria of alphaPF-VDS the curve from alpha = 1 crosses, where that is looked for."""

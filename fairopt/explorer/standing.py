@@ -66,7 +66,7 @@ class Standing:
     changes : by user, under the what-if: entitled before and after; None without one
     measures : by state: tasks, utilization, smallest share, Jain's index
     asked : the what-if
-    notes : what has to be known, as the certificate of the answer
+    notes : what has to be known: what the source left out, the certificate of the answer
     """
 
     session: Session
@@ -87,6 +87,7 @@ def standing(
     *,
     source: str = "cluster",
     running: Mapping[str, int] | None = None,
+    dropped: Mapping[str, int] | None = None,
     asked: Sequence[str] = (),
 ) -> Standing:
     """A report on a cluster, by default on alphaPF-VDS at alpha = 1.
@@ -94,6 +95,7 @@ def standing(
     Parameters
     ----------
     running : tasks that run now, by user, where that is known
+    dropped : how many nodes, pods or jobs the source left out, by reason
     asked : changes, such as `weight.research=2`
 
     Raises
@@ -107,7 +109,8 @@ def standing(
     edited, found = _answer(session, first)
     entitled, failed = _entitlements(session, edited, found)
     users = _users(session.start, edited, found, entitled, running or {})
-    notes = [words(found.certificate, found.tol), *failed]
+    left_out = [f"Left out: {', '.join(f'{what}: {count:,}' for what, count in dropped.items())}."] if dropped else []
+    notes = [*left_out, words(found.certificate, found.tol), *failed]
     changes, after = None, None
     if asked:
         changed, after = _answer(session, then)
@@ -155,8 +158,7 @@ def _users(
         frame["running"] = now
     frame |= {"wanted": cluster.max_tasks, "weight": cluster.weight} | dict(entitled)
     if running:
-        with np.errstate(invalid="ignore"):
-            short = np.minimum(found.user_tasks, cluster.max_tasks) - now
+        short = found.user_tasks - now  # nobody is given more than it wants
         frame["below"] = np.where(short > OPTIONS.below * found.user_tasks, short, 0.0)
     frame["held by"] = held_texts(found, holds(found))
     return pd.DataFrame(frame)

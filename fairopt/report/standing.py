@@ -119,7 +119,8 @@ def as_html(found: Standing, progress: bool = False) -> str:
     parts.append(f'<div class="report"><h1>{html.escape(found.session.source)}</h1>')
     parts += [f"<p>{html.escape(line)}</p>" for line in _head(found)]
     for section in sections(found):
-        drawn = for_people(section.table).to_html(index=False, escape=True, border=0)
+        rows = for_people(section.table).to_html(index=False, escape=True, border=0)
+        drawn = rows if len(section.table) else "<p>(none)</p>"
         parts += [f"<h2>{html.escape(section.title)}</h2>", '<div class="wide" tabindex="0">', drawn, "</div>"]
         parts += [f"<p>{html.escape(section.note)}</p>"] if section.note else []
     words = "".join(

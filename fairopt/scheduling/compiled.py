@@ -14,6 +14,7 @@ from .plain import Progress
 from .policies import Policy
 from .runs import RUNNING, Runs
 from .setup import Setup
+from .thrashing import Thrashing
 from .workload import NEVER, Whole
 
 #: Instants between two looks at the clock and the keyboard.
@@ -46,15 +47,26 @@ def _parts(policy: Policy) -> dict[str, Any]:
     return {name: getattr(getattr(type(policy), name), "kernel", None) for name in names}
 
 
-def run(setup: Setup, until: int = NEVER, progress: Progress | None = None, index: bool | None = None) -> Runs:
+def run(
+    setup: Setup,
+    until: int = NEVER,
+    progress: Progress | None = None,
+    thrashing: Thrashing | None = None,
+    index: bool | None = None,
+) -> Runs:
     """What `plain.run` returns; `index`: find servers by an index, or by scans, instead of what is faster."""
     option = _options(setup, index)
-    sv, qs, tasks = _servers(setup, option), _queues(setup), _tasks(setup)
+    if thrashing is not None:
+        option[at.SLOWS] = at.SLOWS_ALL if thrashing.slows == "all" else at.SLOWS_SHORT
+        option[at.TRACKED] = True
+    sv, qs, tasks = _servers(setup, option), _queues(setup), _tasks(setup, option)
     counter = np.zeros(at.COUNTERS, dtype=np.int64)
     counter[at.OPEN] = setup.size[setup.possible].sum()
     if option[at.PLACE] == at.BEST_INDEX:
         fill(sv, np.lexsort([np.arange(len(sv.ratio)), sv.ratio]), counter)
-    parameter = np.array([getattr(setup.policy, "fairness", 0.0)], dtype=float)
+    parameter = np.zeros(2)
+    parameter[at.FAIRNESS] = getattr(setup.policy, "fairness", 0.0)
+    parameter[at.FACTOR] = 1.0 if thrashing is None else thrashing.factor
     interrupted = False
     try:
         while (why := advance(sv, qs, tasks, option, parameter, counter, setup.size, until, _INSTANTS)) != at.FINISHED:
@@ -123,6 +135,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
         some = free[:, 0] > 0
         ratio[some] = free[some, 1] / pool[1] / (free[some, 0] / pool[0])
     blocks = 2 * (-(-n // (_BLOCK // 2))) + 4 if with_index else 1
+    slower, none = bool(option[at.SLOWS]), np.zeros((0, 0), np.int64)
     return Servers(
         table, s.capacity.copy(), free.copy(), pool, np.ascontiguousarray(s.workload.eligible),
         np.arange(n), np.concatenate(near).astype(np.int64), np.cumsum([0, *map(len, near)]).astype(np.int64),
@@ -132,6 +145,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
         np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, _BLOCK)), np.zeros((blocks, _BLOCK), np.int64),
         np.zeros((blocks, amounts, _BLOCK), np.int64), np.zeros(blocks, np.int64),
         np.zeros((blocks, amounts), np.int64), ratio, free.copy(), np.zeros(amounts - 1),
+        np.zeros(n, np.int64), np.array(s.workload.capacity if slower else none), np.zeros(len(s.workload.resources)),
     )  # fmt: skip
 
 
@@ -163,8 +177,8 @@ def _queues(setup: Setup) -> Queues:
     )  # fmt: skip
 
 
-def _tasks(setup: Setup) -> Tasks:
-    s, w = setup, setup.workload
+def _tasks(setup: Setup, option: Whole) -> Tasks:
+    s, w, slower = setup, setup.workload, bool(option[at.SLOWS])
     group = np.zeros((s.groups, at.GROUP_COLUMNS), dtype=np.int64)
     group[:, at.QUEUE], group[:, at.USER], group[:, at.PLACEMENT] = s.queue, s.user, s.placement
     group[:, at.NEXT], group[:, at.AGAIN] = s.first_task, -1
@@ -183,7 +197,9 @@ def _tasks(setup: Setup) -> Tasks:
         np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
         np.array(s.changes, dtype=np.int64), np.zeros((w.tasks + 16, at.RUN_COLUMNS), np.int64),
         np.zeros((w.tasks + 64, 2), np.int64), np.zeros(s.groups, np.int64),
-        np.zeros(len(s.before), np.int64), *(np.array(one) for one in links),
+        np.zeros(len(s.before), np.int64), np.zeros((w.tasks + 16 if slower else 0, at.PACE_COLUMNS)),
+        np.array(w.demand[s.order] if slower else np.zeros((0, 0)), dtype=np.int64),
+        *(np.array(one) for one in links),
     )  # fmt: skip
 
 
@@ -191,4 +207,6 @@ def _grown(tasks: Tasks, runs: int) -> Tasks:
     """Room for more runs."""
     run = np.zeros((runs + 16, at.RUN_COLUMNS), dtype=np.int64)
     run[: len(tasks.run)] = tasks.run
-    return tasks._replace(run=run)
+    pace = np.zeros((len(run) if len(tasks.pace) else 0, at.PACE_COLUMNS))
+    pace[: len(tasks.pace)] = tasks.pace
+    return tasks._replace(run=run, pace=pace)

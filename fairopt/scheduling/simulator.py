@@ -45,7 +45,7 @@ def simulate(
         Seconds; what happens later is left out. Default: until nothing is left to happen.
     thrashing
         How much slower tasks run on over-committed servers, for policies that over-commit (`slots(whole=False)`,
-        `cpu-fair`); it is the plain engine that knows this. Default: they run at full speed all the same.
+        `cpu-fair`). Default: they run at full speed all the same.
     impossible
         Tasks that fit no server where they may run, even an empty one: "raise" refuses them, "report" leaves them out,
         with the state "impossible".
@@ -90,11 +90,9 @@ def _run(
     known = compiled.knows(setup.policy)
     if engine == "compiled" and not known:
         raise DataError(f"{setup.policy} has parts that the compiled engine does not know; leave out engine")
-    if thrashing is not None and engine == "compiled":
-        raise DataError("the compiled engine does not know thrashing; leave out engine")
-    if engine == "plain" or not known or thrashing is not None:
+    if engine == "plain" or not known:
         return plain.run(setup, until, progress, thrashing), "plain"
-    return compiled.run(setup, until, progress), "compiled"
+    return compiled.run(setup, until, progress, thrashing), "compiled"
 
 
 def _stop(until: float | None) -> int:

@@ -34,6 +34,12 @@ class Snapshot:
     left_out: Mapping[str, str] = field(default_factory=dict)
     running: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def dropped(self) -> dict[str, int]:
+        """What the source has and the cluster has not: counts of `report` that say "left out", without these words."""
+        counts = {what: count for what, count in self.report.items() if "left out" in what and count}
+        return {what.replace(", left out", "").replace(" left out", ""): count for what, count in counts.items()}
+
     def __str__(self) -> str:
         n, i, r = self.cluster.shape
         counts = "".join(f"\n  {what}: {count:,}" for what, count in self.report.items())

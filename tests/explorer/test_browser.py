@@ -114,6 +114,29 @@ def test_edits_errors_and_undo(browser: Chromium, live: Session, shots: Path) ->
     assert browser.errors() == []
 
 
+MORE = "return [...document.querySelectorAll('.fo-more tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+SIDE = "return !document.querySelector('[aria-label^=Mechanisms]').textContent.includes('…')"
+FRESH = "return !document.querySelector('.fo-more').classList.contains('fo-off')"
+
+
+def test_what_more_of_a_resource_adds_follows_the_answer(browser: Chromium, live: Session) -> None:
+    browser.wait(FRESH)
+    before = browser.run(MORE)
+    expected = live.reply({"ask": "more", "state": {"mechanism": "alphapf-vds", "alpha": 1}})["rows"]
+    assert [[row[0], row[1], row[3]] for row in before] == [[row[0], row[1], row[3]] for row in expected]
+    assert float(before[0][2]) == pytest.approx(expected[0][2], rel=1e-2)
+    browser.run(TYPE, "mechanism", "drfh")
+    drawn(browser)
+    browser.wait(FRESH)
+    assert browser.run(MORE) != before
+    browser.run(TYPE, "mechanism", "ps-dsf")
+    drawn(browser)
+    browser.wait(FRESH)
+    assert browser.run(MORE) == []
+    assert "No derivatives" in browser.run("return document.querySelector('.fo-more .fo-note').textContent")
+    assert browser.errors() == []
+
+
 def test_a_move_while_bad_input_is_on_its_way(browser: Chromium, live: Session) -> None:
     browser.run(f"(function () {{{TYPE}}})('users/2/weight', 'x'); (function () {{{SLIDE}}})(0.75)")
     drawn(browser)
@@ -186,7 +209,8 @@ return low;"""
 @pytest.mark.parametrize("width", [1200, 390])
 def test_light_dark_phone(browser: Chromium, live: Session, shots: Path, scheme: str, width: int) -> None:
     browser.look(scheme, width, 844)
-    browser.wait("return document.querySelectorAll('.fo-table')[2].textContent.includes('…') === false")
+    browser.wait(SIDE)
+    browser.wait(FRESH)
     assert browser.run(CONTRAST) == []
     assert browser.run("return document.documentElement.scrollWidth") == width
     browser.picture(shots / f"{scheme}-{width}.png")
@@ -213,6 +237,9 @@ def test_a_file_works_offline(browser: Chromium, tmp_path: Path, shots: Path) ->
     assert "alphaPF-VDS(alpha=inf)" in browser.run(STATUS)
     browser.run(TYPE, "mechanism", "tsf")
     drawn(browser)
+    browser.wait(FRESH)
+    note = "return document.querySelector('.fo-more .fo-note').textContent"
+    assert browser.run(note) == session.reply({"ask": "more", "state": {"mechanism": "tsf"}})["note"]
     np.testing.assert_allclose(browser.run(TASKS), fo.TSF().solve(session.cluster).user_tasks, rtol=1e-3)
     browser.run(CLICK, "Copy as Python")
     browser.wait("return document.querySelector('.fo-code pre')")

@@ -58,7 +58,7 @@ def test_sixty_moves(browser: Chromium) -> None:
     assert browser.errors() == []
     found = fo.AlphaPFVDS(np.inf).solve(fo.open_source(SOURCE).cluster)
     np.testing.assert_allclose(browser.run(TASKS), found.user_tasks, rtol=1e-3)
-    browser.wait("return !document.querySelectorAll('.fo-table')[2].textContent.includes('…')")
+    browser.wait("return !document.querySelector('[aria-label^=Mechanisms]').textContent.includes('…')")
     if folder := os.environ.get("FAIROPT_SHOTS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
         browser.picture(Path(folder, "jupyter-lab.png"), whole=False)

@@ -63,6 +63,20 @@ def test_other_equilibria_are_said_in_a_file() -> None:
     assert "1.0" not in inside
 
 
+def test_what_more_adds_is_in_a_file() -> None:
+    session = Session(fo.Cluster([[9, 18], [4, 30]], [[1, 4], [3, 1]]))
+    inside = data(pages.page(session))
+    start, more = inside["start"], inside["more"]
+    assert isinstance(start, dict)
+    assert isinstance(more, dict)
+    assert {*more} == {*start["side"]}
+    at = start["alphas"].index(3.0)
+    asked = {"ask": "more", "state": {"mechanism": "alphapf-vds", "alpha": 3}}
+    assert more["alphapf-vds"][at] == session.reply(asked)
+    assert more["alphapf-vds"][at]["rows"]
+    assert len(more["drfh"]) == 1
+
+
 def test_bars_are_as_precise_as_they_are_drawn() -> None:
     session = Session(fo.papers.instance("drfh-fig1"))
     views = data(pages.page(session))["views"]

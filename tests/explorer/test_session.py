@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -13,6 +14,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.explorer import Session, State
+from fairopt.explorer import session as module
 from fairopt.explorer import view as views
 from fairopt.explorer.session import SessionOptions
 from fairopt.explorer.texts import call, python
@@ -153,6 +155,40 @@ def test_another_equilibrium_is_said() -> None:
     several = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=[2, 1, 2])
     reply = ask(Session(several), "several", alpha=3)
     assert reply["text"].startswith("One of 3 equilibria on the curve from alpha = 1, the first: ")
+
+
+def test_more_of_a_resource_is_what_solving_again_gives() -> None:
+    """Servers n1 and n2 are alike, and get more together."""
+    cluster = fo.Cluster([[8, 16], [8, 16], [4, 64]], [[1, 1], [1, 4], [2, 2]], servers=["n-1", "n-2", "big"])
+    found = Session(cluster)
+    reply = ask(found, "more", alpha=2)
+    assert reply["note"].startswith("1% more there")
+    before = fo.AlphaPFVDS(2).solve(cluster, tol=1e-10).user_tasks
+    for where, what, tasks, gainers in reply["rows"]:
+        at = [where == name.partition("-")[0] for name in cluster.servers]
+        capacity = cluster.capacity.copy()
+        capacity[at, cluster.resources.index(what)] *= 1 + 1e-5
+        gain = 1e3 * (fo.AlphaPFVDS(2).solve(cluster.replace(capacity=capacity), tol=1e-10).user_tasks - before)
+        assert tasks == pytest.approx(gain.sum(), rel=1e-2, abs=1e-5)
+        assert gainers.startswith(f"{cluster.users[int(gain.argmax())]} +")
+    assert [row[2] for row in reply["rows"]] == sorted((row[2] for row in reply["rows"]), reverse=True)
+    edited = ask(found, "more", alpha=2, edits={"users/0/on": False})
+    assert edited["rows"] != reply["rows"]
+    assert "user1" not in str(edited["rows"])
+
+
+def test_why_it_is_not_known_what_more_adds(monkeypatch: pytest.MonkeyPatch, session: Session) -> None:
+    reply = session.reply({"ask": "more", "state": {"mechanism": "ps-dsf"}})
+    assert reply["rows"] == []
+    assert reply["note"].startswith("No derivatives: ")
+    monkeypatch.setattr(module, "OPTIONS", dataclasses.replace(module.OPTIONS, rows=1))
+    fresh = Session(session.cluster)
+    many = fresh.reply({"ask": "more", "state": {"mechanism": "alphapf-vds", "alpha": 3}})
+    assert len(many["rows"]) == 1
+    assert re.match(r"\d more, not shown\. 1% more there", many["note"])
+    monkeypatch.setattr(module, "OPTIONS", dataclasses.replace(module.OPTIONS, derived=1))
+    asked = {"ask": "more", "state": {"mechanism": "alphapf-vds", "alpha": 2}}
+    assert fresh.reply(asked) == {"rows": [], "note": "Not asked of more than 1 pairs of user and server."}
 
 
 def test_code_gives_the_same_answer(session: Session) -> None:

@@ -194,6 +194,29 @@ def test_what_cannot_be(text: str) -> None:
         standing(teams(), asked=[text])
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nodes.big=100001", "that would be 100001 nodes, of 1 now"),
+        ("nodes.node=-3", "that would be -1 nodes, of 2 now"),
+    ],
+)
+def test_numbers_of_nodes_that_cannot_be_are_said_before_edits_are_made(text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        what_if(Start.of(teams()), State(), [text])
+    assert what_if(Start.of(teams()), State(), ["nodes.node=-2", "nodes.big=100000"]).edits == {
+        "servers/0/count": 0,
+        "servers/1/count": 100_000,
+    }
+
+
+def test_the_largest_changes_come_first_losses_too() -> None:
+    found = standing(fo.Cluster([[30]], [[1], [1], [1]], users=["b", "a", "c"]), asked=["weight.a=0.5"])
+    assert found.changes is not None
+    assert found.changes["user"].tolist() == ["a", "b", "c"]
+    assert found.changes["change"].tolist() == pytest.approx([-4, 2, 2])
+
+
 def test_a_server_by_its_own_name_stands_for_all_that_are_alike() -> None:
     cluster = fo.Cluster([[1], [2], [2]], [[1]], servers=["big", "rack-1", "rack-2"])
     assert what_if(Start.of(cluster), State(), ["nodes.rack-2=+1"]).edits == {"servers/1/count": 3}

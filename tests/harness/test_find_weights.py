@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import fairopt as fo
 from fairopt.errors import DataError, FairoptError, NotConverged
+from fairopt.harness._matched import matched
 from fairopt.mechanisms import Mechanism
 
 EXACT: tuple[Mechanism, ...] = (
@@ -182,6 +186,8 @@ def test_the_nearest_that_can_be_given(mechanism: Mechanism, factor: float) -> N
     found = fo.find_weights(shared, mechanism, tasks=factor * tasks, nearest=True)
     np.testing.assert_allclose(found.allocation.user_tasks, found.tasks, rtol=1e-6)
     assert found.allocation.certificate.passes(1e-6)
+    if factor < 1:
+        assert found.scale == 1  # nobody has less than was stated
     if factor > 1:
         assert found.scale == pytest.approx(1 / factor, rel=0.2 if game else 1e-6)
     if factor > 1 and not game:
@@ -203,3 +209,36 @@ def test_the_clusters_own_weights_come_first_where_many_will_do() -> None:
     cluster = fo.Cluster([[9.0, 6]], [[1.0, 0], [0, 1]], weight=[1, 3])
     found = fo.find_weights(cluster, fo.DRFH(), tasks=[9, 6])
     np.testing.assert_allclose(found.weights, [0.5, 1.5], rtol=1e-12)
+    ranges = fo.find_weights(cluster, fo.DRFH(), tasks=[9, 6]).ranges
+    assert ranges.loc["user1"].tolist() == [0.5, 0, np.inf]
+
+
+@pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.AlphaFair(2)], ids=str)
+def test_whose_limit_binds_is_no_reference(mechanism: Mechanism) -> None:
+    """User 1 has all its tasks at any weight that is large enough; the others have theirs at one ratio only."""
+    cluster = fo.Cluster([[6.0]], [[1.0]] * 3, weight=[8, 1, 1], max_tasks=[2, np.inf, np.inf])
+    ranges = fo.find_weights(cluster, mechanism, tasks=[2, 2, 2]).ranges
+    assert ranges.attrs["reference"] != "user1"
+    np.testing.assert_allclose(ranges["lowest"], 0.3, rtol=1e-6)
+    np.testing.assert_allclose(ranges["highest"], [np.inf, 0.3, 0.3], rtol=1e-6)
+
+
+def test_the_answer_is_on_the_servers_as_they_are() -> None:
+    """Servers that are alike are one server while weights are looked for."""
+    cluster = fo.Cluster([[9.0, 18]] * 3, [[1, 4], [3, 1]])
+    found = fo.find_weights(cluster, "drfh", tasks=fo.DRFH().solve(cluster.replace(weight=[2, 1])).user_tasks)
+    assert found.allocation.cluster.servers == cluster.servers
+    assert found.allocation.tasks.shape == (2, 3)
+
+
+def test_the_nearest_of_all_answers_is_kept_not_the_last() -> None:
+    seen: list[Any] = []
+
+    def answer(weights: np.ndarray) -> Any:
+        seen.append(SimpleNamespace(user_tasks=np.array([1.0, 1.1]) if not seen else np.array([1.0, 3.0])))
+        return seen[-1]
+
+    found = matched(answer, [np.ones(2), np.full(2, 2.0)], np.ones(2), np.arange(2), 1e-6)
+    assert len(seen) > 2
+    assert found.allocation is seen[0]
+    assert (found.found_at, found.error) == (1, pytest.approx(1 - 1 / 1.1))

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 import fairopt as fo
 from fairopt.errors import DataError
+from fairopt.harness._alpha_search import minima
 from fairopt.harness.infer_alpha import InferenceOptions
 
 KINDS = ("alphapf-vds", "alpha-fair")
@@ -188,3 +189,15 @@ def test_precision_counts_up_to_a_factor() -> None:
     one, same = (fo.infer_alpha(shared, seen, "alpha-fair", precision=p, options=COARSE) for p in (None, [9.0] * 4))
     assert same.sigma == pytest.approx(one.sigma, rel=1e-6)
     assert (same.low, same.high) == pytest.approx((one.low, one.high), rel=1e-6)
+
+
+def test_a_refinement_that_misses_is_no_better_than_what_was_looked_at() -> None:
+    """Brent's method passes a dip that is narrower than its steps; an alpha of the first look is in it."""
+    at = FINE.grid[6]
+
+    def misfit(alpha: float) -> float:
+        return 0.1 if alpha == at else 1 + (math.log(alpha / at) - 0.2) ** 2 if alpha < math.inf else 9.0
+
+    best, others = minima(misfit, FINE)  # type: ignore[arg-type]
+    assert best == at
+    assert math.inf in others

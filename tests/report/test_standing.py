@@ -7,12 +7,14 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fairopt as fo
 from fairopt.cli import main
 from fairopt.explorer.standing import standing
 from fairopt.report.standing import GLOSSARY, WordsOptions, as_html, as_markdown, sections
+from fairopt.workloads.kubernetes_like import drawn
 
 SOURCE = "kubernetes-like?nodes=6&seed=2"
 CHANGE = ["--what-if", "weight.team1=2"]
@@ -89,6 +91,33 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     found = standing(cluster, asked=["nodes.server1=1"])
     still = [section for section in sections(found) if section.title.startswith("What if")]
     assert still[0].note == "3 users keep what they had, within 1%."
+
+
+def test_what_the_source_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A node that is not ready and a pod that has ended are not in the answer, and the report says so."""
+    objects = list(drawn(np.random.default_rng(2), 3, 20, 2))
+    node = next(one for one in objects if one["kind"] == "Node")
+    pod = next(one for one in objects if one["kind"] == "Pod")
+    ill = {"conditions": [{"type": "Ready", "status": "False"}]}
+    objects += [node | {"metadata": {"name": "ill"}, "status": ill}]
+    ended = sum(one["kind"] == "Pod" and one["status"]["phase"] not in ("Running", "Pending") for one in objects)
+    objects += [pod | {"status": {"phase": "Failed"}}]
+    place = tmp_path / "snapshot.json"
+    place.write_text(json.dumps({"items": objects}))
+    assert main(["report", f"kubernetes:{place}"]) == 0
+    said = capsys.readouterr().out
+    left_out = next(line for line in said.splitlines() if line.startswith("Left out: "))
+    assert "nodes that are not ready: 1" in left_out
+    assert f"pods that have ended: {ended + 1}" in left_out
+    assert main(["report", "paper:drf-4.1"]) == 0
+    assert "Left out" not in capsys.readouterr().out
+
+
+def test_an_empty_table_says_so() -> None:
+    """A heading without rows below it would look like a fault."""
+    found = standing(fo.Cluster([[30]], [[1], [1]]), asked=["nodes.server1=1"])
+    for text in (as_html(found), as_markdown(found)):
+        assert "(none)" in text.partition("What if")[2].partition("Words")[0]
 
 
 def test_names_are_text() -> None:

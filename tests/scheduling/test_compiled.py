@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairopt.errors import DataError
-from fairopt.scheduling import compiled, plain, policies, simulate
+from fairopt.scheduling import Thrashing, compiled, plain, policies, simulate
 from fairopt.scheduling.policies import Policy
 from fairopt.scheduling.policies.best_fit_drfh import BestFitDRFH
 from fairopt.scheduling.setup import Setup
@@ -42,6 +43,29 @@ def test_compiled_is_plain(text: str, seed: int, resources: int, until: int) -> 
     expected = plain.run(setup, until)
     for index in (False, True):
         assert compiled.run(setup, until, index=index).same(expected)
+
+
+@pytest.mark.parametrize("text", ["slots(n=3, whole=False)", "slots(n=6, whole=False)", "cpu-fair", "best-fit-drfh"])
+@given(
+    seed=st.integers(0, 2**32), resources=st.integers(1, 4), until=st.sampled_from([NEVER, 7 * SECOND]),
+    factor=st.sampled_from([1, 1.7, 5]), slows=st.sampled_from(["short", "all"]),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None)
+def test_compiled_is_plain_where_servers_are_over_committed(
+    text: str, seed: int, resources: int, until: int, factor: float, slows: Literal["short", "all"]
+) -> None:
+    rng = np.random.default_rng(seed)
+    w = workload(
+        seed, rows=int(rng.integers(1, 25)), servers=int(rng.integers(1, 6)), users=int(rng.integers(1, 6)),
+        resources=resources, constrained=bool(rng.random() < 0.5), changes=bool(rng.random() < 0.7),
+        loops=bool(rng.random() < 0.4),
+    )  # fmt: skip
+    if rng.random() < 0.7:  # levels between demands
+        tasks, servers, users, *changes = w.to_frames().values()
+        tasks[list(w.resources)] *= rng.uniform(0.3, 1, (len(tasks), len(w.resources)))
+        w = Workload.from_frames(tasks, servers, users, *changes)
+    setup, thrashing = Setup.of(w, policies.one(text)), Thrashing(factor, slows)
+    assert compiled.run(setup, until, thrashing=thrashing).same(plain.run(setup, until, thrashing=thrashing))
 
 
 @pytest.mark.parametrize("text", ["best-fit-drfh", "first-fit-drfh", "ps-dsf", "tetris", "fifo(strict=False)"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,7 +99,6 @@ def test_what_can_never_start_is_refused_or_reported() -> None:
         ({"until": -1}, "until is -1"),
         ({"engine": "fast"}, "engine is 'fast'"),
         ({"timeline": 0}, "timeline is 0"),
-        ({"thrashing": Thrashing(), "engine": "compiled"}, "does not know thrashing"),
     ],
 )
 def test_what_is_refused(options: dict[str, object], message: str) -> None:
@@ -105,15 +106,16 @@ def test_what_is_refused(options: dict[str, object], message: str) -> None:
         simulate(Workload.from_frames(TASKS, SERVERS), **options)  # type: ignore[arg-type]
 
 
-def test_thrashing_slows_who_is_short() -> None:
+@pytest.mark.parametrize("engine", ["plain", "compiled"])
+def test_thrashing_slows_who_is_short(engine: Literal["plain", "compiled"]) -> None:
     """Two tasks of 2 and 3 GB on 4 GB: the level is 2, so that the large one is short until the small one ends."""
     tasks = pd.DataFrame({"user": ["a", "b"], "duration": [10.0, 10.0], "cpu": 1.0, "memory": [2.0, 3.0]})
     w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [2.0], "memory": [4.0]}))
     assert simulate(w, "cpu-fair").tasks["end"].tolist() == [10, 10]
     # By 10 s it has done 2 s of work at a fifth of the speed; 8 are left.
-    assert simulate(w, "cpu-fair", thrashing=Thrashing(5)).tasks["end"].tolist() == [10, 18]
-    assert simulate(w, "cpu-fair", thrashing=Thrashing(5, "all")).tasks["end"].tolist() == [50, 50]
-    assert simulate(w, "best-fit-drfh", thrashing=Thrashing(5)).tasks["end"].tolist() == [10, 20]
+    assert simulate(w, "cpu-fair", thrashing=Thrashing(5), engine=engine).tasks["end"].tolist() == [10, 18]
+    assert simulate(w, "cpu-fair", thrashing=Thrashing(5, "all"), engine=engine).tasks["end"].tolist() == [50, 50]
+    assert simulate(w, "best-fit-drfh", thrashing=Thrashing(5), engine=engine).tasks["end"].tolist() == [10, 20]
     with pytest.raises(DataError, match=r"factor is 0\.5"):
         Thrashing(0.5)
 

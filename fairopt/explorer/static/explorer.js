@@ -30,7 +30,7 @@ function render({ model, el: host }) {
   const levels = el("select", { "data-key": "weights", disabled: still, onchange: () => edit("weights", levels.value) },
     el("option", { value: "each" }, "for each user"), el("option", { value: "shared" }, "shared in its group"));
   const bars = el("div", { class: "fo-figure" }), curves = el("div", { class: "fo-figure" });
-  const users = userTable(start, edit, still), side = sideTable(titles);
+  const users = userTable(start, edit, still), side = sideTable(titles), more = moreTable();
   const compared = el("div", { class: "fo-compared" });
   const code = el("div", { class: "fo-code", hidden: true });
   const labelled = (text, ...nodes) => el("label", { class: "fo-labelled" }, text, ...nodes);
@@ -43,7 +43,7 @@ function render({ model, el: host }) {
     still ? el("p", { class: "fo-note" }, "This page is a file: alpha and mechanism move, tables do not. To edit: fairopt explore FILE.") : el("span"),
     el("div", { class: "fo-grid2" },
       el("div", {}, el("h3", {}, "What is used, by whom"), bars), el("div", {}, el("h3", {}, "Efficiency and fairness against alpha"), curves)),
-    compared, users.node, el("div", { class: "fo-grid2" }, serverTable(start, edit, still), side.node),
+    compared, users.node, el("div", { class: "fo-grid2" }, el("div", {}, serverTable(start, edit, still), more.node), side.node),
     placement(start, edit, still, () => { synced = null; sync(wanted); }) || el("span"),
     el("p", { class: "fo-note" }, "Share: a user's tasks as a part of what the whole cluster could run of them alone (dominant share). Jain's index: 1 where all weighted shares are equal."));
   root.addEventListener("keydown", (event) => {
@@ -223,6 +223,7 @@ function render({ model, el: host }) {
     for (const name of start.side) {
       ask.aside({ ask: "row", mechanism: name, state }, (row) => side.show(name, row));
     }
+    ask.aside({ ask: "more", state }, (reply) => { if (good === state) more.show(reply); });
     coarse.filter(([level]) => level > 0).forEach(along);
   }
 
@@ -245,6 +246,7 @@ function render({ model, el: host }) {
     proof.classList.toggle("fo-flagged", view.flagged);
     several.textContent = view.equilibrium;
     notes.textContent = [view.pooled ? "Solved for all servers as one: what nobody could place." : "", ...view.notes].filter(Boolean).join(" ");
+    more.show(null);
     drawPins();
     drawings += 1;
     root.setAttribute("data-drawings", String(drawings));

@@ -29,11 +29,12 @@ async function unpacked(text) {
 async function page() {
   if (typeof DecompressionStream === "undefined") { document.getElementById("explorer").textContent = "This page needs a browser of 2023 or later."; return; }
   const data = await unpacked(document.getElementById("data").textContent);
-  const at = (name, alpha) => { const views = data.views[name]; return views && (views[data.start.alphas.map(String).indexOf(String(alpha))] || views[0]); };
+  const at = (name, alpha, from = data.views) => from[name] && (from[name][data.start.alphas.map(String).indexOf(String(alpha))] || from[name][0]);
   const known = {
     answer: ({ state }) => at(state.mechanism, state.alpha),
     row: ({ mechanism, state }) => { const view = at(mechanism, state.alpha); return view && (view.error ? view : { ...view.measures, mechanism: view.mechanism, pooled: view.pooled }); },
     several: ({ state }) => ({ text: data.several[String(state.alpha)] || "" }),
+    more: ({ state }) => at(state.mechanism, state.alpha, data.more),
     python: ({ state }) => ({ text: data.head + data.calls[state.mechanism].replace("ALPHA", state.alpha === "inf" ? 'float("inf")' : String(state.alpha)) }),
     now: () => ({}),
     file: () => ({ text: data.file }),

@@ -106,6 +106,21 @@ function sideTable(titles) {
   return { node: el("div", {}, scrolled("Mechanisms side by side", table), note), show };
 }
 
+// What a little more of a resource adds: `null` while it is asked.
+function moreTable() {
+  const body = el("tbody"), note = el("p", { class: "fo-note" }, "…");
+  const table = el("table", { class: "fo-table" }, el("caption", {}, "1% more of a resource: who gains"), heads("on", "more", "tasks", "who gains most"), body);
+  const node = el("div", { class: "fo-more" }, scrolled("1% more of a resource: who gains", table), note);
+  function show(reply) {
+    node.classList.toggle("fo-off", !reply);
+    if (!reply) return;
+    note.textContent = reply.error || reply.note;
+    body.replaceChildren(...(reply.rows || []).map(([where, what, tasks, who]) => el("tr", {},
+      el("th", { scope: "row" }, short(where, 30)), el("td", {}, what), el("td", { class: "fo-number" }, `${tasks > 0 ? "+" : ""}${digits(tasks, 3)}`), el("td", { class: "fo-why" }, who))));
+  }
+  return { node, show };
+}
+
 // Two states beside each other: measures, and the users whose tasks differ most.
 function comparison(first, second, start) {
   const rows = MEASURES.map(([key, label, form]) => {

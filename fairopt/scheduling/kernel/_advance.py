@@ -21,12 +21,15 @@ from ._columns import (
     NRUNS,
     OPEN,
     ROOT,
+    SLOWS,
     TIME,
     TRACKED,
     USER,
 )
-from ._events import down, drop_stale, end, leave, pop, up, wait
+from ._events import down, end, leave, up, wait
+from ._heap import drop_stale, pop
 from ._rounds import round_of
+from ._slow import settle
 
 
 @compiled(borrows=True)
@@ -70,5 +73,7 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
                 wait(qs, tasks, option, counter, g, size[g])
             counter[NARRIVAL] += 1
         round_of(sv, qs, tasks, option, parameter, counter)
+        if option[SLOWS]:
+            settle(sv, tasks, option, parameter, counter)
         counter[INSTANTS] += 1
     return GOES_ON

@@ -13,22 +13,31 @@ GROUP_COLUMNS = 8
 # Queues: `queue[q, column]`; SINCE is when it became active, CHANGED counts its starts, LOOK: all its groups are fresh.
 RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, CHANGED, LOOK = range(9)
 QUEUE_COLUMNS = 9
-# Servers: `server[s, column]`; TREE and SLOT are its tree and leaf, DIRTY: its index is stale, TOUCHED in this round.
-TREE, SLOT, THERE, HEAD, DIRTY, TOUCHED = range(6)
-SERVER_COLUMNS = 6
+# Servers: `server[s, column]`; TREE and SLOT are its tree and leaf, DIRTY: its index is stale, TOUCHED in this round,
+# MOVED: a task started or ended there at this instant (where tasks may run slower).
+TREE, SLOT, THERE, HEAD, DIRTY, TOUCHED, MOVED = range(7)
+SERVER_COLUMNS = 7
 # Runs: `run[r, column]`, a line of the cache each.
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
 RUN_COLUMNS = 8
+# How fast runs are: `pace[r, column]`, microseconds of work left, as of when, and whether slower.
+LEFT, SINCE_THEN, SLOW = range(3)
+PACE_COLUMNS = 3
 # The heap of ends: `heap[row, time / run]`; the root is in row 3, the children of row k are `4 (k - 2)` and following.
 ROOT = 3
 # Counters.
-TIME, NRUNS, NHEAP, NCHANGE, NARRIVAL, INSTANTS, ENDED, OPEN, NTOUCHED, NFRESH, NDIRTY, NBLOCKS, ACTIVITY, NRELEASED = (
-    range(14)
-)
-COUNTERS = 14
+(
+    TIME, NRUNS, NHEAP, NCHANGE, NARRIVAL, INSTANTS, ENDED, OPEN, NTOUCHED, NFRESH, NDIRTY, NBLOCKS, ACTIVITY,
+    NRELEASED, NMOVED,
+) = range(15)  # fmt: skip
+COUNTERS = 15
 # Options: `option[column]`.
-SHARE, PLACE, PAIR, STRICT, LIMITED, TRACKED, FURTHEST, LINKED = range(8)
-OPTIONS = 8
+SHARE, PLACE, PAIR, STRICT, LIMITED, TRACKED, FURTHEST, LINKED, SLOWS = range(9)
+OPTIONS = 9
+# Parameters: `parameter[column]`.
+FAIRNESS, FACTOR = range(2)
+# Tasks that run slower on an over-committed server: none, those that are short of something, or all.
+SLOWS_NONE, SLOWS_SHORT, SLOWS_ALL = range(3)
 # Shares.
 DOMINANT, UNWEIGHTED, AFTER_TASK = range(3)
 # How a server is found: by a scan, or an index of free vectors.

@@ -7,7 +7,23 @@ from typing import Any
 import numpy as np
 
 from ..._loops import compiled
-from ._columns import BEGIN, BEST, BIG, BY_SHARE, FROM, FURTHEST, NEXT_GROUP, ONE, STOP, UNTIL, VALUE, WAIT, WAITS, WHO
+from ._columns import (
+    BEGIN,
+    BEST,
+    BIG,
+    BY_SHARE,
+    FAIRNESS,
+    FROM,
+    FURTHEST,
+    NEXT_GROUP,
+    ONE,
+    STOP,
+    UNTIL,
+    VALUE,
+    WAIT,
+    WAITS,
+    WHO,
+)
 from ._events import start
 from ._forest import next_leaf
 from ._places import best_among, best_of_all, envelope_of
@@ -41,7 +57,7 @@ def pairs_of(sv, qs, tasks, option, parameter, counter, queues, few):  # type: i
     if option[FURTHEST]:
         _sort(qs, tasks, option, n)
     while n > 0:
-        among = max(1, int(np.ceil((1 - parameter[0]) * n))) if option[FURTHEST] else n
+        among = max(1, int(np.ceil((1 - parameter[FAIRNESS]) * n))) if option[FURTHEST] else n
         chosen: Any = np.int64(0)
         for k in range(1, among):
             value, least = qs.values[VALUE, k], qs.values[VALUE, chosen]

@@ -22,6 +22,8 @@ class Servers(NamedTuple):
         `tree_at[t, 1]` leaves, which are servers `leaf[tree_at[t, 2]]` and following
     directory, ratios, ids, have, filled, most, ratio, seen : the index of ratios (`_ratios.py`)
     aim : the ratios of a demand, while it is searched
+    moved : servers where a task started or ended at this instant; and where tasks may run slower (else these are empty)
+    amount, level : (servers, resources), what servers really have; (resources,), room
     """
 
     table: Whole
@@ -50,6 +52,9 @@ class Servers(NamedTuple):
     ratio: Numbers
     seen: Whole
     aim: Numbers
+    moved: Whole
+    amount: Whole
+    level: Numbers
 
 
 class Queues(NamedTuple):
@@ -87,6 +92,7 @@ class Tasks(NamedTuple):
     duration, again : (tasks,); `again` links tasks of a group that wait again
     arrival, arriving : (groups,), by time; change : (time / what / index, changes)
     run : (runs, columns); heap : (ends, time / run); fresh : groups that may fit anywhere
+    pace, amount : (runs, columns), how fast they are, and (groups, resources), what they really demand; or empty
     released : groups whose job before has just ended; and where jobs come after others (else these are empty)
     comes, job, before : (groups,), when it may come at first, its job, the one that must be done before, or -1
     to_do : (jobs,), tasks that are not done
@@ -105,6 +111,8 @@ class Tasks(NamedTuple):
     heap: Whole
     fresh: Whole
     released: Whole
+    pace: Numbers
+    amount: Whole
     comes: Whole
     job: Whole
     before: Whole

@@ -51,7 +51,8 @@ def applies(problem: Problem, options: FewPricesOptions = OPTIONS) -> bool:
         return False
     if not options.least_alpha <= criterion.alpha <= options.largest_alpha or not len(polytope.limited):
         return False
-    return len(polytope.users) >= max(options.users, options.users_per_price * len(polytope.row_server))
+    prices = len(polytope.row_server)
+    return prices <= options.prices and len(polytope.users) >= max(options.users, options.users_per_price * prices)
 
 
 def solutions(problem: Problem, tol: float, options: FewPricesOptions = OPTIONS) -> Iterator[Solution]:

@@ -93,7 +93,7 @@ class Market:
         return np.where(pay > 0, tasks * part / self.alpha / np.where(pay > 0, pay, 1.0), 0.0)
 
     def factors(self, weight: Array, extra: Array, diagonal: Array, options: FactorOptions) -> SymmetricFactors:
-        """The matrix of prices for slopes `weight` (pairs,) of tasks in slacks, and `extra` (users,) of demand in pay."""
+        """The matrix of prices: `weight` (pairs,) are slopes of tasks in slacks, `extra` (users,) of demand in pay."""
         diagonal = np.where(self.row, diagonal, 1.0)
         return structured.factor_symmetric(
             self.start, self.server, weight, self.vectors, extra, diagonal, options=options

@@ -45,8 +45,12 @@ class StepOptions:
     #: What a user with this part of its full elasticity pays falls to the part `1 - pay` at most.
     elastic: float = 0.3
     pay: float = 0.9
-    #: A user whose tasks miss its demand by more than this part is put in order by itself.
+    #: The target is at least `bent` times the part by which a user's tasks miss its demand at most.
+    bent: float = 1e-7
+    #: While `mu > ordered` a user that misses by more than the part `missed` is put in order by itself. (Later, users
+    #: tie: alone, they would take all their tasks to one server.)
     missed: float = 0.2
+    ordered: float = 1e-2
     #: Floors of tasks and slacks after a step, as parts of those before.
     floor: float = 1e-4
     correctors: CorrectorOptions = CorrectorOptions(most=2, full=1.0, longer=0.1, gain=0.5, least_gain=0.0)
@@ -57,12 +61,13 @@ class StepOptions:
 class FewPricesOptions:
     """When the engine is asked, and when a run ends (`engine`)."""
 
-    #: With limits, at least `users` users, and `users_per_price` for every price, for alpha between these: beyond, prices
-    #: of servers differ by more than doubles hold.
+    #: With limits, at most `prices` prices, at least `users` users, and `users_per_price` for every price, for alpha
+    #: between these: beyond, prices of servers differ by more than doubles hold.
+    prices: int = 100
     users: int = 300
     users_per_price: int = 5
     least_alpha: float = 0.05
-    largest_alpha: float = 32.0
+    largest_alpha: float = 16.0
     #: Weights of products fall to the part `follow` in a step at most, to `follow_late` once `mu < late`.
     follow: float = 0.7
     follow_late: float = 0.5

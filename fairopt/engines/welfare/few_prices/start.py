@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Spread:
-    """Users at prices, put in order one by one; `full` is the part of capacities in use and idle as these prices ask."""
+    """Users at prices, put in order one by one; `full` is the part of capacities in use, or idle as prices ask."""
 
     price: Array
     tasks: Array

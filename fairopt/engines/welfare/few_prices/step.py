@@ -36,8 +36,10 @@ class FewPricesStep:
         self.off_cost = self.cost - at.slack - at.pay[market.user]
         self.off_tasks = market.summed(at.tasks) - self.demand
         self.off_use = np.where(market.row, market.used(at.tasks) + at.idle - 1, 0.0)
+        missed = np.abs(self.off_tasks / self.demand)
         #: By how much demand and use are missed, as parts: the mean over users, and the largest over capacities.
-        self.missed = max(float(np.mean(np.abs(self.off_tasks / self.demand))), float(np.abs(self.off_use).max()))
+        self.missed = max(float(missed.mean()), float(np.abs(self.off_use).max()))
+        self.farthest = float(missed.max())
 
     def taken(self) -> FewPricesPoint:
         """The next point."""
@@ -51,6 +53,8 @@ class FewPricesStep:
         most = options.most_target if t > options.short else options.poor_target
         target = min(max((self._mean(self._along(aim, t)) / self.mu) ** 3, options.least_target), most)
         target = self.mu * max(target, min(options.most_target, self.missed))
+        # Bends of demand are as wide as the root of mu: on narrow ones those who are far off go to and fro.
+        target = max(target, min(options.most_target * self.mu, options.bent * self.farthest))
         pair = target * self.of_pair - at.tasks * at.slack - aim.tasks * aim.slack
         price = target * self.weights.price - at.price * at.idle - aim.price * aim.idle
         step = self._direction(pair, price, self._bend(aim))
@@ -61,7 +65,8 @@ class FewPricesStep:
         step, (t,) = gondzio.corrected(step, retried, lambda each: (self.longest(each),), options.correctors)
         if t < 1:
             t *= max(options.part, 1 - max(target, options.closest)) if t > options.full else options.part
-        return self._in_order(self._floored(step, t, target))
+        there = self._floored(step, t, target)
+        return self._in_order(there) if self.mu > options.ordered else there
 
     def _direction(self, pair: Array, price: Array, bend: Array | float = 0.0, wrong: bool = True) -> FewPricesPoint:
         """The step that changes products by so much, and with `wrong` puts the other equations right."""
@@ -109,7 +114,7 @@ class FewPricesStep:
         return FewPricesPoint(*(getattr(self.at, name) + t * getattr(step, name) for name in names))
 
     def _bend(self, step: FewPricesPoint) -> Array:
-        """By how much demand after a step exceeds its tangent, (users,), where pay does not change beyond recognition."""
+        """By how much demand after a step exceeds its tangent, (users,), where pay changes by less than all of it."""
         pay = self.at.pay
         near = np.abs(step.pay) < self.options.pay * np.abs(pay)
         there, _ = self.market.demand(np.where(near, pay + step.pay, pay), self.width)
@@ -124,7 +129,7 @@ class FewPricesStep:
         return pair, np.where(self.market.row, price, 0.0)
 
     def _floored(self, step: FewPricesPoint, t: float, target: float) -> FewPricesPoint:
-        """The point after a part t of a step, nothing next to 0 by cancellation; nobody who may buy without end for free."""
+        """The point after a part t of a step: nothing is 0 by cancellation, nor what they pay who have no limit."""
         there, at, row = self._along(step, t), self.at, self.market.row
         least = self.options.floor * (1 - min(t, 0.999))
         tasks = np.maximum(there.tasks, least * at.tasks)
