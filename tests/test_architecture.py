@@ -166,7 +166,7 @@ def test_mechanisms_say_what_they_are(name: str) -> None:
     assert "Source:" in kind.__doc__
     assert kind.source
     assert kind.title
-    assert kind.properties
+    assert fairopt.properties.in_short(kind)
 
 
 def test_the_front_door() -> None:

@@ -91,7 +91,7 @@ def _mechanisms(folder: Path) -> list[str]:
     for kind in mechanisms.REGISTRY.values():
         text = docstring_text.markdown(inspect.getdoc(kind) or "")
         text = re.sub(r"\bdocs/([\w-]+)\.md\b", r"[\1](../\1.md)", text)
-        lines = [f"# {kind.title}", "", f"*{kind.properties}*. Source: {kind.source}.", "", text, ""]
+        lines = [f"# {kind.title}", "", f"*{fo.properties.in_short(kind)}*. Source: {kind.source}.", "", text, ""]
         drawn = _DRAWN.get(kind.name, kind.name)
         figure, caption = site_pictures.two_users(mechanisms.one(drawn) if isinstance(drawn, str) else drawn())
         figure.savefig(folder / f"{kind.name}.png", dpi=130)
@@ -100,7 +100,7 @@ def _mechanisms(folder: Path) -> list[str]:
         lines += [f"## Is {kind.title} envy-free, strategy-proof, ...?", ""]
         lines += [*_claimed(kind), ""]
         (folder / f"{kind.name}.md").write_text("\n".join(lines), encoding="utf-8")
-        made.append(f"- [{kind.title}](mechanisms/{kind.name}.md): {kind.properties}")
+        made.append(f"- [{kind.title}](mechanisms/{kind.name}.md): {fo.properties.in_short(kind)}")
     return made
 
 

@@ -61,6 +61,7 @@ class Mechanism(Stated):
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
     source: ClassVar[str] = ""
+    #: What is to be said of it in short beyond its `claims`.
     properties: ClassVar[str] = ""
     claims: ClassVar[tuple[Claim, ...]] = ()
     default_tol: ClassVar[float] = 1e-6

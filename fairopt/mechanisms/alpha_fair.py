@@ -68,7 +68,7 @@ class AlphaFair(Mechanism):
     name = "alpha-fair"
     title = "alpha-fair"
     source = "Mo, Walrand 2000"
-    properties = "PO; from utilitarian to max-min"
+    properties = "from utilitarian to max-min"
     claims = (
         *claim("pareto-optimality", source="docs/properties.md, H"),
         *claim("strategy-proofness-counts", source="docs/properties.md, L", alpha=(0.01, 64)),

@@ -54,7 +54,6 @@ class AlphaPFVDS(GameMechanism):
     title = "alphaPF-VDS"
     source = "Khamse-Ashari et al., TPDS 2018 (PF)"
     unique = False
-    properties = "SI, EF, BF for alpha >= 1; PO at alpha = 1; BF, PO without task counts; not SP"
     claims = (
         *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D", alpha=(1, math.inf)),
         *claim("undominated-equilibrium", conditions=("no task counts",), source="docs/properties.md, A", alpha=(1, 1)),

@@ -33,7 +33,6 @@ class AssetFairness(Mechanism):
     name = "asset-fairness"
     title = "asset fairness"
     source = "Ghodsi et al., NSDI 2011, 5.1"
-    properties = "EF, PO, SP; not SI, not BF"
     claims = (
         *claim("envy-freeness", "pareto-optimality", source="NSDI 2011; docs/properties.md, G"),
         *claim(

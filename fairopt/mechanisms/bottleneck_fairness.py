@@ -37,7 +37,7 @@ class BottleneckFairness(Mechanism):
     title = "bottleneck fairness"
     source = "Dolev et al., ITCS 2012; Gutman, Nisan 2012"
     unique = False
-    properties = "no justified complaint, SI, PO; not SP"
+    properties = "no justified complaint"
     claims = (
         *claim("sharing-incentive", "pareto-optimality", source="AAMAS 2012; docs/properties.md, H"),
         *claim("envy-freeness", source="docs/properties.md, H"),

@@ -33,7 +33,6 @@ class CEEI(Mechanism):
     name = "ceei"
     title = "CEEI"
     source = "Varian 1974; NSDI 2011, 5.2"
-    properties = "SI, EF, PO, BF; not SP"
     claims = (
         *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="Varian 1974; docs/properties.md, H"),
         *claim("bottleneck-fairness", conditions=("one server",), source="NSDI 2011, table 2; docs/properties.md, J"),

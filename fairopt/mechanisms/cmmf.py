@@ -28,7 +28,7 @@ class CMMF(Mechanism):
     name = "cmmf"
     title = "CMMF"
     source = "Ghodsi et al., EuroSys 2013 (Choosy)"
-    properties = "EF, PO, SP; one resource"
+    properties = "one resource"
     claims = (
         *claim("sharing-incentive", "envy-freeness", "pareto-optimality", source="EuroSys 2013; docs/properties.md, G"),
         *claim("population-monotonicity", "resource-monotonicity", source="docs/properties.md, K"),

@@ -38,7 +38,7 @@ class DRF(Mechanism):
     name = "drf"
     title = "DRF"
     source = "Ghodsi et al., NSDI 2011"
-    properties = "SI, EF, PO, SP, BF; one pool"
+    properties = "one pool"
     claims = (
         *claim(
             "sharing-incentive",

@@ -32,7 +32,6 @@ class DRFH(Mechanism):
     name = "drfh"
     title = "DRFH"
     source = "Wang, Li, Liang, INFOCOM 2014"
-    properties = "EF, PO, SP, BF (pooled); not SI"
     claims = (
         *claim("envy-freeness", "pareto-optimality", source="INFOCOM 2014; docs/properties.md, G"),
         *claim("bottleneck-fairness", source="INFOCOM 2014; docs/properties.md, J"),

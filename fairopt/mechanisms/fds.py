@@ -46,7 +46,7 @@ class FDS(Mechanism):
     name = "fds"
     title = "FDS"
     source = "Joe-Wong et al., ToN 2013"
-    properties = "PO where convex; SI for beta > 1 at lam = (1-beta)/beta"
+    properties = "where it is convex; those with a beta at lam = (1-beta)/beta"
     claims = (
         *claim("pareto-optimality", source="Joe-Wong et al., ToN 2013; docs/properties.md, H"),
         *claim(
@@ -134,7 +134,7 @@ class GFJ(FDS):
 
     name = "gfj"
     title = "GFJ"
-    properties = "PO where convex; depends on the size of a task"
+    properties = "where it is convex; depends on the size of a task"
     counts_tasks = True
     claims = claim("pareto-optimality", source="Joe-Wong et al., ToN 2013; docs/properties.md, H")
 

@@ -31,7 +31,7 @@ class MaxMin(Mechanism):
     name = "maxmin"
     title = "max-min"
     source = "Bertsekas, Gallager 1992"
-    properties = "SI, EF, PO, SP; one resource, one pool"
+    properties = "one resource, one pool"
     claims = (
         *claim(
             "sharing-incentive",

@@ -42,7 +42,7 @@ class MQDRF(Mechanism):
     title = "MQDRF"
     source = "Liu, Liu, definition 1"
     uses_weights = False
-    properties = "SP; not PO, although its paper says so"
+    properties = "its paper says PO"
     claims = (
         *claim("dynamic-envy-freeness", source="docs/properties.md, G"),
         *claim(

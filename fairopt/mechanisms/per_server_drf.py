@@ -33,7 +33,6 @@ class PerServerDRF(Mechanism):
     name = "per-server-drf"
     title = "per-server DRF"
     source = "INFOCOM 2014, III"
-    properties = "SI, EF; not PO"
     claims = (
         *claim("sharing-incentive", "envy-freeness", source="NSDI 2011, on every server; docs/properties.md, G"),
         *claim(

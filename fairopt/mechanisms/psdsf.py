@@ -37,7 +37,6 @@ class PSDSF(GameMechanism):
     title = "PS-DSF"
     source = "Khamse-Ashari et al., ICC 2017"
     unique = False
-    properties = "SI, EF, BF; not PO, not SP"
     claims = (
         *claim("sharing-incentive", "envy-freeness", source="docs/properties.md, D"),
         *claim("single-server-drf", source="ICC 2017; docs/properties.md, J"),

@@ -28,7 +28,7 @@ class TaskMaxMin(Mechanism):
     title = "task max-min"
     source = "baseline"
     counts_tasks = True
-    properties = "PO; depends on the size of a task"
+    properties = "depends on the size of a task"
     claims = (
         *claim("pareto-optimality", source="docs/properties.md, H"),
         *claim(

@@ -28,7 +28,7 @@ class TSF(Mechanism):
     name = "tsf"
     title = "TSF"
     source = "Wang et al., SC 2016"
-    properties = "EF, PO, SP; not SI as PF defines it, not BF"
+    properties = "SI is as in PF"
     claims = (
         *claim("envy-freeness", "pareto-optimality", source="SC 2016; docs/properties.md, G"),
         *claim("single-server-drf", "single-resource-fairness", source="its definition; docs/properties.md, J"),

@@ -34,7 +34,7 @@ class Utilitarian(Mechanism):
     source = "baseline (alpha = 0)"
     unique = False
     uses_weights = False
-    properties = "PO; no fairness"
+    properties = "no fairness"
     claims = (
         *claim("pareto-optimality", source="docs/properties.md, H"),
         *claim("sharing-incentive", "envy-freeness", holds=False),

@@ -17,7 +17,7 @@ from ._names import get, names
 from ._record import verify
 from ._search import SearchOptions, search
 from ._survey import frame, read, survey, surveyed
-from ._table import table
+from ._table import in_short, table
 from .witness import Witness
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "claims",
     "frame",
     "get",
+    "in_short",
     "matrix",
     "names",
     "read",

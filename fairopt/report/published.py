@@ -10,6 +10,7 @@ from ..harness.experiment import load
 from ..harness.pooled import NOTE, marked
 from ..harness.simulations.experiment import SimulationExperiment
 from ..model._names import apart
+from ..properties import in_short
 from .means import means
 from .reached import reached
 from .simulated import shares_at, simulated_means
@@ -73,7 +74,7 @@ def _tiny(table: Table) -> Table:
 def mechanism_table() -> Table:
     """Every registered mechanism with its properties and source."""
     rows = [
-        {"name": name, "mechanism": kind.title, "properties": kind.properties, "source": kind.source}
+        {"name": name, "mechanism": kind.title, "properties": in_short(kind), "source": kind.source}
         for name, kind in sorted(mechanisms.REGISTRY.items())
     ]
     return Table("mechanisms", "The mechanisms", pd.DataFrame(rows))

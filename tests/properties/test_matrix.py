@@ -126,3 +126,18 @@ def test_violations_by_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lies[32.0] < lies[8.0] < lies[2.0]
     figure = violations.draw()
     assert [len(axes.lines) for axes in figure.axes] == [2, 4]
+
+
+def test_what_is_said_in_short_are_the_claims() -> None:
+    """README's table: every abbreviation that stands there is claimed, and the reverse."""
+    assert fo.properties.in_short(fo.AlphaPFVDS) == (
+        "SI, EF (alpha >= 1); PO (no task counts, alpha = 1); BF per server (no task counts, alpha >= 0.01); not SP"
+    )
+    assert fo.properties.in_short(fo.DRF) == "SI, EF, PO, SP, BF, BF per server; one pool"
+    assert fo.properties.in_short(fo.TSF) == "EF, PO, SP; not SI, not BF, not BF per server; SI is as in PF"
+    for kind in fo.mechanisms.REGISTRY.values():
+        said = fo.properties.in_short(kind).removesuffix(kind.properties)
+        for name, short in (("envy-freeness", "EF"), ("strategy-proofness", "SP"), ("pareto-optimality", "PO")):
+            about = {claim.holds for claim in kind.claims if claim.property == name}
+            assert (f"not {short}" in said) == (about == {False}), kind
+            assert (short in said.replace(f"not {short}", "")) == (True in about), kind
