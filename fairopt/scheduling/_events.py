@@ -30,7 +30,7 @@ class Events:
         self.state = State(
             w, self.capacity, np.asfortranarray(np.where(self.there[:, None], s.capacity, -1)),
             np.maximum(s.capacity.sum(axis=0), 1), s.demand, s.cost, s.total, s.queue, s.placement, s.weight,
-            held=np.zeros((queues, len(s.total)), dtype=np.int64),
+            allocated=np.zeros((queues, len(s.total)), dtype=np.int64),
             running=np.zeros(queues, dtype=np.int64), waiting=np.zeros(queues, dtype=np.int64),
             head=np.full(queues, -1, dtype=np.int64), since=np.full(queues, -1, dtype=np.int64),
             placed=np.zeros(placed, dtype=np.int64),
@@ -60,8 +60,8 @@ class Events:
             heapq.heappop(self.ends)
 
     def arrive(self, group: int) -> None:
-        held = self.to_do is not None and (job := self.setup.before[group]) >= 0 and self.to_do[job] > 0
-        if not held and not self.left[self.setup.user[group]]:
+        allocated = self.to_do is not None and (job := self.setup.before[group]) >= 0 and self.to_do[job] > 0
+        if not allocated and not self.left[self.setup.user[group]]:
             self.wait(group, int(self.setup.size[group]))
 
     def wait(self, group: int, tasks: int) -> None:
@@ -104,7 +104,7 @@ class Events:
         heapq.heappush(self.ends, (end, run))
         self.on_server[server][run] = None
         state.free[server] -= s.demand[group]
-        state.held[queue] += s.cost[group]
+        state.allocated[queue] += s.cost[group]
         state.running[queue] += 1
         state.waiting[queue] -= 1
         if self.policy.per_server:
@@ -119,7 +119,7 @@ class Events:
         self.ended += how == DONE
         if how == DONE and self.to_do is not None:
             self._done(int(s.job[group]))
-        state.held[queue] -= s.cost[group]
+        state.allocated[queue] -= s.cost[group]
         state.running[queue] -= 1
         if self.policy.per_server:
             state.placed[queue, server] -= s.demand[group]

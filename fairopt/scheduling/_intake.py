@@ -76,12 +76,12 @@ def to_frames(workload: Any) -> dict[str, pd.DataFrame]:
     if len(w.after):
         tasks["after"] = np.append(jobs, "")[w.after[w.job[group]]]
     left = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)
-    gone = [w.servers[k] for k in w.change_server]
+    departed = [w.servers[k] for k in w.change_server]
     return {
         "tasks": pd.DataFrame(tasks),
         "servers": pd.DataFrame({"server": w.servers} | _columns(w.capacity * w.unit, w.resources)),
         "users": pd.DataFrame({"user": w.users, "weight": w.weight, "leaves": left}),
-        "changes": pd.DataFrame({"time": w.change_time / SECOND, "server": gone, "up": w.change_up}),
+        "changes": pd.DataFrame({"time": w.change_time / SECOND, "server": departed, "up": w.change_up}),
     }
 
 

@@ -21,7 +21,7 @@ from .workload import NEVER, Whole
 _INSTANTS = 20_000
 #: Servers of a block of the index of ratios: from 32 to 128 it makes little difference at 2,000 and 12,583 servers.
 _BLOCK = 64
-#: Of the columns that trees of servers have more than amounts: how much they are tilted to one amount.
+#: Of the columns that trees of servers have more than amounts: how much they lean towards one amount.
 _TILT = 3
 #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`).
 SCAN = 48

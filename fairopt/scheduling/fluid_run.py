@@ -78,7 +78,7 @@ class FluidRun:
         self.left = seconds.copy()
         self.rate = np.zeros(w.groups)
         self.begun, self.ended = np.full(w.groups, np.nan), np.full(w.groups, np.nan)
-        self.gone = np.zeros(w.groups, dtype=bool)
+        self.departed = np.zeros(w.groups, dtype=bool)
         self.arrival: Array = w.arrival / SECOND
         self.leaves: Array = np.where(w.leaves == NEVER, np.inf, w.leaves / SECOND)
         self.change: Array = w.change_time / SECOND
@@ -133,12 +133,12 @@ class FluidRun:
             self._arrived = arrived
             # Users that have left do not come back.
             late = self.leaves[w.user[new]] <= self.now
-            self.gone[new[late]] = True
+            self.departed[new[late]] = True
             self.present = np.sort(np.concatenate([self.present, new[~late]]))
             self.due = self.due or bool((~late).any())
         leaving = self.leaves[w.user[self.present]] <= self.now
         if leaving.any():
-            self.gone[self.present[leaving]] = True
+            self.departed[self.present[leaving]] = True
             self.present, self.due = self.present[~leaving], True
         changed = int(np.searchsorted(self.change, self.now, side="right"))
         for k in range(self._changed, changed):

@@ -194,9 +194,11 @@ def _summed(run: FluidRun, of: NDArray[np.int64], count: int) -> pd.DataFrame:
     np.fmax.at(end, of, run.ended)
     end = np.where(unfinished, np.nan, end)
     start = np.where(np.isinf(start), np.nan, start)
-    gone = np.bincount(of, run.gone, count) > 0
+    departed = np.bincount(of, run.departed, count) > 0
     to_come = np.bincount(of, ~run.came, count) == np.bincount(of, minlength=count)
-    state = np.select([gone, ~unfinished, ~np.isnan(start), to_come], ["gone", "done", "running", "to come"], "waiting")
+    state = np.select(
+        [departed, ~unfinished, ~np.isnan(start), to_come], ["gone", "done", "running", "to come"], "waiting"
+    )
     return pd.DataFrame(
         {
             "arrival": arrival,

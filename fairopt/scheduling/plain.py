@@ -161,7 +161,7 @@ class Simulation(Events):
         if not self.policy.limits:
             return True
         queue = self.setup.queue[group]
-        after = (self.state.held[queue] + self.setup.cost[group]) / self.setup.total
+        after = (self.state.allocated[queue] + self.setup.cost[group]) / self.setup.total
         return bool((after <= self.policy.limit(self.state)[queue]).all())
 
 

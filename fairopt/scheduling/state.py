@@ -28,7 +28,7 @@ class State:
     cost : (groups, costs), what a task adds to what its queue holds (`Policy.cost`), `total` : (costs,)
     queue, placement : (groups,)
     weight : (queues,)
-    held : (queues, costs), the costs of running tasks
+    allocated : (queues, costs), the costs of running tasks
     running, waiting : (queues,), numbers of tasks
     head : (queues,), the first group that waits, or -1
     since : (queues,), when the queue was last empty and became active (something runs or waits); -1 if it is idle
@@ -45,7 +45,7 @@ class State:
     queue: Whole
     placement: Whole
     weight: NDArray[np.float64]
-    held: Whole
+    allocated: Whole
     running: Whole
     waiting: Whole
     head: Whole
@@ -54,11 +54,11 @@ class State:
     time: int = 0
 
     def dominant_share(self) -> NDArray[np.float64]:
-        """(queues,): `max_j held[n,j] / (total_j phi_n)`, a single division of whole numbers, so that 12/18 ties 6/9.
+        """(queues,): `max_j allocated[n,j] / (total_j phi_n)`, a single division of whole numbers: 12/18 ties 6/9.
 
         It is exact in ties: the quotient of doubles is that of the fractions, rounded.
         """
-        share = self.held[:, 0] / (self.total[0] * self.weight)
+        share = self.allocated[:, 0] / (self.total[0] * self.weight)
         for j in range(1, len(self.total)):
-            np.maximum(share, self.held[:, j] / (self.total[j] * self.weight), out=share)
+            np.maximum(share, self.allocated[:, j] / (self.total[j] * self.weight), out=share)
         return np.asarray(share)

@@ -45,10 +45,10 @@ class Thrashing:
 
 def _level(demand: Whole, capacity: int) -> float:
     """The level up to which all are given what they demand: `sum_n min(d_n, level) = capacity`."""
-    rest = capacity
+    remaining = capacity
     ordered = np.sort(demand).tolist()
     for k, one in enumerate(ordered):
-        if one * (len(ordered) - k) > rest:
-            return rest / (len(ordered) - k)
-        rest -= one
+        if one * (len(ordered) - k) > remaining:
+            return remaining / (len(ordered) - k)
+        remaining -= one
     return float("inf")

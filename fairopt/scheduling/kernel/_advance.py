@@ -68,8 +68,8 @@ def advance(sv, qs, tasks, option, parameter, counter, size, until, instants):  
         counter[NRELEASED] = 0
         while counter[NARRIVAL] < len(arrival) and arrival[counter[NARRIVAL]] == now:
             g = arriving[counter[NARRIVAL]]
-            held = option[LINKED] and tasks.before[g] >= 0 and tasks.to_do[tasks.before[g]] > 0
-            if tasks.group[g, USER] >= 0 and not held:
+            allocated = option[LINKED] and tasks.before[g] >= 0 and tasks.to_do[tasks.before[g]] > 0
+            if tasks.group[g, USER] >= 0 and not allocated:
                 wait(qs, tasks, option, counter, g, size[g])
             counter[NARRIVAL] += 1
         round_of(sv, qs, tasks, option, parameter, counter)

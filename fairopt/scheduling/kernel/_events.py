@@ -124,7 +124,7 @@ def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
     for k in range(sv.free.shape[1]):
         sv.free[s, k] -= tasks.demand[g, k]
     for j in range(len(qs.total)):
-        qs.held[q, j] += tasks.cost[g, j]
+        qs.allocated[q, j] += tasks.cost[g, j]
     if qs.placed.shape[0] > 0:
         for k in range(sv.free.shape[1]):
             qs.placed[q, s, k] += tasks.demand[g, k]
@@ -170,7 +170,7 @@ def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
         if after >= 0:
             run[after, BEFORE] = before
     for j in range(len(qs.total)):
-        qs.held[q, j] -= tasks.cost[g, j]
+        qs.allocated[q, j] -= tasks.cost[g, j]
     if qs.placed.shape[0] > 0:
         for k in range(sv.free.shape[1]):
             qs.placed[q, s, k] -= tasks.demand[g, k]

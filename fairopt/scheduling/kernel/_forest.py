@@ -14,7 +14,7 @@ from ..._loops import compiled
 
 
 @compiled(inline=True)
-def enough(tree, row, sign, need, k):  # type: ignore[no-untyped-def]
+def sufficient(tree, row, sign, need, k):  # type: ignore[no-untyped-def]
     """Does a row of a tree have as much as `sign * need[k]` of everything?"""
     for r in range(need.shape[1]):
         if tree[row, r] < sign * need[k, r]:
@@ -76,7 +76,7 @@ def next_leaf(tree, base, size, sign, need, k, begin):  # type: ignore[no-untype
         return -1
     node = size + begin if begin > 0 else 1
     while True:
-        if enough(tree, base + node, sign, need, k):
+        if sufficient(tree, base + node, sign, need, k):
             if node >= size:
                 return node - size
             node = 2 * node

@@ -99,7 +99,7 @@ def value_of(sv, qs, tasks, g, q, s, option):  # type: ignore[no-untyped-def]
             value -= tasks.demand[g, r] / sv.pool[r] * (sv.free[s, r] / sv.pool[r])
             continue
         if option[PAIR] == VIRTUAL:
-            part = qs.held[q, r] / (sv.capacity[s, r] * qs.weight[q]) if qs.held[q, r] > 0 else 0.0
+            part = qs.allocated[q, r] / (sv.capacity[s, r] * qs.weight[q]) if qs.allocated[q, r] > 0 else 0.0
         else:
             part = qs.placed[q, s, r] / (max(sv.capacity[s, r], 1) * qs.weight[q])
         value = max(value, part)

@@ -56,10 +56,10 @@ def _level(sv, tasks, s, a):  # type: ignore[no-untyped-def]
 
     Whoever demands at most an equal part of what is left is given that: the part rises, until nobody else is.
     """
-    run, rest, many = tasks.run, sv.amount[s, a], np.int64(0)
+    run, remaining, many = tasks.run, sv.amount[s, a], np.int64(0)
     limit: Any = np.int64(-1)  # demands up to here are given
     while True:
-        left, count, total = rest, np.int64(0), np.int64(0)
+        left, count, total = remaining, np.int64(0), np.int64(0)
         r = sv.table[s, HEAD]
         while r >= 0:
             one = tasks.amount[run[r, GROUP], a]
@@ -69,7 +69,7 @@ def _level(sv, tasks, s, a):  # type: ignore[no-untyped-def]
             else:
                 count += 1
             r = run[r, AFTER]
-        if total <= rest:
+        if total <= remaining:
             return np.inf
         if count == many:
             return left / count

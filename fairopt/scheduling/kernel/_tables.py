@@ -62,7 +62,7 @@ class Servers(NamedTuple):
 class Queues(NamedTuple):
     """Who holds what, and how far behind it is.
 
-    table : (queues, columns); held : (queues, costs); total : (costs,); weight, limit : (queues,)
+    table : (queues, columns); allocated : (queues, costs); total : (costs,); weight, limit : (queues,)
     placed : (queues, servers, amounts), empty unless values need it
     tree : maxima of minus what waiting groups demand, a tree for each queue, over its groups
     all_tree, key : a tree of roots of these, and of the lowest share below; a queue that waits for nothing is infinite
@@ -72,7 +72,7 @@ class Queues(NamedTuple):
     """
 
     table: Whole
-    held: Whole
+    allocated: Whole
     total: Whole
     weight: Numbers
     limit: Numbers

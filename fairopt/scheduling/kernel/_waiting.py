@@ -20,7 +20,7 @@ from ._columns import (
     WAIT,
     WAITS,
 )
-from ._forest import clear_leaf, enough, next_leaf, raised, set_leaf
+from ._forest import clear_leaf, next_leaf, raised, set_leaf, sufficient
 
 
 @compiled(inline=True)
@@ -39,8 +39,8 @@ def share_of(qs, tasks, q, option):  # type: ignore[no-untyped-def]
     if option[SHARE] == AFTER_TASK:
         head = head_of(qs, q)
     for j in range(len(qs.total)):
-        held = qs.held[q, j] if head < 0 else qs.held[q, j] + tasks.cost[head, j]
-        part = held / qs.total[j] if option[SHARE] == UNWEIGHTED else held / (qs.total[j] * qs.weight[q])
+        allocated = qs.allocated[q, j] if head < 0 else qs.allocated[q, j] + tasks.cost[head, j]
+        part = allocated / qs.total[j] if option[SHARE] == UNWEIGHTED else allocated / (qs.total[j] * qs.weight[q])
         share = max(share, part)
     return share
 
@@ -93,7 +93,7 @@ def allowed(qs, tasks, g, option):  # type: ignore[no-untyped-def]
         return True
     q = tasks.group[g, QUEUE]
     for j in range(len(qs.total)):
-        if (qs.held[q, j] + tasks.cost[g, j]) / qs.total[j] > qs.limit[q]:
+        if (qs.allocated[q, j] + tasks.cost[g, j]) / qs.total[j] > qs.limit[q]:
             return False
     return True
 
@@ -123,7 +123,7 @@ def lowest_queue(sv, qs, tasks, s, option):  # type: ignore[no-untyped-def]
     while top > 0:
         top -= 1
         node = stack[top]
-        if qs.key[node] == np.inf or qs.key[node] > lowest or not enough(qs.all_tree, node, -1, sv.free, s):
+        if qs.key[node] == np.inf or qs.key[node] > lowest or not sufficient(qs.all_tree, node, -1, sv.free, s):
             continue
         if node < leaves:
             left = qs.key[2 * node] <= qs.key[2 * node + 1]

@@ -11,7 +11,7 @@ from ._base import Policy
 class DiscreteDRF(Policy):
     """The user with the lowest weighted dominant share of the pool; if its task does not fit, nobody's is started.
 
-        repeat: pick the user with the lowest  s_n / phi_n,  s_n = max_r held[n,r] / C_r;
+        repeat: pick the user with the lowest  s_n / phi_n,  s_n = max_r allocated[n,r] / C_r;
                 start one task of it on the first server with room, otherwise stop
 
     On one server this is `fairopt.scheduling.discrete_drf`. `strict=False` goes on with the next user.

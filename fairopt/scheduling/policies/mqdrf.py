@@ -47,7 +47,7 @@ class OnlineMQDRF(Policy):
 
     @kernel("unweighted")
     def share(self, state: State) -> Numbers:
-        return np.asarray((state.held / state.total).max(axis=1))
+        return np.asarray((state.allocated / state.total).max(axis=1))
 
     @kernel("age")
     def limit(self, state: State) -> Numbers:

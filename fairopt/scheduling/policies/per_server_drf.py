@@ -15,7 +15,7 @@ from ._base import Numbers, Policy, kernel
 class OnlinePerServerDRF(Policy):
     """The pair of user and server with the lowest dominant share of that server, of those where a task fits.
 
-        max_r held[n,i,r] / (c[i,r] phi_n),    held: what user n's tasks hold on server i
+        max_r allocated[n,i,r] / (c[i,r] phi_n),    allocated: what user n's tasks hold on server i
 
     Source: Wang, Li, Liang, arXiv 1308.0083, section III: the naive extension of DRF.
     """
@@ -30,6 +30,6 @@ class OnlinePerServerDRF(Policy):
         n = state.queue[group]
         value = np.zeros(len(servers))
         for r in range(state.capacity.shape[1]):
-            held, there = state.placed[n, servers, r], state.capacity[servers, r]
-            np.maximum(value, held / (np.maximum(there, 1) * state.weight[n]), out=value)
+            allocated, there = state.placed[n, servers, r], state.capacity[servers, r]
+            np.maximum(value, allocated / (np.maximum(there, 1) * state.weight[n]), out=value)
         return value

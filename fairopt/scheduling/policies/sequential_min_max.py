@@ -14,7 +14,7 @@ from ._base import Numbers, Policy, kernel
 class SequentialMinMax(Policy):
     """The user whose weighted dominant share *after* its first waiting task would be lowest, on the first server.
 
-        argmin_n max_r (held[n,r] + d[n,r]) / (C_r phi_n)
+        argmin_n max_r (allocated[n,r] + d[n,r]) / (C_r phi_n)
 
     Source: Parkes, Procaccia, Shah, "Beyond Dominant Resource Fairness", EC 2012, section 5: envy-free up to one
     bundle, Pareto optimal, sharing incentive on one pool.
@@ -26,5 +26,5 @@ class SequentialMinMax(Policy):
 
     @kernel("after")
     def share(self, state: State) -> Numbers:
-        after = state.held + np.where((state.head >= 0)[:, None], state.cost[state.head], 0)
+        after = state.allocated + np.where((state.head >= 0)[:, None], state.cost[state.head], 0)
         return np.asarray((after / (state.total * state.weight[:, None])).max(axis=1))
