@@ -180,6 +180,15 @@ def virtual_share_per_task(cluster: Cluster) -> Array:
         return np.asarray(1 / cluster.gamma)
 
 
+def check_floor_scope(scope: Scope) -> None:
+    """`DataError` for a scope that knows no floors."""
+    if scope not in ("pool", "servers"):
+        raise DataError(
+            f"floors are for tasks of a pool or of all servers, not for the scope {scope!r}, where no server knows "
+            "what the others give: drop them, or choose a global mechanism"
+        )
+
+
 def _floor(cluster: Cluster, floor: Array, limits: Array, scope: Scope) -> Array:
     """Floors, checked one by one; whether they can be met together is found out by who solves."""
     floor = _intake.plain(floor, "the floor")
@@ -193,11 +202,8 @@ def _floor(cluster: Cluster, floor: Array, limits: Array, scope: Scope) -> Array
             n = int(bad.argmax())
             text = f"the floor {{0:g}} of user {cluster.users[n]!r} {what}"
             raise DataError(text.format(floor[n], limits[n]), ("users", n))
-    if floor.any() and scope not in ("pool", "servers"):
-        raise DataError(
-            f"floors are for tasks of a pool or of all servers, not for the scope {scope!r}, where no server knows "
-            "what the others give: drop them, or choose a global mechanism"
-        )
+    if floor.any():
+        check_floor_scope(scope)
     return floor
 
 

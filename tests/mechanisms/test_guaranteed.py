@@ -213,6 +213,16 @@ def test_servers_know_no_floors(scope: str) -> None:
         criterion(EXAMPLE, share, np.inf, scope, floor=np.ones(2))  # type: ignore[arg-type]
 
 
+def test_floors_put_into_the_criterion_of_a_game_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`dataclasses.replace` asks nobody; `solve` does."""
+    plain = fo.AlphaPFVDS.criterion
+    monkeypatch.setattr(
+        fo.AlphaPFVDS, "criterion", lambda self, cluster: replace(plain(self, cluster), floor=np.ones(2))
+    )
+    with pytest.raises(DataError, match=r"floors are for .*, not for the scope 'game'"):
+        fo.AlphaPFVDS(2).solve(EXAMPLE)
+
+
 @pytest.mark.parametrize("floor", [[1, -1], [np.nan, 1], [np.inf, 1], [1], 1.0, "ab"])
 def test_what_is_no_floor(floor: object) -> None:
     with pytest.raises(DataError, match="floor"):

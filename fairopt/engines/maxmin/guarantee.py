@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError
+from ...model.criterion import check_floor_scope
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 
@@ -22,10 +23,14 @@ _NAMED, _MUCH = 3, 0.05
 
 
 def check_floors(problem: Problem) -> None:
-    """`DataError` for floors that cannot be met together: who asks for too much, and what part of them could be met."""
+    """`DataError` for floors that cannot be met together: who asks for too much, and what part of them could be met.
+
+    Also for floors of a game, which `criterion` refuses, and `dataclasses.replace` of a criterion does not.
+    """
     cluster, rule = problem.cluster, problem.criterion
     if not rule.floor.any():
         return
+    check_floor_scope(rule.scope)
     without = np.setdiff1d(np.flatnonzero(rule.floor), problem.polytope.users)
     if len(without):
         n = int(without[0])
