@@ -49,7 +49,7 @@ def test_options_are_frozen_and_say_what_they_mean(path: Path, node: ast.ClassDe
 
 
 #: What is no tuning: numbers near the ends or the precision of doubles, and irrational ones that stand in for chance.
-FACTS = {1e300, 1e-20, 1e-14, 1e-12, 50.0, 60.0, 300.0, 600.0, 700.0}
+FACTS = {1e300, 1e-20, 1e-15, 1e-14, 1e-12, 50.0, 60.0, 300.0, 600.0, 700.0}
 CHANCE = {0.6180339887, 0.7548776662, 12.9898, 43758.5453123}
 
 

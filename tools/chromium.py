@@ -1,7 +1,7 @@
 """Chromium without a window, by the WebDriver protocol of chromedriver: HTTP and JSON, no library.
 
-For browser tests (tests/explorer) and tools/explorer_pictures.py. On Debian: `apt-get install chromium
-chromium-driver`.
+For browser tests (tests/explorer) and pictures of docs/ (`explorer_pictures.py`, `site_screens.py`). On Debian:
+`apt-get install chromium chromium-driver`.
 """
 
 from __future__ import annotations
@@ -178,6 +178,16 @@ class Chromium:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
+
+
+def reduced(path: Path, colours: int = 128) -> Path:
+    """A picture with so many colours, a third as large; for docs/."""
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        few = picture.convert("RGB").quantize(colours, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+    return path
 
 
 #: An answer is shown, and none is on its way.

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # of this checkout, whatever is installed
 
 import jupyter_lab  # noqa: E402
-from chromium import READY, Chromium, missing  # noqa: E402
+from chromium import READY, Chromium, missing, reduced  # noqa: E402
 
 from fairopt.cli import main  # noqa: E402
 from fairopt.explorer import Session, State  # noqa: E402
@@ -42,11 +42,11 @@ def draw(folder: Path) -> None:
             browser.look(scheme, width, 844)
             browser.open(page.as_uri())
             browser.wait(WHOLE)
-            browser.picture(folder / f"{name}.png", whole=width > 600)
+            reduced(browser.picture(folder / f"{name}.png", whole=width > 600))
         browser.look()
         browser.open(report.as_uri())
         browser.wait("return document.querySelector('.report') !== null")
-        browser.picture(folder / "report.png", whole=False)
+        reduced(browser.picture(folder / "report.png", whole=False))
 
 
 def draw_local(folder: Path) -> None:
@@ -76,7 +76,7 @@ def draw_notebook(folder: Path) -> None:
         lab.run(made)
         made.wait(READY)
         made.wait(WHOLE)
-        made.picture(folder / "notebook.png", whole=False)
+        reduced(made.picture(folder / "notebook.png", whole=False))
         made.open("about:blank")
 
 

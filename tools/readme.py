@@ -25,6 +25,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import wrap
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -115,14 +116,10 @@ def alpha(results: Results) -> str:
 
 
 def _printed(run: Callable[[], object]) -> str:
-    """What is printed where no terminal says how wide it is."""
-    out, width = io.StringIO(), os.environ.pop("COLUMNS", None)
-    try:
-        with contextlib.redirect_stdout(out):
-            run()
-    finally:
-        if width is not None:
-            os.environ["COLUMNS"] = width
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), mock.patch.dict(os.environ):
+        os.environ.pop("COLUMNS", None)  # tables as wide as they are
+        run()
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # of this checkout, whatever is installed
 
-from chromium import Chromium, missing  # noqa: E402
-from PIL import Image  # noqa: E402
+from chromium import Chromium, missing, reduced  # noqa: E402
 
 #: Pages by the names of their pictures, and where on the page a picture begins: an element, or the top.
 PAGES = {
@@ -24,7 +23,7 @@ PAGES = {
     "gallery": ("gallery/index.html", ""),
     "theory": ("properties.html", "#proof-d"),
 }
-WIDTH, HEIGHT, COLOURS = 1200, 900, 128
+WIDTH, HEIGHT = 1200, 900
 BEGIN_AT = """const found = document.querySelector(arguments[0]);
 found?.scrollIntoView({behavior: "instant"});
 return Boolean(found)"""
@@ -58,11 +57,7 @@ def draw(site: Path, folder: Path, pages: dict[str, tuple[str, str]] = PAGES) ->
             if said := browser.errors():
                 raise RuntimeError(f"{page}: {'; '.join(said)}")
             made.append(browser.picture(folder / f"{name}.png", whole=False))
-    for path in made:
-        with Image.open(path) as picture:
-            reduced = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-        reduced.save(path, optimize=True)
-    return made
+    return [reduced(path) for path in made]
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def report(options: argparse.Namespace) -> int:
         source=(named.source or options.file).splitlines()[0],
         running=named.running,
         dropped=named.dropped,
-        asked=options.what_if,
+        requested=options.what_if,
     )
     if out is not None:
         made = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())

@@ -158,15 +158,15 @@ class _Work:
         match where:
             case ("weights",) if value in ("each", "shared"):
                 self.weights = str(value)
-            case ("servers" | "users" as kind, int(row), str(what), *rest) if row < sizes[kind]:
+            case ("servers" | "users" as kind, int(row), str(what), *tail) if row < sizes[kind]:
                 fields = self._users if kind == "users" else self._servers
-                if not fields(row, what, rest, value, where):
+                if not fields(row, what, tail, value, where):
                     raise DataError(f"there is no field {key!r}", where)
             case _:
                 raise DataError(f"there is no field {short(key)}", where)
 
-    def _users(self, row: int, what: str, rest: list[Any], value: Any, where: tuple[str | int, ...]) -> bool:
-        match what, rest:
+    def _users(self, row: int, what: str, tail: list[Any], value: Any, where: tuple[str | int, ...]) -> bool:
+        match what, tail:
             case "demand", [int(r)] if r < self.demand.shape[1]:
                 self.demand[row, r] = number(value, where, "a demand")
             case "weight", []:
@@ -182,8 +182,8 @@ class _Work:
                 return False
         return True
 
-    def _servers(self, row: int, what: str, rest: list[Any], value: Any, where: tuple[str | int, ...]) -> bool:
-        match what, rest:
+    def _servers(self, row: int, what: str, tail: list[Any], value: Any, where: tuple[str | int, ...]) -> bool:
+        match what, tail:
             case "capacity", [int(r)] if r < self.capacity.shape[1]:
                 self.capacity[row, r] = number(value, where, "a capacity")
             case "count", []:
@@ -261,5 +261,5 @@ def _field(
     rows = {"servers": entry_of, "users": user_of}
     if len(where) < 3 or where[0] not in rows or not isinstance(where[1], int):
         return where
-    rest = tuple(resources.index(part) if part in resources else part for part in where[3:])
-    return (where[0], int(rows[str(where[0])][where[1]]), where[2], *rest)
+    tail = tuple(resources.index(part) if part in resources else part for part in where[3:])
+    return (where[0], int(rows[str(where[0])][where[1]]), where[2], *tail)

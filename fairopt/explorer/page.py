@@ -98,9 +98,9 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     alphas = start["alphas"]
 
     def stored(state: State) -> dict[str, Any]:
-        asked = {"aside": True, "state": state.to_json()}
-        more.setdefault(state.mechanism, []).append(session.reply({"ask": "more"} | asked))
-        return _thinned(session.reply({"ask": "answer"} | asked))
+        requested = {"aside": True, "state": state.to_json()}
+        more.setdefault(state.mechanism, []).append(session.reply({"ask": "more"} | requested))
+        return _thinned(session.reply({"ask": "answer"} | requested))
 
     followed = [name for name in OPTIONS.followed if name in start["side"]]
     own = state.mechanism if state.mechanism not in (*followed, *start["side"]) else None
@@ -112,10 +112,10 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
     with tqdm(total=count, desc="answers", unit="answer", disable=not progress, leave=False) as done:
         for name in followed:
             for alpha in alphas:
-                asked = replace(state, mechanism=name, alpha=math.inf if alpha == "inf" else alpha)
-                views[name].append(stored(asked))
+                requested = replace(state, mechanism=name, alpha=math.inf if alpha == "inf" else alpha)
+                views[name].append(stored(requested))
                 if name == "alphapf-vds":
-                    text = session.reply({"ask": "several", "state": asked.to_json()}).get("text", "")
+                    text = session.reply({"ask": "several", "state": requested.to_json()}).get("text", "")
                     several |= {str(alpha): text} if text else {}
                 done.update()
         for name in single:

@@ -158,8 +158,8 @@ class Session:
 
     def allocation(self, state: State | None = None) -> Allocation:
         """The certified answer at a state, by default the last one that was asked about."""
-        asked = self.last if state is None else state
-        return self.mechanism(asked).solve(self.start.edited(asked.edits).cluster)
+        requested = self.last if state is None else state
+        return self.mechanism(requested).solve(self.start.edited(requested.edits).cluster)
 
     def _now(self, question: dict[str, Any]) -> dict[str, Any]:
         """A state is shown whose answer the view has already."""

@@ -65,7 +65,7 @@ class Standing:
     margins_note : what has to be known of these
     changes : by user, under the what-if: entitled before and after; None without one
     measures : by state: tasks, utilization, smallest share, Jain's index
-    asked : the what-if
+    requested : the what-if
     notes : what has to be known: what the source left out, the certificate of the answer
     """
 
@@ -77,7 +77,7 @@ class Standing:
     margins_note: str
     changes: pd.DataFrame | None
     measures: pd.DataFrame
-    asked: tuple[str, ...]
+    requested: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -88,7 +88,7 @@ def standing(
     source: str = "cluster",
     running: Mapping[str, int] | None = None,
     dropped: Mapping[str, int] | None = None,
-    asked: Sequence[str] = (),
+    requested: Sequence[str] = (),
 ) -> Standing:
     """A report on a cluster, by default on alphaPF-VDS at alpha = 1.
 
@@ -96,7 +96,7 @@ def standing(
     ----------
     running : tasks that run now, by user, where that is known
     dropped : how many nodes, pods or jobs the source left out, by reason
-    asked : changes, such as `weight.research=2`
+    requested : changes, such as `weight.research=2`
 
     Raises
     ------
@@ -105,14 +105,14 @@ def standing(
     """
     session = Session(cluster, state or State(), source)
     first = session.state
-    then = what_if(session.start, first, asked)
+    then = what_if(session.start, first, requested)
     edited, found = _answer(session, first)
     entitled, failed = _entitlements(session, edited, found)
     users = _users(session.start, edited, found, entitled, running or {})
     left_out = [f"Left out: {', '.join(f'{what}: {count:,}' for what, count in dropped.items())}."] if dropped else []
     notes = [*left_out, words(found.certificate, found.tol), *failed]
     changes, after = None, None
-    if asked:
+    if requested:
         changed, after = _answer(session, then)
         changes = _changes(session.start, edited, found, changed, after)
         notes.append(f"After the change: {words(after.certificate, after.tol)}")
@@ -124,7 +124,7 @@ def standing(
         *margins(session.start, edited, found),
         changes,
         _measures(found, after),
-        tuple(asked),
+        tuple(requested),
         tuple(notes),
     )
 

@@ -62,12 +62,12 @@ class Bands:
 
 def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[str, Any]:
     """An answer for people. `drawn`: who has a colour, the same at every answer of a session."""
-    held = holds(found)
+    holding = holds(found)
     return {
         "mechanism": found.mechanism,
         "pooled": len(found.cluster.servers) < len(edited.cluster.servers),
         "bars": _bars(start, edited, found, drawn),
-        "users": _users(edited, found, held, drawn),
+        "users": _users(edited, found, holding, drawn),
         "measures": {name: tidy(metrics.MEASURES[name](found)) for name in SHOWN},
         "use": [tidy(part) for part in metrics.used_parts(found).tolist()],
         "certificate": words(found.certificate, found.tol),
@@ -164,10 +164,10 @@ def _by_entry(edited: Edited, found: Allocation, entries: Index) -> tuple[Array,
     return whole, split.merged[:, merged] * part
 
 
-def _users(edited: Edited, found: Allocation, held: Holds, drawn: Bands) -> dict[str, Any]:
+def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> dict[str, Any]:
     """Rows of users; of many, the largest, and groups of the others."""
     tasks, shares, weight = found.user_tasks, found.dominant_shares, found.cluster.weight
-    text = held_texts(found, held)
+    text = held_texts(found, holding)
     order = np.arange(len(tasks))
     if len(tasks) > OPTIONS.rows:
         order = np.sort(np.argsort(-shares / weight, kind="stable")[: OPTIONS.rows])
@@ -178,9 +178,9 @@ def _users(edited: Edited, found: Allocation, held: Holds, drawn: Bands) -> dict
         "share": [tidy(x) for x in shares[order].tolist()],
         "held": [text[n] for n in order.tolist()],
     }
-    rest = np.setdiff1d(np.arange(len(tasks)), order)
+    others = np.setdiff1d(np.arange(len(tasks)), order)
     groups: dict[str, list[int]] = {}
-    for n in rest.tolist():
+    for n in others.tolist():
         groups.setdefault(text[n], []).append(n)
     listed = sorted(groups.items(), key=lambda item: -len(item[1]))
     return shown | {"groups": [
@@ -190,12 +190,12 @@ def _users(edited: Edited, found: Allocation, held: Holds, drawn: Bands) -> dict
     ]}  # fmt: skip
 
 
-def held_texts(found: Allocation, held: Holds) -> list[str]:
+def held_texts(found: Allocation, holding: Holds) -> list[str]:
     """What holds each user, in words."""
     cluster, one = found.cluster, len(found.cluster.servers) == 1
     said = {"task limit": "has all its tasks", "unproved": "not known"}
     made = []
-    for by, i, r in zip(held.by.tolist(), held.server.tolist(), held.resource.tolist(), strict=True):
+    for by, i, r in zip(holding.by.tolist(), holding.server.tolist(), holding.resource.tolist(), strict=True):
         if by == "capacity":
             made.append(cluster.resources[r] if one else f"{cluster.resources[r]} on {cluster.servers[i]}")
         else:

@@ -13,7 +13,7 @@ from .state import State, alpha, number
 _FORMS = "weight.NAME=NUMBER, alpha=NUMBER, nodes.NAME=+NUMBER (or -NUMBER, or =NUMBER for so many)"
 
 
-def what_if(start: Start, state: State, asked: Sequence[str]) -> State:
+def what_if(start: Start, state: State, requested: Sequence[str]) -> State:
     """The state after changes, one after the other.
 
     A name of `weight` is a namespace or account (all its users) or a user; of `nodes` a server, or the name of several
@@ -25,7 +25,7 @@ def what_if(start: Start, state: State, asked: Sequence[str]) -> State:
         No such form or name, or no such number.
     """
     edits, at = dict(state.edits), state.alpha
-    for text in asked:
+    for text in requested:
         key, equals, value = text.rpartition("=") if re.search(r"==|=[+-]", text) is None else _split(text)
         kind, _, name = key.partition(".")
         if kind == "alpha" and equals and not name:

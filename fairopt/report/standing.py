@@ -70,7 +70,7 @@ def sections(found: Standing) -> Iterator[Section]:
             found.changes["change"].abs() > OPTIONS.below * found.changes["entitled"].clip(lower=1e-9)
         ]
         still = len(found.changes) - len(moved)
-        yield _cut(f"What if {', '.join(found.asked)}", moved.drop(columns="group"), "user", "users",
+        yield _cut(f"What if {', '.join(found.requested)}", moved.drop(columns="group"), "user", "users",
                    f"{still} users keep what they had, within {OPTIONS.below:.0%}.")  # fmt: skip
 
 

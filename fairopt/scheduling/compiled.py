@@ -21,6 +21,8 @@ from .workload import NEVER, Whole
 _INSTANTS = 20_000
 #: Servers of a block of the index of ratios: from 32 to 128 it makes little difference at 2,000 and 12,583 servers.
 _BLOCK = 64
+#: Of the columns that trees of servers have more than amounts: how much they are tilted to one amount.
+_TILT = 3
 #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`).
 SCAN = 48
 #: Placements of up to this many servers are scanned.
@@ -120,10 +122,11 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     count = np.bincount(types)
     first, size = np.cumsum(count) - count, _power(count)
     base = 2 * (np.cumsum(size) - size)
-    tree = np.full((2 * size.sum(), amounts), -at.BIG)
+    mix = _mix(setup)
+    tree = np.full((2 * size.sum(), amounts + len(mix)), -at.BIG)
     table[:, at.TREE] = types
     table[leaf, at.SLOT] = np.arange(n) - first[types[leaf]]
-    tree[base[types] + size[types] + table[:, at.SLOT]] = free
+    tree[base[types] + size[types] + table[:, at.SLOT]] = _mixed(free, mix)
     for t in range(len(size)):
         _maxima(tree[base[t] : base[t] + 2 * size[t]])
     near = [np.flatnonzero(row) if k and row.sum() <= _NEAR else np.zeros(0, dtype=np.int64)
@@ -141,12 +144,28 @@ def _servers(setup: Setup, option: Whole) -> Servers:
         np.arange(n), np.concatenate(near).astype(np.int64), np.cumsum([0, *map(len, near)]).astype(np.int64),
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64),
         np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
-        tree, np.column_stack([base, size, first]), leaf.astype(np.int64),
+        tree, np.column_stack([base, size, first]), leaf.astype(np.int64), mix,
         np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, _BLOCK)), np.zeros((blocks, _BLOCK), np.int64),
         np.zeros((blocks, amounts, _BLOCK), np.int64), np.zeros(blocks, np.int64),
         np.zeros((blocks, amounts), np.int64), ratio, free.copy(), np.zeros(amounts - 1),
         np.zeros(n, np.int64), np.array(s.workload.capacity if slower else none), np.zeros(len(s.workload.resources)),
     )  # fmt: skip
+
+
+def _mix(setup: Setup) -> Whole:
+    """(more, amounts): factors that make amounts alike, and each of them times `_TILT`; none where they overflow."""
+    capacity = setup.capacity
+    amounts, pool = capacity.shape[1], np.maximum(capacity.sum(axis=0), 1)
+    alike = np.maximum(np.rint(pool.max() / pool), 1)
+    largest = max(int(capacity.max(initial=1)), int(setup.demand.max(initial=1)))
+    if amounts < 2 or alike.max() * _TILT * largest > at.BIG / 2:
+        return np.zeros((0, amounts), dtype=np.int64)
+    return np.asarray(alike * np.vstack([np.ones(amounts), 1 + (_TILT - 1) * np.eye(amounts)]), dtype=np.int64)
+
+
+def _mixed(table: Whole, mix: Whole) -> Whole:
+    """Amounts (rows, amounts) with the columns that `mix` adds: `min_r(mix[c, r] amount[r])`."""
+    return np.column_stack([table, *((table * row).min(axis=1) for row in mix)])
 
 
 def _maxima(tree: Whole) -> None:
@@ -193,7 +212,7 @@ def _tasks(setup: Setup, option: Whole) -> Tasks:
         some = np.concatenate([[0], np.cumsum(s.possible[following])])
         links = [s.arrival, s.job, s.before, s.tasks_of_job.copy(), some[after], following[s.possible[following]]]
     return Tasks(
-        group, np.ascontiguousarray(s.demand), np.ascontiguousarray(s.cost), np.array(w.duration),
+        group, np.ascontiguousarray(_mixed(s.demand, _mix(setup))), np.ascontiguousarray(s.cost), np.array(w.duration),
         np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
         np.array(s.changes, dtype=np.int64), np.zeros((w.tasks + 16, at.RUN_COLUMNS), np.int64),
         np.zeros((w.tasks + 64, 2), np.int64), np.zeros(s.groups, np.int64),

@@ -21,7 +21,7 @@ from fairopt.model.problem import Problem
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small clusters are sifted too."""
+    """Small clusters are screened too."""
     monkeypatch.setattr(rule, "applies", lambda pairs, gap, *_: bool(np.isfinite(gap)))
 
 

@@ -142,7 +142,7 @@ def test_without_what_runs() -> None:
 
 
 def test_changes() -> None:
-    found = standing(teams(), asked=["weight.web=2", "nodes.node=+1", "alpha=3"])
+    found = standing(teams(), requested=["weight.web=2", "nodes.node=+1", "alpha=3"])
     assert found.changes is not None
     changed = fo.Cluster(
         capacity=[[8, 16]] * 3 + [[4, 64]], demand=teams().demand, weight=[2, 2, 2], max_tasks=[3, 40, 40]
@@ -191,7 +191,7 @@ def test_what_if(asked: list[str], edits: dict[str, object], alpha: float) -> No
 )
 def test_what_cannot_be(text: str) -> None:
     with pytest.raises(DataError):
-        standing(teams(), asked=[text])
+        standing(teams(), requested=[text])
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_numbers_of_nodes_that_cannot_be_are_said_before_edits_are_made(text: st
 
 
 def test_the_largest_changes_come_first_losses_too() -> None:
-    found = standing(fo.Cluster([[30]], [[1], [1], [1]], users=["b", "a", "c"]), asked=["weight.a=0.5"])
+    found = standing(fo.Cluster([[30]], [[1], [1], [1]], users=["b", "a", "c"]), requested=["weight.a=0.5"])
     assert found.changes is not None
     assert found.changes["user"].tolist() == ["a", "b", "c"]
     assert found.changes["change"].tolist() == pytest.approx([-4, 2, 2])
@@ -231,7 +231,7 @@ def test_a_little_below_is_not_below(runs: int, below: float) -> None:
 
 def test_users_who_come_with_a_change_or_go() -> None:
     """Edits of the state hold before and after; whom one of them switches off is in neither."""
-    found = standing(teams(), State(edits={"users/1/on": False}), asked=["alpha=2"])
+    found = standing(teams(), State(edits={"users/1/on": False}), requested=["alpha=2"])
     assert found.changes is not None
     assert sorted(found.changes["user"]) == ["batch/any", "web/small"]
 
@@ -241,7 +241,7 @@ def test_what_fails_is_said_and_so_are_certificates(monkeypatch: pytest.MonkeyPa
         raise SolverError("not today")
 
     monkeypatch.setattr(fo.TSF, "solve", fails)
-    found = standing(teams(), asked=["alpha=2"])
+    found = standing(teams(), requested=["alpha=2"])
     assert "TSF" not in found.users
     first, failed, after = found.notes
     assert first.startswith("Certified (tolerance ")
@@ -251,7 +251,7 @@ def test_what_fails_is_said_and_so_are_certificates(monkeypatch: pytest.MonkeyPa
 
 def test_a_weight_of_zero_is_an_error_of_the_cluster() -> None:
     with pytest.raises(DataError, match="weight"):
-        standing(teams(), asked=["weight.web=0"])
+        standing(teams(), requested=["weight.web=0"])
 
 
 def test_two_levels_of_weight() -> None:

@@ -17,7 +17,7 @@ from fairopt.model.polytope import Polytope
 
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small clusters are sifted too."""
+    """Small clusters are screened too."""
     monkeypatch.setattr(rule, "applies", lambda pairs, gap, *_: bool(np.isfinite(gap)))
 
 
@@ -68,71 +68,71 @@ def test_most_pairs_leave_on_the_way(alpha: float) -> None:
 
 def test_what_leaves_is_made_up_for_by_steps() -> None:
     q = game(2.0)
-    sifter, at = screening.Screening.of(q), near(q)
-    now, point = sifter.screened(q, at, 2.0, 1e-4)
-    assert len(point.tasks) == len(sifter.inside) < len(at.tasks)
-    assert sorted([*sifter.inside, *sifter.outside]) == list(range(len(at.tasks)))
+    screen, at = screening.Screening.of(q), near(q)
+    now, point = screen.screened(q, at, 2.0, 1e-4)
+    assert len(point.tasks) == len(screen.inside) < len(at.tasks)
+    assert sorted([*screen.inside, *screen.outside]) == list(range(len(at.tasks)))
     before, after = np.add.reduceat(at.tasks, q.start[:-1]), np.add.reduceat(point.tasks, now.start[:-1])
-    assert sifter.sums == pytest.approx(before - after, abs=1e-14)
-    assert sifter.use == pytest.approx(q.used(at.tasks) - now.used(point.tasks), abs=1e-14)
-    missing = sifter.sums.copy()
-    sifter.went(0.75)
-    assert sifter.sums == pytest.approx(missing / 4)
+    assert screen.sums == pytest.approx(before - after, abs=1e-14)
+    assert screen.use == pytest.approx(q.used(at.tasks) - now.used(point.tasks), abs=1e-14)
+    missing = screen.sums.copy()
+    screen.went(0.75)
+    assert screen.sums == pytest.approx(missing / 4)
     # By prices the slacks of those outside are what the equations say.
-    assert sifter.least[sifter.outside] == pytest.approx(q.priced(at, 2.0)[0][sifter.outside])
+    assert screen.least[screen.outside] == pytest.approx(q.priced(at, 2.0)[0][screen.outside])
 
 
 @pytest.mark.parametrize("size", [1e-3, 0.05, 1.0])
 def test_bounds_of_slacks_hold_and_are_exact_where_that_matters(size: float) -> None:
     q, rng = game(2.0), np.random.default_rng(5)
-    sifter, at = screening.Screening.of(q), near(q)
-    _, at = sifter.screened(q, at, 2.0, 1e-4)
-    outside = sifter.outside
+    screen, at = screening.Screening.of(q), near(q)
+    _, at = screen.screened(q, at, 2.0, 1e-4)
+    outside = screen.outside
     for _ in range(4):
         price = at.log_price + size * rng.uniform(-0.5, 1, at.log_price.shape)
         at = replace(at, log_price=price, log_level=at.log_level + size * rng.uniform(-0.5, 1, at.log_level.shape))
         real = q.priced(at, 2.0)[0][outside]
-        bound = sifter.at_least(at, 2.0, enough := float(np.median(real)))
+        bound = screen.at_least(at, 2.0, enough := float(np.median(real)))
         assert (bound <= real + 1e-12).all()
         assert bound[bound < enough] == pytest.approx(real[bound < enough], rel=1e-12)
-        sifter.least[outside], sifter.seen = bound, (at, 2.0)
+        screen.least[outside], screen.seen = bound, (at, 2.0)
     assert (bound < real - 1e-6).any()
-    assert sifter.at_least(at, 1.9, np.inf) == pytest.approx(q.priced(at, 1.9)[0][outside], rel=1e-12)
+    assert screen.at_least(at, 1.9, np.inf) == pytest.approx(q.priced(at, 1.9)[0][outside], rel=1e-12)
 
 
 def test_no_resource_loses_all_who_need_it() -> None:
     """Weights over four decades, 1000 x 200, alpha = 16: all pairs of a server left, and nothing held its price."""
     q = game(8.0)
-    sifter, at = screening.Screening.of(q), near(q)
+    screen, at = screening.Screening.of(q), near(q)
     dear = q.server == 3
     price = at.log_price.copy()
     price[3] += 5
     slack = np.where(dear, q.priced(replace(at, log_price=price), 8.0)[0], at.slack)
     point = replace(at, log_price=price, slack=slack, tasks=np.where(dear, 1e-12, at.tasks))
-    now, kept = sifter.screened(q, point, 8.0, 1e-4)
+    now, kept = screen.screened(q, point, 8.0, 1e-4)
     assert len(now.server) < len(q.server)
-    assert dear[sifter.inside].sum() == dear.sum()
+    assert dear[screen.inside].sum() == dear.sum()
     assert ((now.used(np.ones(len(kept.tasks))) > 0) == q.row).all()
 
 
 def test_a_step_ends_before_a_pair_outside_is_worth_it_and_it_returns() -> None:
     q = game(2.0)
-    sifter, at = screening.Screening.of(q), near(q)
-    now, point = sifter.screened(q, at, 2.0, 1e-4)
-    slack = sifter.least[sifter.outside]
+    screen, at = screening.Screening.of(q), near(q)
+    now, point = screen.screened(q, at, 2.0, 1e-4)
+    slack = screen.least[screen.outside]
     k = int(np.argmin(slack))
-    user = q.user[sifter.outside[k]]
-    assert sifter.longest(point, 2.0) == 1
-    assert not sifter.soon.any()
+    user = q.user[screen.outside[k]]
+    assert screen.longest(point, 2.0) == 1
+    assert not screen.soon.any()
     lower = point.log_level.copy()
     lower[user] -= np.log1p(slack[k])  # the level at which the pair costs what others do, and a little more
-    part = sifter.longest(replace(point, log_level=lower), 2.0)
+    part = screen.longest(replace(point, log_level=lower), 2.0)
     assert 0 < part < 0.95
-    assert sifter.soon[k]
-    pair = sifter.outside[k]
-    there, again = sifter.screened(now, point, 2.0, 1e-4)
-    assert pair in sifter.inside
-    where = int(np.searchsorted(sifter.inside, pair))
+    assert screen.soon[k]
+    pair = screen.outside[k]
+    there, again = screen.screened(now, point, 2.0, 1e-4)
+    assert pair in screen.inside
+    where = int(np.searchsorted(screen.inside, pair))
     assert there.user[where] == user
     assert 0 < again.tasks[where] <= 2e-4 * np.exp(at.log_level[user]) * (1 + 1e-12)
 
@@ -156,7 +156,7 @@ def test_what_is_not_a_number_stays_to_be_noticed() -> None:
     """A system that could not be solved leaves steps that are not numbers; whoever comes next ends the run."""
     q = game(8.0)
     at = near(q)
-    sifter = screening.Screening.of(q)
+    screen = screening.Screening.of(q)
     lost = replace(at, tasks=np.full_like(at.tasks, np.nan), slack=np.full_like(at.slack, np.nan))
-    now, _ = sifter.screened(q, lost, 8.0, 1e-3)
+    now, _ = screen.screened(q, lost, 8.0, 1e-3)
     assert len(now.server) == len(q.server)

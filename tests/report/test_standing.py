@@ -82,13 +82,13 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three users one row is shown: the one that is most below."""
     monkeypatch.setattr("fairopt.report.standing.WORDS", WordsOptions(rows=1))
     cluster = fo.Cluster([[30]], [[1], [1], [1]], users=["a", "b", "c"])
-    found = standing(cluster, running={"a": 8, "b": 2, "c": 5}, asked=["weight.a=2"])
+    found = standing(cluster, running={"a": 8, "b": 2, "c": 5}, requested=["weight.a=2"])
     listed = {section.title: section for section in sections(found)}
     users = listed["Users: what they run, want and are entitled to"]
     assert users.table["user"].tolist() == ["b"]
     assert users.note == "2 more users, not shown."
     assert listed["What if weight.a=2"].note == "2 more users, not shown. 0 users keep what they had, within 1%."
-    found = standing(cluster, asked=["nodes.server1=1"])
+    found = standing(cluster, requested=["nodes.server1=1"])
     still = [section for section in sections(found) if section.title.startswith("What if")]
     assert still[0].note == "3 users keep what they had, within 1%."
 
@@ -115,7 +115,7 @@ def test_what_the_source_left_out_is_said(tmp_path: Path, capsys: pytest.Capture
 
 def test_an_empty_table_says_so() -> None:
     """A heading without rows below it would look like a fault."""
-    found = standing(fo.Cluster([[30]], [[1], [1]]), asked=["nodes.server1=1"])
+    found = standing(fo.Cluster([[30]], [[1], [1]]), requested=["nodes.server1=1"])
     for text in (as_html(found), as_markdown(found)):
         assert "(none)" in text.partition("What if")[2].partition("Words")[0]
 
@@ -123,7 +123,7 @@ def test_an_empty_table_says_so() -> None:
 def test_names_are_text() -> None:
     bad = "<img src=x onerror=alert(1)>|`&"
     cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]], users=[bad, "b"], resources=["c", "<b>"])
-    found = standing(cluster, source=bad, asked=[f"weight.{bad}=2"])
+    found = standing(cluster, source=bad, requested=[f"weight.{bad}=2"])
     tags = Tags()
     tags.feed(as_html(found))
     assert "img" not in tags.seen

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairopt as fo
@@ -248,8 +248,16 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-@given(st.data())
-def test_damage_gets_a_clear_error_or_a_cluster(data: st.DataObject) -> None:
+def amounts(cluster: fo.Cluster, names: tuple[str, ...], table: Any, shared: set[str]) -> dict[str, dict[str, float]]:
+    """What every server has or user asks for, by name, of the resources that two clusters share."""
+    return {
+        name: {what: amount for what, amount in zip(cluster.resources, row, strict=True) if what in shared}
+        for name, row in zip(names, table.tolist(), strict=True)
+    }
+
+
+def damaged(data: st.DataObject) -> None:
+    """One value somewhere is another one, or gone: a clear error, or a cluster that is right about the others."""
     objects = copy.deepcopy(OBJECTS)
     at = data.draw(st.sampled_from(places(objects)))
     inside: Any = objects
@@ -265,6 +273,26 @@ def test_damage_gets_a_clear_error_or_a_cluster(data: st.DataObject) -> None:
         cluster = snapshot(objects, "here").cluster
         assert np.isfinite(cluster.capacity).all()
         assert cluster.eligible.any(axis=1).all()
+        whole, hit = snapshot(OBJECTS, "here").cluster, OBJECTS[at[0]]
+        shared = {*cluster.resources} & {*whole.resources}  # what nobody asks for any more is not shared
+        has, had = (amounts(one, one.servers, one.capacity, shared) for one in (cluster, whole))
+        assert all(has[name] == had[name] for name in had if name != hit["metadata"]["name"])
+        asks, before = (amounts(one, one.users, one.demand, shared) for one in (cluster, whole))
+        if hit["kind"] != "Node":  # nodes decide who can run at all
+            other = [name for name in before if not name.startswith(hit["metadata"].get("namespace", "nobody"))]
+            assert all(asks[name] == before[name] for name in other)
+
+
+@given(st.data())
+def test_damage_gets_a_clear_error_or_a_cluster(data: st.DataObject) -> None:
+    damaged(data)
+
+
+@pytest.mark.long
+@settings(max_examples=2000)
+@given(st.data())
+def test_damage_two_thousand_times(data: st.DataObject) -> None:
+    damaged(data)
 
 
 def test_a_made_up_cluster_is_solved() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairopt as fo
@@ -118,11 +118,20 @@ def test_files_that_are_not_there_or_empty(tmp_path: Path) -> None:
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.just([]), st.just({}))
 
 
-@given(st.data())
-def test_damage_gets_a_clear_error_or_a_cluster(data: st.DataObject) -> None:
+def amounts(cluster: fo.Cluster, names: tuple[str, ...], table: Any, shared: set[str]) -> dict[str, dict[str, float]]:
+    """What every server has or user asks for, by name, of the resources that two clusters share."""
+    return {
+        name: {what: amount for what, amount in zip(cluster.resources, row, strict=True) if what in shared}
+        for name, row in zip(names, table.tolist(), strict=True)
+    }
+
+
+def damaged(data: st.DataObject) -> None:
+    """One value is another one, or gone: a clear error, or a cluster that is right about all other nodes and jobs."""
     nodes, jobs = copy.deepcopy((NODES[:2], JOBS[:3]))
     row = data.draw(st.sampled_from([*nodes, *jobs]))
     key = data.draw(st.sampled_from(sorted(row)))
+    hit = dict(row)
     if data.draw(st.booleans()):
         del row[key]
     else:
@@ -131,6 +140,26 @@ def test_damage_gets_a_clear_error_or_a_cluster(data: st.DataObject) -> None:
         cluster = snapshot(nodes, jobs, {}, "here").cluster
         assert np.isfinite(cluster.capacity).all()
         assert cluster.eligible.any(axis=1).all()
+        whole = snapshot(NODES[:2], JOBS[:3], {}, "here").cluster
+        shared = {*cluster.resources} & {*whole.resources}  # what nobody asks for any more is not shared
+        has, had = (amounts(one, one.servers, one.capacity, shared) for one in (cluster, whole))
+        assert all(has[name] == had[name] for name in had if name != hit.get("name"))
+        asks, before = (amounts(one, one.users, one.demand, shared) for one in (cluster, whole))
+        if "account" in hit:  # nodes decide who can run at all
+            other = [name for name in before if not name.startswith(hit["account"])]
+            assert all(asks[name] == before[name] for name in other)
+
+
+@given(st.data())
+def test_damage_gets_a_clear_error_or_a_cluster(data: st.DataObject) -> None:
+    damaged(data)
+
+
+@pytest.mark.long
+@settings(max_examples=2000)
+@given(st.data())
+def test_damage_two_thousand_times(data: st.DataObject) -> None:
+    damaged(data)
 
 
 def test_a_made_up_cluster_is_solved() -> None:

@@ -20,7 +20,7 @@ from ._columns import (
     TREE,
     VIRTUAL,
 )
-from ._forest import next_leaf, set_leaf
+from ._forest import next_leaf, set_server
 from ._ratios import move
 
 
@@ -34,7 +34,7 @@ def flush(sv, option, counter):  # type: ignore[no-untyped-def]
             move(sv, counter, s)
         else:
             t = sv.table[s, TREE]
-            set_leaf(sv.tree, sv.tree_at[t, 0], sv.tree_at[t, 1], sv.table[s, SLOT], np.int64(1), sv.free, s)
+            set_server(sv.tree, sv.tree_at[t, 0], sv.tree_at[t, 1], sv.table[s, SLOT], sv.mix, sv.free, s)
     counter[NDIRTY] = 0
 
 

@@ -20,6 +20,7 @@ class Servers(NamedTuple):
     known, lowest, envelope, order : room for what rounds and the index keep in mind
     tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on; it has
         `tree_at[t, 1]` leaves, which are servers `leaf[tree_at[t, 2]]` and following
+    mix : (more, amounts), factors of amounts whose least products are columns more of these trees, and of demands
     directory, ratios, ids, have, filled, most, ratio, seen : the index of ratios (`_ratios.py`)
     aim : the ratios of a demand, while it is searched
     moved : servers where a task started or ended at this instant; and where tasks may run slower (else these are empty)
@@ -43,6 +44,7 @@ class Servers(NamedTuple):
     tree: Whole
     tree_at: Whole
     leaf: Whole
+    mix: Whole
     directory: Whole
     ratios: Numbers
     ids: Whole
@@ -88,7 +90,7 @@ class Queues(NamedTuple):
 class Tasks(NamedTuple):
     """Groups of tasks, and their runs.
 
-    group : (groups, columns); demand : (groups, amounts); cost : (groups, costs)
+    group : (groups, columns); demand : (groups, amounts and more, see `Servers.mix`); cost : (groups, costs)
     duration, again : (tasks,); `again` links tasks of a group that wait again
     arrival, arriving : (groups,), by time; change : (time / what / index, changes)
     run : (runs, columns); heap : (ends, time / run); fresh : groups that may fit anywhere

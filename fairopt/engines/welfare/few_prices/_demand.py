@@ -72,7 +72,7 @@ def ordered(start, cost, weight, worth, alpha, limit, width, chosen, tasks, slac
                 slope += most * part / alpha / (cheapest - y)
             there = y - off / slope
             if not low < there < high:
-                there = 2 * y if high == np.inf else (0.1 * high if low == 0 else np.sqrt(low * high))
+                there = 2 * y if high == np.inf else (high / 10 if low == 0 else np.sqrt(low * high))
             moved = abs(there - y)
             y = there
             if moved <= 1e-15 * y:

@@ -45,11 +45,13 @@ class FewPricesCandidate:
 
 
 def applies(problem: Problem, options: FewPricesOptions = OPTIONS) -> bool:
-    """Is it a problem with few prices, many users, and limits that may bind?"""
+    """Is it a problem with few prices and many users, where the interior point is stopped by users one by one?"""
     criterion, polytope = problem.criterion, problem.polytope
     if type(criterion) is not Criterion or criterion.floor.any() or criterion.scope not in ("pool", "servers"):
         return False
-    if not options.least_alpha <= criterion.alpha <= options.largest_alpha or not len(polytope.limited):
+    if not options.least_alpha <= criterion.alpha <= options.largest_alpha:
+        return False
+    if not len(polytope.limited) and criterion.alpha <= options.without_limits:
         return False
     prices = len(polytope.row_server)
     return prices <= options.prices and len(polytope.users) >= max(options.users, options.users_per_price * prices)
@@ -96,7 +98,7 @@ def run(problem: Problem, tol: float, options: FewPricesOptions = OPTIONS) -> Fe
             break
         if mu < options.looked and step.missed < options.settled:
             found = _judged(problem, at, log_unit, tol, number)
-            since = 0 if found.error < options.better * best.error else since + 1
+            since = 0 if found.error < options.better * best.error or np.isinf(found.error) else since + 1
             best = min(best, found, key=lambda each: each.error)
             if best.error <= options.target * tol or since > options.patience:
                 break

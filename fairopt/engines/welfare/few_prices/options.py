@@ -61,16 +61,17 @@ class StepOptions:
 class FewPricesOptions:
     """When the engine is asked, and when a run ends (`engine`)."""
 
-    #: With limits, at most `prices` prices, at least `users` users, and `users_per_price` for every price, for alpha
-    #: between these: beyond, prices of servers differ by more than doubles hold.
+    #: With limits, or alpha above `without_limits`; at most `prices` prices, at least `users` users, and
+    #: `users_per_price` for every price, for alpha between these: beyond, prices differ by more than doubles hold.
+    without_limits: float = 4.0
     prices: int = 100
-    users: int = 300
-    users_per_price: int = 5
+    users: int = 100
+    users_per_price: int = 3
     least_alpha: float = 0.05
     largest_alpha: float = 16.0
     #: Weights of products fall to the part `follow` in a step at most, to `follow_late` once `mu < late`.
     follow: float = 0.7
-    follow_late: float = 0.5
+    follow_late: float = 0.3
     late: float = 1e-4
     #: The error is looked at where `mu < looked` and demand and use are missed by less than `settled`, on average.
     looked: float = 1e-6
