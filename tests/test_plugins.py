@@ -78,6 +78,22 @@ def test_a_policy_as_its_page_says(tmp_path: Path) -> None:
     assert [row["policy"] for row in json.loads(done.stdout)["policies"]] == ["best-fit-drfh", "worst-fit"]
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_property_as_its_page_says(jobs: str, tmp_path: Path) -> None:
+    """In a process of its own, whose workers are new ones."""
+    page = (Path(__file__).parent.parent / "docs" / "plugins.md").read_text(encoding="utf-8")
+    section = page.partition("A property of fairness")[2]
+    (tmp_path / "mine.py").write_text(section.partition("```python\n")[2].partition("```")[0], encoding="utf-8")
+    words = shlex.split(section.partition("```sh\n")[2].partition("```")[0])
+    assert words[-2:] == ["--jobs", "2"]
+    command = [sys.executable, "-m", *words[:-1], jobs, "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = {row["mechanism"]: row for row in json.loads(done.stdout) if row["clusters"] == "all"}
+    assert found["DRFH"]["violation"] > 0.05
+    assert "tasks where" in found["TSF"]["witness"]
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_in_sweeps_and_workers(jobs: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # In a process of its own, so that workers are new ones.

@@ -107,6 +107,11 @@ def report(
     DataFrame
         A row per property: `violation`, the largest loss found (0 for none, NaN where the property says nothing), and
         `witness`, that in words, or why the property says nothing.
+
+    Raises
+    ------
+    DataError
+        There is no such mechanism or property, or `changes` is below 1.
     """
     chosen, shared = mechanisms.one(mechanism), seen(mechanisms.one(mechanism), expected(cluster))
     changes = _validate.whole(changes, "changes")

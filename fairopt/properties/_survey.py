@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from .. import _clock, mechanisms
+from .. import _clock, _plugins, mechanisms
 from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError
@@ -161,8 +162,19 @@ def _groups(
         return
     from joblib import Parallel, delayed
 
+    plugins = [(str(one.path), one.digest) for one in _plugins.loaded()]
     pool = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-    yield from pool(delayed(_group)(group, trials, seconds, folder, seed) for group in groups)
+    yield from pool(delayed(_elsewhere)(group, plugins, trials, seconds, folder, seed) for group in groups)
+
+
+def _elsewhere(group: list[Cell], plugins: list[tuple[str, str]], *more: Any) -> list[Outcome]:
+    """`_group` in another process, which may have to load plug-ins before."""
+    _plugins.needed(plugins)
+    try:
+        get(group[0].property), mechanisms.one(group[0].mechanism)
+    except DataError as error:
+        raise DataError(f"another process: {error} (what is defined in no file is searched with jobs=1)") from None
+    return _group(group, *more)
 
 
 def _group(group: list[Cell], trials: int, seconds: float, folder: Path | None, seed: int) -> list[Outcome]:

@@ -12,7 +12,7 @@ import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.properties import _survey as room
 from fairopt.properties._cell import Cell, Outcome, outcome
-from fairopt.properties._survey import cells, frame, read, survey, surveyed
+from fairopt.properties._survey import _elsewhere, cells, frame, read, survey, surveyed
 
 MONOTONE = "population-monotonicity"
 
@@ -134,3 +134,8 @@ def test_seeds_differ() -> None:
 def test_nothing_to_do_is_refused(given: dict[str, int]) -> None:
     with pytest.raises(DataError, match=r"is (0|True); it must be a whole number, at least 1"):
         survey(["drf"], ["sharing-incentive"], **given)  # type: ignore[arg-type]
+
+
+def test_what_another_process_does_not_know_is_no_answer() -> None:
+    with pytest.raises(DataError, match=r"another process: there is no property 'kindness'.*with jobs=1"):
+        _elsewhere([Cell("drf", "kindness", ())], [], 100, 1.0, None, 1)
