@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -229,6 +230,13 @@ def test_a_beginning_that_is_no_equilibrium_is_none() -> None:
     cell = _point.cell_of(1.001, data)
     assert _begin.begun(cell, 1e-12, 400)[2]
     assert not _begin.begun(cell, 1e-12, 1)[2]
+
+
+def test_a_beginning_that_is_not_near_enough_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, found = several(), _begin.equilibrium
+    cell = _point.cell_of(1.001, [one[0] for one in stacked([Problem(cluster, fo.AlphaPFVDS(2.0).criterion(cluster))])])
+    monkeypatch.setattr(_begin, "equilibrium", SimpleNamespace(py_func=lambda *each: (1e-6, found.py_func(*each)[1])))
+    assert not _begin.begun(cell, 1e-12, 400)[2]
 
 
 def test_welfare_compares_all_crossings_and_says_of_how_many() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import fairopt as fo
 from fairopt.engines.base import Solution
 from fairopt.errors import DataError
 from fairopt.game.curve.unique import unique
+from fairopt.game.enumeration import all_equilibria
 from fairopt.game.enumeration.options import EnumerationOptions
 from fairopt.game.model.active_newton import newton
 from fairopt.game.model.active_set import ActiveSetOptions
@@ -171,6 +173,20 @@ def test_a_continuum_has_index_0_and_two_ends() -> None:
     answer = fo.AlphaPFVDS(0.5).solve(cluster)
     assert answer.index == 0
     assert any("not locally unique" in note for note in answer.notes)
+
+
+def test_what_is_not_proved_complete() -> None:
+    """Where a task count can bind; where an equilibrium misses the tolerance; where one is part of a continuum."""
+    assert fo.game.equilibria(SEVERAL, 3).complete
+    bounded = fo.game.equilibria(SEVERAL.replace(max_tasks=[0.7, np.inf, np.inf]), 3, rng=0)
+    assert not bounded.complete
+    assert "task counts can bind" in bounded.tried["enumeration"]
+    missed = fo.game.equilibria(SEVERAL, 3, 1e-17)
+    assert not missed.complete
+    assert "missed tol=1e-17" in missed.tried["certificates"]
+    ends = [SimpleNamespace(index=sign) for sign in (1, 0)]
+    assert not all_equilibria._sums(SimpleNamespace(found=ends))  # type: ignore[arg-type]
+    assert all_equilibria._sums(SimpleNamespace(found=ends[:1]))  # type: ignore[arg-type]
 
 
 def test_users_and_servers_that_are_alike_count_once() -> None:

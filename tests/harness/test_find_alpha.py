@@ -11,7 +11,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError, NotConverged
 from fairopt.harness import find_alpha as module
-from fairopt.harness.find_alpha import NotMonotone
+from fairopt.harness.find_alpha import NotMonotone, bracketed
 
 
 def cluster(seed: int = 0) -> fo.Cluster:
@@ -110,3 +110,17 @@ def test_what_is_missed_is_no_answer() -> None:
 def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         fo.find_alpha(cluster(), **arguments)  # type: ignore[arg-type]
+
+
+def test_towards_infinity_the_search_ends() -> None:
+    """All finite alphas reach the target, and infinity does not."""
+    asked: list[float] = []
+
+    def excess(alpha: float) -> float:
+        asked.append(alpha)
+        return 1.0 if math.isfinite(alpha) else -1.0
+
+    good, bad = bracketed(excess, lambda alpha: math.nan, 64.0, math.inf, 1e-3)
+    assert 1024 <= good < 4096
+    assert math.isinf(bad)
+    assert len(asked) < 10

@@ -12,8 +12,11 @@ import pytest
 from matplotlib.figure import Figure
 
 import fairopt as fo
-from fairopt.errors import DataError
-from fairopt.harness._alpha_search import minima
+from fairopt.errors import DataError, SolverError
+from fairopt.harness import infer_alpha as inference
+from fairopt.harness._alpha_search import interval, minima
+from fairopt.harness._misfit import Curve, Misfit
+from fairopt.harness.alpha_path import Follower
 from fairopt.harness.infer_alpha import InferenceOptions
 
 KINDS = ("alphapf-vds", "alpha-fair")
@@ -201,3 +204,65 @@ def test_a_refinement_that_misses_is_no_better_than_what_was_looked_at() -> None
     best, others = minima(misfit, FINE)  # type: ignore[arg-type]
     assert best == at
     assert math.inf in others
+
+
+def test_an_interval_passes_alphas_without_an_answer() -> None:
+    gap = FINE.grid[9]
+
+    def misfit(alpha: float) -> float:
+        return math.nan if alpha == gap else math.log(alpha) ** 2 if alpha < math.inf else 99.0
+
+    low, high = interval(misfit, 1.0, (math.log(FINE.grid[9]) - 0.01) ** 2 + 1.0, FINE)  # type: ignore[arg-type]
+    assert math.log(high) == pytest.approx(-math.log(low))
+    assert high > gap
+
+
+def test_a_free_factor_and_the_slope_weigh_users_by_precision() -> None:
+    shared, weights = cluster(4), np.linspace(0.2, 1.8, 10)
+    misfit = Misfit(Curve(shared, "alpha-fair", 1e-9), np.arange(10), np.linspace(1, 9, 10), weights, True)
+    assert weights @ misfit.residuals(2.0) == pytest.approx(0, abs=1e-12)
+    step = 1e-3
+    by_alpha = (misfit.residuals(2 * np.exp(step)) - misfit.residuals(2 * np.exp(-step))) / (2 * step)
+    assert misfit.slope(2.0, step) == pytest.approx(np.sqrt(weights @ by_alpha**2))
+    assert not np.isclose(np.sqrt((by_alpha**2).sum()), np.sqrt(weights @ by_alpha**2), rtol=1e-2)
+
+
+def test_what_fits_as_well_is_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minimum inside of the interval is no other one."""
+    shared = cluster(6)
+    seen = answer("alpha-fair", 2.0, shared) * np.exp(0.02 * np.random.default_rng(1).standard_normal(10))
+    found = fo.infer_alpha(shared, seen, "alpha-fair", options=COARSE)
+    monkeypatch.setattr(inference, "minima", lambda *_: (found.alpha, [found.alpha * 1.0001]))
+    assert found.low < found.alpha * 1.0001 < found.high
+    assert fo.infer_alpha(shared, seen, "alpha-fair", options=COARSE).others == ()
+
+
+def test_noise_may_pass_limits_and_a_free_factor_what_is_feasible() -> None:
+    shared = cluster(7)
+    tasks = answer("alpha-fair", 2.0, shared)
+    shared = shared.replace(max_tasks=np.where(np.arange(10) < 2, 0.9 * tasks, np.inf))
+    tasks = answer("alpha-fair", 2.0, shared)
+    assert tasks[0] == pytest.approx(shared.max_tasks[0])
+    found = fo.infer_alpha(shared, tasks * np.where(np.arange(10) == 0, 1.1, 1), "alpha-fair", options=COARSE)
+    assert found.low < 2 < found.high
+    found = fo.infer_alpha(shared, 3 * tasks, "alpha-fair", free_scale=True, options=COARSE)
+    assert (found.alpha, found.scale) == (pytest.approx(2, rel=1e-2), pytest.approx(3, rel=1e-3))
+
+
+def test_alphas_that_fail_are_said_and_servers_are_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers that are alike are one while alphas are looked at."""
+    whole = Follower.__call__
+
+    def fails(self: Follower, alpha: float) -> tuple[float, fo.Allocation]:
+        if alpha > 100:
+            raise SolverError("not today")
+        return whole(self, alpha)
+
+    monkeypatch.setattr(Follower, "__call__", fails)
+    one = cluster(8, servers=1)
+    shared = fo.Cluster(np.vstack([one.capacity, one.capacity]), one.demand)
+    found = fo.infer_alpha(shared, answer("alpha-fair", 2.0, shared), "alpha-fair", options=COARSE)
+    assert found.allocation.cluster.servers == shared.servers
+    [note] = found.notes
+    assert "alphas could not be solved for, such as " in note
+    assert note.endswith(": not today")

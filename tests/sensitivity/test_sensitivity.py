@@ -157,3 +157,58 @@ def test_who_runs_nothing_has_no_derivative() -> None:
     assert found.alpha["user3"].isna().all()
     assert not found.alpha[["user1", "user2"]].isna().any(axis=None)
     assert found.measures["tasks"].notna().all()
+
+
+def test_what_has_no_derivative_by_its_nature() -> None:
+    """Max-min has no alpha; nobody knows how a share that is a function follows the data."""
+    cluster = fo.Cluster([[6.0, 9]], [[2.0, 1], [1, 2]])
+    assert fo.DRFH().solve(cluster, 1e-9).sensitivity().alpha.isna().all(axis=None)
+    found = fo.AlphaFair(2.0, lambda seen: seen.demand.sum(axis=1)).solve(cluster, 1e-9).sensitivity()
+    for frame in (found.demands, found.capacities, found.counts):
+        assert frame.isna().all(axis=None)
+    assert found.weights.notna().all(axis=None)
+
+
+@pytest.mark.parametrize("mechanism", [fo.TaskMaxMin(), fo.DRFH(), fo.AlphaFair(2.0), fo.AlphaPFVDS(3.0)], ids=str)
+def test_limits_that_bind_and_limits_that_are_just_reached(mechanism: fo.mechanisms.Mechanism) -> None:
+    cluster = fo.Cluster([[6.0]], [[1.0]] * 3, max_tasks=[1, np.inf, np.inf])
+    found = mechanism.solve(cluster, 1e-9).sensitivity()
+    assert np.allclose(found.max_tasks.loc["user1"], [1, -1 / 5, -1 / 5])
+    assert np.allclose(found.weights.loc["user1"], 0)
+    just = mechanism.solve(cluster.replace(max_tasks=[2, np.inf, np.inf]), 1e-9).sensitivity()
+    assert just.weights.isna().all(axis=None)
+    assert "just reaches its task limit" in just.not_differentiable["why"].str.cat()
+
+
+@pytest.mark.parametrize("mechanism", [fo.TaskMaxMin(), fo.CEEI()], ids=str)
+def test_a_row_that_is_used_up_by_chance_is_a_kink(mechanism: fo.mechanisms.Mechanism) -> None:
+    """Both resources are used up, and the first would do: more of the second changes nothing, and less does."""
+    cluster = fo.Cluster([[2.0, 2.0]], [[1.0, 0.5], [1.0, 1.5]])
+    found = mechanism.solve(cluster, 1e-9).sensitivity()
+    assert found.demands.loc[("user2", "resource2")].isna().any()
+
+
+def test_users_who_tie_for_the_smallest_share_have_no_slope_of_it() -> None:
+    cluster = fo.Cluster([[6.0, 6]], [[2.0, 1], [1, 2]])  # both resources bind: weights move levels and no tasks
+    found = fo.AlphaFair(2.0).solve(cluster, 1e-9).sensitivity().measures
+    assert np.isnan(found.loc[("weights", "user1", ""), "min_share"])
+    assert found.loc[("weights", "user1", ""), "tasks"] == pytest.approx(0)
+
+
+def test_a_tie_of_what_sets_gamma_alone_is_a_kink() -> None:
+    """Nothing else is degenerate: only gamma of user 1 is set by two resources."""
+    cluster = fo.Cluster([[6, 4, 100.0]], [[3, 2, 1], [1, 0.5, 1]])
+    found = fo.AlphaPFVDS(3.0).solve(cluster, 1e-9).sensitivity()
+    for frame, whose in ((found.demands, "user1"), (found.capacities, "server1")):
+        assert frame.loc[[(whose, "resource1"), (whose, "resource2")]].isna().all(axis=None)
+        assert frame.loc[(whose, "resource3")].notna().all()
+    assert found.demands.loc["user2"].notna().all(axis=None)
+
+
+def test_one_of_two_servers_that_are_alike() -> None:
+    """Where one of them changes their users take sides; two that change together have a derivative."""
+    cluster = fo.Cluster([[6.1, 4.0]] * 2 + [[3.0, 7.3]], [[3, 1], [1, 2.2], [2, 1.7]])
+    found = fo.AlphaPFVDS(3.0).solve(cluster, 1e-9).sensitivity()
+    assert found.capacities.loc[["server1", "server2"]].isna().all(axis=None)
+    assert found.capacities.loc["server3"].notna().all(axis=None)
+    assert np.allclose(found.counts.loc["server1 x2"], [1, 0, 1], atol=1e-7)
