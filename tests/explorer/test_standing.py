@@ -76,7 +76,8 @@ def test_who_gains_most_is_named_first() -> None:
     assert gainers(users, np.array([1.0, -2.0, 4.0, 2.0, 1.5])) == "c +4, d +2, e +1.5"
     assert gainers(users, np.array([0.2, 0.0, 9.0, 0.0, 0.0])) == "c +9"
     assert gainers(users, np.zeros(5)) == ""
-<<<<<<< HEAD
+    # Who gains less than a twentieth of what winners gain, whatever others lose, is not named.
+    assert gainers(users, np.array([10.0, 0.3, -9.0, 0.0, 0.0])) == "a +10"
     assert summed(users, np.array([1e-12, 0, 0, 0, -1e-13]), 1e-9) == (0, "")
 
 
@@ -92,9 +93,6 @@ def test_what_some_gain_and_others_lose_is_nothing_in_all() -> None:
     assert found.resources["tasks more"].tolist() == [0, pytest.approx(0.8), 0]
     assert found.resources["for"].tolist() == ["", "batch +0.8", "training +0.2"]
     assert found.margins.set_index("resource")["tasks more"]["gpu"] == 0
-=======
-    # Who gains less than a twentieth of what winners gain, whatever others lose, is not named.
-    assert gainers(users, np.array([10.0, 0.3, -9.0, 0.0, 0.0])) == "a +10"
 
 
 def test_nodes_that_lack_a_resource_are_not_used_up() -> None:
@@ -105,7 +103,6 @@ def test_nodes_that_lack_a_resource_are_not_used_up() -> None:
 
 def test_where_all_nodes_are_one_pool_so_are_margins() -> None:
     assert set(standing(teams(), State("drf")).margins["nodes"]) == {"all nodes"}
->>>>>>> h-proofs
 
 
 def test_nodes_without_a_derivative_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +260,7 @@ def test_what_fails_is_said_and_so_are_certificates(monkeypatch: pytest.MonkeyPa
     assert failed == "TSF: not today"
     assert after.startswith("After the change: Certified (tolerance ")
     monkeypatch.setattr("fairopt.explorer.standing.words", lambda certificate, tol: f"{certificate.optimality:.12e}")
-    notes = standing(teams(), asked=["alpha=2"]).notes
+    notes = standing(teams(), requested=["alpha=2"]).notes
     assert notes[0] == f"{fo.AlphaPFVDS(1).solve(teams()).certificate.optimality:.12e}"
     assert notes[-1] == f"After the change: {fo.AlphaPFVDS(2).solve(teams()).certificate.optimality:.12e}"
     assert notes[0] != notes[-1].partition(": ")[2]
