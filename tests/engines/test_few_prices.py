@@ -85,12 +85,12 @@ def test_prices_are_in_the_unit_of_worth() -> None:
     found = engine.run(problem, 1e-8)
     polytope = problem.polytope
     tasks = polytope.user_tasks(found.fractions)
-    pay = np.full(len(tasks), np.inf)
-    np.minimum.at(pay, polytope.pair_user, polytope.price_per_task(np.exp(found.log_rows)))
+    user_price = np.full(len(tasks), np.inf)
+    np.minimum.at(user_price, polytope.pair_user, polytope.price_per_task(np.exp(found.log_rows)))
     below = tasks < polytope.limit * (1 - 1e-3)
-    worth = problem.criterion.restrict(polytope.users).log_marginal(tasks)
+    log_marginal = problem.criterion.restrict(polytope.users).log_marginal(tasks)
     assert below.sum() >= 3
-    assert np.log(pay[below]) == pytest.approx(worth[below], abs=1e-6)
+    assert np.log(user_price[below]) == pytest.approx(log_marginal[below], abs=1e-6)
 
 
 def test_it_is_asked_where_users_are_many_and_prices_few() -> None:
@@ -121,16 +121,16 @@ def test_where_it_gives_up_the_interior_point_answers(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("limit", [np.inf, 1.5, -2.0])
 def test_demand_is_smooth_and_right_at_both_ends(limit: float) -> None:
     """`min(limit, worth less alpha logs of pay)`, off by the width at most; its slope is that of its values."""
-    worth, alpha, width = 2.0, 3.0, 0.1
+    log_marginal, alpha, width = 2.0, 3.0, 0.1
     for log_pay in np.linspace(-12, 12, 49):
-        exact = min(limit, (worth - log_pay) / alpha)
-        value, part = _demand.bought(worth, alpha, limit, width, np.exp(log_pay))
+        exact = min(limit, (log_marginal - log_pay) / alpha)
+        value, part = _demand.bought(log_marginal, alpha, limit, width, np.exp(log_pay))
         assert exact - width - 1e-12 <= value <= exact + 1e-12
         h = 1e-5
-        up, down = (_demand.bought(worth, alpha, limit, width, np.exp(log_pay + d))[0] for d in (h, -h))
+        up, down = (_demand.bought(log_marginal, alpha, limit, width, np.exp(log_pay + d))[0] for d in (h, -h))
         assert -(up - down) / (2 * h) == pytest.approx(part / alpha, abs=1e-6)
     if np.isfinite(limit):
-        assert _demand.bought(worth, alpha, limit, width, -1.0) == (limit, 0.0)
+        assert _demand.bought(log_marginal, alpha, limit, width, -1.0) == (limit, 0.0)
 
 
 @pytest.mark.parametrize("width", [1e-6, 0.3])
@@ -138,18 +138,18 @@ def test_a_user_in_order_buys_what_it_wants_at_equal_products(width: float) -> N
     rng = np.random.default_rng(0)
     start, users = np.arange(0, 101, 5), 20
     cost, weight = rng.uniform(1, 3, 100), 10 ** rng.uniform(-6, -1, users)
-    worth, limit = rng.normal(size=users), np.where(rng.random(users) < 0.5, np.inf, rng.normal(-1, 1, users))
-    tasks, slack, pay = np.full(100, np.nan), np.full(100, np.nan), np.full(users, np.nan)
+    log_marginal, limit = rng.normal(size=users), np.where(rng.random(users) < 0.5, np.inf, rng.normal(-1, 1, users))
+    tasks, slack, user_price = np.full(100, np.nan), np.full(100, np.nan), np.full(users, np.nan)
     chosen = np.arange(users) != 7
-    _demand.ordered(start, cost, weight, worth, 2.0, limit, width, chosen, tasks, slack, pay)
+    _demand.ordered(start, cost, weight, log_marginal, 2.0, limit, width, chosen, tasks, slack, user_price)
     assert np.isnan(tasks[35:40]).all()
-    assert np.isnan(pay[7])
+    assert np.isnan(user_price[7])
     for n in np.flatnonzero(chosen):
         own = slice(5 * n, 5 * n + 5)
         assert tasks[own] * slack[own] == pytest.approx(np.full(5, weight[n]), rel=1e-12)
         assert (slack[own] > 0).all()
-        assert cost[own] - slack[own] == pytest.approx(np.full(5, pay[n]), abs=1e-12)
-        wanted = np.exp(_demand.bought(worth[n], 2.0, limit[n], width, pay[n])[0])
+        assert cost[own] - slack[own] == pytest.approx(np.full(5, user_price[n]), abs=1e-12)
+        wanted = np.exp(_demand.bought(log_marginal[n], 2.0, limit[n], width, user_price[n])[0])
         assert tasks[own].sum() == pytest.approx(wanted, rel=1e-9)
 
 
@@ -165,9 +165,9 @@ def test_a_step_solves_its_equations(monkeypatch: pytest.MonkeyPatch) -> None:
         step = self._direction(pair, price)
         d_cost = market.cost(step.price)
         left = [
-            self.off_cost + d_cost - step.slack - step.pay[market.user],
+            self.off_cost + d_cost - step.slack - step.user_price[market.user],
             (at.slack * step.tasks + at.tasks * step.slack - pair) / self.of_pair,
-            (self.off_tasks + market.summed(step.tasks) + self.extra * step.pay) / self.demand,
+            (self.off_tasks + market.summed(step.tasks) + self.extra * step.user_price) / self.demand,
             np.where(market.row, self.off_use + market.used(step.tasks) + step.idle, 0.0),
             np.where(market.row, at.idle * step.price + at.price * step.idle - price, 0.0) / self.weights.price,
         ]

@@ -8,15 +8,15 @@ from ...._loops import compiled
 
 
 @compiled
-def bought(worth, alpha, limit, width, pay):  # type: ignore[no-untyped-def]
+def bought(log_marginal, alpha, limit, width, user_price):  # type: ignore[no-untyped-def]
     """The log of a user's tasks, and minus its slope in the log of what it pays, over 1/alpha.
 
-    `worth` is the log of what the first task is worth, `limit` that of the most tasks; `width`, of the bend between
-    them, is a difference of logarithms.
+    `log_marginal` is the log of what the first task is worth, `limit` that of the most tasks; `width`, of the bend
+    between them, is a difference of logarithms.
     """
-    if pay <= 0.0:
+    if user_price <= 0.0:
         return limit, 0.0
-    free = (worth - np.log(pay)) / alpha
+    free = (log_marginal - np.log(user_price)) / alpha
     if limit == np.inf:
         return free, 1.0
     below = limit - free
@@ -28,21 +28,21 @@ def bought(worth, alpha, limit, width, pay):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def demands(worth, alpha, limit, width, pay, tasks, part):  # type: ignore[no-untyped-def]
+def demands(log_marginal, alpha, limit, width, user_price, tasks, part):  # type: ignore[no-untyped-def]
     """`bought` for all users: tasks and parts of the elasticity, (users,)."""
-    for n in range(len(pay)):
-        log, part[n] = bought(worth[n], alpha, limit[n], width, pay[n])
+    for n in range(len(user_price)):
+        log, part[n] = bought(log_marginal[n], alpha, limit[n], width, user_price[n])
         tasks[n] = np.exp(log)
 
 
 @compiled
-def ordered(start, cost, weight, worth, alpha, limit, width, chosen, tasks, slack, pay):  # type: ignore[no-untyped-def]
+def ordered(start, cost, weight, log_marginal, alpha, limit, width, chosen, tasks, slack, user_price):  # type: ignore[no-untyped-def]
     """Puts the users `chosen` where their tasks are what they buy and every product `tasks slack` is their weight.
 
     With y = cost of the cheapest pair - pay: `sum_i weight/(cost_i - cheapest + y)` falls as y grows, demand rises. The
     root of the harmonic difference, which is nearly straight, by Newton's method between bounds.
     """
-    for n in range(len(pay)):
+    for n in range(len(user_price)):
         if not chosen[n]:
             continue
         first, last = start[n], start[n + 1]
@@ -54,7 +54,7 @@ def ordered(start, cost, weight, worth, alpha, limit, width, chosen, tasks, slac
             high = cheapest
         y = 0.5 * cheapest if limit[n] == np.inf else min(weight[n] / np.exp(limit[n]), 0.5 * cheapest)
         for _ in range(60):
-            log, part = bought(worth[n], alpha, limit[n], width, cheapest - y)
+            log, part = bought(log_marginal[n], alpha, limit[n], width, cheapest - y)
             most, total, squares = weight[n] / np.exp(log), 0.0, 0.0
             for k in range(first, last):
                 each = 1 / (cost[k] - cheapest + y)
@@ -77,7 +77,7 @@ def ordered(start, cost, weight, worth, alpha, limit, width, chosen, tasks, slac
             y = there
             if moved <= 1e-15 * y:
                 break
-        pay[n] = cheapest - y
+        user_price[n] = cheapest - y
         for k in range(first, last):
             slack[k] = cost[k] - cheapest + y
             tasks[k] = weight[n] / slack[k]

@@ -3,7 +3,7 @@
 The interior point of `interior_point` measures everything in one unit of welfare. Where half of the users are at their
 limits and servers' prices differ by ten decades (alpha = 8: by eighteen), it is stopped by users one by one. Here
 
-- what users buy at what they pay is a function, `min(limit, (worth/pay)^(1/alpha))` with its bend rounded off by the
+- what users buy at what they pay is a function, `min(limit, (worth/price)^(1/alpha))` with its bend rounded off by the
   root of mu: a limit has neither multiplier nor room of its own, and what is paid may be of any sign there;
 - a product is measured in what its user turns over, or in its price, so that nobody is small. These weights follow the
   point, but fall by a part in a step only: they would run away with a price that falls to 0;
@@ -85,7 +85,7 @@ def run(problem: Problem, tol: float, options: FewPricesOptions = OPTIONS) -> Fe
     """Steps until the error is small enough, or does not get smaller."""
     polytope, market = problem.polytope, Market.of(problem)
     price, log_unit = even(market, np.where(market.row, polytope.cluster.capacity, 0.0))
-    market = replace(market, worth=market.worth - log_unit)
+    market = replace(market, log_marginal=market.log_marginal - log_unit)
     at = begin(market, price, options.start)
     nothing = np.zeros(len(polytope.gamma))
     best = FewPricesCandidate(nothing, np.full(len(polytope.row_server), -np.inf), np.inf, 0)
@@ -96,7 +96,7 @@ def run(problem: Problem, tol: float, options: FewPricesOptions = OPTIONS) -> Fe
         mu = step.mu
         if not np.isfinite(mu):
             break
-        if mu < options.looked and step.missed < options.settled:
+        if mu < options.looked and step.missed < options.fitting:
             found = _judged(problem, at, log_unit, tol, number)
             since = 0 if found.error < options.better * best.error or np.isinf(found.error) else since + 1
             best = min(best, found, key=lambda each: each.error)

@@ -24,7 +24,7 @@ class Market:
     start, user, server : row pointers of users' pairs, (users + 1,), and the user and server of each pair
     vectors : (pairs, resources), the parts of capacities that a task takes
     row : (servers, resources), where anybody needs what there is
-    worth : (users,), the log of what the first task is worth, prices being about 1
+    log_marginal : (users,), the log of what the first task is worth, prices being about 1
     log_limit : (users,), of the most tasks, infinite where no limit can bind
     """
 
@@ -33,7 +33,7 @@ class Market:
     server: Index
     vectors: Array
     row: NDArray[np.bool_]
-    worth: Array
+    log_marginal: Array
     alpha: float
     log_limit: Array
 
@@ -80,17 +80,17 @@ class Market:
         """The least cost of each user's pairs, (users,)."""
         return np.asarray(np.minimum.reduceat(cost, self.start[:-1]))
 
-    def demand(self, pay: Array, width: float) -> tuple[Array, Array]:
+    def demand(self, user_price: Array, width: float) -> tuple[Array, Array]:
         """The tasks that users buy at what they pay, (users,), and the parts of 1/alpha that their elasticities are."""
         from . import _demand
 
-        tasks, part = np.empty(len(pay)), np.empty(len(pay))
-        _demand.demands(self.worth, self.alpha, self.log_limit, width, pay, tasks, part)
+        tasks, part = np.empty(len(user_price)), np.empty(len(user_price))
+        _demand.demands(self.log_marginal, self.alpha, self.log_limit, width, user_price, tasks, part)
         return tasks, part
 
-    def stiffness(self, tasks: Array, part: Array, pay: Array) -> Array:
+    def stiffness(self, tasks: Array, part: Array, user_price: Array) -> Array:
         """By how much demand falls with pay, (users,)."""
-        return np.where(pay > 0, tasks * part / self.alpha / np.where(pay > 0, pay, 1.0), 0.0)
+        return np.where(user_price > 0, tasks * part / self.alpha / np.where(user_price > 0, user_price, 1.0), 0.0)
 
     def factors(self, weight: Array, extra: Array, diagonal: Array, options: FactorOptions) -> SymmetricFactors:
         """The matrix of prices: `weight` (pairs,) are slopes of tasks in slacks, `extra` (users,) of demand in pay."""

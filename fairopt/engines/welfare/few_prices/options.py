@@ -42,11 +42,11 @@ class StepOptions:
     most_target: float = 0.3
     poor_target: float = 0.8
     short: float = 0.1
-    #: What a user with this part of its full elasticity pays falls to the part `1 - pay` at most.
+    #: What a user with this part of its full elasticity pays falls to the part `1 - user_price` at most.
     elastic: float = 0.3
-    pay: float = 0.9
-    #: The target is at least `bent` times the part by which a user's tasks miss its demand at most.
-    bent: float = 1e-7
+    user_price: float = 0.9
+    #: The target is at least `curvature` times the part by which a user's tasks miss its demand at most.
+    curvature: float = 1e-7
     #: While `mu > ordered` a user that misses by more than the part `missed` is put in order by itself. (Later, users
     #: tie: alone, they would take all their tasks to one server.)
     missed: float = 0.2
@@ -73,9 +73,9 @@ class FewPricesOptions:
     follow: float = 0.7
     follow_late: float = 0.3
     late: float = 1e-4
-    #: The error is looked at where `mu < looked` and demand and use are missed by less than `settled`, on average.
+    #: The error is looked at where `mu < looked` and demand and use are missed by less than `fitting`, on average.
     looked: float = 1e-6
-    settled: float = 1e-5
+    fitting: float = 1e-5
     #: A run ends at the part `target` of the tolerance, after `steps` steps, or more than `patience` looks without an
     #: error below the part `better` of the best one.
     target: float = 0.5

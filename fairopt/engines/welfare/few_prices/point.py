@@ -18,7 +18,7 @@ class FewPricesPoint:
     idle: Array  # (servers, resources)
     tasks: Array  # (pairs,)
     slack: Array  # (pairs,), what a task costs there beyond what its user pays
-    pay: Array  # (users,), may be negative for who has all its tasks
+    user_price: Array  # (users,), may be negative for who has all its tasks
 
     def __add__(self, other: FewPricesPoint) -> FewPricesPoint:
         return FewPricesPoint(
@@ -26,7 +26,7 @@ class FewPricesPoint:
             self.idle + other.idle,
             self.tasks + other.tasks,
             self.slack + other.slack,
-            self.pay + other.pay,
+            self.user_price + other.user_price,
         )
 
 

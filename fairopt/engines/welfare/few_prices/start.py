@@ -26,7 +26,7 @@ class _Spread:
     price: Array
     tasks: Array
     slack: Array
-    pay: Array
+    user_price: Array
     full: Array
 
 
@@ -40,7 +40,7 @@ def even(market: Market, capacity: Array) -> tuple[Array, float]:
     low, high = -1000.0, 1000.0
     for _ in range(60):
         middle = (low + high) / 2
-        tasks = np.exp(np.minimum((market.worth - np.log(cheapest) - middle) / market.alpha, market.log_limit))
+        tasks = np.exp(np.minimum((market.log_marginal - np.log(cheapest) - middle) / market.alpha, market.log_limit))
         low, high = (middle, high) if (tasks @ need).max() > 1 else (low, middle)
     return price, middle
 
@@ -60,24 +60,24 @@ def begin(market: Market, price: Array, options: StartOptions = OPTIONS.start) -
             break
         here = moved
     idle = np.where(market.row, np.maximum(1 - market.used(here.tasks), options.idle), 1.0)
-    return FewPricesPoint(here.price, idle, here.tasks, here.slack, here.pay)
+    return FewPricesPoint(here.price, idle, here.tasks, here.slack, here.user_price)
 
 
 def _spread(market: Market, price: Array, weight: Array, of_price: Array, options: StartOptions) -> _Spread:
     from . import _demand
 
-    cost, pay = market.cost(price), np.empty(len(weight))
+    cost, user_price = market.cost(price), np.empty(len(weight))
     tasks, slack, every = np.empty(len(cost)), np.empty(len(cost)), np.ones(len(weight), dtype=bool)
-    given = market.worth, market.alpha, market.log_limit, np.sqrt(options.spread)
-    _demand.ordered(market.start, cost, weight, *given, every, tasks, slack, pay)
+    given = market.log_marginal, market.alpha, market.log_limit, np.sqrt(options.spread)
+    _demand.ordered(market.start, cost, weight, *given, every, tasks, slack, user_price)
     full = np.where(market.row, market.used(tasks) + market.per_price(of_price, price), 1.0)
-    return _Spread(price, tasks, slack, pay, full)
+    return _Spread(price, tasks, slack, user_price, full)
 
 
 def _step(market: Market, here: _Spread, weight: Array, of_price: Array, options: StartOptions) -> _Spread | None:
     """The point after a Newton step on logarithms, or on use itself where these lead uphill."""
-    tasks, part = market.demand(here.pay, np.sqrt(options.spread))
-    extra = market.stiffness(tasks, part, here.pay)
+    tasks, part = market.demand(here.user_price, np.sqrt(options.spread))
+    extra = market.stiffness(tasks, part, here.user_price)
     diagonal = market.per_price(market.per_price(of_price, here.price), here.price)
     factors = market.factors(here.tasks / here.slack, extra, diagonal, OPTIONS.step.factors)
     step = market.solved(factors, here.full * np.log(here.full))

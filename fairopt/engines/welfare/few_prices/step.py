@@ -31,9 +31,9 @@ class FewPricesStep:
         self.mu = self._mean(at)
         self.width = float(np.sqrt(self.mu))
         self.cost = market.cost(at.price)
-        self.demand, self.part = market.demand(at.pay, self.width)
-        self.extra = market.stiffness(self.demand, self.part, at.pay)
-        self.off_cost = self.cost - at.slack - at.pay[market.user]
+        self.demand, self.part = market.demand(at.user_price, self.width)
+        self.extra = market.stiffness(self.demand, self.part, at.user_price)
+        self.off_cost = self.cost - at.slack - at.user_price[market.user]
         self.off_tasks = market.summed(at.tasks) - self.demand
         self.off_use = np.where(market.row, market.used(at.tasks) + at.idle - 1, 0.0)
         missed = np.abs(self.off_tasks / self.demand)
@@ -54,13 +54,13 @@ class FewPricesStep:
         target = min(max((self._mean(self._along(aim, t)) / self.mu) ** 3, options.least_target), most)
         target = self.mu * max(target, min(options.most_target, self.missed))
         # Bends of demand are as wide as the root of mu: on narrow ones those who are far off go to and fro.
-        target = max(target, min(options.most_target * self.mu, options.bent * self.farthest))
+        target = max(target, min(options.most_target * self.mu, options.curvature * self.farthest))
         pair = target * self.of_pair - at.tasks * at.slack - aim.tasks * aim.slack
         price = target * self.weights.price - at.price * at.idle - aim.price * aim.idle
         step = self._direction(pair, price, self._bend(aim))
 
         def retried(step: FewPricesPoint, lengths: gondzio.Lengths) -> FewPricesPoint:
-            return step + self._direction(*self._beyond(step, lengths[0], target), wrong=False)
+            return step + self._direction(*self._beyond(step, lengths[0], target), repair=False)
 
         step, (t,) = gondzio.corrected(step, retried, lambda each: (self.longest(each),), options.correctors)
         if t < 1:
@@ -68,37 +68,37 @@ class FewPricesStep:
         there = self._floored(step, t, target)
         return self._in_order(there) if self.mu > options.ordered else there
 
-    def _direction(self, pair: Array, price: Array, bend: Array | float = 0.0, wrong: bool = True) -> FewPricesPoint:
-        """The step that changes products by so much, and with `wrong` puts the other equations right."""
+    def _direction(self, pair: Array, price: Array, bend: Array | float = 0.0, repair: bool = True) -> FewPricesPoint:
+        """The step that changes products by so much, and with `repair` puts the other equations right."""
         from ...linalg import _pairs
 
         market, at, users = self.market, self.at, len(self.whole)
         idle, free, sums = market.per_price(price, at.price), np.empty(users), np.empty(users)
-        off_cost = self.off_cost if wrong else np.zeros(len(pair))
-        wanted = bend - self.off_tasks if wrong else np.zeros(users)
-        rhs = np.where(market.row, idle + self.off_use, 0.0) if wrong else idle.copy()
+        off_cost = self.off_cost if repair else np.zeros(len(pair))
+        wanted = bend - self.off_tasks if repair else np.zeros(users)
+        rhs = np.where(market.row, idle + self.off_use, 0.0) if repair else idle.copy()
         given = market.start, market.server, market.vectors
         _pairs.pushed(*given, self.slope, at.slack, pair, off_cost, wanted, self.whole, sums, free, rhs)
         prices = market.solved(self.factors, rhs)
         _pairs.weighted_cost(*given, self.slope, prices, sums)
-        pay = free + sums / self.whole
+        user_price = free + sums / self.whole
         tasks, slack, use = np.empty(len(pair)), np.empty(len(pair)), np.zeros(market.row.shape)
-        _pairs.back(*given, prices, pay, off_cost, at.tasks, at.slack, pair, tasks, slack, sums, use)
+        _pairs.back(*given, prices, user_price, off_cost, at.tasks, at.slack, pair, tasks, slack, sums, use)
         idle = idle - market.per_price(at.idle * prices, at.price)
-        return FewPricesPoint(prices, idle, tasks, slack, pay)
+        return FewPricesPoint(prices, idle, tasks, slack, user_price)
 
     def longest(self, step: FewPricesPoint) -> float:
         """The longest step, at most 1, that leaves nothing negative and lets no pay fall too far."""
         from ...linalg import _pairs
 
         at, row, options = self.at, self.market.row, self.options
-        elastic = (self.part > options.elastic) & (at.pay > 0)
+        elastic = (self.part > options.elastic) & (at.user_price > 0)
         groups = (
             (at.tasks, step.tasks),
             (at.slack, step.slack),
             (at.price[row], step.price[row]),
             (at.idle[row], step.idle[row]),
-            (options.pay * at.pay[elastic], step.pay[elastic]),
+            (options.user_price * at.user_price[elastic], step.user_price[elastic]),
         )
         return min(float(_pairs.longest(values, change)) for values, change in groups)
 
@@ -110,15 +110,15 @@ class FewPricesStep:
         return (pairs + rows) / (len(at.tasks) + int(row.sum()))
 
     def _along(self, step: FewPricesPoint, t: float) -> FewPricesPoint:
-        names = "price", "idle", "tasks", "slack", "pay"
+        names = "price", "idle", "tasks", "slack", "user_price"
         return FewPricesPoint(*(getattr(self.at, name) + t * getattr(step, name) for name in names))
 
     def _bend(self, step: FewPricesPoint) -> Array:
         """By how much demand after a step exceeds its tangent, (users,), where pay changes by less than all of it."""
-        pay = self.at.pay
-        near = np.abs(step.pay) < self.options.pay * np.abs(pay)
-        there, _ = self.market.demand(np.where(near, pay + step.pay, pay), self.width)
-        bend = np.where(near, there - self.demand + self.extra * step.pay, 0.0)
+        user_price = self.at.user_price
+        near = np.abs(step.user_price) < self.options.user_price * np.abs(user_price)
+        there, _ = self.market.demand(np.where(near, user_price + step.user_price, user_price), self.width)
+        bend = np.where(near, there - self.demand + self.extra * step.user_price, 0.0)
         return np.asarray(np.clip(bend, -0.5 * self.demand, 0.5 * self.demand))
 
     def _beyond(self, step: FewPricesPoint, far: float, target: float) -> tuple[Array, Array]:
@@ -138,20 +138,22 @@ class FewPricesStep:
         price = np.where(row, there.price, 0.0)
         idle = np.maximum(there.idle, self.market.per_price(1e-6 * target * self.weights.price, price))
         endless = np.isinf(self.market.log_limit)
-        pay = np.where(endless, np.maximum(there.pay, (1 - self.options.pay) * at.pay), there.pay)
-        return FewPricesPoint(price, np.where(row, idle, 1.0), tasks, slack, pay)
+        user_price = np.where(
+            endless, np.maximum(there.user_price, (1 - self.options.user_price) * at.user_price), there.user_price
+        )
+        return FewPricesPoint(price, np.where(row, idle, 1.0), tasks, slack, user_price)
 
     def _in_order(self, at: FewPricesPoint) -> FewPricesPoint:
         """The point with users in order by themselves whose tasks miss what they buy by much: they stop all others."""
         from . import _demand
 
         market = self.market
-        demand, _ = market.demand(at.pay, self.width)
+        demand, _ = market.demand(at.user_price, self.width)
         chosen = np.abs(market.summed(at.tasks) / demand - 1) > self.options.missed
         if not chosen.any():
             return at
-        tasks, slack, pay = at.tasks.copy(), at.slack.copy(), at.pay.copy()
-        given = market.worth, market.alpha, market.log_limit, self.width
+        tasks, slack, user_price = at.tasks.copy(), at.slack.copy(), at.user_price.copy()
+        given = market.log_marginal, market.alpha, market.log_limit, self.width
         weight = self.mu * self.weights.user
-        _demand.ordered(market.start, market.cost(at.price), weight, *given, chosen, tasks, slack, pay)
-        return replace(at, tasks=tasks, slack=slack, pay=pay)
+        _demand.ordered(market.start, market.cost(at.price), weight, *given, chosen, tasks, slack, user_price)
+        return replace(at, tasks=tasks, slack=slack, user_price=user_price)
