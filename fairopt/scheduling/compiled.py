@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,25 @@ from .setup import Setup
 from .thrashing import Thrashing
 from .workload import NEVER, Whole
 
-#: Instants between two looks at the clock and the keyboard.
-_INSTANTS = 20_000
-#: Servers of a block of the index of ratios: from 32 to 128 it makes little difference at 2,000 and 12,583 servers.
-_BLOCK = 64
-#: Of the columns that trees of servers have more than amounts: how much they lean towards one amount.
-_TILT = 3
-#: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`).
-SCAN = 48
-#: Placements of up to this many servers are scanned.
-_NEAR = 48
+
+@dataclass(frozen=True)
+class CompiledOptions:
+    """How the kernel is run, and its indices of servers."""
+
+    #: Instants between two looks at the clock and the keyboard.
+    instants: int = 20_000
+    #: Servers of a block of the index of ratios: from 32 to 128 it makes little difference at 2,000 and 12,583 servers.
+    block: int = 64
+    #: Of the columns that trees of servers have more than amounts: how much they lean towards one amount.
+    lean: int = 3
+    #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`),
+    scan: int = 48
+    #: and placements of up to this many servers are scanned.
+    near: int = 48
+
+
+#: What is used.
+OPTIONS = CompiledOptions()
 
 _SHARES = {"dominant": at.DOMINANT, "unweighted": at.UNWEIGHTED, "after": at.AFTER_TASK}
 _VALUES = {"none": at.NO_PAIRS, "virtual": at.VIRTUAL, "per-server": at.PER_SERVER, "alignment": at.ALIGNMENT}
@@ -71,7 +81,8 @@ def run(
     parameter[at.FACTOR] = 1.0 if thrashing is None else thrashing.factor
     interrupted = False
     try:
-        while (why := advance(sv, qs, tasks, option, parameter, counter, setup.size, until, _INSTANTS)) != at.FINISHED:
+        given = option, parameter, counter, setup.size, until, OPTIONS.instants
+        while (why := advance(sv, qs, tasks, *given)) != at.FINISHED:
             if why == at.GROW:
                 tasks = _grown(tasks, int(counter[at.NRUNS] + 2 * (counter[at.OPEN] + counter[at.NHEAP])))
             if progress is not None:
@@ -93,7 +104,7 @@ def _options(setup: Setup, index: bool | None) -> Whole:
     option = np.zeros(at.OPTIONS, dtype=np.int64)
     option[at.SHARE], option[at.PAIR] = _SHARES[parts["share"]], _VALUES[parts["value"]]
     best = parts["score"] == "best" and amounts > 1
-    by_index = servers > SCAN if index is None else index
+    by_index = servers > OPTIONS.scan if index is None else index
     if best:
         option[at.PLACE] = at.BEST_INDEX if by_index else at.BEST_SCAN
     else:
@@ -129,7 +140,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     tree[base[types] + size[types] + table[:, at.SLOT]] = _mixed(free, mix)
     for t in range(len(size)):
         _maxima(tree[base[t] : base[t] + 2 * size[t]])
-    near = [np.flatnonzero(row) if k and row.sum() <= _NEAR else np.zeros(0, dtype=np.int64)
+    near = [np.flatnonzero(row) if k and row.sum() <= OPTIONS.near else np.zeros(0, dtype=np.int64)
             for k, row in enumerate(s.workload.eligible)]  # fmt: skip
     with_index = option[at.PLACE] == at.BEST_INDEX
     pool = np.maximum(s.capacity.sum(axis=0), 1)
@@ -137,7 +148,8 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     if with_index:
         some = free[:, 0] > 0
         ratio[some] = free[some, 1] / pool[1] / (free[some, 0] / pool[0])
-    blocks = 2 * (-(-n // (_BLOCK // 2))) + 4 if with_index else 1
+    block = OPTIONS.block
+    blocks = 2 * (-(-n // (block // 2))) + 4 if with_index else 1
     slower, none = bool(option[at.SLOWS]), np.zeros((0, 0), np.int64)
     return Servers(
         table, s.capacity.copy(), free.copy(), pool, np.ascontiguousarray(s.workload.eligible),
@@ -145,22 +157,22 @@ def _servers(setup: Setup, option: Whole) -> Servers:
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64),
         np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
         tree, np.column_stack([base, size, first]), leaf.astype(np.int64), mix,
-        np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, _BLOCK)), np.zeros((blocks, _BLOCK), np.int64),
-        np.zeros((blocks, amounts, _BLOCK), np.int64), np.zeros(blocks, np.int64),
+        np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, block)), np.zeros((blocks, block), np.int64),
+        np.zeros((blocks, amounts, block), np.int64), np.zeros(blocks, np.int64),
         np.zeros((blocks, amounts), np.int64), ratio, free.copy(), np.zeros(amounts - 1),
         np.zeros(n, np.int64), np.array(s.workload.capacity if slower else none), np.zeros(len(s.workload.resources)),
     )  # fmt: skip
 
 
 def _mix(setup: Setup) -> Whole:
-    """(more, amounts): factors that make amounts alike, and each of them times `_TILT`; none where they overflow."""
+    """(more, amounts): factors that make amounts alike, and each times `OPTIONS.lean`; none where they overflow."""
     capacity = setup.capacity
     amounts, pool = capacity.shape[1], np.maximum(capacity.sum(axis=0), 1)
     alike = np.maximum(np.rint(pool.max() / pool), 1)
     largest = max(int(capacity.max(initial=1)), int(setup.demand.max(initial=1)))
-    if amounts < 2 or alike.max() * _TILT * largest > at.BIG / 2:
+    if amounts < 2 or alike.max() * OPTIONS.lean * largest > at.BIG / 2:
         return np.zeros((0, amounts), dtype=np.int64)
-    return np.asarray(alike * np.vstack([np.ones(amounts), 1 + (_TILT - 1) * np.eye(amounts)]), dtype=np.int64)
+    return np.asarray(alike * np.vstack([np.ones(amounts), 1 + (OPTIONS.lean - 1) * np.eye(amounts)]), dtype=np.int64)
 
 
 def _mixed(table: Whole, mix: Whole) -> Whole:

@@ -73,7 +73,7 @@ def test_compiled_is_plain_where_servers_are_over_committed(
 def test_many_servers_that_crowd_the_blocks_of_the_index(
     text: str, resources: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiled, "_BLOCK", 8)  # so that blocks are split
+    monkeypatch.setattr(compiled, "OPTIONS", compiled.CompiledOptions(block=8))  # so that blocks are split
     w = workload(3, rows=900, servers=400, users=20, resources=resources)
     setup = Setup.of(w, policies.one(text))
     assert compiled.run(setup, index=True).same(plain.run(setup))
