@@ -217,7 +217,7 @@ def test_one_of_two_servers_that_are_alike() -> None:
 
 def test_a_step_that_leads_away_from_a_good_answer_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where all users tie on all servers: the equations are singular, and the answer is good to ten digits."""
-    found = fo.AlphaPFVDS(3.0).solve(draw("plain", 1, 5, 3, 3), 1e-9)
+    found = fo.AlphaPFVDS(3.0).solve(draw("plain", 0, 5, 3, 3), 1e-9)
     polytope = Polytope(found.cluster, found.criterion.limits(found.cluster))
     rows = polytope.log_row_prices(found.log_prices)
     expected = active_set.active_set(polytope, found.criterion, found.tasks, rows)
