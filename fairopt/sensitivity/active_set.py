@@ -49,6 +49,9 @@ class Options:
 
 OPTIONS = Options()
 
+#: What a step changes.
+_STATE = ("x", "log_rows", "excess", "pairs", "rows", "full")
+
 
 @dataclass(frozen=True)
 class ActiveSet:
@@ -147,19 +150,38 @@ class _Search:
         return result
 
     def run(self) -> None:
-        """Newton steps and changes of the set, until nothing is wrong."""
+        """Newton steps and changes of the set, until nothing is wrong.
+
+        Where many pairs tie the equations are singular, and a step from an answer that is good to ten digits may lead
+        away: it is then taken back.
+        """
         options = self.options
         for _ in range(options.steps):
-            residual = self._residual()
-            residual_norm = float(np.abs(residual).max(initial=0.0))
-            if residual_norm <= options.solved and not self._come_in():
-                return
-            self._step(self._residual())
-        if float(np.abs(self._residual()).max(initial=0.0)) > options.sufficient or self._come_in():
+            before = self._missed()
+            if before <= options.sufficient and not self._come_in():
+                if before <= (options.violated if self._many() else options.solved):
+                    return
+                kept = {name: getattr(self, name).copy() for name in _STATE}
+                self._step(self._residual())
+                if self._missed() >= before:
+                    vars(self).update(kept)
+                    self._look()
+                    return
+            else:
+                self._step(self._residual())
+        if self._missed() > options.sufficient or self._come_in():
             raise SolverError(
                 "the answer is not near enough to an exact one to tell which tasks and prices are zero: solve it with "
                 "a smaller tol, such as solve(cluster, tol=1e-9)"
             )
+
+    def _many(self) -> bool:
+        """Do so many pairs tie that some stand for all?"""
+        pairs = np.flatnonzero(self.pairs)
+        return not representative(self.polytope, pairs, self.part[pairs]).all()
+
+    def _missed(self) -> float:
+        return float(np.abs(self._residual()).max(initial=0.0))
 
     def _residual(self) -> Array:
         return np.concatenate([self.slack[self.pairs], -self.idle[self.rows], np.log1p(-self.room[self.full])])

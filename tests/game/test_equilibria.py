@@ -181,7 +181,7 @@ def test_what_is_not_proved_complete() -> None:
     bounded = fo.game.equilibria(SEVERAL.replace(max_tasks=[0.7, np.inf, np.inf]), 3, rng=0)
     assert not bounded.complete
     assert "task counts can bind" in bounded.tried["enumeration"]
-    missed = fo.game.equilibria(SEVERAL, 3, 1e-17)
+    missed = fo.game.equilibria(SEVERAL, 3, tol=1e-17)
     assert not missed.complete
     assert "missed tol=1e-17" in missed.tried["certificates"]
     ends = [SimpleNamespace(index=sign) for sign in (1, 0)]

@@ -8,8 +8,9 @@ from families import draw
 
 import fairopt as fo
 from fairopt.errors import DataError
+from fairopt.model.polytope import Polytope
 from fairopt.result import metrics
-from fairopt.sensitivity import answer
+from fairopt.sensitivity import active_set, answer
 from fairopt.sensitivity.linear import LeastSquares, Options
 
 from .differences import compared
@@ -212,3 +213,24 @@ def test_one_of_two_servers_that_are_alike() -> None:
     assert found.capacities.loc[["server1", "server2"]].isna().all(axis=None)
     assert found.capacities.loc["server3"].notna().all(axis=None)
     assert np.allclose(found.counts.loc["server1 x2"], [1, 0, 1], atol=1e-7)
+
+
+def test_a_step_that_leads_away_from_a_good_answer_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where all users tie on all servers: the equations are singular, and the answer is good to ten digits."""
+    found = fo.AlphaPFVDS(3.0).solve(draw("plain", 0, 5, 3, 3), 1e-9)
+    polytope = Polytope(found.cluster, found.criterion.limits(found.cluster))
+    rows = polytope.log_row_prices(found.log_prices)
+    expected = active_set.active_set(polytope, found.criterion, found.tasks, rows)
+    step = active_set._Search._step
+
+    def away(self: active_set._Search, residual: np.ndarray) -> None:
+        step(self, residual)
+        self.x = 1.5 * self.x
+        self._look()
+
+    monkeypatch.setattr(active_set._Search, "_step", away)
+    near = found.tasks * (1 + 1e-10 * np.random.default_rng(0).random(found.tasks.shape))
+    kept = active_set.active_set(polytope, found.criterion, near, rows)
+    np.testing.assert_allclose(kept.tasks, expected.tasks, rtol=1e-8)
+    np.testing.assert_allclose(kept.cost, expected.cost, atol=1e-8)
+    assert (kept.pairs == expected.pairs).all()
