@@ -22,7 +22,13 @@ _BESIDE = 4
 
 def sections() -> Mapping[str, Callable[[], str]]:
     """What the page shows, by the name of its section."""
-    return {"survey": survey, "survey-seconds": seconds, "survey-papers": papers, "survey-budget": budget}
+    return {
+        "survey": survey,
+        "survey-seconds": seconds,
+        "survey-papers": papers,
+        "survey-budget": budget,
+        "survey-rates": rates,
+    }
 
 
 def rows() -> pd.DataFrame:
@@ -66,6 +72,16 @@ def seconds() -> str:
     frame = table.T.rename_axis("property").reset_index()
     parts = [np.arange(k, min(k + 2 * _BESIDE, frame.shape[1])) for k in range(1, frame.shape[1], 2 * _BESIDE)]
     return "\n\n".join(str(frame.iloc[:, [0, *part]].to_markdown(index=False)) for part in parts)
+
+
+def rates() -> str:
+    """Trials a second by property, of the searches that found nothing: those do not end early."""
+    made = rows()
+    made = made[(made["answer"] == "none") & (made["trials_per_second"] > 0)].astype({"trials_per_second": float})
+    groups = made.groupby("property")["trials_per_second"]
+    slowest = made.loc[groups.idxmin()].set_index("property")["mechanism"].map(one)
+    found = pd.DataFrame({"mechanisms": groups.size(), "median": groups.median(), "least": groups.min(), "by": slowest})
+    return str(found.reset_index().to_markdown(index=False, floatfmt=",.0f"))
 
 
 def budget() -> str:
