@@ -20,8 +20,10 @@ class _Compiling(threading.local):
     """Seconds that numba has taken in a thread, compilations inside others counted once."""
 
     spent = 0.0
+    spent_cpu = 0.0
     depth = 0
     begun = 0.0
+    begun_cpu = 0.0
 
     def notify(self, event: Any) -> None:
         """Numba begins or ends."""
@@ -32,13 +34,14 @@ class _Compiling(threading.local):
 
     def begin(self) -> None:
         if self.depth == 0:
-            self.begun = time.perf_counter()
+            self.begun, self.begun_cpu = time.perf_counter(), time.thread_time()
         self.depth += 1
 
     def end(self) -> None:
         self.depth -= 1
         if self.depth == 0:
             self.spent += time.perf_counter() - self.begun
+            self.spent_cpu += time.thread_time() - self.begun_cpu
 
 
 _COMPILING = _Compiling()
@@ -69,6 +72,12 @@ def now() -> float:
     """Seconds of this thread's clock; only differences mean anything."""
     _listen()
     return time.perf_counter() - _COMPILING.spent
+
+
+def cpu() -> float:
+    """CPU seconds of this process without those in which this thread compiled; only differences mean anything."""
+    _listen()
+    return time.process_time() - _COMPILING.spent_cpu
 
 
 def compiled() -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -192,7 +191,7 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
     if now.cell != cell or now.seed != seed:
         raise DataError(f"{path} is of {now.cell.name} with seed {now.seed}; use another folder, or that seed")
     while now.open(trials, seconds):
-        start = time.process_time() - _clock.compiled()
+        start = _clock.cpu()
         size = min(BLOCK, trials - now.trials)
         rng = np.random.default_rng(cell.seeds(seed, now.blocks))
         try:
@@ -200,7 +199,7 @@ def _searched(cell: Cell, trials: int, seconds: float, folder: Path | None, seed
         except DataError as error:
             now = replace(now, note=str(error))
         else:
-            spent = max(time.process_time() - _clock.compiled() - start, 0.0)  # compiling is timed by the wall clock
+            spent = _clock.cpu() - start
             now = now.with_block(found.trials, spent, found.doubted, found.witness)
         if path is not None:
             _files.folder(path.parent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from .. import _clock
@@ -15,12 +14,8 @@ def within(seconds: float, offers: Iterator[Solution]) -> Iterator[Solution]:
     The compilation of loops does not count: what an engine may do must not depend on who was there first.
     At least one, and the last one may be late: an engine is not stopped on its way to an answer.
     """
-    end = _used() + seconds
+    end = _clock.cpu() + seconds
     for offer in offers:
         yield offer
-        if _used() > end:
+        if _clock.cpu() > end:
             return
-
-
-def _used() -> float:
-    return time.process_time() - _clock.compiled()

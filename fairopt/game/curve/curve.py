@@ -13,7 +13,6 @@ Source: Keller, "Numerical solution of bifurcation and nonlinear eigenvalue prob
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -148,7 +147,7 @@ def _followed(
     """One run."""
     from . import _begin, _follow, _point
 
-    begun = time.process_time() - _clock.compiled()
+    begun = _clock.cpu()
     data = [one[0] for one in stacked([problem])]
     near = min(options.near, max(end, 1 / end)) if up else max(1 / options.near, min(end, 1 / end))
     g, at, sound = _begin.begun(_point.cell_of(near, data), options.begin, options.begin_steps)
@@ -172,7 +171,7 @@ def _followed(
         if bar is not None:
             bar.n = round(100 * float(at.theta[0]) / np.log(end))
             bar.refresh()
-        late = time.process_time() - _clock.compiled() - begun > seconds
+        late = _clock.cpu() - begun > seconds
         if ended != _follow.SPENT or steps >= budget or late:
             break
     reason = _REASONS[5] if late and ended == _follow.SPENT else _REASONS[ended]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +44,7 @@ def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS)
 
     servers, resources = system.row.shape
     users = len(system.weight)
-    begun = time.process_time() - _clock.compiled()
+    begun = _clock.cpu()
     made = arranged(system, options)
     if isinstance(made, str):
         return Enumeration(np.zeros((0, len(system.user))), np.zeros((0, servers, resources)), False, made)
@@ -65,7 +64,7 @@ def enumerated(system: EquilibriumSystem, options: EnumerationOptions = OPTIONS)
                 whole[order], levels[order] = tasks[s], prices[s]
                 kept.append((whole[system.server, system.user], levels))
         cells += count
-        if work[1] >= 0 and time.process_time() - _clock.compiled() - begun > options.seconds:
+        if work[1] >= 0 and _clock.cpu() - begun > options.seconds:
             break
     finished = bool(work[1] < 0)
     return Enumeration(
