@@ -90,6 +90,7 @@ def run(problem: Problem, tol: float, options: FewPricesOptions = OPTIONS) -> Fe
     nothing = np.zeros(len(polytope.gamma))
     best = FewPricesCandidate(nothing, np.full(len(polytope.row_server), -np.inf), np.inf, 0)
     weights, mu, since = Weights(market.summed(at.tasks) * _cheapest(market, at), at.price), np.inf, 0
+    reached = False
     for number in range(options.steps + 1):
         weights = _followed(market, weights, at, options.follow if mu > options.late else options.follow_late)
         step = FewPricesStep(market, at, weights, options.step)
@@ -100,7 +101,8 @@ def run(problem: Problem, tol: float, options: FewPricesOptions = OPTIONS) -> Fe
             found = _judged(problem, at, log_unit, tol, number)
             since = 0 if found.error < options.better * best.error or np.isinf(found.error) else since + 1
             best = min(best, found, key=lambda each: each.error)
-            if best.error <= options.target * tol or since > options.patience:
+            reached = reached or best.error <= options.target * tol
+            if (reached and (mu < options.fine or since)) or since > options.patience:
                 break
         at = step.taken()
     return replace(best, steps=number)

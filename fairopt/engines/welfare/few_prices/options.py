@@ -76,9 +76,11 @@ class FewPricesOptions:
     #: The error is looked at where `mu < looked` and demand and use are missed by less than `fitting`, on average.
     looked: float = 1e-6
     fitting: float = 1e-5
-    #: A run ends at the part `target` of the tolerance, after `steps` steps, or more than `patience` looks without an
-    #: error below the part `better` of the best one.
+    #: A run ends after a look with an error below the part `target` of the tolerance, if `mu < fine` (tasks of users at
+    #: their limits miss these by about mu) or it is not below the part `better` of the best one; after `steps` steps;
+    #: or after more than `patience` looks without a better one.
     target: float = 0.5
+    fine: float = 1e-12
     steps: int = 60
     patience: int = 6
     better: float = 0.7
