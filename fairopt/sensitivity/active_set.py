@@ -20,7 +20,7 @@ from ..certificates.derivative import derivative
 from ..errors import SolverError
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
-from .conditions import representative
+from .conditions import crowded, representative
 from .linear import LeastSquares
 
 Array = NDArray[np.float64]
@@ -159,7 +159,8 @@ class _Search:
         for _ in range(options.steps):
             before = self._missed()
             if before <= options.sufficient and not self._come_in():
-                if before <= (options.violated if self._many() else options.solved):
+                many = crowded(self.polytope, int(self.pairs.sum()))
+                if before <= (options.violated if many else options.solved):
                     return
                 kept = {name: getattr(self, name).copy() for name in _STATE}
                 self._step(self._residual())
@@ -174,11 +175,6 @@ class _Search:
                 "the answer is not near enough to an exact one to tell which tasks and prices are zero: solve it with "
                 "a smaller tol, such as solve(cluster, tol=1e-9)"
             )
-
-    def _many(self) -> bool:
-        """Do so many pairs tie that some stand for all?"""
-        pairs = np.flatnonzero(self.pairs)
-        return not representative(self.polytope, pairs, self.part[pairs]).all()
 
     def _missed(self) -> float:
         return float(np.abs(self._residual()).max(initial=0.0))

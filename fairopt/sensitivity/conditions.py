@@ -106,6 +106,12 @@ def parts(polytope: Polytope, pairs: Index) -> tuple[Index, Index]:
     return part[:users], part[users:]
 
 
+def crowded(polytope: Polytope, pairs: int) -> bool:
+    """Are there so many pairs, for its users and rows, that some stand for all?"""
+    servers, resources = polytope.cluster.shape[1:]
+    return pairs > OPTIONS.many * (len(polytope.users) + servers * resources)
+
+
 def representative(polytope: Polytope, pairs: Index, part: Array) -> Mask:
     """Of pairs (k,) with `part` (k,) of their users' tasks, enough to reach whatever all of them can, (k,).
 
@@ -113,8 +119,8 @@ def representative(polytope: Polytope, pairs: Index, part: Array) -> Mask:
     the largest uses of a server, are then enough.
     """
     user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
-    servers, resources = polytope.cluster.shape[1:]
-    if len(pairs) <= OPTIONS.many * (len(polytope.users) + servers * resources):
+    resources = polytope.cluster.shape[2]
+    if not crowded(polytope, len(pairs)):
         return np.ones(len(pairs), dtype=bool)
     use = polytope.pair_use[pairs].max(axis=1) / polytope.gamma[pairs] * part
     return _first_of(user, part, OPTIONS.of_user) | _first_of(server, use, resources + OPTIONS.of_server)
