@@ -79,7 +79,7 @@ def matrix(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
     DataError
         A row names a mechanism that there is not.
     KeyError
-        `rows` is no such frame.
+        `rows` lacks a column.
     """
     rows = rows.fillna({"conditions": "", "file": ""})
     table: dict[str, dict[str, str]] = {}

@@ -35,7 +35,7 @@ def write(frame: pd.DataFrame, folder: Path, name: str, caption: str, single: bo
     frame : the table
     folder : where; it is made, and files that are there are replaced
     name : of the files; what a file's name should not have is replaced by `_`
-    caption : stands above it in Markdown and in LaTeX, whose further sentences stand below
+    caption : stands above the table; in LaTeX its first sentence does, and the others stand below
     single : in LaTeX of one column of two, otherwise a longtable of the page's width
 
     Raises
@@ -70,6 +70,8 @@ def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
     ------
     DataError
         No such format, or the file cannot be written.
+    OSError
+        The folder cannot be made.
     """
     formats: dict[str, Callable[[], str | bytes]] = {
         ".csv": lambda: csv(frame),
