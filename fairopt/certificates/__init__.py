@@ -70,13 +70,30 @@ OPTIONS = ExactOptions()
 def certify(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
-    """The certificate of `tasks` (users, servers), a table or split, under `criterion`, and the prices that prove it.
+    """The certificate of tasks under a criterion, and the prices that prove it.
 
-    `log_prices` (servers, resources) are logarithms of prices per resource unit, -inf for none, from whoever made the
-    tasks: better ones make the bound sharper, wrong ones cannot make it pass. For max-min they may be one set per
-    level, (levels, servers, resources). For finite alpha they are looked for by linear programs if none are given. The
-    prices returned are `None` where others, or none, prove it. Max-min of small clusters that doubles do not settle is
+    For finite alpha it is the backward error (`backward_error`) with the welfare gap (`duality_gap`), for max-min over
+    a pool or servers the lexicographic rise (`lexicographic_rise`), for PS-DSF, and max-min of servers that do not
+    coordinate, the exploitability (`exploitability`), of `FDS` off the alpha-fair line the welfare gap; all with the
+    largest violation of the feasible set (`feasibility`). Max-min of small clusters that doubles do not settle is
     measured from its exact optimum (`exact_distance`).
+
+    Parameters
+    ----------
+    cluster : what was shared
+    tasks : (users, servers), a table or split over merged servers; of another shape, or not finite, the certificate is
+        infinite
+    criterion : what is fair, for the users of `cluster`
+    log_prices : (servers, resources), logarithms of prices per unit of resource, -inf for none, from whoever made the
+        tasks: better ones make the bound sharper, wrong ones cannot make it pass. For max-min they may be one set per
+        level, (levels, servers, resources). None: they are looked for by linear programs
+
+    Returns
+    -------
+    Certificate
+    prices : log prices like those given, or None where others, or none, prove it
+
+    Source: docs/certificates.md proves the bounds.
     """
     return certify_problem(Problem(cluster, criterion), tasks, log_prices)
 
@@ -84,7 +101,17 @@ def certify(
 def certify_problem(
     problem: Problem, tasks: Array | Split, log_prices: Array | None = None
 ) -> tuple[Certificate, Array | None]:
-    """`certify`, with the scaled data of the problem. What certifies (use, gaps, prices) is computed from `tasks`."""
+    """`certify`, with the scaled data of the problem. What certifies (use, gaps, prices) is computed from `tasks`.
+
+    Parameters
+    ----------
+    problem : cluster and criterion
+    tasks, log_prices : as of `certify`
+
+    Returns
+    -------
+    As `certify`.
+    """
     cluster, criterion = problem.cluster, problem.criterion
     tasks = tasks if isinstance(tasks, Split) else np.asarray(tasks, dtype=float)
     if log_prices is not None and log_prices.ndim > 2 and not _is_maxmin(criterion):

@@ -77,10 +77,22 @@ class Certificate(Immutable):
 def feasibility(
     cluster: Cluster, tasks: Array | Split, limits: Array | None = None, floor: Array | None = None
 ) -> tuple[float, str]:
-    """Largest relative violation of the feasible set by `tasks` (users, servers), and where.
+    """Largest relative violation of the feasible set by tasks, and where.
 
     `max(use/c - 1, x_n/limit - 1, 1 - x_n/floor, -x/gamma)`; infinite for a task on a server that cannot run it. Of a
     split, all but the use of capacities is judged on the merged servers, where it is the same.
+
+    Parameters
+    ----------
+    cluster : whose capacities and eligibility hold
+    tasks : (users, servers), a table, or split over merged servers
+    limits : (users,), the most tasks `limit`; by default the cluster's `max_tasks`
+    floor : (users,), the least tasks, 0 for none; by default none
+
+    Returns
+    -------
+    violation : relative, 0 where nothing is violated; infinite too where tasks have another shape or are not finite
+    where : in words
     """
     table, on = (tasks.merged, tasks.merging.cluster) if isinstance(tasks, Split) else (tasks, cluster)
     if table.shape != on.shape[:2] or not np.isfinite(table).all():

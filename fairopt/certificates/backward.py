@@ -79,10 +79,24 @@ class BackwardError:
 def backward_error(
     polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, servers: Sequence[str] | None = None
 ) -> BackwardError:
-    """The backward error of tasks (users, servers) at log prices of whole capacities (rows,), in any scale.
+    """The backward error of tasks at log prices of whole capacities, in any scale.
 
     The scale (in the game: of each server) that fits best is found; -inf stands for no price, and so does NaN.
-    `servers` are other names for them, in words.
+
+    Parameters
+    ----------
+    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
+    criterion : of the same cluster, with finite alpha
+    tasks : (users, servers), tasks of the polytope's cluster
+    log_rows : (rows,), logarithms of prices, a row being a (server, resource) that somebody can use
+    servers : their names in words, where they are not the cluster's (merged ones)
+
+    Returns
+    -------
+    BackwardError
+        infinite, with the reason in `where`, if tasks are none that have a price (nobody may run none, if alpha > 0)
+
+    Source: the bound is proved in docs/certificates.md; the module's docstring has what it is the largest of.
     """
     problem = _Conditions(polytope, criterion, tasks, servers)
     if problem.impossible:
@@ -237,7 +251,13 @@ def _middle(upper: Array, lower: Array) -> float:
 
 
 def by_server(polytope: Polytope, found: BackwardError) -> Array:
-    """What is wrong on each server, (servers,): the largest of its pairs and rows."""
+    """What is wrong on each server, (servers,): the largest of its pairs and rows.
+
+    Parameters
+    ----------
+    polytope : the one that the error was found with
+    found : of `backward_error`
+    """
     result = np.zeros(polytope.cluster.shape[1])
     np.maximum.at(result, polytope.pair_server, found.of_pairs)
     np.maximum.at(result, polytope.row_server, found.of_rows)

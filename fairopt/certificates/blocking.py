@@ -66,8 +66,16 @@ def blocking(
 ) -> Blocking:
     """What holds the users of a feasible lexicographic max-min allocation, with proofs to `tol`.
 
-    `prices` (levels, servers, resources) are a hint; users whom they do not hold are asked about in the judge's linear
-    programs. Merged servers are saturated together: the first one stands for them.
+    `prices` are a hint; users whom they do not hold are asked about in the judge's linear programs. Merged servers are
+    saturated together: the first one stands for them.
+
+    Parameters
+    ----------
+    cluster : that of the allocation
+    tasks : (users, servers), or split over merged servers
+    criterion : lexicographic max-min (alpha infinite) in the scope `pool` or `servers`
+    prices : (levels, servers, resources), per unit of resource, or None
+    tol : the largest relative rise in tasks that counts as none
 
     Raises
     ------

@@ -23,10 +23,24 @@ def rises(
     limits: Array,
     floor: Array | None = None,
 ) -> Array:
-    """Relative rise in tasks that each user could get on one server, (users,).
+    """Relative rise in tasks that each user could get on one server, (users,): `min_r rise_n(r)`, over r that n needs.
 
-    `demand` (users, resources), `capacity` (resources,), `tasks` here, `levels`, `totals` (tasks everywhere) and
-    `limits` (most tasks) and `floor` (the least that others must leave) all (users,).
+        rise_n(r) = (c_r - use_r + sum_{m: level_m > level_n} (x_m - floor_m) d[m,r]) / (d[n,r] X_n)
+
+    and at most `limit_n/X_n - 1`. Levels within a factor of 1 + t count as equal at the price of t. Infinite for
+    whoever has no tasks.
+
+    Parameters
+    ----------
+    demand : (users, resources), per task
+    capacity : (resources,)
+    tasks : (users,), `x_n`, on this server
+    levels : (users,), what max-min compares, as `Criterion.levels`
+    totals : (users,), `X_n`, on all servers
+    limits : (users,), the most tasks of each on all servers, infinite for no limit
+    floor : (users,), the least that others must leave; by default none
+
+    Source: Khamse-Ashari et al., arXiv 1712.10114 (PF), section 3, the condition that defines PS-DSF.
     """
     from . import _kernels
 

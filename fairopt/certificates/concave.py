@@ -42,7 +42,21 @@ def fitted_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows:
 
 
 def duality_gap(polytope: Polytope, tasks: Array, criterion: Criterion, log_rows: Array) -> float:
-    """The relative gap of tasks (users, servers) at log prices of whole capacities (rows,), in the scale of `dF/dx`."""
+    """The relative welfare gap of tasks, from prices alone: a bound on what their welfare is below the largest.
+
+    It is the sum of every user's Fenchel-Young loss, of `sum_ni x_ni (p_ni - p_n)` and of the price of what is idle,
+    over `sum_n x_n dF/dx_n`. Any prices give a bound. Infinite where tasks have no finite welfare.
+
+    Parameters
+    ----------
+    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
+    tasks : (users, servers), tasks of the polytope's cluster
+    criterion : of the same cluster, with finite alpha, in a scope other than `game`
+    log_rows : (rows,), log prices of whole capacities in the scale of `dF/dx`, a row being a (server, resource) that
+        somebody can use; -inf for none
+
+    Source: docs/certificates.md, "The welfare gap".
+    """
     if not len(polytope.users):
         return 0.0
     own, user = criterion.restrict(polytope.users), polytope.pair_user

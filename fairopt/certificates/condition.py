@@ -68,7 +68,21 @@ _ROUNDING = 1e-15
 def conditions(
     polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError, options: ConditionOptions = OPTIONS
 ) -> Array:
-    """The condition of every user, (all users,): 1 for whoever can run nothing, infinite where nothing is proved."""
+    """The condition of every user, (all users,): 1 for whoever can run nothing, infinite where nothing is proved.
+
+    If the data change by a factor of `exp(+-e)`, user n's tasks change by `condition[n] e` at most, to first order. At
+    alpha = 0 all are infinite: a small change may move all tasks.
+
+    Parameters
+    ----------
+    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
+    criterion : of the same cluster, with finite alpha
+    tasks : (users, servers), tasks of the polytope's cluster
+    found : their `backward_error`
+    options : what is computed exactly, and what is estimated
+
+    Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 7.2 and 15.
+    """
     result = np.ones(polytope.cluster.shape[0])
     if not len(polytope.users):
         return result

@@ -19,7 +19,19 @@ Array = NDArray[np.float64]
 
 
 def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array, list[str]]:
-    """Per server: its exploitability (servers,), and the user who attains it, in words."""
+    """Per server: its exploitability (servers,), and the user who attains it, in words.
+
+    It is the largest of `rises` on that server: the relative rise in tasks that it owes to some user.
+
+    Parameters
+    ----------
+    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
+    tasks : (users, servers), tasks of the polytope's cluster
+    criterion : with infinite alpha, in the scope `game` (PS-DSF), or `per_server`, where each server is judged by its
+        own tasks alone
+
+    Source: Khamse-Ashari et al., arXiv 1712.10114 (PF), section 3, the condition that defines PS-DSF.
+    """
     cluster = polytope.cluster
     game = criterion.scope == "game"
     totals = tasks.sum(axis=1)

@@ -42,7 +42,17 @@ def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[
 
 
 def advice(cluster: Cluster, criterion: Criterion) -> str:
-    """What to do about it, as a sentence; empty where it is not the matter, as in all but max-min."""
+    """What to do where rounding hides a user of max-min, as a sentence; empty where it does not, and of all but
+    max-min.
+
+    It does if of two users of a server, at equal levels, one needs less than 1e-7 of what the other needs of a
+    resource.
+
+    Parameters
+    ----------
+    cluster : what was solved
+    criterion : of the same cluster
+    """
     if np.isfinite(criterion.alpha) or criterion.scope == "game":
         return ""
     least, where = ill_scaling(Polytope(cluster, criterion.limits(cluster)), criterion)

@@ -46,9 +46,27 @@ OPTIONS = LeximinOptions()
 def lexicographic_rise(
     polytope: Polytope, tasks: Array, criterion: Criterion, prices: Array | None = None
 ) -> tuple[float, Array | None, str]:
-    """Largest relative rise in tasks that some user could get, prices if they prove it alone, and who.
+    """Largest relative rise in tasks that some user could get without taking from anybody at or below its own level.
 
-    `prices` (servers, resources) or (levels, servers, resources) are a hint.
+    Tasks are the lexicographic max-min if and only if nobody can rise. Infinite where somebody who could run tasks has
+    none.
+
+    Parameters
+    ----------
+    polytope : the feasible set of a cluster under limits, `Polytope(cluster, criterion.limits(cluster))`
+    tasks : (users, servers), tasks of the polytope's cluster
+    criterion : of the same cluster, with infinite alpha, in the scope `pool` or `servers`
+    prices : (servers, resources), or (levels, servers, resources), per unit of resource: a hint. Users whom it does not
+        hold to 1e-6 are asked about in linear programs, unless there are more than 300,000 pairs (user, server). None:
+        all users are asked about
+
+    Returns
+    -------
+    rise : of the users of a level, or the relative width of the level if that is larger
+    prices : those given, if they prove it alone; or None
+    where : who could rise most, in words
+
+    Source: found here; the module's docstring has the condition and how prices prove it.
     """
     users = polytope.cluster.users
     if not len(polytope.users):

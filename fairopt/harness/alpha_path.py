@@ -78,6 +78,12 @@ def alpha_path(
 
     Parameters
     ----------
+    cluster : what is shared, and among whom
+    alphas : in [0, infinity], at least one; by default 39 evenly spaced in log alpha from 0.1 to 64, and infinity
+    mechanism : a class with a parameter `alpha`, or its name; by default alphaPF-VDS
+    tol, throw : as in `Mechanism.solve`
+    progress : show a progress bar
+    refine : > 0, how straight tasks are to be between neighbours; None adds no alphas
     jumps : follow the curve of equilibria of alphaPF-VDS between the alphas as well, which shows where its answer jumps
         (`attrs["jumps"]`, a gap in the plot) and that every answer is the first on it. None: on clusters of up to 100
         pairs (user, server).

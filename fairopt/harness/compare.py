@@ -28,6 +28,7 @@ def compare(
 
     Parameters
     ----------
+    cluster : what is shared, and among whom
     chosen : names such as `"drfh"` or `"alphapf-vds(alpha=3)"`, or mechanisms; by default all registered ones
     tol, solver : as in `Mechanism.solve`
     progress : show a progress bar
@@ -41,6 +42,12 @@ def compare(
     as the use of a resource that no server has, is printed as a blank. `fairopt.plot.compare` draws the frame.
     Single-pool mechanisms are solved on the pool: where there are several servers these rows are `pooled`, marked
     (`DRF*`), and stand last, as their tasks need not fit on the servers.
+
+    Raises
+    ------
+    DataError
+        `cluster` is not a cluster, or `chosen` names a mechanism that there is not, or is empty. What a mechanism
+        raises is in its row.
     """
     expected(cluster)
     rows = []

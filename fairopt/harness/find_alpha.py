@@ -93,7 +93,9 @@ def find_alpha(
 
     Parameters
     ----------
+    cluster : what is shared, and among whom
     mechanism : a class with a parameter `alpha`, or its name
+    measure : `utilization` or `min_share`, a column of `fairopt.compare`
     target : in (0, 1]
         with `measure="utilization"` (the mean over resources) a part of the largest utilization found from alpha = 0.1
         to infinity; with `measure="min_share"` the smallest weighted dominant share itself

@@ -136,6 +136,7 @@ def find_weights(
 
     Parameters
     ----------
+    cluster : whose users get new weights
     mechanism : of the alpha-fair family with alpha in (0, infinity], over a pool, over servers, or per server; or its
         name, such as `"alphapf-vds(alpha=3)"`
     tasks : (users,), in tasks, or a series or dict by user
@@ -144,6 +145,7 @@ def find_weights(
     tol : by what part tasks may miss those stated
     nearest : where stated tasks cannot be given, take the nearest multiple `t X` that is feasible, with what some users
         can still have on top; in the game the nearest answer that was found. Default: an error that says why
+    options : how many solves an attempt may take, and its steps; by default `MatchingOptions()`
 
     Global mechanisms: tasks X > 0 have weights if and only if nobody could have more without another having less. For
     finite alpha prices that support X give them, `phi_n = (w_n u_n^(alpha-1) X_n^alpha)^(1/alpha)`, w_n the price of a

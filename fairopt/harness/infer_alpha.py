@@ -133,6 +133,7 @@ def infer_alpha(
 
     Parameters
     ----------
+    cluster : where tasks were observed
     tasks : (users,), in tasks, or a series or dict by user; > 0
     mechanism : a class with a parameter `alpha` (`AlphaPFVDS`, `AlphaFair`), or its name
     users : the users that are compared, and the names that a list is in the order of; by default all who can run tasks
@@ -142,6 +143,7 @@ def infer_alpha(
     overuse : observed tasks may exceed what is feasible by this part (noise does that); not looked at if the scale is
         free
     tol : as in `Mechanism.solve`
+    options : where alphas are looked for, and how closely; by default `InferenceOptions()`
 
     The interval is `{alpha: S(alpha) <= S_min (1 + t^2/m)}` around the minimum, with `m = users - 1` (one less if the
     scale is free) and t Student's quantile: where log x is linear in log alpha these are t standard errors,

@@ -12,10 +12,24 @@ from .._libraries import pd, stats
 def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
     """Mean of a column by group, with Student's confidence interval: `mean +- t s / sqrt(n)`.
 
+    Parameters
+    ----------
+    frame : a row per observation; rows whose value is missing are left out
+    by : the columns that make a group
+    values : the column
+    level : of confidence, in (0, 1)
+
     Returns
     -------
     One row per group, in order of appearance: the group, `mean`, `half` (of the interval; NaN for n = 1, where nothing
     is known of the spread), `n`.
+
+    Raises
+    ------
+    KeyError
+        The frame has no such column.
+
+    Source: Student, "The probable error of a mean", Biometrika 6 (1908); t has n - 1 degrees of freedom.
     """
     keys = list(by)
     grouped = frame.dropna(subset=[values]).groupby(keys, sort=False, dropna=False)[values]

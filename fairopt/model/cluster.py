@@ -130,7 +130,13 @@ class Cluster(Tabular):
     # -- other clusters --------------------------------------------------------------------------
 
     def replace(self, **changes: Any) -> Cluster:
-        """A copy with some of the constructor's arguments changed; what is not named stays."""
+        """A copy with some of the constructor's arguments changed; what is not named stays.
+
+        Raises
+        ------
+        DataError
+            The constructor has no such argument, or does not take the value.
+        """
         arguments: dict[str, Any] = {name: getattr(self, name) for name in ARGUMENTS}
         if unknown := set(changes) - set(arguments):
             raise DataError(f"a cluster has no {', '.join(sorted(unknown))}; it has {', '.join(ARGUMENTS)}")
@@ -180,7 +186,13 @@ class Cluster(Tabular):
         return np.array([where[name] for name in wanted], dtype=np.intp)
 
     def drop_user(self, user: str) -> Cluster:
-        """The cluster after `user` leaves."""
+        """The cluster after `user` leaves.
+
+        Raises
+        ------
+        DataError
+            There is no such user, or no other.
+        """
         self._indices("users", [user])
         if len(self.users) == 1:
             raise DataError(f"user {user!r} is the only one; a cluster needs at least one user")

@@ -76,7 +76,24 @@ class Merging(Immutable):
 
 
 def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging:
-    """Merge proportional servers and/or users of `cluster`."""
+    """Merge proportional servers and/or users of `cluster`.
+
+    Servers with proportional capacities and the same usable users become one with the sum of their capacities; users
+    with proportional demands, the same eligibility and no finite task limit become one with the sum of their
+    weights.
+
+    Parameters
+    ----------
+    cluster : what is merged
+    servers : merge servers
+    users : merge users
+
+    Returns
+    -------
+    Merging
+        the merged `cluster` (the same object where nothing was merged), the maps to it, and the ways back, such as
+        `split_tasks`
+    """
     n, i, _ = cluster.shape
     server_of, user_of = np.arange(i), np.arange(n)
     about = cluster.capacity, cluster.demand

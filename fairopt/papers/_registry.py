@@ -31,7 +31,13 @@ def instances() -> dict[str, Instance]:
 
 
 def instance(name: str) -> Cluster:
-    """The cluster of a worked example, by its name."""
+    """The cluster of a worked example, by its name.
+
+    Raises
+    ------
+    DataError
+        There is no instance of this name; the message lists the names.
+    """
     known = _by_name()
     if name in known:
         return known[name].build()
@@ -41,7 +47,18 @@ def instance(name: str) -> Cluster:
 
 
 def claims(paper: str | None = None, item: int | None = None) -> tuple[Claim, ...]:
-    """Every claim, or those of one paper or one item of the catalogue, by item."""
+    """Every claim, or those of one paper or one item of the catalogue, by item.
+
+    Parameters
+    ----------
+    paper : its short name, such as `DRF`; None for all
+    item : its number in the catalogue; None for all
+
+    Raises
+    ------
+    DataError
+        There is no such claim; the message lists papers and items.
+    """
     every = sorted((claim for source in _SOURCES for claim in source.claims()), key=lambda claim: claim.item)
     found = tuple(claim for claim in every if paper in (None, claim.paper) and item in (None, claim.item))
     if not found:

@@ -60,10 +60,22 @@ class Check:
 def check(property: str | Property, allocation: Allocation, tol: float = 1e-5) -> Check:
     """Has an allocation a property, on the cluster that its mechanism saw?
 
+    Parameters
+    ----------
+    property : a property or its name
+    allocation : of any mechanism
+    tol : a violation up to this is none
+
+    Returns
+    -------
+    Check
+        whether it holds, the violation, and who suffers it, in words
+
     Raises
     ------
     DataError
-        The property says nothing about this cluster, or compares it with changed ones: see `report`.
+        There is no such property, or it says nothing about this cluster, or needs more than the allocation: see
+        `report`. Or `allocation` is not one.
     """
     prop = get(property)
     if not isinstance(allocation, Allocation):
@@ -93,6 +105,8 @@ def report(
 
     Parameters
     ----------
+    mechanism : a mechanism or its name
+    cluster : what it shares; single-pool mechanisms share the pool of it
     properties : names, optional
         Default: all.
     changes : int

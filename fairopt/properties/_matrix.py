@@ -68,7 +68,18 @@ def plain(text: str, to: str) -> str:
 def matrix(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
     """Properties by mechanisms; a cell is what is known of all clusters, and of others after their names.
 
-    `rows` as of `fairopt.properties.survey`, as a frame: `fairopt.properties.frame`.
+    Parameters
+    ----------
+    rows : as of `fairopt.properties.survey`, as a frame: `fairopt.properties.frame`
+    link : how a cell refers to a proof, `link("proved", source)`, and to a counterexample, `link(text, file)`; by
+        default without links
+
+    Raises
+    ------
+    DataError
+        A row names a mechanism that there is not.
+    KeyError
+        `rows` lacks a column.
     """
     rows = rows.fillna({"conditions": "", "file": ""})
     table: dict[str, dict[str, str]] = {}

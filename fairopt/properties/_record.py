@@ -21,10 +21,22 @@ def verify(
 ) -> Witness:
     """The witness of a violation that is known: on a cluster, and on how it changes if the property compares.
 
+    Parameters
+    ----------
+    mechanism : a mechanism or its name; it is solved to 1e-9
+    property : a property or its name
+    cluster : where it is violated; single-pool mechanisms see the pool of it
+    deviation : how the cluster changes, for properties that compare
+
+    Returns
+    -------
+    Witness
+        the violation and what proves it, ready for a file
+
     Raises
     ------
     DataError
-        The property says nothing about this, or is not violated beyond rounding.
+        There is no such mechanism or property, it says nothing about this, or is not violated beyond rounding.
     SolverError, NotConverged, CertificateError
         The mechanism has no answer to 1e-9.
     """

@@ -119,7 +119,13 @@ def survey(
 
 
 def read(store: str | Path) -> list[Outcome]:
-    """What a store holds, sorted by name."""
+    """What a store holds, sorted by name.
+
+    Raises
+    ------
+    DataError
+        A file of the store cannot be read or is damaged; the message names it.
+    """
     return [_read(path) for path in sorted(Path(store).glob("*.json"))]
 
 

@@ -30,7 +30,20 @@ _LONGEST = 100
 def write(frame: pd.DataFrame, folder: Path, name: str, caption: str, single: bool = False) -> list[Path]:
     """Write a table as `name.csv` (every digit), `name.md` and `name.tex`; the paths written.
 
-    In LaTeX it is a longtable of the page's width, or with `single` a table of one column of two.
+    Parameters
+    ----------
+    frame : the table
+    folder : where; it is made, and files that are there are replaced
+    name : of the files; what a file's name should not have is replaced by `_`
+    caption : stands above the table; in LaTeX its first sentence does, and the others stand below
+    single : in LaTeX of one column of two, otherwise a longtable of the page's width
+
+    Raises
+    ------
+    DataError
+        A file cannot be written.
+    OSError
+        The folder cannot be made.
     """
     _files.folder(folder)
     stem = file_name(name)
@@ -45,12 +58,20 @@ def write(frame: pd.DataFrame, folder: Path, name: str, caption: str, single: bo
 
 
 def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
-    """Write a table in the format of the suffix; `note` stands below it where the format has room for it.
+    """Write a table in the format of the suffix.
+
+    Parameters
+    ----------
+    frame : the table
+    path : its suffix is one of `FORMATS`: .csv, .parquet, .json, .md or .tex; its folder is made
+    note : stands below the table where the format has room for it (.md, .tex)
 
     Raises
     ------
     DataError
         No such format, or the file cannot be written.
+    OSError
+        The folder cannot be made.
     """
     formats: dict[str, Callable[[], str | bytes]] = {
         ".csv": lambda: csv(frame),
@@ -66,7 +87,13 @@ def export(frame: pd.DataFrame, path: Path, note: str | None = None) -> None:
 
 
 def exportable(path: Path) -> None:
-    """Raise `DataError` if there is no format for the suffix."""
+    """Check that there is a format for the suffix.
+
+    Raises
+    ------
+    DataError
+        There is none; the message lists the formats.
+    """
     if path.suffix not in FORMATS:
         raise DataError(f"cannot export to {path.name}: choose {', '.join(FORMATS)}")
 

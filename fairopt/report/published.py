@@ -39,10 +39,17 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
 
     Beside means stands `NAME-reached`, when games come to each residual, if there are games and several draws.
 
+    Parameters
+    ----------
+    experiment : its name or file
+    results : the stored cells
+
     Raises
     ------
     MissingCells
-        With the sweep that computes them.
+        The store lacks cells of it; the message names the sweep that computes them.
+    DataError
+        There is no such experiment.
     """
     chosen, found = load(experiment, results.smoke), results.of(experiment)
     if isinstance(chosen, SimulationExperiment):

@@ -46,9 +46,23 @@ def median_interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: 
     Of n sorted values the k-th and the (n + 1 - k)-th, with the largest k for which `2 P(B < k) <= 1 - level`, B
     binomial (n, 1/2): of 20 the 6th and the 15th. Values may be infinite; none may be missing.
 
+    Parameters
+    ----------
+    frame : a row per observation
+    by : the columns that make a group
+    values : the column
+    level : least probability that the interval covers the median, in (0, 1)
+
     Returns
     -------
     One row per group, in order of appearance: the group, `median`, `low`, `high` (NaN below 6 values, at 95%), `n`.
+
+    Raises
+    ------
+    KeyError
+        The frame has no such column.
+
+    Source: W. R. Thompson, "On confidence ranges for the median", Annals of Mathematical Statistics 7 (1936).
     """
     keys = list(by)
     rows = []

@@ -10,7 +10,13 @@ from ..model._names import apart
 
 
 def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """A frame of `harness.compare` for readers: rows that have numbers; footnotes, and a line for each other row."""
+    """A frame of `harness.compare` for readers: rows that have numbers; footnotes, and a line for each other row.
+
+    Raises
+    ------
+    KeyError
+        `frame` is not one of `fairopt.compare`.
+    """
     solved = frame[frame["status"] == "ok"].drop(columns=["pooled", "status", "notes"])
     others = [NOTE] if frame["pooled"].any() else []
     others += [f"{name}: {status}" for name, status in frame["status"].items() if status != "ok"]

@@ -55,7 +55,9 @@ def latex(frame: pd.DataFrame, caption: str | None = None, label: str | None = N
 
     Parameters
     ----------
+    frame : the table
     caption : its first sentence is the caption, the others stand below the table
+    label : of the table, for references to it; by default none
     single : of one column of two, as `table` and `tabular`; otherwise a `longtable` of the page's width
     """
     title, _, notes = (caption or "").partition(". ")

@@ -80,10 +80,15 @@ def compare(frame: pd.DataFrame, measures: Sequence[str] = _MEASURES) -> Figure:
 
     What has no number (a mechanism that does not apply) has a row without a bar.
 
+    Parameters
+    ----------
+    frame : as of `fairopt.compare`
+    measures : columns of it, a panel each
+
     Raises
     ------
     DataError
-        The frame lacks a measure.
+        `frame` is not a data frame, or lacks a measure.
     """
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"plot.compare draws what fairopt.compare returns; got a {type(frame).__name__}")
@@ -111,6 +116,7 @@ def paths(
 
     Parameters
     ----------
+    frames : as of `fairopt.alpha_path`, at least one
     measures : columns of the frames, a panel each
     marks : alphas to mark with a vertical line, by what the legend calls them
 
@@ -145,9 +151,14 @@ def paths(
 
 
 def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
-    """What two users can have, as an area, and what each answer gives them; `path` is drawn as a curve.
+    """What two users can have, as an area, and what each answer gives them.
 
-    Answers are of one cluster of two users; the area is of tasks over all its servers.
+    The area is of tasks over all servers of the cluster.
+
+    Parameters
+    ----------
+    answers : of one cluster of two users, a mark each
+    path : answers of the same cluster, drawn as a curve
 
     Raises
     ------

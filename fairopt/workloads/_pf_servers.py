@@ -45,10 +45,17 @@ def pf_servers(
 
     Parameters
     ----------
+    count : how many servers
     types, locations, links : sequences of `count` integers from 1, optional
         What each server is. The paper does not say; the choice here is a rotation through all 18
         combinations: the type changes with every server, the location with every third, the link with every
         ninth. So 20 servers are 7, 7, 6 of the types, 8, 6, 6 at the locations, 11 and 9 of the links.
+    split_disk : reading and writing are two resources
+
+    Raises
+    ------
+    DataError
+        `count` is no whole number from 1 on, or a sequence has not `count` integers of those that there are.
 
     Notes
     -----

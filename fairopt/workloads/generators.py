@@ -32,8 +32,15 @@ def google_like(
 
     Parameters
     ----------
+    rng : what is drawn with
+    users, servers : how many
     max_tasks : bool
         Limit each user to a number of tasks drawn together with its demand. Default: no limit.
+
+    Raises
+    ------
+    DataError
+        A number is no whole number from 1 on.
     """
     positive(users, "users")
     positive(servers, "servers")
@@ -59,6 +66,18 @@ def bitbrains_like(
 
     Resources `cpu` [GHz], `memory` [GB], `disk` [MB/s] (or `disk_read` and `disk_write`, with `split_disk`),
     `received` and `transmitted` [Mb/s].
+
+    Parameters
+    ----------
+    rng : what is drawn with
+    vms : how many virtual machines; each is a user
+    servers : how many
+    split_disk : reading and writing are two resources
+
+    Raises
+    ------
+    DataError
+        A number is no whole number from 1 on.
     """
     positive(vms, "virtual machines")
     hosts = pf_servers(servers, split_disk=split_disk)
@@ -87,8 +106,15 @@ def alibaba_like(
 
     Parameters
     ----------
+    rng : what is drawn with
+    users, servers : how many; a user is a group of pods
     max_tasks : bool
         Limit each user to a number of pods drawn together with its demand. Default: no limit.
+
+    Raises
+    ------
+    DataError
+        A number is no whole number from 1 on.
     """
     positive(users, "users")
     positive(servers, "servers")
@@ -125,8 +151,16 @@ def lognormal(
 
     Parameters
     ----------
+    rng : what is drawn with
+    users, servers, resources : how many
     density : in (0, 1]
         The probability that a user may run on a server; everybody may run on one at least.
+    sigma : >= 0, the standard deviation of logarithms; with 0 all are alike
+
+    Raises
+    ------
+    DataError
+        A number is no whole number from 1 on, `density` is not in (0, 1], or `sigma` is not a number >= 0.
     """
     for number, what in ((users, "users"), (servers, "servers"), (resources, "resources")):
         positive(number, what)

@@ -52,7 +52,18 @@ def check_source(name: str, *, traces: str | Path | None = None, there: bool = F
 
 
 def trace_folder(name: str, traces: str | Path | None = None) -> Path | None:
-    """The folder of the trace that `open_source` would read; None for a generator, named or standing in."""
+    """The folder of the trace that `open_source` would read; None for a generator, named or standing in.
+
+    Parameters
+    ----------
+    name : as of `open_source`
+    traces : the folder that holds the traces; by default the environment variable FAIROPT_TRACES
+
+    Raises
+    ------
+    DataError
+        `traces` is not a folder.
+    """
     return CLUSTERS.folder(name, traces)
 
 

@@ -89,9 +89,11 @@ def equilibrium_curve(
 
     Parameters
     ----------
+    cluster : where the game is played
     alphas : positive, finite, other than 1 (where the equilibrium is the optimum of one convex program)
     seconds : CPU time for each side of 1; a part that ends before says so in `missing`
     progress : show a bar
+    options : steps and tolerances of the continuation
 
     Raises
     ------

@@ -62,6 +62,7 @@ def best_response(
 
     Parameters
     ----------
+    cluster : where the game is played
     alpha : in (0, infinity]; infinity is PS-DSF. For alpha = 0, where servers do not influence each other, use
         `AlphaPFVDS(0)`
     order : `cyclic` or `random` (Gauss-Seidel), `over-relaxed`, `jacobi` (all at once), `asynchronous`
@@ -70,6 +71,7 @@ def best_response(
         may make room for the same user at once. Slow, and long delays on dense clusters need less still
     tol : stop when the residual (the largest change that a response would still make, relative to the user's tasks)
         and the exploitability are at most this, and so is the certificate
+    max_rounds : the most rounds, at least 1
     start : an allocation, or tasks (users, servers). The trace of an allocation of the same game (cluster, alpha and
         order), perhaps one that was interrupted, is continued. Default: what users would take, softly, if all prices
         were equal

@@ -24,6 +24,15 @@ def multi_start(
 ) -> pd.DataFrame:
     """Play the game from random starts, in random order.
 
+    Parameters
+    ----------
+    cluster : where the game is played
+    alpha : in (0, infinity]; infinity is PS-DSF
+    starts : how many, at least 2
+    rng : seed or generator of starts and orders
+    tol, max_rounds : where each game stops, as of `best_response`; one that misses `tol` is a row that has not
+        `converged`, no error
+
     Returns
     -------
     DataFrame
@@ -31,6 +40,11 @@ def multi_start(
         the first start, relative. Far above `tol`, it shows that x_n is not unique (PS-DSF's is not, catalogue item
         41); below, it is evidence, not proof: best responses do not end at unstable equilibria (`equilibria` finds
         them on small clusters). `frame.attrs["user_tasks"]` is (starts, users).
+
+    Raises
+    ------
+    DataError
+        `starts` is below 2, or an argument is wrong, as of `best_response`.
     """
     if starts < 2:
         raise DataError(f"starts is {starts}; it must be at least 2, or there is nothing to compare")

@@ -57,6 +57,7 @@ def equilibria(
 
     Parameters
     ----------
+    cluster : where the game is played
     alpha : in (0, infinity)
     tol : what every certificate reaches; equilibria that miss it are not in the list, and `tried` counts them
     rng : seed or generator of random starts, beyond enumeration

@@ -50,7 +50,20 @@ def load(path: str | Path) -> Workload:
 
 
 def save(workload: Workload, folder: str | Path) -> None:
-    """Write the tables into a folder, which is made; each file whole or not at all."""
+    """Write the tables into a folder, which is made; each file whole or not at all.
+
+    Parameters
+    ----------
+    workload : what is written, as `tasks.csv`, `servers.csv` and, if servers come or go, `changes.csv`
+    folder : where; files that are there are replaced
+
+    Raises
+    ------
+    DataError
+        A file cannot be written.
+    OSError
+        The folder cannot be made.
+    """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     for name, table in workload.to_frames().items():
