@@ -3,7 +3,7 @@
 The interior point of `interior_point` measures everything in one unit of welfare. Where half of the users are at their
 limits and servers' prices differ by ten decades (alpha = 8: by eighteen), it is stopped by users one by one. Here
 
-- what users buy at what they pay is a function, `min(limit, (worth/price)^(1/alpha))` with its bend rounded off by the
+- what users buy at what they pay is a function, `min(limit, (value/price)^(1/alpha))` with its bend rounded off by the
   root of mu: a limit has neither multiplier nor room of its own, and what is paid may be of any sign there;
 - a product is measured in what its user turns over, or in its price, so that nobody is small. These weights follow the
   point, but fall by a part in a step only: they would run away with a price that falls to 0;
