@@ -86,7 +86,7 @@ def certify(
     criterion : what is fair, for the users of `cluster`
     log_prices : (servers, resources), logarithms of prices per unit of resource, -inf for none, from whoever made the
         tasks: better ones make the bound sharper, wrong ones cannot make it pass. For max-min they may be one set per
-        level, (levels, servers, resources). None: they are looked for by linear programs
+        level, (levels, servers, resources). None: linear programs look for them; exploitability needs none
 
     Returns
     -------
