@@ -7,6 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from .._libraries import pd, stats
+from ..errors import DataError
+
+
+def check_level(level: float) -> None:
+    """Raise DataError for a level of confidence that is none."""
+    if not 0 < level < 1:
+        raise DataError(f"level is {level}; it must be between 0 and 1, such as 0.95")
 
 
 def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
@@ -28,9 +35,12 @@ def interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float =
     ------
     KeyError
         The frame has no such column.
+    DataError
+        The level is not between 0 and 1.
 
     Source: Student, "The probable error of a mean", Biometrika 6 (1908); t has n - 1 degrees of freedom.
     """
+    check_level(level)
     keys = list(by)
     grouped = frame.dropna(subset=[values]).groupby(keys, sort=False, dropna=False)[values]
     found = grouped.agg(mean="mean", s="std", n="size").reset_index()

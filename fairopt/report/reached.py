@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd, stats
+from ..harness.intervals import check_level
 from .stored import StoredCells
 
 #: What tells games apart.
@@ -61,9 +62,12 @@ def median_interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: 
     ------
     KeyError
         The frame has no such column.
+    DataError
+        The level is not between 0 and 1.
 
     Source: W. R. Thompson, "On confidence ranges for the median", Annals of Mathematical Statistics 7 (1936).
     """
+    check_level(level)
     keys = list(by)
     rows = []
     for group, of in frame.groupby(keys, sort=False, dropna=False)[values]:

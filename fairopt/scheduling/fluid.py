@@ -43,6 +43,7 @@ def fluid(
 
     Parameters
     ----------
+    workload : whose jobs, and when servers come and go
     mechanism : its name, such as `"alphapf-vds(alpha=3)"`, or itself
     every : seconds from solve to solve, at multiples of this; where servers come or go is always solved anew
     events : solve whenever anybody arrives or ends as well

@@ -179,6 +179,11 @@ class Workload:
         """What would be done until then if every task started on arrival, over what servers can do: of the scarcest.
 
         `until` is in seconds from the first arrival; default: the last arrival.
+
+        Raises
+        ------
+        DataError
+            All tasks arrive at once, so that the load over no time is asked for.
         """
         end = self.span if until is None else until
         if end <= 0:
@@ -186,7 +191,13 @@ class Workload:
         return float(self.work(end).max() / end)
 
     def cluster(self) -> Cluster:
-        """Users and servers without time: mean demands of tasks, numbers of tasks as limits, where any task may run."""
+        """Users and servers without time: mean demands of tasks, numbers of tasks as limits, where any task may run.
+
+        Raises
+        ------
+        DataError
+            A user has no task.
+        """
         count = np.diff(self.first).astype(float)
         tasks = np.bincount(self.user, count, minlength=len(self.users))
         if not tasks.all():

@@ -116,7 +116,7 @@ def test_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock advances by a second per answer: at least one, and none once the seconds are over."""
     answers = [Solution(np.zeros((1, 1)), None, str(k)) for k in range(9)]
     now = [0.0]
-    monkeypatch.setattr(patience.time, "process_time", lambda: now[0])
+    monkeypatch.setattr(patience._clock, "cpu", lambda: now[0])
 
     def taken(seconds: float) -> int:
         count = 0
