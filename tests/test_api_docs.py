@@ -89,7 +89,8 @@ def test_what_is_raised_is_said(functions: Things, methods: Things) -> None:
         found = section(thing, "Raises")
         errors = [line for line in found if re.fullmatch(r"\w+(, \w+)*", line)]
         when = [line for line in found if line.startswith("    ")]
-        assert errors and when, name
+        assert errors, name
+        assert when, name
 
 
 def test_everything_says_what_it_is(functions: Things, classes: Things, methods: Things) -> None:
