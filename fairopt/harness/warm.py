@@ -30,7 +30,7 @@ _RESOURCES = (2, 3, 4, 5, 6)
 #: More users and servers than any engine keeps all pairs of in its steps.
 _MANY = (300, 100)
 #: Users and servers for which prices are the unknowns, as some users have limits (`engines.welfare.few_prices`).
-_FEW_PRICES = (120, 2)
+_FEW_PRICES = (200, 2)
 
 
 def everything(progress: bool = False) -> None:
