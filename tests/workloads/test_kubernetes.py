@@ -22,6 +22,8 @@ from fairopt.workloads._kubernetes_objects import may_run, quantity, requests
 from fairopt.workloads.kubernetes import snapshot
 from fairopt.workloads.kubernetes_like import drawn
 
+from .damage import LEAVES, assert_right_elsewhere
+
 Object = dict[str, Any]
 GPU = "nvidia.com/gpu"
 
@@ -235,8 +237,6 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         fo.open_source(f"kubernetes:{tmp_path}")
 
 
-LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.just([]), st.just({}),
-                   st.just([[]]), st.just("1e400"), st.just("-1"))  # fmt: skip
 OBJECTS = [*NODES[:2], *PODS[:4], *WEIGHTS[:3]]
 
 
@@ -246,14 +246,6 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     for key, child in children:
         found += places(child, (*at, key))
     return found
-
-
-def amounts(cluster: fo.Cluster, names: tuple[str, ...], table: Any, shared: set[str]) -> dict[str, dict[str, float]]:
-    """What every server has or user asks for, by name, of the resources that two clusters share."""
-    return {
-        name: {what: amount for what, amount in zip(cluster.resources, row, strict=True) if what in shared}
-        for name, row in zip(names, table.tolist(), strict=True)
-    }
 
 
 def damaged(data: st.DataObject) -> None:
@@ -271,16 +263,9 @@ def damaged(data: st.DataObject) -> None:
         return
     with contextlib.suppress(DataError):  # anything else is a defect
         cluster = snapshot(objects, "here").cluster
-        assert np.isfinite(cluster.capacity).all()
-        assert cluster.eligible.any(axis=1).all()
         whole, hit = snapshot(OBJECTS, "here").cluster, OBJECTS[at[0]]
-        shared = {*cluster.resources} & {*whole.resources}  # what nobody asks for any more is not shared
-        has, had = (amounts(one, one.servers, one.capacity, shared) for one in (cluster, whole))
-        assert all(has[name] == had[name] for name in had if name != hit["metadata"]["name"])
-        asks, before = (amounts(one, one.users, one.demand, shared) for one in (cluster, whole))
-        if hit["kind"] != "Node":  # nodes decide who can run at all
-            other = [name for name in before if not name.startswith(hit["metadata"].get("namespace", "nobody"))]
-            assert all(asks[name] == before[name] for name in other)
+        group = None if hit["kind"] == "Node" else hit["metadata"].get("namespace", "nobody")
+        assert_right_elsewhere(cluster, whole, hit["metadata"]["name"], group)
 
 
 @given(st.data())
