@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
+from ..model._pointers import from_sizes
 from ._columns import LONGEST, counts, error, in_units, microseconds, numbers, only_frames, units
 from ._time import NEVER, SECOND, Whole
 
@@ -53,7 +54,7 @@ def from_frames(
         resources=tuple(resources), servers=tuple(names), users=tuple(known), jobs=tuple(jobs),
         unit=unit, capacity=np.rint(amounts / unit).astype(np.int64), weight=weight, leaves=leaves, job_user=job_user,
         job=job[first_row], arrival=arrival[first_row], demand=whole[first_row], placement=placement[first_row],
-        eligible=eligible, first=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), duration=duration[repeated],
+        eligible=eligible, first=from_sizes(sizes), duration=duration[repeated],
         change_time=change_time, change_server=change_server, change_up=change_up,
         source=source, report=dict(report), after=_after(tasks, job, jobs),
     )  # fmt: skip

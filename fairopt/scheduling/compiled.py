@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model._pointers import from_sizes
 from .kernel import _columns as at
 from .kernel._advance import advance
 from .kernel._ratios import fill
@@ -153,7 +154,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     slower, none = bool(option[at.SLOWS]), np.zeros((0, 0), np.int64)
     return Servers(
         table, s.capacity.copy(), free.copy(), pool, np.ascontiguousarray(s.workload.eligible),
-        np.arange(n), np.concatenate(near).astype(np.int64), np.cumsum([0, *map(len, near)]).astype(np.int64),
+        np.arange(n), np.concatenate(near).astype(np.int64), from_sizes([len(each) for each in near]),
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64),
         np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
         tree, np.column_stack([base, size, first]), leaf.astype(np.int64), mix,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..model._pointers import from_sizes
 from .policies import Policy
 from .schedule import Schedule
 from .simulator import simulate
@@ -72,7 +73,7 @@ def _alone(w: Workload, user: int, servers: NDArray[np.intp]) -> Workload:
         jobs=tuple(w.jobs[j] for j in jobs.tolist()), capacity=w.capacity[servers], weight=w.weight[[user]],
         leaves=w.leaves[[user]], job_user=np.zeros(len(jobs), dtype=np.int64), job=job.astype(np.int64),
         arrival=w.arrival[groups], demand=w.demand[groups], placement=w.placement[groups],
-        eligible=w.eligible[:, servers], first=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
+        eligible=w.eligible[:, servers], first=from_sizes(size),
         duration=w.duration[tasks], change_time=w.change_time[mine], change_server=place[w.change_server[mine]],
         change_up=w.change_up[mine], after=_after(w, jobs),
     )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...model._pointers import from_sizes
 from ..model.equilibrium_system import EquilibriumSystem
 from .options import EnumerationOptions
 
@@ -60,7 +61,7 @@ def arranged(system: EquilibriumSystem, options: EnumerationOptions) -> tuple[Ga
         _middles(gain[order]),
         np.array([np.bitwise_or.reduce(masks[k:]) for k in range(len(order))], dtype=np.int64),
         system.alpha < options.wide,
-        np.concatenate([[0], np.cumsum(many)]),
+        from_sizes(many),
         np.concatenate([found[i][0] for i in order]),
         np.concatenate([found[i][1] for i in order]),
         np.zeros(total, np.int8),
