@@ -59,9 +59,9 @@ QUESTIONS = {
 }
 #: An answer this far off is called wrong.
 WRONG = 1e-3
-#: What takes less than so many seconds is done again so often, and the shortest time counts.
+#: Runs shorter than SHORT seconds are repeated REPEATS times, and the shortest time counts.
 SHORT, REPEATS = 1.0, 3
-#: Who was late on so many instances of a question is not asked it again; instances are in order of size.
+#: A solver that was late on PATIENCE instances of a question is not asked it again; instances are in order of size.
 PATIENCE = 2
 
 

@@ -18,7 +18,7 @@ class TooMuch(Exception):
 
 
 def whole(entries: Mapping[int, Fraction], bound: Fraction, width: int) -> tuple[Row, int]:
-    """A row of so many columns and its bound in integers, from the entries that are not zero."""
+    """A row of `width` columns and its bound in integers, from the entries that are not zero."""
     scale = math.lcm(bound.denominator, *(value.denominator for value in entries.values()))
     return [int(entries.get(k, 0) * scale) for k in range(width)], int(bound * scale)
 

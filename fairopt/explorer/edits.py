@@ -30,7 +30,7 @@ Index = NDArray[np.intp]
 class EntryOptions:
     """Which servers are one entry, and how many there may be."""
 
-    #: From so many servers on all that are identical are one entry; below, those called alike (`rack-1`, `rack-2`).
+    #: With at least this many servers all that are identical are one entry; with fewer, those called `rack-1`, `rack-2`.
     many: int = 25
     #: The most servers that counts may make.
     most_servers: int = 100_000

@@ -35,7 +35,7 @@ class SessionOptions:
     kept: int = 200
     #: Users and servers, multiplied, up to which other equilibria are looked for.
     several: int = 100
-    #: The curve of equilibria is followed to alphas so many times as far from 1.
+    #: The curve of equilibria is followed to `beyond alpha` (below 1: `alpha / beyond`).
     beyond: float = 2.0
     #: CPU seconds for that.
     seconds: float = 1.0

@@ -37,9 +37,9 @@ class StandingOptions:
 
     #: Mechanisms whose entitlements are compared; the one of the state comes first.
     compared: tuple[str, ...] = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
-    #: What more of a resource would buy is asked of so much more, as a part.
+    #: What more of a resource would buy is found for this part more of it.
     more: float = 0.1
-    #: Tasks that two answers differ by are none up to so many times the tolerance, as a part of all tasks.
+    #: Two answers have the same tasks if these differ by at most the part `accuracy tol` of all tasks.
     accuracy: float = 3.0
     #: A user is below its entitlement if it runs less than that by more than this part and wants more.
     below: float = 0.01

@@ -172,7 +172,7 @@ def _strict(q, tasks, level, pair, row):  # type: ignore[no-untyped-def]
 def psdsf(q, tol, steps, alphas, rounds, tasks):  # type: ignore[no-untyped-def]
     """Fill tasks (users, servers); the exploitability, and whether it is the limit for certain.
 
-    The first so many of `LIMIT.large`, with so many steps and rounds of responses for each.
+    It tries the first `alphas` of `LIMIT.large`, each with at most `steps` steps and `rounds` rounds of responses.
     """
     best, log_rows, certain = np.inf, np.empty(q.capacity.shape), False
     found = np.zeros(tasks.shape)

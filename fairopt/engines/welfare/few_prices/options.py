@@ -51,8 +51,14 @@ class StepOptions:
     #: tie: alone, they would take all their tasks to one server.)
     missed: float = 0.2
     ordered: float = 1e-2
-    #: Floors of tasks and slacks after a step, as parts of those before.
+    #: After a step of length t tasks and slacks are at least the part `floor (1 - min(t, whole))` of those before, and
+    #: products at least the parts `least_pair` (pairs) and `least_price` (capacities) of their target.
     floor: float = 1e-4
+    whole: float = 0.999
+    least_pair: float = 1e-6
+    least_price: float = 1e-6
+    #: The second-order term of demand is at most this part of demand.
+    bend: float = 0.5
     correctors: CorrectorOptions = CorrectorOptions(most=2, full=1.0, longer=0.1, gain=0.5, least_gain=0.0)
     factors: FactorOptions = FactorOptions()
 

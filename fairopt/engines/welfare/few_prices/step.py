@@ -119,7 +119,7 @@ class FewPricesStep:
         near = np.abs(step.user_price) < self.options.user_price * np.abs(user_price)
         there, _ = self.market.demand(np.where(near, user_price + step.user_price, user_price), self.width)
         bend = np.where(near, there - self.demand + self.extra * step.user_price, 0.0)
-        return np.asarray(np.clip(bend, -0.5 * self.demand, 0.5 * self.demand))
+        return np.asarray(np.clip(bend, -self.options.bend * self.demand, self.options.bend * self.demand))
 
     def _beyond(self, step: FewPricesPoint, far: float, target: float) -> tuple[Array, Array]:
         """What brings products after a step `far` back to within multiples of the target."""
@@ -130,16 +130,16 @@ class FewPricesStep:
 
     def _floored(self, step: FewPricesPoint, t: float, target: float) -> FewPricesPoint:
         """The point after a part t of a step: nothing is 0 by cancellation, nor what they pay who have no limit."""
-        there, at, row = self._along(step, t), self.at, self.market.row
-        least = self.options.floor * (1 - min(t, 0.999))
+        there, at, row, options = self._along(step, t), self.at, self.market.row, self.options
+        least = options.floor * (1 - min(t, options.whole))
         tasks = np.maximum(there.tasks, least * at.tasks)
         slack = np.maximum(there.slack, least * at.slack)
-        slack = np.maximum(slack, 1e-2 * self.options.floor * target * self.of_pair / tasks)
+        slack = np.maximum(slack, options.least_pair * target * self.of_pair / tasks)
         price = np.where(row, there.price, 0.0)
-        idle = np.maximum(there.idle, self.market.per_price(1e-6 * target * self.weights.price, price))
+        idle = np.maximum(there.idle, self.market.per_price(options.least_price * target * self.weights.price, price))
         endless = np.isinf(self.market.log_limit)
         user_price = np.where(
-            endless, np.maximum(there.user_price, (1 - self.options.user_price) * at.user_price), there.user_price
+            endless, np.maximum(there.user_price, (1 - options.user_price) * at.user_price), there.user_price
         )
         return FewPricesPoint(price, np.where(row, idle, 1.0), tasks, slack, user_price)
 
