@@ -30,7 +30,7 @@ Index = NDArray[np.intp]
 class EntryOptions:
     """Which servers are one entry, and how many there may be."""
 
-    #: With at least this many servers all that are identical are one entry; with fewer, those called `rack-1`, `rack-2`.
+    #: From this many servers on identical ones are one entry; below, identical ones called alike (`rack-1`, `rack-2`).
     many: int = 25
     #: The most servers that counts may make.
     most_servers: int = 100_000

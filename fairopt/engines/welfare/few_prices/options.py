@@ -52,11 +52,10 @@ class StepOptions:
     missed: float = 0.2
     ordered: float = 1e-2
     #: After a step of length t tasks and slacks are at least the part `floor (1 - min(t, whole))` of those before, and
-    #: products at least the parts `least_pair` (pairs) and `least_price` (capacities) of their target.
+    #: products at least the part `least_product` of their target.
     floor: float = 1e-4
     whole: float = 0.999
-    least_pair: float = 1e-6
-    least_price: float = 1e-6
+    least_product: float = 1e-6
     #: The second-order term of demand is at most this part of demand.
     bend: float = 0.5
     correctors: CorrectorOptions = CorrectorOptions(most=2, full=1.0, longer=0.1, gain=0.5, least_gain=0.0)

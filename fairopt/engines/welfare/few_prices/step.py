@@ -134,9 +134,9 @@ class FewPricesStep:
         least = options.floor * (1 - min(t, options.whole))
         tasks = np.maximum(there.tasks, least * at.tasks)
         slack = np.maximum(there.slack, least * at.slack)
-        slack = np.maximum(slack, options.least_pair * target * self.of_pair / tasks)
+        slack = np.maximum(slack, options.least_product * target * self.of_pair / tasks)
         price = np.where(row, there.price, 0.0)
-        idle = np.maximum(there.idle, self.market.per_price(options.least_price * target * self.weights.price, price))
+        idle = np.maximum(there.idle, self.market.per_price(options.least_product * target * self.weights.price, price))
         endless = np.isinf(self.market.log_limit)
         user_price = np.where(
             endless, np.maximum(there.user_price, (1 - options.user_price) * at.user_price), there.user_price
