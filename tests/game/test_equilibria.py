@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,12 +16,6 @@ from fairopt.errors import DataError
 from fairopt.game.curve.unique import unique
 from fairopt.game.enumeration import all_equilibria
 from fairopt.game.enumeration.options import EnumerationOptions
-from fairopt.game.model.active_newton import newton
-from fairopt.game.model.active_set import ActiveSetOptions
-from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.game.model.index import index
-from fairopt.game.model.index_of_answer import AnswerIndexOptions, index_of_answer
-from fairopt.game.model.near_set import active_set
 from fairopt.model.criterion import criterion, virtual_share_per_task
 from fairopt.model.problem import Problem
 
@@ -225,99 +218,3 @@ def test_arguments() -> None:
     assert "task counts" in limited.tried["enumeration"]
     assert limited[0].user_tasks[0] == pytest.approx(0.1)
     assert fo.game.equilibria(SEVERAL, 1).complete
-
-
-def near(cluster: fo.Cluster, alpha: float) -> tuple[Any, Array]:
-    """The active set of an answer, and its solution."""
-    found = fo.AlphaPFVDS(alpha).solve(cluster, tol=1e-9)
-    problem = game(cluster, alpha)
-    polytope, system = problem.polytope, EquilibriumSystem.of(problem.polytope, problem.criterion)
-    assert found.log_prices is not None
-    levels = polytope.by_server(polytope.log_row_prices(found.log_prices), unused=-np.inf) / alpha
-    tasks = found.tasks[polytope.users[polytope.pair_user], polytope.pair_server] / system.largest[system.user]
-    active, z = active_set(system, tasks, levels)
-    solved = newton(active, z)
-    assert solved is not None
-    assert active.outside(solved).worst < 1e-9
-    assert active.user_tasks(solved) == pytest.approx(found.user_tasks, rel=1e-7)
-    return active, solved
-
-
-def test_derivatives_are_those_of_the_residual() -> None:
-    h = 1e-6
-    for alpha in (0.4, 3.0, 40.0):
-        cluster = drawn((5, 3, 3), 1, max_tasks=[0.2, *[np.inf] * 4])
-        active, z = near(cluster, alpha)
-        assert len(active.limits) == 1
-        sides = [[active.residual(z + side * h * e, alpha) for side in (1, -1)] for e in np.eye(active.size)]
-        numeric = np.array([(up - down) / (2 * h) for up, down in sides]).T
-        assert np.abs(numeric - active.jacobian(z, alpha)).max() < 1e-6 * np.abs(numeric).max()
-
-
-def test_three_ways_to_the_index_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiled loop, dense and sparse matrices; the sign is that of a determinant written down directly."""
-    cases = [(one, SEVERAL, 3.0) for one in fo.game.equilibria(SEVERAL, 3)]
-    for seed in range(8):
-        cluster = drawn((6, 4, 3), seed)
-        cases.append((fo.AlphaPFVDS(4).solve(cluster), cluster, 4.0))
-    for answer, cluster, alpha in cases:
-        problem = game(cluster, alpha)
-        loop = index_of_answer(problem, answer.tasks, answer.log_prices)
-        with monkeypatch.context() as patch:
-            small = AnswerIndexOptions(small=0)
-            patch.setattr("fairopt.game.model.index_of_answer.OPTIONS", small)
-            dense = index_of_answer(problem, answer.tasks, answer.log_prices)
-            patch.setattr("fairopt.game.model.active_set.OPTIONS", ActiveSetOptions(dense=0))
-            sparse = index_of_answer(problem, answer.tasks, answer.log_prices)
-        direct = 0
-        x, gamma = answer.tasks, cluster.gamma
-        pairs = [(n, i) for n, i in np.ndindex(*x.shape) if x[n, i] > 1e-9 * x[n].sum()]
-        assert answer.prices is not None
-        rows = [(i, r) for i, r in np.ndindex(*cluster.capacity.shape) if answer.prices[i, r] > 0]
-        unlike = np.zeros((len(pairs) + len(rows),) * 2)
-        for p, (n, i) in enumerate(pairs):
-            for q, (m, _) in enumerate(pairs):
-                unlike[p, q] = (
-                    alpha * gamma[n, i] ** (alpha - 1) * float(n == m) * (cluster.weight[n] / x[n].sum()) ** alpha
-                )
-                unlike[p, q] /= x[n].sum()
-            for k, (j, r) in enumerate(rows):
-                if i == j:
-                    unlike[p, len(pairs) + k] = cluster.demand[n, r]
-                    unlike[len(pairs) + k, p] = -cluster.demand[n, r]
-        if np.linalg.matrix_rank(unlike) == len(unlike):
-            direct = int(np.linalg.slogdet(unlike)[0])
-        assert loop == dense == sparse == answer.index
-        assert direct in (0, loop)
-
-
-def test_splits_that_are_free_do_not_count() -> None:
-    """Two servers that are alike: the matrix is singular, tasks are unique, and the index is +1."""
-    cluster = drawn((4, 3, 2), 1)
-    cluster = cluster.replace(capacity=cluster.capacity[[0, 0, 1]])
-    problem = game(cluster, 3)
-    answer = fo.AlphaPFVDS(3).solve(cluster)
-    assert (answer.tasks[:, :2] > 0).all(axis=1).sum() > 1
-    assert index_of_answer(problem, answer.tasks, answer.log_prices) == 1
-    assert fo.game.equilibria(cluster, 3).complete
-    active, z = near(cluster, 3)
-    assert np.linalg.matrix_rank(active.jacobian(z), tol=1e-9) < active.size
-    assert index(active, z) == 1
-
-
-def test_answers_know_their_index() -> None:
-    assert fo.AlphaPFVDS(1).solve(SEVERAL).index == 1
-    assert fo.AlphaPFVDS(0.3).solve(SEVERAL).index == 1
-    assert fo.DRFH().solve(SEVERAL).index is None
-    assert fo.PSDSF().solve(SEVERAL).index is None
-    large = fo.AlphaPFVDS(2).solve(drawn((60, 12, 3), 0))
-    assert large.index == 1
-    limited = SEVERAL.replace(max_tasks=[0.1, np.inf, np.inf])
-    assert fo.AlphaPFVDS(3).solve(limited).index is None
-
-
-def test_indices_along_alpha_change_only_where_equilibria_meet() -> None:
-    counts = [len(fo.game.equilibria(SEVERAL, alpha)) for alpha in np.linspace(2.95, 3.05, 9)]
-    assert counts[0] == counts[-1] == 1
-    assert 3 in counts
-    assert all(abs(a - b) in (0, 2) for a, b in pairwise(counts))
