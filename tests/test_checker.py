@@ -220,18 +220,18 @@ def test_servers_that_owe_their_users(mechanism: Mechanism, tool: ModuleType, tm
     assert large >= 5
 
 
-def test_users_next_to_their_limit_are_at_it(tool: ModuleType, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lacking", [5e-7, 5e-8, 5e-10, 5e-13])
+def test_however_near_its_limit_a_user_could_rise_to_it(tool: ModuleType, tmp_path: Path, lacking: float) -> None:
     cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1], [1, 1]], max_tasks=[np.inf, np.inf, 1])
     allocation = fo.DRFH().solve(cluster)
-    near = dataclasses.replace(allocation, tasks=allocation.tasks * [[1], [1], [1 - 5e-8]])
-    far = dataclasses.replace(allocation, tasks=allocation.tasks * [[1], [1], [1 - 5e-7]])
-    for moved, least, most in ((near, 0, 4e-8), (far, 4e-7, 6e-7)):
-        error = checked(tool, moved, tmp_path / "a.json")[1]
-        all_pairs = polytope(moved)
-        assert moved.log_prices is not None
-        found = lexicographic_rise(all_pairs, moved.tasks, moved.criterion, np.exp(moved.log_prices))[0]
-        assert error == pytest.approx(found, rel=1e-6, abs=1e-14)
-        assert least <= error <= most
+    moved = dataclasses.replace(allocation, tasks=allocation.tasks * [[1], [1], [1 - lacking]])
+    all_pairs = polytope(moved)
+    assert moved.log_prices is not None
+    found = lexicographic_rise(all_pairs, moved.tasks, moved.criterion, np.exp(moved.log_prices))[0]
+    unhinted = lexicographic_rise(all_pairs, moved.tasks, moved.criterion)[0]
+    error = checked(tool, moved, tmp_path / "a.json")[1]
+    assert found == pytest.approx(lacking, rel=1e-3)
+    assert (error, unhinted) == (pytest.approx(found, rel=1e-6, abs=1e-14), pytest.approx(found, rel=1e-6, abs=1e-10))
 
 
 def test_tasks_where_none_can_run(tool: ModuleType, tmp_path: Path) -> None:

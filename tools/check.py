@@ -152,7 +152,7 @@ def level_error(p):
             P_above = (np.maximum(p.X - p.floor, 0) * least)[p.who[level[p.who] > top[n]]].sum()
             rise[n] = min(rise[n], (waste + P_above) / (p.X[n] * least[n]))
     room = p.q / p.X - 1
-    found = [(min(rise[n], room[n]), p.words[n]) for n in p.who if not room[n] <= 1e-7]
+    found = [(min(rise[n], room[n]), p.words[n]) for n in p.who]
     return worst([*found, *((top[n] / level[n] - 1, p.words[n]) for n in p.who)])
 
 

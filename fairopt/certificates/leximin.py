@@ -27,8 +27,10 @@ Array = NDArray[np.float64]
 
 #: Levels closer than this are one level; the width of such a group counts as a violation.
 SAME_LEVEL = 1e-7
-#: Users whom a hint holds to this are not asked about again in a linear program.
+#: Users whom a hint holds to this are not asked about again in a linear program, and without a hint those who are so
+#: near to their limit that a program knows no better.
 SUFFICIENT = 1e-6
+_AT_LIMIT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -82,17 +84,18 @@ def lexicographic_rise(
     rise = np.minimum(rise, np.maximum(to_limit, 0.0))
     alone = prices is not None
     left = _linear.OPTIONS.seconds if prices is None else OPTIONS.seconds
+    sufficient = _AT_LIMIT if prices is None else SUFFICIENT
     worst, where = 0.0, "nobody can rise"
     for group in groups:
         width = float(level[group].max() / level[group].min()) - 1
-        hungry = group[(to_limit[group] > SAME_LEVEL) & (rise[group] > SUFFICIENT)]
+        hungry = group[rise[group] > sufficient]
         if len(hungry) and left > 0 and (prices is None or len(polytope.gamma) <= polytopes.OPTIONS.large):
             alone, begun = False, _clock.now()
             keep = kept(level <= level[group].max(), x, own.floor)
             rise[hungry] = np.minimum(rise[hungry], rise_and_prices(polytope, x, keep, hungry, left)[0])
             left -= _clock.now() - begun
-        highest = group[int(np.argmax(np.where(to_limit[group] > SAME_LEVEL, rise[group], 0.0)))]
-        found = float(rise[highest]) if to_limit[highest] > SAME_LEVEL else 0.0
+        highest = group[int(np.argmax(rise[group]))]
+        found = float(rise[highest])
         if max(found, width) > worst:
             worst = max(found, width)
             where = f"largest for user {users[polytope.users[highest if found >= width else group[0]]]!r}"

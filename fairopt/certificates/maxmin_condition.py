@@ -17,7 +17,8 @@ A user whose level is alone at what others have left over by rounding has few P_
 e is what the certificate shows, the larger of rise and infeasibility; tasks are known to about e times the condition
 (measured on 451 small clusters against exact optima: never more than 10 times that). It is of first order, and leaves
 out that lower levels may be off by more than e themselves. Where a certificate measures the distance from an exact
-optimum there is nothing to add. Levels closer than `SAME_LEVEL` are one; so close to its limit a user is held by it.
+optimum there is nothing to add. Levels closer than `SAME_LEVEL` are one; so close to its limit a user is held
+by it, unless prices prove that capacity leaves it less.
 """
 
 from __future__ import annotations
@@ -82,14 +83,17 @@ def condition(cluster: Cluster, tasks: Array | Split, criterion: Criterion, pric
         result[users] = np.inf
         return result
     own = criterion.restrict(users)
-    level, free = own.levels(x), (polytope.limit > x * (1 + SAME_LEVEL)) & (own.surplus(x) > SAME_LEVEL)
+    level, to_limit, above = own.levels(x), polytope.limit / x - 1, own.surplus(x) > SAME_LEVEL
+    free = (to_limit > SAME_LEVEL) & above
     hint = None
     if merged.shape[1] == 1:
         hint = _single(merged)
     elif prices is not None:
         first = np.unique(split.merging.server_of, return_index=True)[1]
         hint = prices.reshape(-1, *cluster.capacity.shape)[:, first]
-    result[users] = np.where(free, _of_levels(polytope, table, x, level, free, own.floor, hint), 1.0)
+    rise, found = _of_levels(polytope, table, x, level, free, own.floor, hint)
+    # Capacity may hold who is a little below its limit, and not the limit.
+    result[users] = np.where(free | (above & (rise < to_limit)), found, 1.0)
     return result
 
 
@@ -108,8 +112,8 @@ def _of_levels(
     free: NDArray[np.bool_],
     floor: Array,
     hint: Array | None,
-) -> Array:
-    """The condition of users by the prices that prove most for them."""
+) -> tuple[Array, Array]:
+    """What is proved of users' rises, limits aside, and their condition by the prices that prove most for them."""
     groups = by_level(level)
     sets = [] if hint is None else list(hint)
     known = proved(polytope, tasks, groups, np.array(sets), floor).rise if sets else np.full(len(x), np.inf)
@@ -120,6 +124,6 @@ def _of_levels(
                 rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)[1]
                 sets += [] if rows is None else [polytope.unit_prices(rows)]
     if not sets:
-        return np.full(len(x), np.inf)
+        return np.full(len(x), np.inf), np.full(len(x), np.inf)
     found = proved(polytope, tasks, groups, np.array(sets), floor)
-    return np.where(found.rise <= OPTIONS.proves, found.condition, np.inf)
+    return found.rise, np.where(found.rise <= OPTIONS.proves, found.condition, np.inf)

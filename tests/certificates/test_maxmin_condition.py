@@ -142,3 +142,19 @@ def test_only_max_min_has_one() -> None:
     for mechanism in (fo.CEEI(), fo.PSDSF(), fo.PerServerDRF()):
         with pytest.raises(DataError, match="only lexicographic max-min"):
             condition(shared, np.ones((2, 1)), mechanism.criterion(shared))
+
+
+@pytest.mark.parametrize("above", [5e-8, 1e-9])
+def test_a_limit_just_above_what_capacity_leaves_holds_nobody(above: float) -> None:
+    cluster = fo.Cluster([[9, 18], [4, 4]], [[1, 4], [3, 1], [1, 1]], eligible=[[1, 1], [1, 0], [0, 1]])
+    free = fo.DRFH().solve(cluster, tol=1e-9)
+    limits = np.array([free.user_tasks[0] * (1 + above), np.inf, np.inf])
+    limited = replace(free, cluster=cluster.replace(max_tasks=limits))
+    assert free.log_prices is not None
+    prices = np.exp(free.log_prices)
+    found = [condition(a.cluster, a.tasks, a.criterion, prices)[0] for a in (free, limited)]
+    assert found[0] > 1.01
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+    held = fo.DRFH().solve(cluster.replace(max_tasks=[0.9 * free.user_tasks[0], np.inf, np.inf]))
+    assert held.log_prices is not None
+    assert condition(held.cluster, held.tasks, held.criterion, np.exp(held.log_prices))[0] == 1

@@ -194,13 +194,14 @@ def test_choices(limited: bool, tau: float, seed: int) -> None:
     assert (np.abs(lower[~none] + NOTHING) < 15).any()  # some are near the cut, on both sides
     assert (np.abs(lower[none] + NOTHING) < 15).any()
     expected = np.array([logsumexp(short[a:b] / tau) for a, b in zip(p.start, p.start[1:], strict=False)])
-    np.testing.assert_allclose(found.choice, expected, rtol=1e-12)
+    choice, _, over, _ = found.of_users
+    np.testing.assert_allclose(choice, expected, rtol=1e-12)
     np.testing.assert_allclose(log_level, highest + tau * expected, rtol=1e-12)
     assert near.any() == limited
     x = np.where(near, -tau * np.logaddexp(-log_level / tau, -log_limit / tau), log_level)
     np.testing.assert_allclose(tasks, part * np.exp(x)[p.user], rtol=1e-9)
-    np.testing.assert_allclose(found.over, (log_level - log_limit) / tau, rtol=1e-8)
-    np.testing.assert_allclose(found.kept, 1 / (1 + np.exp(found.over)), rtol=1e-12)
+    np.testing.assert_allclose(over, (log_level - log_limit) / tau, rtol=1e-8)
+    np.testing.assert_allclose(found.kept, 1 / (1 + np.exp(over)), rtol=1e-12)
     assert (found.kept[~near] == 1).all()
     used = np.zeros_like(found.used)
     np.add.at(used, p.server, per_task * tasks[:, None])
@@ -212,7 +213,7 @@ def test_far_above_a_limit_a_user_has_the_limit() -> None:
     p = Pairs(np.random.default_rng(0), start, server, server)
     found = choices(p, np.ones((1, RESOURCES)), np.zeros(1), np.array([5.0]), np.exp([2.0]), 1e-3)
     assert found.log_level == 5
-    np.testing.assert_allclose(found.over, 3000)
+    np.testing.assert_allclose(found.of_users[2], 3000)
     np.testing.assert_allclose(found.kept, np.exp(-700), rtol=1e-12)  # not 0
     np.testing.assert_allclose(found.tasks, np.exp(2), rtol=1e-14)
     np.testing.assert_allclose(found.used, np.exp(2), rtol=1e-14)
@@ -220,7 +221,7 @@ def test_far_above_a_limit_a_user_has_the_limit() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_matrix(seed: int) -> None:
-    """`d log x_k = -share_k/tau + (1/tau - kept) sum_j part_j share_j`, in parts of what is used."""
+    """`d log x_k = -share_k/tau + (1/tau - kept) sum_j part_j share_j`, in parts of what is used; less barriers."""
     p, tau, users = pairs(seed), 0.05, 12
     per_task, share, kept = p.amounts(), p.shares(), p.rng.random(users)
     full = p.rng.uniform(1, 2, (SERVERS, RESOURCES))
@@ -232,7 +233,8 @@ def test_matrix(seed: int) -> None:
     share[part == 0] = np.inf  # nobody looks at pairs that have nothing
     before = p.rng.random((SERVERS * RESOURCES, SERVERS * RESOURCES))
     result = before.copy()
-    _coupling.matrix(p.start, p.server, per_task, share, part, tasks, kept, full, tau, result)
+    barrier = p.rng.random((SERVERS, RESOURCES))
+    _coupling.matrix(p.start, p.server, per_task, share, part, tasks, kept, full, tau, barrier, 0.5, result)
 
     own = np.zeros((len(p.server), SERVERS, RESOURCES))
     own[np.arange(len(p.server)), p.server] = np.where(part > 0, share.T, 0.0).T
@@ -241,4 +243,5 @@ def test_matrix(seed: int) -> None:
     expected = np.zeros((SERVERS, RESOURCES, SERVERS, RESOURCES))
     np.add.at(expected, p.server, (per_task * tasks[:, None])[:, :, None, None] * of_tasks[:, None])
     expected /= full[:, :, None, None]
-    np.testing.assert_allclose(result - before, expected.reshape(result.shape), rtol=1e-10, atol=1e-12)
+    expected = expected.reshape(result.shape) - np.diag(0.5 * barrier.ravel())
+    np.testing.assert_allclose(result - before, expected, rtol=1e-10, atol=1e-12)

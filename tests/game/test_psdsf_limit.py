@@ -202,6 +202,7 @@ def test_there_is_no_such_beginning_with_many_zeros_none_or_counts() -> None:
     for changed, there in (
         (cluster, False),
         (cluster.replace(demand=some), True),
+        (cluster.replace(demand=some).select(cluster.users[:15], cluster.servers), False),  # fewer than two a price
         (cluster.replace(demand=many), False),
         (cluster.replace(demand=some, max_tasks=np.where(np.arange(40) == 3, 0.1, np.inf)), False),
     ):

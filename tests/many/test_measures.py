@@ -99,7 +99,7 @@ def test_what_prices_prove_of_max_min_agrees(family: str) -> None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 unit = np.where(problem.cluster.capacity > 0, sets / problem.cluster.capacity, 0.0)
             rise, to_limit = proved(polytope, x, groups, unit).rise, polytope.limit / totals - 1
-            held = np.where(to_limit > 1e-7, np.minimum(rise, to_limit), 0.0)
+            held = np.minimum(rise, np.maximum(to_limit, 0.0))
             width = max(level[group].max() / level[group].min() - 1 for group in groups)
             known = max(float(held.max()), width)
             assert _lexicographic.lexicographic_rise(q, x, sets) == pytest.approx(known, rel=1e-6, abs=1e-11)

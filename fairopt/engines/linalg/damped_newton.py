@@ -66,20 +66,22 @@ def damped_newton(
     norm : of the residuals at a point, which every step must make smaller
     longest : the first part of a step that is tried
     """
+    before: float | None = None
     for taken in range(most + 1):
         if solved(here):
             return Reached(here, taken, taken)
         step = step_at(here) if taken < most else None
         if step is None:
             return Reached(None, taken, taken)
-        before = norm(here)
+        before = norm(here) if before is None else before
 
-        def attempt(t: float, at: T = here, step: Step = step, before: float = before) -> T | None:
+        def attempt(t: float, at: T = here, step: Step = step, before: float = before) -> tuple[T, float] | None:
             there = moved(at, step, t)
-            return there if norm(there) <= (1 - options.decrease * t) * before else None
+            after = norm(there)
+            return (there, after) if after <= (1 - options.decrease * t) * before else None
 
-        there, _ = backtracked(attempt, longest(step), options.shorter, options.shortest)
-        if there is None:
+        found, _ = backtracked(attempt, longest(step), options.shorter, options.shortest)
+        if found is None:
             return Reached(None, taken, taken + 1)
-        here = there
+        here, before = found
     return Reached(None, most, most)

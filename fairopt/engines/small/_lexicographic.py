@@ -86,9 +86,7 @@ def lexicographic_rise(q, tasks, prices):  # type: ignore[no-untyped-def]
     for n in range(users):
         if able[n]:
             low[rank[n]], high[rank[n]] = min(low[rank[n]], level[n]), max(high[rank[n]], level[n])
-            to_limit = q.limit[n] / totals[n] - 1
-            if to_limit > SAME_LEVEL:
-                worst = max(worst, min(rise[n], to_limit))
+            worst = max(worst, min(rise[n], q.limit[n] / totals[n] - 1))
     for g in range(groups):
         worst = max(worst, high[g] / low[g] - 1)
     return worst

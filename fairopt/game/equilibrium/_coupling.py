@@ -13,6 +13,8 @@ from ..._loops import compiled
 
 #: Parts of a user's tasks below e^-NOTHING are none.
 _NOTHING = 60.0
+#: A limit leaves no less than e^-LARGEST of a rise in level: the least that is not 0.
+_LARGEST = 700.0
 #: Costs below this, relative to the server's dearest resource, are computed in logarithms.
 _TINY = 1e-280
 
@@ -120,23 +122,58 @@ def lower(start, short, tau, result):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def placed(start, server, per_task, total, whole, part, tasks, used):  # type: ignore[no-untyped-def]
-    """Tasks where users have `whole` (users,), parts of `total`, and adds what servers spend to `used`."""
+def placed(start, server, per_task, highest, best, limit, tau, part, tasks, of_users, used):  # type: ignore[no-untyped-def]
+    """Parts of users' tasks from what is in proportion to them, tasks, and adds what servers spend to `used`.
+
+    `of_users` is for (4, users): what having a choice adds to the log level, over tau; the log level; its distance
+    above the log limit, over tau; and what part of a rise in level the limit leaves. A limit q bends the level X below
+    it: `log X = -tau log(e^(-log level/tau) + q^(-1/tau))`.
+    """
     size = per_task.shape[1]
     for n in range(len(start) - 1):
-        scale = 1 / total[n]
+        total = 0.0
+        for k in range(start[n], start[n + 1]):
+            total += part[k]
+        choice = best[n] / tau + np.log(total)
+        level, over, kept, bend = highest[n] + tau * choice, -np.inf, 1.0, 0.0
+        if limit[n] < np.inf:
+            over = (highest[n] - np.log(limit[n])) / tau + choice
+            kept = 1 / (1 + np.exp(min(over, _LARGEST)))
+            bend = tau * (max(over, 0.0) + np.log1p(np.exp(-abs(over))))
+        of_users[0, n], of_users[1, n], of_users[2, n], of_users[3, n] = choice, level, over, kept
+        whole, scale = np.exp(level - bend), 1 / total
         for k in range(start[n], start[n + 1]):
             part[k] *= scale
-            tasks[k] = part[k] * whole[n]
+            tasks[k] = part[k] * whole
             if tasks[k] > 0:
                 for r in range(size):
                     used[server[k], r] += per_task[k, r] * tasks[k]
 
 
 @compiled
-def matrix(start, server, per_task, share, part, tasks, kept, full, tau, result):  # type: ignore[no-untyped-def]
-    """Adds the derivatives of log use over log prices, (servers resources, servers resources), but for barriers."""
+def unbalanced(row, used, price, unit, weight, power, residual, share, full):  # type: ignore[no-untyped-def]
+    """`log full`, full being what is used and the barrier's `weight e^(power (unit - price))`, whose share is found."""
+    servers, size = price.shape
+    for i in range(servers):
+        for r in range(size):
+            full[i, r], share[i, r] = 1.0, 1.0
+            if row[i, r]:
+                taken = weight * np.exp(power * (unit[i] - price[i, r]))
+                full[i, r] = used[i, r] + taken
+                share[i, r] = taken / full[i, r]
+            residual[i, r] = np.log(full[i, r])
+
+
+@compiled
+def matrix(start, server, per_task, share, part, tasks, kept, full, tau, barrier, power, result):  # type: ignore[no-untyped-def]
+    """Adds the derivatives of log of what is full over log prices, (servers resources, servers resources).
+
+    `barrier` is the share of barrier terms, of this `power` of prices.
+    """
     size = per_task.shape[1]
+    for i in range(len(full)):
+        for r in range(size):
+            result[i * size + r, i * size + r] -= power * barrier[i, r]
     column, weight = np.empty(len(result), np.intp), np.empty(len(result))
     for n in range(len(start) - 1):
         choice, count = 1 / tau - kept[n], 0
@@ -160,3 +197,27 @@ def matrix(start, server, per_task, share, part, tasks, kept, full, tau, result)
                 answer *= choice
                 for j in range(count):
                     row[column[j]] += answer * weight[j]
+
+
+@compiled
+def drifted(start, server, per_task, part, tasks, change, of_users, tau, row, full, result):  # type: ignore[no-untyped-def]
+    """Adds how log of what is full grows with log tau, where levels over tau grow by `change` (pairs,) at equal prices.
+
+    `of_users` is what `placed` found.
+    """
+    size = per_task.shape[1]
+    for n in range(len(start) - 1):
+        choice, over, kept, mean = of_users[0, n], of_users[2, n], of_users[3, n], 0.0
+        for k in range(start[n], start[n + 1]):
+            if part[k] > 0:
+                mean += part[k] * change[k]
+        rise = tau * (choice + mean)
+        if over > -np.inf:
+            bend = max(over, 0.0) + np.log1p(np.exp(-abs(over)))
+            rise = kept * rise + tau * ((1 - kept) * over - bend)
+        for k in range(start[n], start[n + 1]):
+            if part[k] > 0:
+                i, moved = server[k], tasks[k] * (change[k] - mean + rise)
+                for r in range(size):
+                    if row[i, r]:
+                        result[i, r] += per_task[k, r] * moved / full[i, r]

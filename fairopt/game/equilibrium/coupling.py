@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
+from . import _coupling
 from .options import OPTIONS, CouplingOptions
 
 Array = NDArray[np.float64]
@@ -43,11 +44,10 @@ class CoupledGame:
         self.share, self.highest, self.short = self._levels() if origin is None else self._carried(origin)
         self._choose()
         self.power = min(q.alpha, options.power)
-        taken = options.barrier * self.tau * np.exp(self.power * (unit[:, None] - price))
-        full = np.where(q.row, self.used + taken, 1.0)
-        self.residual: Array = np.log(full)
-        self.barrier = np.where(q.row, taken / full, 1.0)
-        self.full = full
+        #: Log of what is full, use and barrier; the barrier's share of it; and it. 0, 1 and 1 without a price.
+        self.residual, self.barrier, self.full = np.empty_like(price), np.empty_like(price), np.empty_like(price)
+        found = self.residual, self.barrier, self.full
+        _coupling.unbalanced(q.row, self.used, price, unit, options.barrier * self.tau, self.power, *found)
 
     def moved(self, step: Array) -> CoupledGame:
         """The same game at other prices."""
@@ -59,8 +59,6 @@ class CoupledGame:
 
     def _levels(self) -> tuple[Array, Array, Array]:
         """Price shares of the pairs, users' highest log levels, and by how much those of the pairs are lower."""
-        from . import _coupling
-
         q = self.q
         share, highest = np.empty(q.use.shape), np.empty(len(q.weight))
         whole, short = np.empty(len(q.server)), np.empty(len(q.server))
@@ -72,8 +70,6 @@ class CoupledGame:
 
     def _carried(self, origin: CoupledGame) -> tuple[Array, Array, Array]:
         """The same from the origin; nobody's highest level moves, but the pairs' may be above it."""
-        from . import _coupling
-
         q, rise = self.q, self.a * self.risen
         share, short, grown = np.empty_like(origin.share), np.empty_like(origin.short), np.empty_like(origin.short)
         given = origin.share, origin.short, rise, self.a, self.tau
@@ -82,62 +78,42 @@ class CoupledGame:
         return share, origin.highest, short
 
     def _choose(self) -> None:
-        """Parts of users' tasks and what follows from them.
-
-        A limit q bends the level X below it: `log X = -tau log(e^(-log level/tau) + q^(-1/tau))`.
-        """
-        from . import _coupling
-
+        """Parts of users' tasks and what follows from them."""
         q, tau = self.q, self.tau
-        self.part, self.tasks = np.empty(len(q.server)), np.empty(len(q.server))
+        self.part, self.tasks, self.used = np.empty(len(q.server)), np.empty(len(q.server)), np.zeros(q.row.shape)
         best = _coupling.lower(q.start, self.short, tau, self.part)
         np.exp(self.part, out=self.part)
-        total = np.add.reduceat(self.part, q.start[:-1])
-        #: What having a choice adds to the log level, over tau; the log level; what a limit takes of it.
-        self.choice = best / tau + np.log(total)
-        self.log_level = self.highest + tau * self.choice
-        self.over, self.kept = np.full(len(best), -np.inf), np.ones(len(best))
-        log_tasks = self.log_level
-        if len(own := q.limited):
-            self.over[own] = over = (self.highest[own] - np.log(q.limit[own])) / tau + self.choice[own]
-            self.kept[own] = 1 / (1 + np.exp(np.minimum(over, 700.0)))
-            log_tasks = log_tasks.copy()
-            log_tasks[own] -= tau * np.logaddexp(0, over)
-        whole = np.exp(log_tasks)
-        self.used = np.zeros(q.row.shape)
-        _coupling.placed(q.start, q.server, q.per_task, total, whole, self.part, self.tasks, self.used)
+        self.of_users = np.empty((4, len(best)))
+        found = self.part, self.tasks, self.of_users, self.used
+        _coupling.placed(q.start, q.server, q.per_task, self.highest, best, q.limit, tau, *found)
+        self.log_level, self.kept = self.of_users[1], self.of_users[3]
 
     # -- derivatives -----------------------------------------------------------------------------
 
     def matrix(self) -> Array:
         """Derivatives of what is wrong over log prices, (servers resources, servers resources)."""
-        from . import _coupling
-
         q, size = self.q, self.price.size
         result = np.zeros((size, size))
         given = q.per_task, self.share, self.part, self.tasks, self.kept, self.full
-        _coupling.matrix(q.start, q.server, *given, self.tau, result)
-        result[np.diag_indices_from(result)] -= self.power * self.barrier.ravel()
+        _coupling.matrix(q.start, q.server, *given, self.tau, self.barrier, self.power, result)
         return result
 
     def solve(self, residual: Array) -> Array | None:
         """Newton's step of log prices for what is wrong, (servers, resources) or several of them, one after another."""
-        try:
-            step = np.asarray(-np.linalg.solve(self.matrix(), residual.reshape(-1, self.price.size).T).T, dtype=float)
-        except np.linalg.LinAlgError:
-            return None
-        return step.reshape(residual.shape) if np.isfinite(step).all() else None
+        from scipy.linalg import lapack
+
+        _, _, step, singular = lapack.dgesv(self.matrix(), residual.reshape(-1, self.price.size).T)
+        return None if singular or not np.isfinite(step).all() else -step.T.reshape(residual.shape)
 
     def drift(self) -> Array:
         """What becomes wrong as log tau grows."""
-        q, user = self.q, self.q.polytope.pair_user
-        change = -self.short / self.tau + (self._flatter() if q.alpha * self.tau > 1 else 0.0)
-        mean = np.add.reduceat(self.part * change, q.start[:-1])
-        rise = self.tau * (self.choice + mean)
-        near = np.isfinite(self.over)
-        at_limit = np.where(near, (1 - self.kept) * self.over, 0.0) - np.logaddexp(0, self.over)
-        rise = self.kept * rise + np.where(near, self.tau * at_limit, 0.0)
-        return self._more_residual(change - mean[user] + rise[user]) + np.where(q.row, self.barrier, 0.0)
+        q, change = self.q, -self.short / self.tau
+        if q.alpha * self.tau > 1:
+            change += self._flatter()
+        result = np.where(q.row, self.barrier, 0.0)
+        given = self.part, self.tasks, change, self.of_users, self.tau, q.row, self.full
+        _coupling.drifted(q.start, q.server, q.per_task, *given, result)
+        return result
 
     def slope(self) -> Array:
         """Derivatives of log prices over log tau along the curve."""

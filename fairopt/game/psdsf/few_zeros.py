@@ -24,8 +24,10 @@ Mask = NDArray[np.bool_]
 
 
 def beginning(q: EquilibriumSystem, options: ContinuationOptions = OPTIONS.continuation) -> Place | None:
-    """The game at the temperature `few.tau`; None where too many users lack a resource, or it is not found."""
+    """The game at the temperature `few.tau`; None with too many users who lack a resource or prices, or not found."""
     few = options.few
+    if len(q.weight) < few.users_per_price * int(q.row.sum()):
+        return None
     lacking = ~(q.use > 0) & q.row[q.server]
     lacks = np.add.reduceat(lacking.any(axis=1), q.start[:-1]) > 0
     if not 0 < lacks.sum() <= few.part * len(lacks) or len(q.limited):

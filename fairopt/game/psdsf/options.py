@@ -68,8 +68,10 @@ class GreatestOptions:
 class FewZerosOptions:
     """The beginning near the end where few users can do without a resource (`few_zeros`)."""
 
-    #: At most this part of the users.
+    #: At most this part of the users, and at least so many users for every price (of a resource of a server): with
+    #: fewer it often fails, and saves little.
     part: float = 0.1
+    users_per_price: int = 2
     #: The temperature.
     tau: float = 1e-5
     #: A resource is full of which this part idles at most; others are cheaper by `below tau`, in logs.
