@@ -151,6 +151,18 @@ def test_where_one_row_a_server_binds_everybody_tasks_do_not_depend_on_alpha() -
         assert not unique(game(cluster.replace(max_tasks=np.full(5, 0.5)), 3))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_proportional_servers_with_few_allowed_have_one_equilibrium(seed: int) -> None:
+    """gamma is a product of factors of users and servers, which are found along chains of those who may meet."""
+    rng = np.random.default_rng(seed)
+    eligible = rng.random((40, 30)) < 2.5 / 30
+    eligible[np.arange(40), rng.integers(30, size=40)] = True
+    capacity = rng.uniform(1, 5, (30, 1)) * rng.uniform(1, 5, 2)
+    cluster = fo.Cluster(capacity, rng.uniform(1, 5, (40, 2)), eligible=eligible)
+    assert unique(game(cluster, 3))
+    assert not unique(game(cluster.replace(capacity=capacity * rng.uniform(0.5, 2, (30, 2))), 3))
+
+
 def test_a_continuum_has_index_0_and_two_ends() -> None:
     """The same prices for every split, although splits differ in what they give: small integers, alpha = 1/2."""
     rng = np.random.default_rng(251)

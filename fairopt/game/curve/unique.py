@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..._libraries import csgraph, sp
 from ...model.problem import Problem
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -45,21 +49,18 @@ def unique(problem: Problem) -> bool:
     return _along_forest(gamma)
 
 
-def _along_forest(gamma: np.ndarray) -> bool:
+def _along_forest(gamma: Array) -> bool:
     """The same with pairs left out: factors are carried from one user or server to the next."""
-    usable = gamma > 0
-    with np.errstate(divide="ignore"):
-        log = np.where(usable, np.log(gamma), 0.0)
-    of_user, of_server = np.full(len(gamma), np.nan), np.full(gamma.shape[1], np.nan)
-    while np.isnan(of_user).any():
-        if np.isnan(of_user[usable[:, ~np.isnan(of_server)].any(axis=1)]).sum() == 0:
-            of_user[np.flatnonzero(np.isnan(of_user))[0]] = 0.0  # another component
-        for i in np.flatnonzero(np.isnan(of_server) & usable[~np.isnan(of_user)].any(axis=0)):
-            n = np.flatnonzero(usable[:, i] & ~np.isnan(of_user))[0]
-            of_server[i] = log[n, i] - of_user[n]
-        for n in np.flatnonzero(np.isnan(of_user) & usable[:, ~np.isnan(of_server)].any(axis=1)):
-            i = np.flatnonzero(usable[n] & ~np.isnan(of_server))[0]
-            of_user[n] = log[n, i] - of_server[i]
-    with np.errstate(invalid="ignore"):
-        off = np.where(usable, log - of_user[:, None] - of_server, 0.0)
+    users, (user, server) = len(gamma), np.nonzero(gamma)
+    log, size = np.log(gamma[user, server]), sum(gamma.shape)
+    graph = sp.csr_matrix((np.ones(len(log)), (user, users + server)), shape=(size, size))
+    between = dict(zip(zip(user.tolist(), (users + server).tolist(), strict=True), log.tolist(), strict=True))
+    factor = [0.0] * size
+    component = csgraph.connected_components(graph, directed=False)[1]
+    for first in np.unique(component, return_index=True)[1]:
+        order, known = csgraph.breadth_first_order(graph, first, directed=False)
+        for at, other in zip(order[1:].tolist(), known[order[1:]].tolist(), strict=True):
+            factor[at] = between[min(at, other), max(at, other)] - factor[other]
+    carried = np.array(factor)
+    off = log - carried[user] - carried[users + server]
     return bool(np.abs(off).max() <= OPTIONS.exact * max(1.0, float(np.abs(log).max())))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...model.criterion import Criterion
 from ...model.problem import Problem
-from .active_newton import newton
+from .active_newton import NewtonOptions, newton
 from .equilibrium_system import EquilibriumSystem
 from .index import index
 from .near_set import active_set
@@ -23,6 +23,8 @@ class AnswerIndexOptions:
 
     #: Up to this number of pairs (user, server) the index is found in a small part of the time of a solve.
     small: int = 500
+    #: Certified tasks solve their equations nearly: the index needs no more digits than this.
+    newton: NewtonOptions = NewtonOptions(target=1e-11, rounding=1.0)
     #: Above this alpha ties and prices next to zero are beyond what doubles tell apart.
     steep: float = 1e3
 
@@ -61,5 +63,5 @@ def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) ->
     active, z = active_set(system, own, levels)
     if len(active.limits):
         return None
-    solved = newton(active, z)
+    solved = newton(active, z, options=OPTIONS.newton)
     return index(active, z if solved is None else solved)
