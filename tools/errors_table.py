@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import argparse
 import csv
+import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -38,6 +40,7 @@ from fairopt.exact import rational  # noqa: E402
 from fairopt.workloads import traces_root  # noqa: E402
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 SIZES = {"small": (8, 8), "large": (60, 25)}
 MECHANISMS: dict[str, fo.mechanisms.Mechanism] = {
     **{f"alpha-fair({alpha:g})": fo.AlphaFair(alpha) for alpha in (0.5, 2.0, 7.0, 50.0)},
@@ -51,27 +54,46 @@ GOALS = {1e-6: 1e-3, 1e-9: 1e-2}
 TOLERANCES = tuple(GOALS)
 KEYS = ["mechanism", "family", "seed", "tol"]
 FIELDS = [*KEYS, "status", "error", "user", "e", "condition", "seconds", "seconds_reference"]
-#: Seconds of a search for a reference.
-PATIENCE = 5.0
+#: Seconds of a search for a reference, and of one in fractions.
+PATIENCE, PATIENCE_FRACTIONS = 5.0, 30.0
 #: No certificate is below rounding.
 FLOOR = 1e-15
 
 
-def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None) -> Array | None:
-    """Users' tasks (users,) of the exact answer, near `found` if there is one; None if there is no proof."""
+def exact_tasks(name: str, cluster: fo.Cluster, found: fo.Allocation | None, hint: bool = True) -> Array | None:
+    """Users' tasks (users,) of the exact answer, near `found` if there is one; None if there is no proof.
+
+    In the game prices of `found` may be a hint, which leads to the same equilibrium where many are near, or to another.
+    """
     mechanism = MECHANISMS[name]
     criterion = mechanism.criterion(cluster)
     if np.isinf(criterion.alpha):
-        exact = rational.leximin(cluster, criterion, criterion.limits(cluster), part=5.0)
+        exact = patiently(lambda: rational.leximin(cluster, criterion, criterion.limits(cluster), part=5.0))
         return None if exact is None else exact.tasks.sum(axis=1).astype(float)
     kind = "game" if criterion.scope == "game" else "global"
     near, prices = (None, None) if found is None else (found.tasks, found.log_prices)
-    if kind == "game" and prices is not None:  # a hint which rows are full; whatever comes of it is proved
+    if hint and kind == "game" and prices is not None:  # a hint which rows are full; whatever comes of it is proved
         prices = prices + np.log(np.where(cluster.capacity > 0, cluster.capacity, 1.0))
     else:
         prices = None
     proved = reference(cluster, criterion.alpha, kind, near=near, log_prices=prices, seconds=PATIENCE)
     return None if proved is None else proved.user_tasks
+
+
+def patiently(find: Callable[[], T]) -> T | None:
+    """What is found in `PATIENCE_FRACTIONS` seconds of the processor; fractions that grow long may take hours."""
+
+    def over(signum: int, frame: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGVTALRM, over)
+    signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE_FRACTIONS)
+    try:
+        return find()
+    except TimeoutError:
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def off(tasks: Array, exact: Array) -> tuple[float, int]:
@@ -110,12 +132,15 @@ def rows(name: str, family: str, seed: int, size: str, traces: Path | None = Non
         row |= {"seconds": time.perf_counter() - began, "e": answer.certificate.residual}
         row["condition"] = getattr(answer.certificate, "condition", float("nan"))
         began = time.perf_counter()
-        if not proved or ("PF" in name and nearest(answer.user_tasks, proved)[0] > scale(row["e"], row["condition"])):
-            exact = exact_tasks(name, cluster, answer)
-            proved += [] if exact is None else [exact]
+        for hint in (True, False) if "PF" in name else (True,):
+            if not proved or (
+                "PF" in name and nearest(answer.user_tasks, proved)[0] > scale(row["e"], row["condition"])
+            ):
+                exact = exact_tasks(name, cluster, answer, hint)
+                proved += [] if exact is None else [exact]
         row["seconds_reference"] = time.perf_counter() - began
         answers.append((row, answer.user_tasks))
-    # What was proved near one answer is as good for another; in the game there may be several.
+    # What was proved near one answer is as good for another.
     for row, tasks in answers if proved else ():
         least, user = nearest(tasks, proved)
         row |= {"status": "solved", "error": least, "user": cluster.users[user]}
