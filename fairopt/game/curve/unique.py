@@ -11,6 +11,7 @@ from ..._libraries import csgraph, sp
 from ...model.problem import Problem
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -34,25 +35,32 @@ def unique(problem: Problem) -> bool:
     know alpha. False where that is not known. With placement constraints pairs are compared along a spanning forest of
     users and servers.
     """
-    gamma = problem.cluster.gamma[problem.polytope.users]
-    if gamma.shape[1] == 1 or len(gamma) <= 1:
+    polytope, cluster = problem.polytope, problem.cluster
+    users, servers, gamma = len(polytope.users), cluster.shape[1], polytope.gamma
+    if servers == 1 or users <= 1:
         return True
     if np.isfinite(problem.limits).any():
         return False  # a limit makes equilibria many
-    bound = problem.cluster.normalised_demand[problem.polytope.users] >= 1 - OPTIONS.exact
-    if (bound | (gamma == 0)[:, :, None]).all(axis=0).any(axis=1).all():
+    user, server = polytope.pair_user, polytope.pair_server
+    demand, capacity = cluster.demand[polytope.users[user]], cluster.capacity[server]
+    need = np.divide(demand * gamma[:, None], capacity, out=np.zeros_like(demand), where=demand > 0)
+    least = np.full((servers, demand.shape[1]), np.inf)
+    np.minimum.at(least, server, need)
+    if (least >= 1 - OPTIONS.exact).any(axis=1).all():
         return True
-    if (gamma > 0).all():
-        log = np.log(gamma)
-        off = log - log[:, :1] - log[:1] + log[0, 0]
-        return bool(np.abs(off).max() <= OPTIONS.exact * max(1.0, float(np.abs(log).max())))
-    return _along_forest(gamma)
+    log = np.log(gamma)
+    if len(log) == users * servers:
+        table = log.reshape(users, servers)
+        off = table - table[:, :1] - table[:1] + table[0, 0]
+    else:
+        off = _along_forest(user, server, log)
+    return bool(np.abs(off).max() <= OPTIONS.exact * max(1.0, float(np.abs(log).max())))
 
 
-def _along_forest(gamma: Array) -> bool:
-    """The same with pairs left out: factors are carried from one user or server to the next."""
-    users, (user, server) = len(gamma), np.nonzero(gamma)
-    log, size = np.log(gamma[user, server]), sum(gamma.shape)
+def _along_forest(user: Index, server: Index, log: Array) -> Array:
+    """What logs of pairs miss of sums, where factors are carried from one user or server to the next."""
+    users = int(user.max()) + 1
+    size = users + int(server.max()) + 1
     graph = sp.csr_matrix((np.ones(len(log)), (user, users + server)), shape=(size, size))
     between = dict(zip(zip(user.tolist(), (users + server).tolist(), strict=True), log.tolist(), strict=True))
     factor = [0.0] * size
@@ -62,5 +70,4 @@ def _along_forest(gamma: Array) -> bool:
         for at, other in zip(order[1:].tolist(), known[order[1:]].tolist(), strict=True):
             factor[at] = between[min(at, other), max(at, other)] - factor[other]
     carried = np.array(factor)
-    off = log - carried[user] - carried[users + server]
-    return bool(np.abs(off).max() <= OPTIONS.exact * max(1.0, float(np.abs(log).max())))
+    return np.asarray(log - carried[user] - carried[users + server])

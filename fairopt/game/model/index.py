@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._libraries import sp, sparse_linalg
+from ..._libraries import lapack, sp, sparse_linalg
 from .active_set import ActiveSet
 from .index_options import OPTIONS, IndexOptions
 
@@ -31,34 +31,37 @@ def index(active: ActiveSet, z: Array, alpha: float | None = None, options: Inde
     pairs = len(active.pairs)
     sign = np.where(np.arange(active.size) < pairs, 1.0, -1.0)
     first = np.flatnonzero(np.diff(active.user, prepend=-1))
+    rhs = np.eye(active.size)
+    if active.size > options.all:
+        rhs = np.where(np.random.default_rng(0).random((active.size, options.probes)) < 0.5, -1.0, 1.0)
     with np.errstate(all="ignore"):
         if isinstance(matrix, np.ndarray):
-            found, change = _dense(sign[:, None] * matrix * scale + options.regular * np.eye(active.size))
+            found, change = _dense(sign[:, None] * matrix * scale + options.regular * np.eye(active.size), rhs)
         else:
             signed = sp.diags(sign) @ matrix @ sp.diags(scale) + options.regular * sp.identity(active.size)
-            found, change = _sparse(signed.tocsc(), options.probes)
+            found, change = _sparse(signed.tocsc(), rhs)
         moved = float(np.abs(np.add.reduceat(change[:pairs], first, axis=0)).max(initial=0.0))
     return found if moved < options.singular else 0
 
 
-def _dense(matrix: Array) -> tuple[int, Array]:
-    """The sign of the determinant and the inverse."""
-    try:
-        return int(np.linalg.slogdet(matrix)[0]), np.asarray(np.linalg.inv(matrix), dtype=float)
-    except np.linalg.LinAlgError:
-        return 0, np.full(matrix.shape, np.inf)
+def _dense(matrix: Array, rhs: Array) -> tuple[int, Array]:
+    """The sign of the determinant, and solutions."""
+    factors, pivots, singular = lapack.dgetrf(matrix)
+    if singular:
+        return 0, np.full(rhs.shape, np.inf)
+    swaps = int(np.count_nonzero(pivots != np.arange(len(pivots))))
+    sign = (-1) ** swaps * int(np.prod(np.sign(factors.diagonal())))
+    return sign, np.asarray(lapack.dgetrs(factors, pivots, rhs)[0])
 
 
-def _sparse(matrix: sp.csc_matrix, probes: int) -> tuple[int, Array]:
-    """The sign of the determinant, and solutions for right-hand sides of random signs."""
-    size = matrix.shape[0]
+def _sparse(matrix: sp.csc_matrix, rhs: Array) -> tuple[int, Array]:
+    """The sign of the determinant, and solutions."""
     try:
         factors = sparse_linalg.splu(matrix)
     except RuntimeError:
-        return 0, np.full((size, 1), np.inf)
+        return 0, np.full(rhs.shape, np.inf)
     sign = int(np.prod(np.sign(factors.U.diagonal()))) * _parity(factors.perm_r) * _parity(factors.perm_c)
-    signs = np.where(np.random.default_rng(0).random((size, probes)) < 0.5, -1.0, 1.0)
-    return sign, np.asarray(factors.solve(signs))
+    return sign, np.asarray(factors.solve(rhs))
 
 
 def _parity(order: Index) -> int:

@@ -13,8 +13,8 @@ class IndexOptions:
     regular: float = 1e-10
     #: X is not locally unique where `|d log X_n|`, for right-hand sides of size 1, is above this: the index is 0.
     singular: float = 1e7
-    #: Right-hand sides (random signs) that this is tried with where the matrix is sparse, or, compiled, where there are
-    #: more than `all` unknowns; otherwise all of them are.
+    #: Right-hand sides (random signs) that this is tried with where there are more than `all` unknowns; with fewer each
+    #: unknown has one of its own.
     probes: int = 4
     all: int = 24
     #: Compiled: a pair is active if its part is above its slack, and `part`; a limit binds that lacks less than the
