@@ -27,7 +27,8 @@ from fairopt.cli import main, parser
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = {
-    path.name: path.read_text(encoding="utf-8") for path in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+    path.name: path.read_text(encoding="utf-8")
+    for path in [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/algorithms").glob("*.md")), ROOT / "README.md"]
 }
 #: Pages whose printed blocks and sessions `tools/readme.py` makes.
 PRINTED = {*PAGES, "README.md", "first-task.md", "explorer.md"}
