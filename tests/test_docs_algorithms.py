@@ -1,4 +1,4 @@
-"""One algorithm a page: every page has its parts, the defaults that it names are those of the code, no room is left out."""
+"""One algorithm a page: every page has its parts and the code's defaults, and no room is left out."""
 
 from __future__ import annotations
 
