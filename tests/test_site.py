@@ -62,8 +62,10 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(
     assert "properties/envy-freeness.md" in (source / "theory.md").read_text(encoding="utf-8")
     for name in figures.known():
         assert figures.caption(name) in (source / "figures" / f"{name}.md").read_text(encoding="utf-8")
-    assert (source / "commands" / "reproduce.md").read_text(encoding="utf-8").count("--smoke") >= 1
-    assert (source / "papers" / "pf.md").exists()
+    command = (source / "commands" / "reproduce.md").read_text(encoding="utf-8")
+    assert command.count("--smoke") >= 1
+    assert "- [Reproduce a paper](../reproduce.md)\n" in command
+    assert "TPDS 2018" in (source / "papers" / "pf.md").read_text(encoding="utf-8")
     assert (source / "schemas" / "cluster.schema.json").exists()
     framed = (source / "alpha-on-a-slider.md").read_text(encoding="utf-8")
     explorer = source / "_static" / "explorers" / "paper-pf-fig1-variant.html"
@@ -193,9 +195,10 @@ def test_every_definition_is_mathematics(text: ModuleType, name: str) -> None:
 
 
 def test_a_page_that_lists_others_is_a_table_of_contents(site: ModuleType) -> None:
-    made = site.contents("# A\n\n- [B](b.md): b\n- [C](notebooks/c.ipynb)\n\n```\n- [D](d.md)\n```\n")
-    assert made.split() == ["```{toctree}", ":hidden:", "b", "notebooks/c", "```"]
-    assert site.contents("[B](b.md)") == ""
+    text = "# A\n\n- [B](b.md): b\n- [C](notebooks/c.ipynb)\n- [D](mechanisms/d.md)\n\n```\n- [E](e.md)\n```\n"
+    assert site.contents(text, "theory").split() == ["```{toctree}", ":hidden:", "b", "notebooks/c", "```"]
+    assert site.contents(text, "mechanisms").split() == ["```{toctree}", ":hidden:", "mechanisms/d", "```"]
+    assert site.contents(text, "choose") == site.contents("[B](b.md)", "theory") == ""
 
 
 def test_the_command_opens_it_or_says_how_to_build_it(

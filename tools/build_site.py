@@ -28,6 +28,8 @@ SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"
 MATHJAX = ROOT / "build" / "mathjax"
 #: Pages whose lists of links are tables of contents, the first of the others.
 SECTIONS = ("index", "tutorials", "howto", "theory", "algorithms", "reference", "gallery-of-figures", "papers", "notes")
+#: Folders of pages that the code writes, by the page below which they stand; others may list them too.
+PARENTS = {"api": "python", "commands": "command-line", "mechanisms": "mechanisms", "properties": "properties"}
 #: Pages of the root, by what they are called here.
 OF_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 #: Pages about the project itself.
@@ -65,8 +67,8 @@ def assemble(target: Path = SOURCE) -> Path:
         text = _linked(path.read_text(encoding="utf-8"), len(path.relative_to(target).parts) - 1, code)
         if path.parent.name == "algorithms" or (path.parent == target and path.stem in FORMULAS):
             text = docstring_text.typeset_page(text)
-        if path.parent == target and path.stem in SECTIONS:
-            text += contents(text)
+        if path.parent == target:
+            text += contents(text, path.stem)
         path.write_text(text, encoding="utf-8")
     (target / "search.js").write_text(scorer((DOCS / "howto.md").read_text(encoding="utf-8")), encoding="utf-8")
     (target / "code-files.txt").write_text("\n".join(sorted(code)), encoding="utf-8")
@@ -94,9 +96,11 @@ def scorer(howto: str) -> str:
 """
 
 
-def contents(text: str) -> str:
-    """The pages that a page lists, as a table of contents that is not shown on it."""
-    pages = dict.fromkeys(_ENTRY.findall(_FENCED.sub("", text)))
+def contents(text: str, page: str) -> str:
+    """The pages that stand below a page, of those it lists, as a table of contents that is not shown on it."""
+    listed = dict.fromkeys(_ENTRY.findall(_FENCED.sub("", text)))
+    above = {one: PARENTS.get(one.partition("/")[0]) if "/" in one else None for one in listed}
+    pages = [one for one in listed if above[one] == page or (above[one] is None and page in SECTIONS)]
     if not pages:
         return ""
     return "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
