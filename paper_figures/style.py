@@ -151,6 +151,6 @@ def legend(figure: Figure, *panels: Axes) -> None:
         for one, text in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(text, {}).setdefault(type(one), one)
     columns = min(len(entries), 6 if figure.get_figwidth() >= NARROW else 3)
-    shown = [tuple(looks.values()) if len(looks) > 1 else next(iter(looks.values())) for looks in entries.values()]
+    shown: list[Any] = [tuple(one.values()) if len(one) > 1 else next(iter(one.values())) for one in entries.values()]
     both = {tuple: HandlerTuple(ndivide=None, pad=0.6)}
     figure.legend(shown, list(entries), loc="outside upper center", ncols=columns, handler_map=both)
