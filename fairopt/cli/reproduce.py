@@ -17,8 +17,10 @@ from ..report import figures as drawing
 from ..report.manifest import manifest
 from .sweeps import outlook
 
-#: Papers by what they are called here: the key of their claims. Their experiments begin with the name.
+#: Papers by what they are called here: the key of their claims. Their experiments begin with the name,
 PAPERS = {"drf": "DRF", "drfh": "DRFH", "mqdrf": "MQDRF", "pf": "PF", "lecture": "LEC"}
+#: or are these: the lecture draws what two users can have.
+_OTHERS = {"lecture": ("two_users",)}
 #: The exit status after Ctrl-C.
 _STOPPED = 130
 
@@ -37,7 +39,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
 
 def experiments_of(paper: str) -> list[str]:
     """Its experiments, by name."""
-    return [name for name in known() if name.startswith(f"{paper}_")]
+    return [name for name in known() if name.startswith(f"{paper}_") or name in _OTHERS.get(paper, ())]
 
 
 def figures_of(paper: str) -> list[str]:
