@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
@@ -24,11 +25,11 @@ PICTURES = ROOT / "docs" / "figures"
 SMALLER = 0.6
 
 
-def draw(name: str, stores: list[Path], folder: Path = PICTURES) -> bool:
+def draw(name: str, stores: Sequence[Results], folder: Path = PICTURES) -> bool:
     """Draw a figure from the first store that has its cells; is there one?"""
-    for store in stores:
+    for results in stores:
         try:
-            picture = figures.draw(name, Results(store))
+            picture = figures.draw(name, results)
         except (MissingCells, DataError):
             continue
         with tempfile.TemporaryDirectory() as place:
@@ -46,5 +47,6 @@ if __name__ == "__main__":
     parser.add_argument("stores", nargs="+", type=Path)
     parser.add_argument("--only", nargs="+", default=None, metavar="NAME")
     given = parser.parse_args()
+    stores = [Results(store) for store in given.stores]
     for one in given.only or sorted(figures.known()):
-        sys.stdout.write(f"{one}: {'drawn' if draw(one, given.stores) else 'kept, as cells are missing'}\n")
+        sys.stdout.write(f"{one}: {'drawn' if draw(one, stores) else 'kept, as cells are missing'}\n")

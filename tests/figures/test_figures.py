@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from PIL import Image
 
 from fairopt import harness, papers
 from fairopt.cli import main
@@ -199,3 +200,17 @@ def test_what_is_a_line_and_a_bar_stands_in_the_legend_as_both(smoke: Results) -
     [axes] = [one for one in figure.axes if one.get_title() == "CPU in use"]
     assert len(axes.lines) > 1
     assert {line.get_marker() for line in axes.lines} <= {line.get_marker() for line in legend.findobj(Line2D)}
+
+
+def test_pictures_for_the_site_are_drawn_from_the_store_that_has_them(
+    smoke: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "tools"))
+    import figure_pictures
+
+    nothing = Results(tmp_path / "empty", smoke=True)
+    assert figure_pictures.draw("drfh", [nothing, smoke], tmp_path)
+    with Image.open(tmp_path / "drfh.png") as picture:
+        assert (picture.width, picture.mode) == (840, "P")
+    assert not figure_pictures.draw("drf_lie", [nothing], tmp_path)
+    assert not (tmp_path / "drf_lie.png").exists()
