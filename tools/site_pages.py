@@ -218,11 +218,12 @@ def _figures(folder: Path) -> list[str]:
         caption = figures.caption(name)
         lines = [f"# {name}", "", caption, "", f"    fairopt figures {name}", ""]
         picture = next((one for place in _DRAWN_IN if (one := root / place / f"{name}.png").exists()), None)
+        made.append(f"- [{name}](figures/{name}.md): {caption}")
         if picture is not None:
             shutil.copy(picture, folder)
             lines += [f"![{name}]({name}.png)", ""]
+            made += ["", f"  ```{{image}} figures/{name}.png", f"  :alt: {name}", "  :width: 480px", "  ```", ""]
         (folder / f"{name}.md").write_text("\n".join([*lines, "```python", code, "```", ""]), encoding="utf-8")
-        made.append(f"- [{name}](figures/{name}.md): {caption}")
     return made
 
 
