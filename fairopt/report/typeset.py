@@ -26,6 +26,8 @@ _ROUNDING = 1e-12
 _LEAST = 1e-12
 #: Lines of a table that fit on a page beside its caption, head and notes.
 _LINES = 45
+#: The part of a line that a folded, ragged cell fills.
+_FILLED = 0.8
 #: Texts longer than this many characters are folded.
 _LONGEST = {DOUBLE: 34, SINGLE: 20}
 _SPECIAL = str.maketrans(
@@ -85,8 +87,7 @@ def _pages(columns: Sequence[_Column], rows: range) -> list[range]:
     """Rows in groups that fit on a page: a table that floats is not broken."""
     made, begun, lines = [], 0, 0
     for row in rows:
-        # Folded cells are ragged: their lines are about four fifths full.
-        taken = max(math.ceil(_length(one.cells[row].replace("\\allowbreak{}", "")) / (0.8 * one.wide))
+        taken = max(math.ceil(_length(one.cells[row].replace("\\allowbreak{}", "")) / (_FILLED * one.wide))
                     if one.align.endswith("}") else 1 for one in columns)  # fmt: skip
         if lines + taken > _LINES and row > begun:
             made.append(range(begun, row))
