@@ -17,6 +17,7 @@ from pathlib import Path
 import cvxpy as cp
 import docstring_text
 from fairness_tables import interval
+from PIL import Image
 
 import fairopt as fo
 from fairopt import mechanisms, papers
@@ -40,6 +41,8 @@ _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
 _NO_USERS = ("changelog", "newcomers", "slips", "testing", "site", "reference", "command-line", "contributing", "index")
 #: The papers by the files of their claims.
 _PAPERS = {"LEC": "lec", "DRF": "drf", "DRFH": "drfh", "MQDRF": "mqdrf", "PF": "pf"}
+#: How large a figure of 840 dots or fewer is in the list of all.
+_IN_LIST = 0.57
 #: What stands together on a page of the API.
 _API = {
     "clusters": ("Clusters and answers", ("Cluster", "Criterion", "Allocation", "Certificate", "merge")),
@@ -222,7 +225,9 @@ def _figures(folder: Path) -> list[str]:
         if picture is not None:
             shutil.copy(picture, folder)
             lines += [f"![{name}]({name}.png)", ""]
-            made += ["", f"  ```{{image}} figures/{name}.png", f"  :alt: {name}", "  :width: 480px", "  ```", ""]
+            with Image.open(picture) as drawn:  # letters of all figures are of one size
+                width = round(_IN_LIST * drawn.width * 840 / max(drawn.width, 840))
+            made += ["", f"  ```{{image}} figures/{name}.png", f"  :alt: {name}", f"  :width: {width}px", "  ```", ""]
         (folder / f"{name}.md").write_text("\n".join([*lines, "```python", code, "```", ""]), encoding="utf-8")
     return made
 
