@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, alpha_axis, apart, at_alpha, legend, line, new, per_cent, styled
+from .style import DOUBLE, alpha_axis, apart, at_alpha, band, legend, line, new, per_cent, styled
 
 NEEDS = ("frontier",)
 CAPTION = (
@@ -38,7 +38,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         if unit == 100:
             per_cent(axes, axes.get_ylim()[1])
         axes.set_ylim(bottom=0)
-    table[0, 0].fill_between([], [], [], color="#777777", alpha=0.3, lw=0, label="95% interval of the mean")
+    band(table[0, 0])
     legend(drawn, table[0, 0])
     return drawn
 

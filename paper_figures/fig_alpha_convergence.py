@@ -44,9 +44,8 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     panels = table.ravel()
     usual = games[games["damping"].isna() & (games["order"] == "cyclic")]
     small = usual[usual["cluster"] == "small"]
-    _medians(
-        panels[0], {f"{level:.0e}": small[np.isclose(small["level"], level)] for level in _LEVELS}, "rounds", room=40
-    )
+    by_level = {f"{level:.0e}".replace("e-0", "e-"): small[np.isclose(small["level"], level)] for level in _LEVELS}
+    _medians(panels[0], by_level, "rounds", room=40)
     panels[0].set_title("20 x 10, by residual")
     close = usual[np.isclose(usual["level"], 1e-3)]
     _medians(panels[1], {label: close[close["cluster"] == name] for name, label in _NAMES.items()}, "rounds")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import DOUBLE, NARROW, alpha_axis, apart, at_alpha, line, new, styled
+from .style import DOUBLE, NARROW, alpha_axis, apart, at_alpha, band, legend, line, new, styled
 
 NEEDS = ("frontier",)
 CAPTION = (
@@ -41,4 +41,6 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
                 axes.set_ylabel(label)
         table[0, column].set_title(_TITLES[cluster].replace(", ", ",\n") if width < NARROW else _TITLES[cluster])
     drawn.align_ylabels()
+    band(table[0, 0])
+    legend(drawn, table[0, 0])
     return drawn

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
 
-from .style import SINGLE, alpha_axis, apart, at_alpha, legend, line, new, styled
+from .style import SINGLE, alpha_axis, apart, at_alpha, band, legend, line, new, styled
 
 NEEDS = ("frontier",)
 CAPTION = (
@@ -31,6 +31,7 @@ def figure(results: Results, width: float = SINGLE) -> Figure:
     alpha_axis(axes)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter("{x:g}%")
-    axes.set_ylabel("price of fairness")
+    axes.set_ylabel("price of fairness of αPF-VDS")
+    band(axes)
     legend(drawn, axes)
     return drawn

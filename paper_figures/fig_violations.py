@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from fairopt.report import Results
 
@@ -15,7 +16,7 @@ CAPTION = (
     "What alphaPF-VDS violates on random clusters of three users, one server or three, and two resources: the largest "
     "gain from 60 lies (left), and the largest part of what is due that is missing on three servers (right). "
     "Gains from lies fall like 1/alpha; sharing incentive and envy-freeness hold from alpha = 1 on, and a large alpha "
-    "costs Pareto optimality. Searches find larger violations than random draws."
+    "costs Pareto optimality (searches find larger violations than random draws)."
 )
 _CLUSTERS = {"one": "one server", "several": "three servers"}
 _OTHERS = {
@@ -35,9 +36,12 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     lies, others = table[0]
     for k, (cluster, label) in enumerate(_CLUSTERS.items()):
         part = largest[cluster, "strategy-proofness"]
-        lies.plot(part.index, part / (1 - part), label=label, **line(k))
+        lies.plot(part.index, 100 * part / (1 - part), label=label, **line(k))
     _slope(lies, largest["one", "strategy-proofness"])
     lies.set_yscale("log")
+    lies.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    lies.yaxis.set_major_formatter("{x:g}%")
+    lies.yaxis.set_minor_locator(NullLocator())
     lies.set_ylabel("largest gain from a lie")
     for k, (name, label) in enumerate(_OTHERS.items()):
         part = largest["several", name]
@@ -57,6 +61,6 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
 def _slope(axes: object, part: pd.Series) -> None:
     """1/alpha through the gain at the largest alpha, from 1 on."""
     alpha = np.array([1.0, part.index.max()])
-    last = float((part / (1 - part)).iloc[-1])
+    last = 100 * float((part / (1 - part)).iloc[-1])
     if last > 0:
         axes.plot(alpha, last * alpha[1] / alpha, color="#9a9a9a", linewidth=0.8, linestyle=":", label="1/α")  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.legend_handler import HandlerTuple
 from numpy.typing import ArrayLike, NDArray
 
 from fairopt.result import _plot
@@ -135,8 +136,21 @@ def per_cent(axes: Axes, most: float = 100.0) -> None:
     axes.set_ylim(0, most)
 
 
+def band(axes: Axes) -> None:
+    """An entry of the legend for bands around means."""
+    axes.fill_between([], [], [], color="#777777", alpha=0.3, lw=0, label="95% interval of the mean")
+
+
 def legend(figure: Figure, *panels: Axes) -> None:
-    """One legend for the whole figure, above it: every label of the panels once, in as many rows as it needs."""
-    entries = {text: one for axes in panels for one, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    """One legend for the whole figure, above it: every label of the panels once, in as many rows as it needs.
+
+    What is a line in one panel and a bar in another stands there as both.
+    """
+    entries: dict[str, dict[type, Any]] = {}
+    for axes in panels:
+        for one, text in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(text, {}).setdefault(type(one), one)
     columns = min(len(entries), 6 if figure.get_figwidth() >= NARROW else 3)
-    figure.legend(entries.values(), entries, loc="outside upper center", ncols=columns)
+    shown: list[Any] = [tuple(one.values()) if len(one) > 1 else next(iter(one.values())) for one in entries.values()]
+    both = {tuple: HandlerTuple(ndivide=None, pad=0.6)}
+    figure.legend(shown, list(entries), loc="outside upper center", ncols=columns, handler_map=both)

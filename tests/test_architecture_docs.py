@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.model.polytope import Polytope
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "algorithms").glob("*.md")])
 FOLDERS = ("fairopt", "tests", "tools", "benchmarks", "paper_figures")
 TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 

@@ -26,9 +26,8 @@ import fairopt as fo
 from fairopt.cli import main, parser
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS = {
-    path.name: path.read_text(encoding="utf-8") for path in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
-}
+FILES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/algorithms").glob("*.md")), ROOT / "README.md"]
+DOCS = {path.name: path.read_text(encoding="utf-8") for path in FILES}
 #: Pages whose printed blocks and sessions `tools/readme.py` makes.
 PRINTED = {*PAGES, "README.md", "first-task.md", "explorer.md"}
 #: Pages none of whose blocks is run here, and who does instead.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "algorithms").glob("*.md")])
 PAGES = [*DOCS, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 WIDEST, LONGEST = 150, 8
 ITEM = re.compile(r"\s*([-*]|\d+\.) ")
@@ -53,12 +53,14 @@ def test_every_page_is_found_from_the_first() -> None:
     """By links, from docs/index.md."""
     found, new = {"index.md"}, ["index.md"]
     while new:
-        text = (ROOT / "docs" / new.pop()).read_text(encoding="utf-8")
-        for name in re.findall(r"\]\(([\w-]+\.md)[#)]", text):
-            if name not in found:
+        page = ROOT / "docs" / new.pop()
+        for link in re.findall(r"\]\(([\w./-]+\.md)[#)]", page.read_text(encoding="utf-8")):
+            there = (page.parent / link).resolve()
+            name = there.relative_to(ROOT / "docs").as_posix() if there.is_relative_to(ROOT / "docs") else ""
+            if name and name not in found:
                 found.add(name)
                 new.append(name)
-    assert {path.name for path in DOCS} <= found
+    assert {path.relative_to(ROOT / "docs").as_posix() for path in DOCS} <= found
 
 
 def test_the_readme_is_two_screens() -> None:

@@ -62,13 +62,19 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(
     assert "properties/envy-freeness.md" in (source / "theory.md").read_text(encoding="utf-8")
     for name in figures.known():
         assert figures.caption(name) in (source / "figures" / f"{name}.md").read_text(encoding="utf-8")
-    assert (source / "commands" / "reproduce.md").read_text(encoding="utf-8").count("--smoke") >= 1
-    assert (source / "papers" / "pf.md").exists()
+    command = (source / "commands" / "reproduce.md").read_text(encoding="utf-8")
+    assert command.count("--smoke") >= 1
+    assert "- [Reproduce a paper](../reproduce.md)\n" in command
+    assert "TPDS 2018" in (source / "papers" / "pf.md").read_text(encoding="utf-8")
     assert (source / "schemas" / "cluster.schema.json").exists()
     framed = (source / "alpha-on-a-slider.md").read_text(encoding="utf-8")
     explorer = source / "_static" / "explorers" / "paper-pf-fig1-variant.html"
     assert f'src="{explorer.relative_to(source).as_posix()}"' in framed
     assert "fo-explorer" in explorer.read_text(encoding="utf-8")
+    algorithm = (source / "algorithms" / "server-response.md").read_text(encoding="utf-8")
+    assert '<a href="../code/fairopt/game/responses/_response.py.html#L-' in algorithm
+    assert "```math" in algorithm
+    assert "algorithms/server-response\n" in (source / "algorithms.md").read_text(encoding="utf-8")
     assert "mechanisms/drf.md" in (source / "theory.md").read_text(encoding="utf-8")
     listed = (source / "index.md").read_text(encoding="utf-8").partition("```{toctree}")[2]
     assert "tutorials" in listed
@@ -157,6 +163,9 @@ def test_pages_of_theory_become_mathematics(text: ModuleType) -> None:
         "Tasks {math}`x_{n}` of\n`a.py`:\n\n```math\n\\begin{aligned}\n& x_{n} \\le q_{n}\n\\end{aligned}\n```\n\n"
         "- item\n\n    - {math}`d_{n,r}` `` `x` ``\n\n```\n`x_n`\n```\n"
     )
+    inside = text.typeset_page("1. One:\n\n       x_n = 1\n\n2. Two.\n")
+    assert inside.splitlines()[2:5] == ["   ```math", "   \\begin{aligned}", "   & x_{n} = 1"]
+    assert inside.endswith("   ```\n\n2. Two.\n")
 
 
 @pytest.mark.parametrize("other", ["fo.DRF()", "x['a']", "/ x", "(x", "x)", "a.b = 1", "x = `a`"])
@@ -175,6 +184,7 @@ def test_every_programme_is_mathematics(text: ModuleType, name: str) -> None:
 def test_answers_come_first_in_a_search_and_the_project_last(site: ModuleType) -> None:
     made = site.scorer("- [A](a.md), [B](b.md#x)\n- [A](a.md#y)")
     assert 'first: ["a", "b"]' in made
+    assert 'page.startsWith("algorithms/")' in made
     known = {path.stem for path in (ROOT / "docs").glob("*.md")} | {"changelog", "contributing"}
     assert set(site.ABOUT) <= known
 
@@ -185,9 +195,10 @@ def test_every_definition_is_mathematics(text: ModuleType, name: str) -> None:
 
 
 def test_a_page_that_lists_others_is_a_table_of_contents(site: ModuleType) -> None:
-    made = site.contents("# A\n\n- [B](b.md): b\n- [C](notebooks/c.ipynb)\n\n```\n- [D](d.md)\n```\n")
-    assert made.split() == ["```{toctree}", ":hidden:", "b", "notebooks/c", "```"]
-    assert site.contents("[B](b.md)") == ""
+    text = "# A\n\n- [B](b.md): b\n- [C](notebooks/c.ipynb)\n- [D](mechanisms/d.md)\n\n```\n- [E](e.md)\n```\n"
+    assert site.contents(text, "theory").split() == ["```{toctree}", ":hidden:", "b", "notebooks/c", "```"]
+    assert site.contents(text, "mechanisms").split() == ["```{toctree}", ":hidden:", "mechanisms/d", "```"]
+    assert site.contents(text, "choose") == site.contents("[B](b.md)", "theory") == ""
 
 
 def test_the_command_opens_it_or_says_how_to_build_it(

@@ -27,7 +27,9 @@ DOCS = ROOT / "docs"
 SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"
 MATHJAX = ROOT / "build" / "mathjax"
 #: Pages whose lists of links are tables of contents, the first of the others.
-SECTIONS = ("index", "tutorials", "howto", "theory", "reference", "gallery-of-figures", "papers", "notes")
+SECTIONS = ("index", "tutorials", "howto", "theory", "algorithms", "reference", "gallery-of-figures", "papers", "notes")
+#: Folders of pages that the code writes, by the page below which they stand; others may list them too.
+PARENTS = {"api": "python", "commands": "command-line", "mechanisms": "mechanisms", "properties": "properties"}
 #: Pages of the root, by what they are called here.
 OF_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 #: Pages about the project itself.
@@ -36,8 +38,10 @@ ABOUT = (
     "slips", "testing",
 )  # fmt: skip
 #: Pages whose code is mathematics where it is a formula; elsewhere `alpha` is an argument.
-FORMULAS = ("certificates", "equilibria", "fluid", "game", "inverse", "properties", "psdsf", "sensitivity")
-_CODE = re.compile(r"\[`?([^\]`]+)`?\]\(\.\./([\w./-]+\.(?:py|toml))(?:#L(\d+))?\)")
+FORMULAS = (
+    "algorithms", "certificates", "equilibria", "fluid", "game", "inverse", "properties", "psdsf", "sensitivity",
+)  # fmt: skip
+_CODE = re.compile(r"\[`?([^\]`]+)`?\]\((?:\.\./)+(\w[\w./-]+\.(?:py|toml))(?:#L(\d+))?\)")
 _ENTRY = re.compile(r"^- \[[^\]]+\]\(([\w./-]+?)(?:\.md|\.ipynb|\.rst)\)", re.MULTILINE)
 #: What is in a checkout and not on the site: named, without a link.
 _ELSEWHERE = re.compile(r"\[([^\]]+)\]\((\.\./[^)]+|witnesses/)\)")
@@ -61,10 +65,10 @@ def assemble(target: Path = SOURCE) -> Path:
     code: set[str] = set()
     for path in sorted(target.rglob("*.md")):
         text = _linked(path.read_text(encoding="utf-8"), len(path.relative_to(target).parts) - 1, code)
-        if path.parent == target and path.stem in FORMULAS:
+        if path.parent.name == "algorithms" or (path.parent == target and path.stem in FORMULAS):
             text = docstring_text.typeset_page(text)
-        if path.parent == target and path.stem in SECTIONS:
-            text += contents(text)
+        if path.parent == target:
+            text += contents(text, path.stem)
         path.write_text(text, encoding="utf-8")
     (target / "search.js").write_text(scorer((DOCS / "howto.md").read_text(encoding="utf-8")), encoding="utf-8")
     (target / "code-files.txt").write_text("\n".join(sorted(code)), encoding="utf-8")
@@ -79,21 +83,24 @@ def assemble(target: Path = SOURCE) -> Path:
 
 
 def scorer(howto: str) -> str:
-    """How the search orders pages that have its words: those that `howto` lists first, those of `ABOUT` last."""
+    """How the search orders pages that have its words: `howto`'s first, those of `ABOUT` and algorithms last."""
     first = sorted(set(re.findall(r"\]\(([\w-]+)\.md", howto)))
     return f"""var Scorer = {{
   first: {json.dumps(first)},
   last: {json.dumps(ABOUT)},
-  score: ([page, , , , score]) => score + (Scorer.first.includes(page) ? 4 : 0) - (Scorer.last.includes(page) ? 20 : 0),
+  about: (page) => Scorer.last.includes(page) || page.startsWith("algorithms/"),
+  score: ([page, , , , score]) => score + (Scorer.first.includes(page) ? 4 : 0) - (Scorer.about(page) ? 20 : 0),
   objNameMatch: 11, objPartialMatch: 6, objPrio: {{0: 15, 1: 5, 2: -5}}, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
 }};
 """
 
 
-def contents(text: str) -> str:
-    """The pages that a page lists, as a table of contents that is not shown on it."""
-    pages = dict.fromkeys(_ENTRY.findall(_FENCED.sub("", text)))
+def contents(text: str, page: str) -> str:
+    """The pages that stand below a page, of those it lists, as a table of contents that is not shown on it."""
+    listed = dict.fromkeys(_ENTRY.findall(_FENCED.sub("", text)))
+    above = {one: PARENTS.get(one.partition("/")[0]) if "/" in one else None for one in listed}
+    pages = [one for one in listed if above[one] == page or (above[one] is None and page in SECTIONS)]
     if not pages:
         return ""
     return "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"

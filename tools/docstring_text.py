@@ -107,10 +107,14 @@ def _as_role(found: re.Match[str]) -> str:
 
 
 def _as_block(found: re.Match[str]) -> str:
+    """The directive, as far to the right as the item of a list that it belongs to."""
+    lines = [line for line in found[1].splitlines() if line.strip()]
+    pad = " " * (min(len(line) - len(line.lstrip()) for line in lines) - 4)
     try:
-        return f"```math\n{formula.tex(found[1])}\n```\n"
+        made = ["```math", *formula.tex(found[1]).splitlines(), "```"]
     except formula.NotAFormula:
         return found[0]
+    return "".join(f"{pad}{line}\n" for line in made)
 
 
 def literal(lines: list[str]) -> list[str]:

@@ -48,7 +48,7 @@ def render(text: str, folder: Path) -> str:
 
 def main() -> None:
     """Rewrite the docs; say which changed."""
-    for path in sorted((ROOT / "docs").glob("*.md")):
+    for path in sorted((ROOT / "docs").rglob("*.md")):
         before = path.read_text(encoding="utf-8")
         after = render(before, path.parent)
         if after != before:

@@ -57,7 +57,7 @@ def _witnesses() -> dict[str, list[tuple[Path, Witness]]]:
 def _claimed(name: str) -> list[str]:
     """What mechanisms say of themselves, with links to proofs."""
     rows = ["| mechanism | has it | if | where it stands |", "|---|---|---|---|"]
-    for kind in mechanisms.REGISTRY.values():
+    for kind in sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower()):
         for one in kind.claims:
             if one.property == name:
                 ends = [f"{key} = {fairness_tables.interval(value)}" for key, value in one.parameters.items()]

@@ -17,6 +17,7 @@ from pathlib import Path
 import cvxpy as cp
 import docstring_text
 from fairness_tables import interval
+from PIL import Image
 
 import fairopt as fo
 from fairopt import mechanisms, papers
@@ -36,6 +37,12 @@ _DRAWN: dict[str, str | Callable[[], mechanisms.Mechanism]] = {
 }  # fmt: skip
 #: Where pictures of figures are: drawn here, or those that come with the pages.
 _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
+#: Pages that name commands and do not say how they are used.
+_NO_USERS = ("changelog", "newcomers", "slips", "testing", "site", "reference", "command-line", "contributing", "index")
+#: The papers by the files of their claims.
+_PAPERS = {"LEC": "lec", "DRF": "drf", "DRFH": "drfh", "MQDRF": "mqdrf", "PF": "pf"}
+#: How large a figure of 840 dots or fewer is in the list of all.
+_IN_LIST = 0.57
 #: What stands together on a page of the API.
 _API = {
     "clusters": ("Clusters and answers", ("Cluster", "Criterion", "Allocation", "Certificate", "merge")),
@@ -88,7 +95,7 @@ def _mechanisms(folder: Path) -> list[str]:
 
     folder.mkdir()
     made = []
-    for kind in mechanisms.REGISTRY.values():
+    for kind in sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower()):
         text = docstring_text.markdown(inspect.getdoc(kind) or "")
         text = re.sub(r"\bdocs/([\w-]+)\.md\b", r"[\1](../\1.md)", text)
         lines = [f"# {kind.title}", "", f"*{fo.properties.in_short(kind)}*. Source: {kind.source}.", "", text, ""]
@@ -118,16 +125,30 @@ def _claimed(kind: type[mechanisms.Mechanism]) -> list[str]:
 
 
 def _commands(folder: Path) -> list[str]:
-    """A page for every command: its help."""
+    """A page for every command: its help, and the pages that use it."""
     folder.mkdir()
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted(folder.parent.glob("*.md"))}
     made = []
     (parsers,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
     texts = {one.dest: one.help or "" for one in parsers._choices_actions}
     for name, command in parsers.choices.items():
         body = f"# fairopt {name}\n\n{texts[name]}\n\n```text\n{command.format_help()}```\n"
+        users = [path for path, text in pages.items() if path.stem not in _NO_USERS and _uses(text, name)]
+        if users:
+            body += "\n## Where it is used\n\n" + "".join(f"- [{_title(pages[one])}](../{one.name})\n" for one in users)
         (folder / f"{name}.md").write_text(body, encoding="utf-8")
         made.append(f"- [fairopt {name}](commands/{name}.md): {texts[name]}")
     return made
+
+
+def _uses(text: str, command: str) -> bool:
+    """Is the command typed in a block of code, or named as code?"""
+    return bool(re.search(rf"(?:^(?:\$ )?|`)fairopt {command}\b", text, re.MULTILINE))
+
+
+def _title(text: str) -> str:
+    """The first heading of a page."""
+    return text.partition("# ")[2].partition("\n")[0]
 
 
 def _api(folder: Path) -> list[str]:
@@ -171,12 +192,23 @@ def _papers(folder: Path) -> list[str]:
     for key, group in frame.groupby("paper", sort=False):
         name = str(key).lower().replace(" ", "-")
         shown = group[columns].astype(str).apply(lambda column: column.str.replace("|", r"\|", regex=False))
-        body = f"# {key}\n\n{len(group)} claims, as `fairopt claims` checks them.\n\n"
+        about = _about(str(key))
+        body = f"# {key}\n\n{about}\n\n{len(group)} claims, as `fairopt claims` checks them.\n\n"
         body += str(shown.to_markdown(index=False, disable_numparse=True))
         (folder / f"{name}.md").write_text(body + "\n", encoding="utf-8")
         wrong = int(group["verdict"].str.startswith(papers.PAPER_IN_ERROR).sum())
-        made.append(f"- [{key}](papers/{name}.md): {len(group)} claims" + (f", {wrong} where it errs" if wrong else ""))
+        errs = f", {wrong} where it errs" if wrong else ""
+        made.append(f"- [{key}](papers/{name}.md): {len(group)} claims{errs}. {about}")
     return made
+
+
+def _about(paper: str) -> str:
+    """What a paper is, by the first paragraph of the file of its claims."""
+    if paper not in _PAPERS:
+        return "What is not in any paper: counterexamples, and what was found while checking them."
+    text = inspect.getdoc(importlib.import_module(f"fairopt.papers.{_PAPERS[paper]}")) or ""
+    about = " ".join(text.partition("\n\n")[0].removeprefix(f"{paper}: ").split())
+    return about[:1].upper() + about[1:]
 
 
 def _figures(folder: Path) -> list[str]:
@@ -189,11 +221,14 @@ def _figures(folder: Path) -> list[str]:
         caption = figures.caption(name)
         lines = [f"# {name}", "", caption, "", f"    fairopt figures {name}", ""]
         picture = next((one for place in _DRAWN_IN if (one := root / place / f"{name}.png").exists()), None)
+        made.append(f"- [{name}](figures/{name}.md): {caption}")
         if picture is not None:
             shutil.copy(picture, folder)
             lines += [f"![{name}]({name}.png)", ""]
+            with Image.open(picture) as drawn:  # letters of all figures are of one size
+                width = round(_IN_LIST * drawn.width * 840 / max(drawn.width, 840))
+            made += ["", f"  ```{{image}} figures/{name}.png", f"  :alt: {name}", f"  :width: {width}px", "  ```", ""]
         (folder / f"{name}.md").write_text("\n".join([*lines, "```python", code, "```", ""]), encoding="utf-8")
-        made.append(f"- [{name}](figures/{name}.md): {caption}")
     return made
 
 

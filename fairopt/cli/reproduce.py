@@ -17,8 +17,10 @@ from ..report import figures as drawing
 from ..report.manifest import manifest
 from .sweeps import outlook
 
-#: Papers by what they are called here: the key of their claims. Their experiments begin with the name.
+#: Papers by what they are called here: the key of their claims. Their experiments begin with the name,
 PAPERS = {"drf": "DRF", "drfh": "DRFH", "mqdrf": "MQDRF", "pf": "PF", "lecture": "LEC"}
+#: or are these: the lecture draws what two users can have.
+_OTHERS = {"lecture": ("two_users",)}
 #: The exit status after Ctrl-C.
 _STOPPED = 130
 
@@ -32,12 +34,13 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     made.add_argument("--dry-run", action="store_true", help="how many cells there are, and how long they may take")
     made.add_argument("--jobs", "-j", type=int, default=1, metavar="N", help="processes of this machine; default: 1")
     made.add_argument("--width", type=float, default=None, metavar="INCHES", help="of figures: 3.4 or 7, as `figures`")
+    made.add_argument("--single", action="store_true", help="LaTeX for one column of two; default: the page's width")
     made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
 
 
 def experiments_of(paper: str) -> list[str]:
     """Its experiments, by name."""
-    return [name for name in known() if name.startswith(f"{paper}_")]
+    return [name for name in known() if name.startswith(f"{paper}_") or name in _OTHERS.get(paper, ())]
 
 
 def figures_of(paper: str) -> list[str]:
@@ -72,11 +75,11 @@ def reproduce(options: argparse.Namespace) -> int:
         print(f"{name}: {_cells(frame['status'])} in {seconds[f'experiment {name}']:.1f} s", flush=True)
     results = report.Results(store, options.smoke, options.traces)
     with _timed(seconds, "tables"):
-        files = [path for name in names for path in _tables(name, results, folder / "tables")]
+        files = [path for name in names for path in _tables(name, results, folder / "tables", options.single)]
     with _timed(seconds, "figures"):
         files += [path for name in figures_of(options.paper) for path in _figure(name, results, folder, options.width)]
     with _timed(seconds, "claims"):
-        verdicts, written = _claims(PAPERS[options.paper], folder)
+        verdicts, written = _claims(PAPERS[options.paper], folder, options.single)
         files += written
     made = manifest(options.paper, names, results, files, folder, verdicts, seconds)
     _files.write(folder / "manifest.json", json.dumps(made, indent=1) + "\n", "manifest")
@@ -94,11 +97,11 @@ def _cells(status: pd.Series[str]) -> str:
     return f"{len(status)} cells" + f" ({', '.join(parts)})" * bool(parts)
 
 
-def _tables(name: str, results: report.Results, folder: Path) -> list[Path]:
+def _tables(name: str, results: report.Results, folder: Path, single: bool) -> list[Path]:
     return [
         path
         for table in report.tables_of(name, results)
-        for path in report.write(table.frame, folder, table.name, table.caption)
+        for path in report.write(table.frame, folder, table.name, table.caption, single)
     ]
 
 
@@ -106,13 +109,13 @@ def _figure(name: str, results: report.Results, folder: Path, width: float | Non
     return drawing.save(drawing.draw(name, results, width), folder / "figures", name, drawing.caption(name))
 
 
-def _claims(key: str, folder: Path) -> tuple[dict[str, int], list[Path]]:
+def _claims(key: str, folder: Path, single: bool) -> tuple[dict[str, int], list[Path]]:
     """Every claim, computed now: how many of each verdict, and the files of the table."""
     frame = papers.check(papers.claims(key), progress=sys.stderr.isatty())
     columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
     kinds = frame["verdict"].str.split(",").str[0].value_counts()
     verdicts = {str(kind): int(count) for kind, count in kinds.items()}
-    return verdicts, report.write(frame[columns], folder, "claims", f"Claims of {key}, checked")
+    return verdicts, report.write(frame[columns], folder, "claims", f"Claims of {key}, checked", single)
 
 
 @contextmanager

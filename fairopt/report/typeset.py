@@ -24,6 +24,10 @@ DOUBLE, SINGLE = 104, 44
 _ROUNDING = 1e-12
 #: Certificates below this are printed as being below it.
 _LEAST = 1e-12
+#: Lines of a table that fit on a page beside its caption, head and notes.
+_LINES = 45
+#: The part of a line that a folded, ragged cell fills.
+_FILLED = 0.8
 #: Texts longer than this many characters are folded.
 _LONGEST = {DOUBLE: 34, SINGLE: 20}
 _SPECIAL = str.maketrans(
@@ -64,14 +68,32 @@ def latex(frame: pd.DataFrame, caption: str | None = None, label: str | None = N
     rows, same = _without_constants(frame)
     below = [note for note in (notes, same) if note]
     room = SINGLE if single else DOUBLE
-    parts = _parts(_columns(rows, _LONGEST[room]), room)
+    every = range(len(rows))
+    parts = [
+        (part, some)
+        for part in _parts(_columns(rows, _LONGEST[room]), room)
+        for some in (_pages(part, every) if single else [every])
+    ]
     made = []
-    for k, part in enumerate(parts):
+    for k, (part, some) in enumerate(parts):
         head = title if k == 0 else f"{title} (continued)" if title else ""
         mark = label if k == 0 else None
         foot = below if k == len(parts) - 1 else []
-        made.append((_floating if single else _long)(part, head, mark, foot, len(rows)))
+        made.append((_floating if single else _long)(part, head, mark, foot, some))
     return "\n".join(made)
+
+
+def _pages(columns: Sequence[_Column], rows: range) -> list[range]:
+    """Rows in groups that fit on a page: a table that floats is not broken."""
+    made, begun, lines = [], 0, 0
+    for row in rows:
+        taken = max(math.ceil(_length(one.cells[row].replace("\\allowbreak{}", "")) / (_FILLED * one.wide))
+                    if one.align.endswith("}") else 1 for one in columns)  # fmt: skip
+        if lines + taken > _LINES and row > begun:
+            made.append(range(begun, row))
+            begun, lines = row, 0
+        lines += taken
+    return [*made, range(begun, len(rows))]
 
 
 def _without_constants(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -146,7 +168,7 @@ def _says(first: _Column, second: _Column) -> bool:
     return len(set(zip(first.cells, second.cells, strict=True))) == len(set(first.cells))
 
 
-def _long(columns: Sequence[_Column], title: str, label: str | None, notes: Sequence[str], rows: int) -> str:
+def _long(columns: Sequence[_Column], title: str, label: str | None, notes: Sequence[str], rows: range) -> str:
     lines = ["{\\footnotesize", f"\\begin{{longtable}}{{{_spec(columns)}}}"]
     if title:
         lines.append(f"\\caption{{{_escape(title)}}}{_label(label)}\\\\")
@@ -159,7 +181,7 @@ def _long(columns: Sequence[_Column], title: str, label: str | None, notes: Sequ
     return "\n".join([*lines, "}"])
 
 
-def _floating(columns: Sequence[_Column], title: str, label: str | None, notes: Sequence[str], rows: int) -> str:
+def _floating(columns: Sequence[_Column], title: str, label: str | None, notes: Sequence[str], rows: range) -> str:
     lines = ["\\begin{table}[tb]", "\\footnotesize"]
     if title:
         lines.append(f"\\caption{{{_escape(title)}}}{_label(label)}")
@@ -175,8 +197,8 @@ def _spec(columns: Sequence[_Column]) -> str:
     return "@{}" + "@{\\hspace{0.9em}}".join(one.align for one in columns) + "@{}"
 
 
-def _body(columns: Sequence[_Column], rows: int) -> list[str]:
-    return [" & ".join(one.cells[row] for one in columns) + " \\\\" for row in range(rows)]
+def _body(columns: Sequence[_Column], rows: range) -> list[str]:
+    return [" & ".join(one.cells[row] for one in columns) + " \\\\" for row in rows]
 
 
 def _label(label: str | None) -> str:

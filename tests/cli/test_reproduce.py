@@ -50,12 +50,21 @@ def test_a_paper_from_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert again == made["files"]
 
 
+def test_tables_of_one_column_of_two(tmp_path: Path) -> None:
+    """longtable, which tables of the page's width are, does not work in two columns."""
+    for options, kind in (([], "longtable"), (["--single"], "tabular")):
+        out = tmp_path / kind
+        assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out), *options]) == 0
+        for path in (out / "tables" / "mqdrf_dynamic.tex", out / "claims.tex"):
+            assert f"\\begin{{{kind}}}" in path.read_text(encoding="utf-8")
+
+
 def test_every_paper_has_claims_and_what_belongs_to_it() -> None:
     assert all(claims(key) for key in PAPERS.values())
     mine = [name for paper in PAPERS for name in experiments_of(paper)]
     assert len(mine) == len(set(mine)), "an experiment belongs to two papers"
-    assert {name for name in known() if name.partition("_")[0] in PAPERS} == set(mine)
-    assert figures_of("lecture") == []
+    assert {name for name in known() if name.partition("_")[0] in PAPERS} | {"two_users"} == set(mine)
+    assert figures_of("lecture") == ["two_users"]
     assert {"pf_time", "pf_example", "pf_semidynamic"} <= set(figures_of("pf"))
     assert "drfh" in figures_of("drfh")
     assert not set(figures_of("drf")) & set(figures_of("drfh"))

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from PIL import Image
 
 from fairopt import harness, papers
 from fairopt.cli import main
@@ -184,3 +186,31 @@ def test_a_diamond_stands_alone(smoke: Results) -> None:
             points = np.array([point for point in line.get_xydata() if np.isfinite(point).all()])
             for x in np.unique(points[:, 0]):
                 assert (np.diff(np.sort(points[points[:, 0] == x, 1])) >= 3).all()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_captions_are_two_sentences(name: str) -> None:
+    """What is shown, and what there is to see."""
+    assert len(re.split(r"(?<=\.)\s+(?=[A-Z0-9])", caption(name))) == 2
+
+
+def test_what_is_a_line_and_a_bar_stands_in_the_legend_as_both(smoke: Results) -> None:
+    figure = draw("pf_semidynamic", smoke)
+    [legend] = figure.legends
+    [axes] = [one for one in figure.axes if one.get_title() == "CPU in use"]
+    assert len(axes.lines) > 1
+    assert {line.get_marker() for line in axes.lines} <= {line.get_marker() for line in legend.findobj(Line2D)}
+
+
+def test_pictures_for_the_site_are_drawn_from_the_store_that_has_them(
+    smoke: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "tools"))
+    import figure_pictures
+
+    nothing = Results(tmp_path / "empty", smoke=True)
+    assert figure_pictures.draw("drfh", [nothing, smoke], tmp_path)
+    with Image.open(tmp_path / "drfh.png") as picture:
+        assert (picture.width, picture.mode) == (840, "P")
+    assert not figure_pictures.draw("drf_lie", [nothing], tmp_path)
+    assert not (tmp_path / "drf_lie.png").exists()

@@ -65,6 +65,20 @@ def test_wide_tables_go_on_and_name_their_rows() -> None:
     assert {"jain", "welfare", "rounds", r"min\_share"} <= set(heads)
 
 
+def test_tables_of_one_column_end_with_the_page() -> None:
+    """What floats is not broken: rows go on in a further table, folded ones sooner."""
+    short = pd.DataFrame({"name": [f"user{k}" for k in range(100)], "tasks": np.arange(100.0)})
+    folded = short.assign(name=[f"{'long words ' * 6}{k}" for k in range(100)])
+    for frame, least in ((short, 3), (folded, 9)):
+        text = latex(frame, "A title. A note", "tab:tall", single=True)
+        tables = text.split(r"\end{table}")[:-1]
+        assert least <= len(tables) <= 2 * least
+        assert [row[1] for table in tables for row in rows(table)[1:]] == [str(k) for k in range(100)]
+        assert text.count("(continued)") == len(tables) - 1
+        assert text.count("A note") == 1
+    assert latex(short, "A title").count(r"\begin{longtable}") == 1
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("single", [False, True], ids=["page", "column"])
 def test_it_compiles_without_a_warning(single: bool, tmp_path: Path) -> None:
@@ -76,6 +90,7 @@ def test_it_compiles_without_a_warning(single: bool, tmp_path: Path) -> None:
     ]
     texts = [latex(WIDE, "Wide. With a note", "tab:wide", single), latex(NASTY, "Nasty: 100% of $ & _", None, single)]
     texts += [latex(table.frame, table.caption, f"tab:{k}", single) for k, table in enumerate(tables)]
+    texts += [latex(pd.concat([WIDE] * 40), "Tall", "tab:tall", single)]
     options = "twocolumn,10pt" if single else "10pt"
     body = "\n\n\\clearpage\n".join(texts)
     (tmp_path / "t.tex").write_text(

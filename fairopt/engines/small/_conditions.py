@@ -1,7 +1,8 @@
 """Compiled: the optimality conditions of one small problem at finite alpha, global and game alike.
 
 Unknowns are fractions z of monopoly tasks of the usable pairs (user, server), and level prices v of rows: whole
-capacities, and limits of users who could run more. With `A = max(alpha, 1)` (`docs/game-engines.md`, level form)
+capacities, and limits of users who could run more. With `A = max(alpha, 1)`, in levels
+(`docs/algorithms/small-interior-point.md`),
 
     s_p = (alpha log x_n + log sum_r cost_pr v_r^A) / A - gain_p >= 0,   complementary to z_p >= 0,
     w_r = 1 - sum_p use_pr z_p >= 0,                                     complementary to v_r >= 0.

@@ -1,0 +1,52 @@
+"""Pictures of figures for the site, from full stores: `python tools/figure_pictures.py STORE... [--only NAME...]`.
+
+Figures that no store has all cells of are named, and keep the picture they have in docs/figures."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]  # of this checkout, whatever is installed
+
+from chromium import reduced  # noqa: E402
+
+from fairopt.errors import DataError  # noqa: E402
+from fairopt.report import MissingCells, Results, figures  # noqa: E402
+
+PICTURES = ROOT / "docs" / "figures"
+#: Of the dots that `fairopt figures` draws; a figure as wide as two columns has 840.
+SMALLER = 0.6
+
+
+def draw(name: str, stores: Sequence[Results], folder: Path = PICTURES) -> bool:
+    """Draw a figure from the first store that has its cells; is there one?"""
+    for results in stores:
+        try:
+            picture = figures.draw(name, results)
+        except (MissingCells, DataError):
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            _, drawn, *_ = figures.save(picture, Path(place), name)
+            with Image.open(drawn) as whole:
+                small = whole.convert("RGB").resize((round(SMALLER * whole.width), round(SMALLER * whole.height)))
+        small.save(folder / f"{name}.png")
+        reduced(folder / f"{name}.png")
+        return True
+    return False
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stores", nargs="+", type=Path)
+    parser.add_argument("--only", nargs="+", default=None, metavar="NAME")
+    given = parser.parse_args()
+    stores = [Results(store) for store in given.stores]
+    for one in given.only or sorted(figures.known()):
+        sys.stdout.write(f"{one}: {'drawn' if draw(one, stores) else 'kept, as cells are missing'}\n")
