@@ -41,6 +41,8 @@ class Options:
     longest: float = 0.5
     #: Tasks, prices and slacks up to this count as 0.
     zero: float = 1e-7
+    #: Steps so many times as long as what is wrong come from equations that are singular, but for rounding.
+    far: float = 1e5
     #: What is free costs `exp(-free max(alpha, 1))` of what it is worth.
     free: float = 50.0
     #: A row that comes in begins with this part of what its users pay.
@@ -191,7 +193,10 @@ class _Search:
         elasticity = self.own.elasticity(self.total) / self.scale
         args = pairs, rows, full, self.total, elasticity, self.scale, self.cost, self.log_rows
         matrix = derivative(polytope, *args)
-        step = LeastSquares(matrix).solve(-residual)
+        equations = LeastSquares(matrix)
+        step = equations.solve(-residual)
+        if np.abs(step).max(initial=0.0) > self.options.far * np.abs(residual).max(initial=0.0):
+            step = equations.damped(-residual)
         grown = np.bincount(self.user[pairs], step[:p], len(self.total))
         t = min(1.0, self.options.longest / max(float(np.abs(grown).max(initial=0.0)), 1e-300))
         self.x[pairs] += t * step[:p] * self.total[self.user[pairs]]

@@ -44,6 +44,8 @@ class Options:
     #: What makes a large matrix regular, and how often a solution is refined.
     epsilon: float = 1e-11
     refinements: int = 2
+    #: Singular values below this count little in damped solutions.
+    damping: float = 1e-6
     #: Random vectors that stand for the left null space of a large matrix, the steps of inverse iteration that lead
     #: there, and how near `v' J` must be to 0.
     probes: int = 3
@@ -92,6 +94,12 @@ class LeastSquares:
     def solve(self, given: Array) -> Array:
         """The least solution s (unknowns,) of `J s = given` (equations,) in the sense of least squares."""
         return np.asarray(self.column * self._solution((given * self.row)[:, None])[:, 0])
+
+    def damped(self, given: Array) -> Array:
+        """s (unknowns,) with the least `|J s - given|^2 + damping^2 |s|^2`: what J hardly sees does not move."""
+        rows, damping = self.matrix.shape[0], self.options.damping
+        factors = sparse_linalg.splu(_regular(self.matrix, damping))
+        return np.asarray(self.column * factors.solve(_padded(given * self.row, self.matrix.shape[1]))[rows:])
 
     def _solution(self, scaled: Array) -> Array:
         if self.small:
@@ -143,29 +151,37 @@ class LeastSquares:
 
     @cached_property
     def _factors(self) -> Any:
-        rows, columns = self._core.shape
         epsilon = self.options.epsilon
-        if self._square:
-            shift = np.random.default_rng(0).standard_normal(rows)
-            whole = (self._core + epsilon * sp.diags(shift)).tocsc()
-        else:
-            upper = [epsilon * sp.eye(rows), self._core]
-            whole = sp.bmat([upper, [self._core.T, -epsilon * sp.eye(columns)]], format="csc")
-        return sparse_linalg.splu(whole)
+        if not self._square:
+            return sparse_linalg.splu(_regular(self._core, epsilon))
+        shift = np.random.default_rng(0).standard_normal(self._core.shape[0])
+        return sparse_linalg.splu((self._core + epsilon * sp.diags(shift)).tocsc())
 
     def _once(self, given: Array, transposed: bool) -> Array:
         """A solution of `J s = given`, or of `J' w = given`, nearly."""
         rows, columns = self._core.shape
         if self._square:
             return np.asarray(self._factors.solve(given, trans="T" if transposed else "N"))
-        none = np.zeros((rows if transposed else columns, given.shape[1]))
-        found = self._factors.solve(np.vstack([none, given] if transposed else [given, none]))
+        found = self._factors.solve(
+            np.concatenate([np.zeros((rows, given.shape[1])), given]) if transposed else _padded(given, columns)
+        )
         return np.asarray(found[:rows] if transposed else found[rows:])
 
     def _lower(self, given: Array) -> Array:
         """What of `given` (equations, k) is in the left null space, times 1/epsilon; of the rest little."""
         rows, columns = self._core.shape
-        return np.asarray(self._factors.solve(np.vstack([given, np.zeros((columns, given.shape[1]))]))[:rows])
+        return np.asarray(self._factors.solve(_padded(given, columns))[:rows])
+
+
+def _regular(matrix: sp.csr_matrix, epsilon: float) -> sp.csc_matrix:
+    """`[epsilon I, J; J', -epsilon I]`."""
+    rows, columns = matrix.shape
+    return sp.bmat([[epsilon * sp.eye(rows), matrix], [matrix.T, -epsilon * sp.eye(columns)]], format="csc")
+
+
+def _padded(given: Array, count: int) -> Array:
+    """And so many zeros."""
+    return np.concatenate([given, np.zeros((count, *given.shape[1:]))])
 
 
 def _largest(matrix: sp.spmatrix, axis: int) -> Array:
