@@ -120,15 +120,17 @@ class _Seen:
 
     def __init__(self, cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array) -> None:
         self.same = OPTIONS.same * (criterion.stiffness if np.isfinite(criterion.alpha) else 1.0)
+        self.there: Mask = cluster.capacity > 0
         pool = cluster.pooled_capacity
         with np.errstate(divide="ignore", invalid="ignore"):
-            whole = np.nan_to_num(log_prices, nan=-np.inf, posinf=-np.inf, neginf=-np.inf) + np.log(pool)
-            self.log_cost: Array = np.logaddexp.reduce(whole, axis=2).T  # (servers, levels)
-            shares = np.nan_to_num(np.exp(whole - self.log_cost.T[:, :, None]))
+            whole = np.where(self.there & np.isfinite(log_prices), log_prices, -np.inf) + np.log(pool)
             idle = 1 - (tasks.T @ cluster.demand) / cluster.capacity
-        self.shares: Array = shares.transpose(1, 0, 2)  # (servers, levels, resources)
-        self.priced: Mask = (shares > OPTIONS.priced).any(axis=0)
-        full = (cluster.capacity > 0) & (idle <= OPTIONS.full)
+        self.cost: Array = whole.transpose(1, 0, 2)  # (servers, levels, resources), logarithms
+        self.total: Array = np.logaddexp.reduce(self.cost, axis=2)
+        highest = self.total.max(axis=0)
+        self.unit: Array = np.where(np.isfinite(self.total), self.total, np.where(np.isfinite(highest), highest, 0.0))
+        self.priced: Mask = (self.cost - self.unit[:, :, None] > np.log(OPTIONS.priced)).any(axis=1)
+        full = self.there & (idle <= OPTIONS.full)
         self.used_up: Mask = full | self.priced
         self.clear: Mask = ~(full & ~self.priced).any(axis=1)
         runs = tasks > OPTIONS.runs * tasks.sum(axis=1, keepdims=True)
@@ -140,32 +142,33 @@ class _Seen:
 
     def groups(self) -> Iterator[Index]:
         """All servers in groups, one that stands for each group first."""
-        cost = self.log_cost[:, 0]
-        order = np.argsort(cost, kind="stable")
-        with np.errstate(invalid="ignore"):
-            apart = np.diff(cost[order]) > self.same
-        for run in np.split(order, np.flatnonzero(apart) + 1):
-            left = run
-            while len(left):
-                group = self._group(left)
-                yield group
-                left = left[~np.isin(left, group)]
+        price = self.cost.max(axis=1)
+        likely = np.zeros(len(price), dtype=bool)  # some resource has nearly this price elsewhere
+        for r in range(price.shape[1]):
+            order = np.argsort(price[:, r], kind="stable")
+            with np.errstate(invalid="ignore"):
+                near = np.abs(np.diff(price[order, r])) <= self.same * price.shape[1]
+            likely[order[1:][near]] = True
+            likely[order[:-1][near]] = True
+        yield from np.flatnonzero(~likely)[:, None]
+        left = np.flatnonzero(likely)
+        left = left[np.lexsort((-self.busy[left], -self.there[left].sum(axis=1), ~self.clear[left]))]
+        while len(left):
+            group = self._group(left[0], left[1:]) if self.clear[left[0]] else left[:1]
+            yield group
+            left = left[~np.isin(left, group)]
 
-    def _group(self, servers: Index) -> Index:
-        """Of these servers the busiest one, and those that can be put together with it."""
-        clear = servers[self.clear[servers]]
-        if not len(clear):
-            return servers[:1]
-        root = clear[self.busy[clear].argmax()]
-        with np.errstate(invalid="ignore"):
-            cost = np.abs(self.log_cost[servers] - self.log_cost[root])  # NaN where neither has a price
-        equal = ~(cost > self.same).any(axis=1)
-        equal &= np.abs(self.shares[servers] - self.shares[root]).sum(axis=2).max(axis=1) <= self.same
-        left, group = servers[equal & (servers != root)], np.array([root])
+    def _group(self, root: int, servers: Index) -> Index:
+        """A server, and those of others that can be put together with it."""
+        both = (self.there[servers] & self.there[root])[:, None, :]
+        with np.errstate(over="ignore"):
+            own, others = (np.exp(self.cost[each] - self.unit[root][:, None]) for each in (root, servers))
+        apart = np.where(both, np.abs(others - own), 0.0).sum(axis=2).max(axis=1)
+        left, group = servers[apart <= self.same], np.array([root])
         known = np.zeros(self.on.shape[1])
         while len(left):
             known[np.unique(self.on[group].indices)] = 1.0
-            joins = self._determined(left, known, self.used_up[left] | self.priced[root])
+            joins = self._determined(left, known, self.used_up[left] | (self.priced[root] & self.there[left]))
             if not joins.any():
                 break
             group, left = np.concatenate([group, left[joins]]), left[~joins]
