@@ -42,7 +42,7 @@ class Options:
     #: Tasks, prices and slacks up to this count as 0.
     zero: float = 1e-7
     #: Steps so many times as long as what is wrong come from equations that are singular, but for rounding.
-    far: float = 1e5
+    far: float = 1e3
     #: What is free costs `exp(-free max(alpha, 1))` of what it is worth.
     free: float = 50.0
     #: A row that comes in begins with this part of what its users pay.

@@ -68,12 +68,15 @@ def test_who_cannot_move_keeps_servers_apart() -> None:
 
 
 def seen(
-    runs: list[list[float]], prices: list[list[float]], capacity: list[list[float]] | None = None, alpha: float = 2.0
+    runs: list[list[float]],
+    prices: list[list[float]],
+    capacity: list[list[float]] | None = None,
+    mechanism: fo.mechanisms.Mechanism | None = None,
 ) -> Pooling:
     """What becomes of two servers on which three users run."""
     demand = [[1, 0.5], [1, 0.5], [1, 0.2]]
     cluster = fo.Cluster([[4, 2], [4, 9]] if capacity is None else capacity, demand)
-    found = fo.AlphaFair(alpha).solve(cluster)
+    found = (mechanism or fo.AlphaFair(2.0)).solve(cluster)
     with np.errstate(divide="ignore"):
         return pooling(cluster, found.criterion, np.array(runs), np.log(np.array(prices)))
 
@@ -110,8 +113,9 @@ def test_pools_have_the_capacities_of_their_servers() -> None:
 
 
 def test_the_game_has_every_server_for_itself() -> None:
-    found = fo.AlphaPFVDS(3.0).solve(fo.Cluster([[6.1, 4.0], [3.0, 7.3]], [[3, 1], [1, 2.2], [2, 1.7]]), 1e-9)
-    assert pools(found) == 2
+    runs, prices = [[1.5, 1], [1.5, 1], [1, 2]], [[1.0, 0]] * 2
+    assert len(seen(runs, prices).first) == 1
+    assert len(seen(runs, prices, mechanism=fo.AlphaPFVDS(2.0)).first) == 2
 
 
 def test_without_prices_every_server_is_itself() -> None:
