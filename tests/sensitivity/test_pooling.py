@@ -14,7 +14,6 @@ from fairopt.sensitivity.pooling import Pooling, alone, pooling
 from .differences import compared
 
 MECHANISMS = (fo.AlphaFair(3.0), fo.AlphaFair(0.5, "task"), fo.DRFH(), fo.TSF())
-FREE = [[1, 1], [1, 1], [1, 1]]
 
 
 def dense(seed: int, users: int = 40, servers: int = 8) -> fo.Cluster:
@@ -55,6 +54,17 @@ def test_one_server_for_several_says_what_they_say(
     there = apart.measures.notna()
     np.testing.assert_allclose(together.measures[there], apart.measures[there], atol=1e-6)
     assert there.to_numpy().mean() > 0.3
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_nobody_moves_to_where_it_may_not_run(mechanism: fo.mechanisms.Mechanism) -> None:
+    """Users 1 to 8 have two servers, which are dearer than the other four."""
+    rng, cluster = np.random.default_rng(0), dense(1, 24, 6)
+    few, first = np.arange(24) < 8, np.arange(6) < 2
+    apart = cluster.replace(eligible=few[:, None] == first[None, :], weight=np.where(few, 4.0, 1.0))
+    assert pools(mechanism.solve(apart, 1e-9)) < 6
+    for one in compared(mechanism, apart, rng, most=6):
+        assert one.verdict in ("right", "near"), (mechanism, one)
 
 
 def test_who_cannot_move_keeps_servers_apart() -> None:
