@@ -103,9 +103,21 @@ def test_prices_that_differ_keep_servers_apart() -> None:
     runs = [[1.5, 1], [1.5, 1], [1, 2]]
     assert len(seen(runs, [[1, 0], [1, 0]]).first) == 1
     assert len(seen(runs, [[1, 0], [1 + 1e-4, 0]]).first) == 2
+    assert len(seen(runs, [[1, 0], [1 + 1e-4, 0]], mechanism=fo.AlphaFair(64.0)).first) == 1  # prices go with x^-64
     assert len(seen(runs, [[1, 0], [1 + 1e-6, 0]]).first) == 1
     assert len(seen(runs, [[1, 0], [1, 0.1]]).first) == 2
     assert len(seen([[1.5, 1], [1.5, 1], [0, 2]], [[1, 0.1], [1, 0.1]], [[3, 1.5], [4, 1.4]]).first) == 2
+
+
+def test_a_server_that_lacks_a_resource_has_its_users_prices() -> None:
+    """All users of server 2 need the first resource alone, whose price is the same; user 3 cannot go there."""
+    cluster = fo.Cluster([[4, 2], [4, 0]], [[1, 0], [1, 0], [1, 1]])
+    found = fo.AlphaFair(2.0).solve(cluster)
+    for price, left in ((1.0, 1), (1.1, 2)):
+        log_prices = np.log([[1.0, 0.5], [price, 1e-300]])
+        together = pooling(cluster, found.criterion, np.array([[1, 2], [1, 2], [2, 0.0]]), log_prices)
+        assert len(together.first) == left
+    assert fo.DRFH().solve(cluster, 1e-9).sensitivity().capacities.notna().all(axis=None)
 
 
 @pytest.mark.parametrize(("little", "left"), [(0, 2), (1e-6, 2), (1e-2, 1)])
