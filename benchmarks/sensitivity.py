@@ -3,18 +3,22 @@
     python -m benchmarks.sensitivity --seeds 5
 
 Medians and the largest of a shape's draws. `undefined` is the part of derivatives that are NaN, of the worst draw.
+Draws that are not solved to the tolerance are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 
 import fairopt as fo
+from fairopt.errors import NotConverged
 
 Draw = Callable[[np.random.Generator], fo.Cluster]
 MECHANISMS = (fo.AlphaPFVDS(3.0), fo.AlphaFair(3.0), fo.AlphaFair(0.5), fo.DRFH(), fo.TSF())
@@ -91,18 +95,20 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES), choices=list(SHAPES))
     options = parser.parse_args()
     for mechanism in MECHANISMS:  # what first calls compile and import
-        measured(mechanism, fo.Cluster([[9.0, 5], [4, 6]], [[1.0, 2], [2, 1], [1, 1.5]]))
+        measured(mechanism, zeros(np.random.default_rng(0)))
     rows = []
     for shape in options.shapes:
         for mechanism in MECHANISMS:
-            draws = [
-                measured(mechanism, SHAPES[shape](np.random.default_rng([seed, 7]))) for seed in range(options.seeds)
-            ]
+            draws = []
+            for seed in range(options.seeds):
+                with suppress(NotConverged):
+                    draws.append(measured(mechanism, SHAPES[shape](np.random.default_rng([seed, 7]))))
             solve, seconds, undefined, pools = np.array(draws).T
             rows.append(
                 {
                     "users x servers x resources": shape,
                     "mechanism": str(mechanism),
+                    "draws": len(draws),
                     "solve": np.median(solve),
                     "sensitivities": np.median(seconds),
                     "largest": seconds.max(),
@@ -111,8 +117,8 @@ def main() -> None:
                     "servers left": f"{int(pools.min())} to {int(pools.max())}",
                 }
             )
-            print(rows[-1], flush=True)
-    print(pd.DataFrame(rows).round(3).to_markdown(index=False))
+        sys.stdout.write(f"{shape}: done\n")
+    sys.stdout.write(pd.DataFrame(rows).round(3).to_markdown(index=False) + "\n")
 
 
 if __name__ == "__main__":

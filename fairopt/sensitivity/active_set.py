@@ -42,7 +42,7 @@ class Options:
     #: Tasks, prices and slacks up to this count as 0.
     zero: float = 1e-7
     #: Steps so many times as long as what is wrong come from equations that are singular, but for rounding.
-    far: float = 1e3
+    far: float = 1e5
     #: What is free costs `exp(-free max(alpha, 1))` of what it is worth.
     free: float = 50.0
     #: A row that comes in begins with this part of what its users pay.
@@ -193,8 +193,9 @@ class _Search:
         elasticity = self.own.elasticity(self.total) / self.scale
         args = pairs, rows, full, self.total, elasticity, self.scale, self.cost, self.log_rows
         matrix = derivative(polytope, *args)
-        equations = LeastSquares(matrix)
-        step = equations.solve(-residual)
+        equations, free = LeastSquares(matrix), len(self.total) + r + len(full)
+        # With more pairs than levels of users and prices some equations follow from others, and splits are free.
+        step = equations.solve(-residual) if p <= free or equations.small else equations.damped(-residual)
         if np.abs(step).max(initial=0.0) > self.options.far * np.abs(residual).max(initial=0.0):
             step = equations.damped(-residual)
         grown = np.bincount(self.user[pairs], step[:p], len(self.total))
