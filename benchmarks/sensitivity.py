@@ -3,7 +3,7 @@
     python -m benchmarks.sensitivity --seeds 5
 
 Medians and the largest of a shape's draws. `undefined` is the part of derivatives that are NaN, of the worst draw.
-Draws that are not solved to the tolerance are left out.
+Draws that are not solved to the tolerance, or not well enough to say how they move, are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import fairopt as fo
-from fairopt.errors import NotConverged
+from fairopt.errors import NotConverged, SolverError
 
 Draw = Callable[[np.random.Generator], fo.Cluster]
 MECHANISMS = (fo.AlphaPFVDS(3.0), fo.AlphaFair(3.0), fo.AlphaFair(0.5), fo.DRFH(), fo.TSF())
@@ -101,7 +101,7 @@ def main() -> None:
         for mechanism in MECHANISMS:
             draws = []
             for seed in range(options.seeds):
-                with suppress(NotConverged):
+                with suppress(NotConverged, SolverError):
                     draws.append(measured(mechanism, SHAPES[shape](np.random.default_rng([seed, 7]))))
             solve, seconds, undefined, pools = np.array(draws).T
             rows.append(
