@@ -251,7 +251,7 @@ class Derivatives:
             result["demand"] = self.shares.tied[:, :, None] & share[:, None, :]
             of_pool = (self.shares.tied.T.astype(float) @ share.astype(float)) > 0
             there = self.cluster.capacity[:, :, None] > 0
-            merged = there & of_pool[None] & (len(self.cluster.servers) >= 1)
+            merged = there & of_pool[None]
             result["capacity"] = merged[self.merging.server_of]
             if len(self.cluster.servers) > 1:
                 result["count"] = merged.any(axis=1)

@@ -51,6 +51,8 @@ class Options:
     probes: int = 3
     iterations: int = 2
     null: float = 1e-9
+    #: What of an equation does not follow from others by less than this does.
+    free: float = 1e-7
 
 
 OPTIONS = Options()
@@ -133,11 +135,20 @@ class LeastSquares:
             core /= np.abs(core).max(axis=0)
         free = np.abs(self._core.T @ core).max(axis=0) <= self.options.null
         found[self.main, :count] = np.where(free, core, 0.0)
-        others = np.where(self.main[:, None], 0.0, rng.standard_normal((self.matrix.shape[0], count)))
         if not self.main.all():
+            others = np.where(self.main[:, None], 0.0, rng.standard_normal((self.matrix.shape[0], count)))
             others -= self._adjoint(self.matrix.T @ others)
-            found[:, count:] = others / np.abs(others).max(axis=0)
+            others /= np.abs(others).max(axis=0)
+            if np.abs(self.matrix.T @ others).max(initial=0.0) > self.options.free and self.main.mean() > 0.5:
+                return self._whole.null  # some of the others do not follow from these
+            found[:, count:] = others
         return np.asarray(found * self.row[:, None])
+
+    @cached_property
+    def _whole(self) -> LeastSquares:
+        """The same, with all equations factorised."""
+        scale = sp.diags(1 / self.row), sp.diags(1 / self.column)
+        return LeastSquares((scale[0] @ self.matrix @ scale[1]).tocsr(), options=self.options)
 
     @cached_property
     def _decomposed(self) -> tuple[Array, Array, Array]:
