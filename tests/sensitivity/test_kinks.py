@@ -103,3 +103,23 @@ def test_large_equations_have_the_kinks_of_small_ones(mechanism: fo.mechanisms.M
 def test_what_is_nearly_singular_is_solved() -> None:
     matrix = sparse.csr_matrix([[1.0, 1], [1, 1 + 1e-6]])
     np.testing.assert_allclose(LeastSquares(matrix).solve(matrix @ np.array([1.0, 2])), [1, 2], rtol=1e-6)
+
+
+def test_a_tie_of_servers_at_equal_levels_is_a_kink() -> None:
+    """Whole numbers: somebody pays the same on a server where it has no tasks."""
+    rng, verdicts = np.random.default_rng(0), []
+    for seed in (4, 9):
+        for one in compared(fo.DRFH(), draw("integers", seed, 4, 3, 3), rng, most=12):
+            assert one.verdict not in ("wrong", "missed"), (seed, one)
+            verdicts.append(one.verdict)
+    assert "noticed" in verdicts
+
+
+def test_users_who_pay_little_do_not_tie_for_that() -> None:
+    """Users 1 to 8 have 1e-5 of the others' weight: nothing that they could pay elsewhere is much."""
+    rng = np.random.default_rng([81, 5])
+    eligible = rng.random((12, 5)) < 0.5
+    eligible[:, 0] |= ~eligible.any(axis=1)
+    weight = np.where(np.arange(12) < 8, 1e-5, 1)
+    cluster = fo.Cluster(rng.uniform(1, 3, (5, 2)), np.exp(rng.normal(size=(12, 2))), weight, eligible)
+    assert fo.DRFH().solve(cluster, 1e-9).sensitivity().demands.notna().all(axis=None)
