@@ -11,10 +11,9 @@ from fairopt.model.polytope import Polytope
 from fairopt.sensitivity.active_set import ActiveSet, active_set
 
 
-def rough(
-    found: fo.Allocation, polytope: Polytope, rows: np.ndarray, rng: np.random.Generator, off: float
-) -> ActiveSet:
-    """From tasks and prices that are off by this part; what has none has some."""
+def rough(found: fo.Allocation, polytope: Polytope, rows: np.ndarray, rng: np.random.Generator) -> ActiveSet:
+    """From tasks and prices that are off by a hundredth; what has none has some."""
+    off = 1e-2
     tasks, users = found.tasks, found.tasks.sum(axis=1, keepdims=True)
     strays = off * rng.random(tasks.shape) * users * found.cluster.usable
     near = tasks * (1 + off * rng.uniform(-1, 1, tasks.shape)) + strays
@@ -35,7 +34,7 @@ def test_from_rough_answers() -> None:
                     continue
                 exact = active_set(polytope, found.criterion, found.tasks, rows)
                 try:
-                    near = rough(found, polytope, rows, np.random.default_rng(seed), 1e-2)
+                    near = rough(found, polytope, rows, np.random.default_rng(seed))
                 except SolverError:
                     refused += 1
                     continue
