@@ -123,3 +123,25 @@ def test_users_who_pay_little_do_not_tie_for_that() -> None:
     weight = np.where(np.arange(12) < 8, 1e-5, 1)
     cluster = fo.Cluster(rng.uniform(1, 3, (5, 2)), np.exp(rng.normal(size=(12, 2))), weight, eligible)
     assert fo.DRFH().solve(cluster, 1e-9).sensitivity().demands.notna().all(axis=None)
+
+
+@pytest.mark.parametrize("mechanism", EVERYBODY, ids=str)
+def test_who_is_served_in_full_where_nothing_has_a_price(mechanism: fo.mechanisms.Mechanism) -> None:
+    """User 1 has all its tasks on server 2, which idles; users 2 and 3 share server 1, where user 1 may run too."""
+    cluster = fo.Cluster(
+        [[6.0, 5], [9, 9]], [[1, 1], [1, 0.5], [1, 0.7]], eligible=[[1, 1], [1, 0], [1, 0]], max_tasks=[3, 99, 99]
+    )
+    found = mechanism.solve(cluster, 1e-9).sensitivity()
+    frames = [found.weights, found.demands, found.capacities, found.max_tasks]
+    assert all(frame.notna().all(axis=None) for frame in frames)
+    assert found.max_tasks.loc["user1", "user1"] == pytest.approx(1)
+    for frame in frames[:3]:
+        assert (frame["user1"].abs() < 1e-9).all()
+    assert (found.weights.loc["user1"].abs() < 1e-9).all()
+
+
+def test_what_sets_gamma_does_not_count_at_alpha_1() -> None:
+    cluster = fo.Cluster([[6, 4, 100.0]], [[3, 2, 1], [1, 0.5, 1]])  # two resources set gamma of user 1
+    found = fo.AlphaPFVDS(1.0).solve(cluster, 1e-9).sensitivity()
+    assert found.demands.notna().all(axis=None)
+    assert found.capacities.notna().all(axis=None)
