@@ -39,6 +39,7 @@ def test_a_tie_for_one_measure_leaves_the_others() -> None:
             assert mine[name] == pytest.approx((after[name] - before[name]) / 2e-5, abs=1e-5), (by, label, name)
     assert np.isnan(table.loc[("weights", "user1", ""), "min_share"])
     assert np.isnan(table.loc[("demands", "user2", "resource2"), "min_share"])
+    assert np.isnan(table.loc[("demands", "user3", "resource1"), "min_share"])  # users 1 and 2 lose differently
     assert table.loc[("weights", "user3", ""), "min_share"] == pytest.approx(-0.14235, abs=1e-5)
 
 
