@@ -91,7 +91,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=1300, help="clusters in all; default: 1300")
     parser.add_argument("--largest", action="store_true", help="the largest sizes that take up to about a minute")
-    parser.add_argument("--sizes", type=int, default=None, metavar="N", help="the first N sizes only")
     parser.add_argument("--first", type=int, default=0, help="number of the first draw of every size; default: 0")
     parser.add_argument("--store", type=Path, default=Path("equilibria.jsonl"), metavar="FILE")
     options = parser.parse_args()
@@ -99,7 +98,7 @@ def main() -> None:
     if options.store.exists():
         lines = [json.loads(line) for line in options.store.read_text(encoding="utf-8").splitlines()]
     done = {(*line["size"], line["number"]) for line in lines}
-    sizes = (LARGEST if options.largest else SIZES)[: options.sizes]
+    sizes = LARGEST if options.largest else SIZES
     each = options.draws // len(sizes)
     todo = [(size, k) for k in range(options.first, each) for size in sizes if (*size, k) not in done]
     with options.store.open("a", encoding="utf-8") as store:

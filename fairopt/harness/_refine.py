@@ -68,12 +68,10 @@ def refined(
     found: list[Found],
     goal: float,
     options: Options = OPTIONS,
-    tick: Callable[[], object] = lambda: None,
 ) -> tuple[list[Found], list[float]]:
     """Answers by alpha, sorted, and for each the error of straight lines to the next one, relative in tasks.
 
-    `solve` gives the answer at an alpha; `tick` is called after every one. Errors above `goal` are left where tasks
-    jump, or after the most solves.
+    `solve` gives the answer at an alpha. Errors above `goal` are left where tasks jump, or after the most solves.
     """
     points = {alpha: _Point.of(alpha, one) for alpha, one in found}
     order = sorted(points)
@@ -91,7 +89,6 @@ def refined(
         solves += 1
         alpha = middle / (1 - middle)
         points[alpha] = _Point.of(*solve(alpha))
-        tick()
         error = _missed(points[low], points[alpha], points[high])
         for a, b in ((low, alpha), (alpha, high)):
             heapq.heappush(heap, _interval(points[a], points[b], error / 2, options))
