@@ -100,7 +100,8 @@ def _interval(low: _Point, high: _Point, otherwise: float, options: Options) -> 
     """The bound of an interval (negative), its ends, and where to divide it; `otherwise` where slopes are missing."""
     width = high.at - low.at
     runs = np.isfinite(low.tasks) & np.isfinite(high.tasks)
-    rise, first, last = (high.tasks - low.tasks)[runs] / width, low.slope[runs], high.slope[runs]
+    rise = (high.tasks[runs] - low.tasks[runs]) / width
+    first, last = low.slope[runs], high.slope[runs]
     if np.isnan(first).any() or np.isnan(last).any() or not len(rise):
         return -(otherwise if len(rise) else 0.0), low.alpha, high.alpha, low.at + width / 2
     before, after = rise - first, last - rise  # of one sign where tasks bend one way
