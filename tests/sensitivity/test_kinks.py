@@ -106,10 +106,10 @@ def test_what_is_nearly_singular_is_solved() -> None:
 
 
 def test_a_tie_of_servers_at_equal_levels_is_a_kink() -> None:
-    """Whole numbers: somebody pays the same on a server where it has no tasks."""
-    rng, verdicts = np.random.default_rng(0), []
-    for seed in (4, 9):
-        for one in compared(fo.DRFH(), draw("integers", seed, 4, 3, 3), rng, most=12):
+    """Whole numbers: somebody pays the same where it has no tasks (4, 9), or what has no price is used up (0, 5)."""
+    verdicts = []
+    for seed in (0, 4, 5, 9):
+        for one in compared(fo.DRFH(), draw("integers", seed, 4, 3, 3), np.random.default_rng(0), most=12):
             assert one.verdict not in ("wrong", "missed"), (seed, one)
             verdicts.append(one.verdict)
     assert "noticed" in verdicts
