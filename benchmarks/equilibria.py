@@ -1,6 +1,7 @@
 """How many equilibria drawn clusters have, by size: all of them enumerated, proved complete or not.
 
     python -m benchmarks.equilibria --draws 10000 --store equilibria.jsonl
+    python -m benchmarks.equilibria --largest --draws 70 --store largest.jsonl     # sizes that take up to a minute
 
 Half of the clusters have capacities, demands and weights that are small integers, half lognormal ones; alpha is drawn.
 Draw k of a size is always the same cluster. Every answer is a line of the store, and what is there is not done again.
@@ -23,6 +24,10 @@ from fairopt._progress import tqdm
 SIZES = (
     (2, 2, 2), (3, 2, 2), (2, 2, 3), (3, 2, 3), (3, 2, 4), (4, 2, 3), (4, 3, 2), (3, 3, 3), (4, 3, 3), (5, 3, 3),
     (8, 2, 3), (6, 3, 2), (5, 4, 2),
+)  # fmt: skip
+LARGEST = (
+    (12, 2, 2), (9, 3, 2), (8, 4, 2), (7, 5, 2), (6, 6, 2), (10, 2, 3), (9, 3, 3), (10, 3, 3), (7, 4, 3), (6, 5, 3),
+    (6, 4, 4), (9, 4, 2), (8, 4, 3), (7, 5, 3),
 )  # fmt: skip
 ALPHAS = (0.3, 0.6, 1.5, 2, 3, 4, 6, 8, 16)
 
@@ -85,6 +90,7 @@ def main() -> None:
     """Draw, enumerate, store, count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=1300, help="clusters in all; default: 1300")
+    parser.add_argument("--largest", action="store_true", help="the largest sizes that take up to about a minute")
     parser.add_argument("--first", type=int, default=0, help="number of the first draw of every size; default: 0")
     parser.add_argument("--store", type=Path, default=Path("equilibria.jsonl"), metavar="FILE")
     options = parser.parse_args()
@@ -92,8 +98,9 @@ def main() -> None:
     if options.store.exists():
         lines = [json.loads(line) for line in options.store.read_text(encoding="utf-8").splitlines()]
     done = {(*line["size"], line["number"]) for line in lines}
-    each = options.draws // len(SIZES)
-    todo = [(size, k) for k in range(options.first, each) for size in SIZES if (*size, k) not in done]
+    sizes = LARGEST if options.largest else SIZES
+    each = options.draws // len(sizes)
+    todo = [(size, k) for k in range(options.first, each) for size in sizes if (*size, k) not in done]
     with options.store.open("a", encoding="utf-8") as store:
         for size, number in tqdm(todo, desc="equilibria", unit="cluster"):
             line = answered(size, number)

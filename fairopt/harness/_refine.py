@@ -68,12 +68,10 @@ def refined(
     found: list[Found],
     goal: float,
     options: Options = OPTIONS,
-    tick: Callable[[], object] = lambda: None,
 ) -> tuple[list[Found], list[float]]:
     """Answers by alpha, sorted, and for each the error of straight lines to the next one, relative in tasks.
 
-    `solve` gives the answer at an alpha; `tick` is called after every one. Errors above `goal` are left where tasks
-    jump, or after the most solves.
+    `solve` gives the answer at an alpha. Errors above `goal` are left where tasks jump, or after the most solves.
     """
     points = {alpha: _Point.of(alpha, one) for alpha, one in found}
     order = sorted(points)
@@ -91,7 +89,6 @@ def refined(
         solves += 1
         alpha = middle / (1 - middle)
         points[alpha] = _Point.of(*solve(alpha))
-        tick()
         error = _missed(points[low], points[alpha], points[high])
         for a, b in ((low, alpha), (alpha, high)):
             heapq.heappush(heap, _interval(points[a], points[b], error / 2, options))
@@ -103,7 +100,8 @@ def _interval(low: _Point, high: _Point, otherwise: float, options: Options) -> 
     """The bound of an interval (negative), its ends, and where to divide it; `otherwise` where slopes are missing."""
     width = high.at - low.at
     runs = np.isfinite(low.tasks) & np.isfinite(high.tasks)
-    rise, first, last = (high.tasks - low.tasks)[runs] / width, low.slope[runs], high.slope[runs]
+    rise = (high.tasks[runs] - low.tasks[runs]) / width
+    first, last = low.slope[runs], high.slope[runs]
     if np.isnan(first).any() or np.isnan(last).any() or not len(rise):
         return -(otherwise if len(rise) else 0.0), low.alpha, high.alpha, low.at + width / 2
     before, after = rise - first, last - rise  # of one sign where tasks bend one way

@@ -123,7 +123,7 @@ def alpha_path(
         from ._refine import refined
 
         goal = _validate.number(refine, "refine", "a number > 0, such as 1e-2")
-        if not goal > 0:
+        if not 0 < goal < math.inf:
             raise DataError(f"refine is {refine!r}; it must be a number > 0, such as 1e-2")
         found, errors = refined(follower, found, goal)
     one = follower.make(2.0)

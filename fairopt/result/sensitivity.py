@@ -101,11 +101,14 @@ class Sensitivity(Data):
     @cached_property
     def measures(self) -> pd.DataFrame:
         """Derivatives of every measure by all data; of measures of plug-ins, unless they have a gradient here, none."""
-        columns = {}
-        for name in metrics.MEASURES:
-            found = gradients(self.answer, name)
-            if found:
-                each = [self._of_measure(one) for one in found]
+        found = {name: gradients(self.answer, name) for name in metrics.MEASURES}
+        by_tasks = [np.where(self._runs, one.tasks, 0.0) for several in found.values() for one in several or ()]
+        through = self.derivatives.of_tasks(np.column_stack(by_tasks))
+        columns, begin = {}, 0
+        for name, several in found.items():
+            each = [self._of_measure(one, through, begin + k) for k, one in enumerate(several or ())]
+            begin += len(each)
+            if each:
                 apart = np.ptp(each, axis=0) > OPTIONS.same * (1 + np.abs(each[0]))
                 columns[name] = np.where(apart, np.nan, each[0])
         return pd.DataFrame(columns, index=self._whole)[np.concatenate([self._there(by) for by in DATA])]
@@ -236,11 +239,10 @@ class Sensitivity(Data):
             values[..., ~self._runs] = np.nan
         return found
 
-    def _of_measure(self, gradient: Gradient) -> Array:
-        """One measure by all data, flat."""
+    def _of_measure(self, gradient: Gradient, through: ByData, number: int) -> Array:
+        """One measure by all data, flat; what it does through tasks has this number."""
         cluster = self.answer.cluster
-        by_tasks = np.where(self._runs, gradient.tasks, 0.0)
-        found = {name: values[..., 0] for name, values in self.derivatives.of_tasks(by_tasks[:, None]).items()}
+        found = {name: values[..., number] for name, values in through.items()}
         there = cluster.pooled_capacity
         part = np.divide(cluster.capacity, there, out=np.zeros(cluster.capacity.shape), where=there > 0)
         found["weight"] = found["weight"] + gradient.weight

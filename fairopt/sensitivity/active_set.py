@@ -41,6 +41,8 @@ class Options:
     longest: float = 0.5
     #: Tasks, prices and slacks up to this count as 0.
     zero: float = 1e-7
+    #: Steps so many times as long as what is wrong come from equations that are singular, but for rounding.
+    far: float = 1e5
     #: What is free costs `exp(-free max(alpha, 1))` of what it is worth.
     free: float = 50.0
     #: A row that comes in begins with this part of what its users pay.
@@ -117,6 +119,7 @@ class _Search:
         self.pairs: Mask = self.part > np.maximum(slack, 0.0)
         self.rows: Mask = (weight > self.idle) & (weight > options.zero)
         self.full: Mask = at_limit & (self.excess > self.room)
+        self._everybody(np.zeros(0, dtype=np.intp))
         self._prune()
 
     def _prune(self) -> None:
@@ -191,23 +194,30 @@ class _Search:
         elasticity = self.own.elasticity(self.total) / self.scale
         args = pairs, rows, full, self.total, elasticity, self.scale, self.cost, self.log_rows
         matrix = derivative(polytope, *args)
-        step = LeastSquares(matrix).solve(-residual)
+        equations, free = LeastSquares(matrix), len(self.total) + r + len(full)
+        # With more pairs than levels of users and prices some equations follow from others, and splits are free.
+        step = equations.solve(-residual) if p <= free or equations.small else equations.damped(-residual)
+        if np.abs(step).max(initial=0.0) > self.options.far * np.abs(residual).max(initial=0.0):
+            step = equations.damped(-residual)
         grown = np.bincount(self.user[pairs], step[:p], len(self.total))
         t = min(1.0, self.options.longest / max(float(np.abs(grown).max(initial=0.0)), 1e-300))
         self.x[pairs] += t * step[:p] * self.total[self.user[pairs]]
         self.pairs[pairs[self.x[pairs] <= 0]] = False
-        none = np.bincount(self.user, self.pairs, len(self.total)) == 0
-        if none.any():  # nobody loses all pairs: the one with most tasks stays
-            for n in np.flatnonzero(none):
-                mine = pairs[self.user[pairs] == n]
-                keep = mine[int(np.argmax(self.x[mine]))]
-                self.pairs[keep], self.x[keep] = True, 1e-9 * self.total[n]
+        self._everybody(pairs)
         change = t * step[p : p + r]
         self.log_rows[rows] += np.clip(change, -1.0, 3.0)
         self.rows[rows[step[p : p + r] <= -1.0]] = False
         self.excess[full] += t * step[p + r :]
         self.full[full[self.excess[full] < 0]] = False
         self._prune()
+
+    def _everybody(self, pairs: NDArray[np.intp]) -> None:
+        """Nobody loses all pairs: of those that moved, or of all, the one with most tasks stays."""
+        for n in np.flatnonzero(np.bincount(self.user, self.pairs, len(self.total)) == 0):
+            mine = pairs[self.user[pairs] == n]
+            mine = mine if len(mine) else np.flatnonzero(self.user == n)
+            keep = mine[int(np.argmax(self.x[mine]))]
+            self.pairs[keep], self.x[keep] = True, max(float(self.x[keep]), 1e-9 * float(self.total[n]))
 
     def _come_in(self) -> bool:
         """Take in what is violated; was anything?"""

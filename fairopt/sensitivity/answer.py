@@ -16,6 +16,7 @@ from ..model.split import Split
 from . import alpha_fair, maxmin
 from .active_set import active_set
 from .derivatives import Derivatives
+from .pooling import pooling
 
 Array = NDArray[np.float64]
 
@@ -43,31 +44,34 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
     first = np.unique(merging.server_of, return_index=True)[1]
     if criterion.scope == "game" and not merging.trivial:
         criterion = replace(criterion, share=virtual_share_per_task(merging.cluster))
-    polytope = Polytope(merging.cluster, criterion.limits(cluster))
+    prices = None if log_prices is None else log_prices[..., first, :]
+    pools = pooling(merging.cluster, criterion, table, prices)
+    if prices is not None:
+        prices = prices[..., pools.first, :]
+    polytope, table = Polytope(pools.cluster, criterion.limits(cluster)), pools.pooled(table)
     if not len(polytope.users):
         raise DataError("no user can run anything: there is nothing to move")
     if np.isinf(criterion.alpha):
-        hint = maxmin_hint(merging.cluster, log_prices, first)
-        found = maxmin.conditions(polytope, criterion, table, hint)
+        found = maxmin.conditions(polytope, criterion, table, _hint(pools.cluster, prices))
     else:
-        if log_prices is None:
+        if prices is None:
             raise DataError("this allocation came without prices: certify it (allocation.certify()) or solve again")
         with np.errstate(divide="ignore"):
-            rows = polytope.log_row_prices(log_prices[first])
+            rows = polytope.log_row_prices(prices)
         found = alpha_fair.conditions(polytope, criterion, active_set(polytope, criterion, table, rows))
-    return Derivatives(found, criterion, merging)
+    return Derivatives(found, criterion, merging, pools)
 
 
-def maxmin_hint(cluster: Cluster, log_prices: Array | None, first: NDArray[np.intp]) -> Array | None:
-    """Prices (levels, merged servers, resources) that may prove levels; on one server each resource alone may."""
+def _hint(cluster: Cluster, log_prices: Array | None) -> Array | None:
+    """Prices (levels, servers, resources) that may prove levels; on one server each resource alone may."""
     if cluster.shape[1] == 1:
         capacity = cluster.capacity[0]
-        alone = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
-        return np.asarray(np.diag(alone)[:, None, :])
+        unit = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
+        return np.asarray(np.diag(unit)[:, None, :])
     if log_prices is None:
         return None
     with np.errstate(over="ignore"):
-        return np.asarray(np.exp(log_prices.reshape(-1, *log_prices.shape[-2:])[:, first]))
+        return np.asarray(np.exp(log_prices.reshape(-1, *cluster.capacity.shape)))
 
 
 def _check(cluster: Cluster, criterion: Criterion) -> None:

@@ -19,6 +19,7 @@ from ..model.criterion import Criterion
 from ..model.merging import Merging
 from .conditions import Conditions
 from .linear import LeastSquares
+from .pooling import Pooling
 from .shares import ShareDerivative, share_derivative
 
 Array = NDArray[np.float64]
@@ -68,8 +69,8 @@ class ByData:
 class Derivatives:
     """Derivatives at one answer."""
 
-    def __init__(self, conditions: Conditions, criterion: Criterion, merging: Merging) -> None:
-        self.conditions, self.criterion, self.merging = conditions, criterion, merging
+    def __init__(self, conditions: Conditions, criterion: Criterion, merging: Merging, pooling: Pooling) -> None:
+        self.conditions, self.criterion, self.merging, self.pooling = conditions, criterion, merging, pooling
         self.linear = LeastSquares(conditions.matrix, conditions.main)
         self.cluster = merging.cluster
         self.finite = bool(np.isfinite(criterion.alpha))
@@ -115,12 +116,14 @@ class Derivatives:
         else:
             server = int(self.merging.server_of[row[0]]) if name == "capacity" else row[0]
             cells = [row[1]] if name == "capacity" else list(range(resources))
-            column = sum(self._by_capacity(server, r) for r in cells)
+            column = np.asarray(sum(self._by_capacity(server, r) for r in cells))
+            column /= max(float(np.abs(column).max(initial=0.0)), np.finfo(float).tiny)  # a small part of a pool
         return np.abs(self.linear.residual(np.asarray(column)))[:, 0]
 
     def _by_capacity(self, server: int, resource: int) -> Array:
         inputs, resources = self.conditions.inputs, self.cluster.shape[2]
-        column = inputs.capacity[:, server * resources + resource].toarray()
+        pool, part = self.pooling.pool_of[server], self.pooling.part[server, resource]
+        column = inputs.capacity[:, pool * resources + resource].toarray() * part
         by = self.shares.by_pool[:, resource] * self._pool_part[server, resource]
         if self.shares.by_server is not None:
             by = by + self.shares.by_server[:, server, resource]
@@ -135,9 +138,9 @@ class Derivatives:
     def _pulled(self, w: Array) -> ByData:
         """`w' B` by every datum, shares included; of w (equations, k)."""
         inputs, k = self.conditions.inputs, w.shape[1]
-        users, servers, resources = self.cluster.shape
+        users, _, resources = self.cluster.shape
         demand = (inputs.demand.T @ w).reshape(users, resources, k)
-        merged = (inputs.capacity.T @ w).reshape(servers, resources, k)
+        merged = self.pooling.spread((inputs.capacity.T @ w).reshape(-1, resources, k))
         if self.by_share:
             share, rule = inputs.share.T @ w, self.shares
             demand = demand + rule.by_demand[:, :, None] * share[:, None, :]
@@ -165,12 +168,14 @@ class Derivatives:
         part, null = self.conditions.equation_part, self.linear.null
         count = int(max(part.max(initial=-1), self.conditions.user_part.max(initial=-1))) + 1
         found: dict[str, list[Array]] = {}
+        part_of = self.pooling.part
+        size = {"count": part_of.max(axis=1), "capacity": self.of_servers(part_of)}  # what is a small part does little
         if null.shape[1]:
             for c in np.unique(part):
                 mine = np.where((part == c)[:, None], null, 0.0)
                 either = self._tied(mine, OPTIONS.free)
                 for name, values in self._pulled(mine).items():
-                    undetermined = np.abs(values).max(axis=-1) > OPTIONS.free
+                    undetermined = np.abs(values).max(axis=-1) > OPTIONS.free * size.get(name, 1.0)
                     undetermined |= either[name].any(axis=-1) if name in either else False
                     found.setdefault(name, []).append(undetermined)
             which = np.unique(part)
@@ -246,7 +251,7 @@ class Derivatives:
             result["demand"] = self.shares.tied[:, :, None] & share[:, None, :]
             of_pool = (self.shares.tied.T.astype(float) @ share.astype(float)) > 0
             there = self.cluster.capacity[:, :, None] > 0
-            merged = there & of_pool[None] & (len(self.cluster.servers) >= 1)
+            merged = there & of_pool[None]
             result["capacity"] = merged[self.merging.server_of]
             if len(self.cluster.servers) > 1:
                 result["count"] = merged.any(axis=1)

@@ -44,11 +44,15 @@ class Options:
     #: What makes a large matrix regular, and how often a solution is refined.
     epsilon: float = 1e-11
     refinements: int = 2
+    #: Singular values below this count little in damped solutions.
+    damping: float = 1e-6
     #: Random vectors that stand for the left null space of a large matrix, the steps of inverse iteration that lead
     #: there, and how near `v' J` must be to 0.
     probes: int = 3
     iterations: int = 2
     null: float = 1e-9
+    #: What of an equation does not follow from others by less than this does.
+    free: float = 1e-7
 
 
 OPTIONS = Options()
@@ -93,6 +97,12 @@ class LeastSquares:
         """The least solution s (unknowns,) of `J s = given` (equations,) in the sense of least squares."""
         return np.asarray(self.column * self._solution((given * self.row)[:, None])[:, 0])
 
+    def damped(self, given: Array) -> Array:
+        """s (unknowns,) with the least `|J s - given|^2 + damping^2 |s|^2`: what J hardly sees does not move."""
+        rows, damping = self.matrix.shape[0], self.options.damping
+        factors = sparse_linalg.splu(_regular(self.matrix, damping))
+        return np.asarray(self.column * factors.solve(_padded(given * self.row, self.matrix.shape[1]))[rows:])
+
     def _solution(self, scaled: Array) -> Array:
         if self.small:
             left, singular, right = self._decomposed
@@ -125,11 +135,20 @@ class LeastSquares:
             core /= np.abs(core).max(axis=0)
         free = np.abs(self._core.T @ core).max(axis=0) <= self.options.null
         found[self.main, :count] = np.where(free, core, 0.0)
-        others = np.where(self.main[:, None], 0.0, rng.standard_normal((self.matrix.shape[0], count)))
         if not self.main.all():
+            others = np.where(self.main[:, None], 0.0, rng.standard_normal((self.matrix.shape[0], count)))
             others -= self._adjoint(self.matrix.T @ others)
-            found[:, count:] = others / np.abs(others).max(axis=0)
+            others /= np.abs(others).max(axis=0)
+            if np.abs(self.matrix.T @ others).max(initial=0.0) > self.options.free and self.main.mean() > 0.5:
+                return self._whole.null  # some of the others do not follow from these
+            found[:, count:] = others
         return np.asarray(found * self.row[:, None])
+
+    @cached_property
+    def _whole(self) -> LeastSquares:
+        """The same, with all equations factorised."""
+        scale = sp.diags(1 / self.row), sp.diags(1 / self.column)
+        return LeastSquares((scale[0] @ self.matrix @ scale[1]).tocsr(), options=self.options)
 
     @cached_property
     def _decomposed(self) -> tuple[Array, Array, Array]:
@@ -143,29 +162,37 @@ class LeastSquares:
 
     @cached_property
     def _factors(self) -> Any:
-        rows, columns = self._core.shape
         epsilon = self.options.epsilon
-        if self._square:
-            shift = np.random.default_rng(0).standard_normal(rows)
-            whole = (self._core + epsilon * sp.diags(shift)).tocsc()
-        else:
-            upper = [epsilon * sp.eye(rows), self._core]
-            whole = sp.bmat([upper, [self._core.T, -epsilon * sp.eye(columns)]], format="csc")
-        return sparse_linalg.splu(whole)
+        if not self._square:
+            return sparse_linalg.splu(_regular(self._core, epsilon))
+        shift = np.random.default_rng(0).standard_normal(self._core.shape[0])
+        return sparse_linalg.splu((self._core + epsilon * sp.diags(shift)).tocsc())
 
     def _once(self, given: Array, transposed: bool) -> Array:
         """A solution of `J s = given`, or of `J' w = given`, nearly."""
         rows, columns = self._core.shape
         if self._square:
             return np.asarray(self._factors.solve(given, trans="T" if transposed else "N"))
-        none = np.zeros((rows if transposed else columns, given.shape[1]))
-        found = self._factors.solve(np.vstack([none, given] if transposed else [given, none]))
+        found = self._factors.solve(
+            np.concatenate([np.zeros((rows, given.shape[1])), given]) if transposed else _padded(given, columns)
+        )
         return np.asarray(found[:rows] if transposed else found[rows:])
 
     def _lower(self, given: Array) -> Array:
         """What of `given` (equations, k) is in the left null space, times 1/epsilon; of the rest little."""
         rows, columns = self._core.shape
-        return np.asarray(self._factors.solve(np.vstack([given, np.zeros((columns, given.shape[1]))]))[:rows])
+        return np.asarray(self._factors.solve(_padded(given, columns))[:rows])
+
+
+def _regular(matrix: sp.csr_matrix, epsilon: float) -> sp.csc_matrix:
+    """`[epsilon I, J; J', -epsilon I]`."""
+    rows, columns = matrix.shape
+    return sp.bmat([[epsilon * sp.eye(rows), matrix], [matrix.T, -epsilon * sp.eye(columns)]], format="csc")
+
+
+def _padded(given: Array, count: int) -> Array:
+    """And so many zeros."""
+    return np.concatenate([given, np.zeros((count, *given.shape[1:]))])
 
 
 def _largest(matrix: sp.spmatrix, axis: int) -> Array:

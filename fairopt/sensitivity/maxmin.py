@@ -45,6 +45,8 @@ class ZeroOptions:
 
     #: Tasks, prices, slacks and idle parts up to this count as 0; rises up to this are proved not to be.
     zero: float = 1e-7
+    #: How much dearer pairs with `counts` of a user's tasks are than need be says how well prices are known.
+    counts: float = 1e-3
 
 
 #: What is used unless a caller says otherwise.
@@ -68,12 +70,14 @@ def conditions(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Arr
     priced, slack = np.zeros(len(polytope.row_server), dtype=bool), np.zeros(len(x))
     for rows in sets:
         cost = polytope.price_per_task(rows) * total[polytope.pair_user]
-        least = np.minimum.reduceat(cost, polytope.start[:-1])
-        slack = np.maximum(slack, (cost - least[polytope.pair_user]) / max(float(rows.sum()), 1e-300))
+        least = np.minimum.reduceat(cost, polytope.start[:-1])[polytope.pair_user]
+        unit = np.where(least > OPTIONS.zero * rows.sum(), least, max(float(rows.sum()), 1e-300))
+        slack = np.maximum(slack, (cost - least) / unit)
         priced |= rows > OPTIONS.zero * rows.max(initial=0.0)
     part = x / total[polytope.pair_user]
     free = part > OPTIONS.zero
-    weak = ~free & (slack <= OPTIONS.zero)
+    known = max(OPTIONS.zero, float(slack[part > OPTIONS.counts].max(initial=0.0)))
+    weak = ~free & (slack <= known)
     weak_rows = ~priced & (1 - polytope.used(tasks) <= OPTIONS.zero)
     answer = _Answer(
         polytope, criterion, total, part, level, free, weak, priced, weak_rows, limited, blocked, tuple(sets)

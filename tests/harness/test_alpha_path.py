@@ -212,3 +212,17 @@ def test_refined_paths_are_as_straight_as_they_say() -> None:
     assert fo.alpha_path(shared, ends, mechanism=fo.AlphaFair).errors is None
     with pytest.raises(DataError, match="refine"):
         fo.alpha_path(shared, ends, refine=0)
+    with pytest.raises(DataError, match="refine is inf"):
+        fo.alpha_path(shared, ends, refine=float("inf"))
+
+
+def test_refined_paths_of_users_who_run_nothing() -> None:
+    """Errors are those of the others; where nobody runs anything there are none."""
+    some = fo.Cluster([[9.1, 18], [0, 3]], [[1, 4], [3, 1], [1, 1]], eligible=[[1, 1], [1, 1], [0, 1]])
+    path = fo.alpha_path(some, [0.5, 4.0], mechanism=fo.AlphaFair, refine=1e-2)
+    assert path.errors is not None
+    assert path.errors.iloc[:-1].max() <= 1e-2
+    none = fo.alpha_path(fo.Cluster([[0.0, 1]], [[1, 1]]), [0.5, 4.0], mechanism=fo.AlphaFair, refine=1e-2)
+    assert len(none) == 2
+    assert none.errors is not None
+    assert none.errors.iloc[0] == 0

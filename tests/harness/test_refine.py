@@ -59,6 +59,29 @@ def test_without_slopes_errors_are_measured() -> None:
     assert solved < 30
 
 
+def test_a_measured_error_is_that_of_two_halves() -> None:
+    """Neither part of an interval misses by more than half of what the whole does, where tasks bend one way."""
+    _, errors, solved = follow(lambda t: 0.3 * (t - 0.2) ** 2, None, 0.014)
+    assert solved == 3  # the whole misses by .027
+    np.testing.assert_allclose(errors[:-1], 0.0135)
+
+
+def test_infinity_is_at_1() -> None:
+    """Tasks that are straight in alpha / (1 + alpha), to its end."""
+
+    def solve(alpha: float) -> tuple[float, Any]:
+        t = 1.0 if np.isinf(alpha) else alpha / (1 + alpha)
+
+        def none() -> Any:
+            raise DataError("none")
+
+        return alpha, SimpleNamespace(user_tasks=np.exp([2 * t]), sensitivity=none)
+
+    found, errors = refined(solve, [solve(1.0), solve(np.inf)], 1e-9)
+    assert len(found) == 3
+    np.testing.assert_allclose(errors[:-1], 0, atol=1e-12)
+
+
 def test_a_jump_is_not_divided_for_ever_and_its_error_is_said() -> None:
     _, errors, solved = follow(lambda t: float(t > 0.53), None, 1e-3)
     assert solved < 60

@@ -1,0 +1,77 @@
+"""Derivatives of measures where users tie for one, by types of servers, and by what a share does not follow alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.result.allocation import Allocation
+
+TIED = fo.Cluster([[6.0, 6, 9]], [[2.0, 1, 1], [1, 2, 1], [1, 1, 2.5]])  # users 1 and 2 have the smallest share
+
+
+def ends(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster, field: str, at: tuple[int, ...]) -> list[Allocation]:
+    """Answers where one datum is times `exp(1e-5)`, and divided by it."""
+    found = []
+    for sign in (1, -1):
+        values = np.array(getattr(cluster, field))
+        values[at] *= np.exp(sign * 1e-5)
+        found.append(mechanism.solve(cluster.replace(**{field: values}), 1e-10))
+    return found
+
+
+def test_a_tie_for_one_measure_leaves_the_others() -> None:
+    mechanism = fo.AlphaFair(2.0)
+    table = mechanism.solve(TIED, 1e-10).sensitivity().measures
+    for by, field, at, label in (
+        ("weights", "weight", (0,), ("user1", "")),
+        ("weights", "weight", (2,), ("user3", "")),
+        ("demands", "demand", (1, 1), ("user2", "resource2")),
+        ("capacities", "capacity", (0, 2), ("server1", "resource3")),
+    ):
+        after, before = (one.summary() for one in ends(mechanism, TIED, field, at))
+        mine = table.loc[(by, *label)]
+        assert mine.drop("min_share").notna().all()
+        for name in mine.dropna().index:
+            assert mine[name] == pytest.approx((after[name] - before[name]) / 2e-5, abs=1e-5), (by, label, name)
+    assert np.isnan(table.loc[("weights", "user1", ""), "min_share"])
+    assert np.isnan(table.loc[("demands", "user2", "resource2"), "min_share"])
+    assert np.isnan(table.loc[("demands", "user3", "resource1"), "min_share"])  # users 1 and 2 lose differently
+    assert table.loc[("weights", "user3", ""), "min_share"] == pytest.approx(-0.14235, abs=1e-5)
+
+
+@pytest.mark.parametrize("mechanism", [fo.AlphaFair(2.0), fo.DRFH(), fo.AlphaPFVDS(2.0)], ids=str)
+def test_a_type_of_servers_is_all_of_its_capacities(mechanism: fo.mechanisms.Mechanism) -> None:
+    cluster = fo.Cluster([[6.1, 4.0]] * 2 + [[3.0, 7.3]], [[3, 1], [1, 2.2], [2, 1.7]])
+    table = mechanism.solve(cluster, 1e-9).sensitivity().measures
+    by_type = table.loc[("counts", "server3", "")]
+    own = [("capacities", "server3", resource) for resource in cluster.resources]
+    np.testing.assert_allclose(by_type, sum(table.loc[one] for one in own), atol=1e-9)
+    more = np.array([[1e-4], [1e-4], [0]])
+    after = [mechanism.solve(cluster.replace(capacity=cluster.capacity * np.exp(h)), 1e-9) for h in (more, -more)]
+    for name in ("utilization", "welfare", "tasks"):
+        slope = (float(after[0].summary()[name]) - float(after[1].summary()[name])) / 2e-4
+        assert table.loc[("counts", "server1 x2", ""), name] == pytest.approx(slope, abs=1e-3), name
+
+
+def test_a_user_with_two_dominant_resources() -> None:
+    """Tasks have derivatives, as they follow no dominant share; welfare, which is a sum of these, has none."""
+    cluster = fo.Cluster([[4.0, 4, 4.5]], [[2, 2, 1], [1, 1.5, 3]])
+    found = fo.CEEI().solve(cluster, 1e-9).sensitivity()
+    table = found.measures["welfare"]
+    assert found.demands.notna().all(axis=None)
+    nan = {label for label, value in table.items() if np.isnan(value) and label[0] != "counts"}
+    whose = (("demands", "user1"), ("capacities", "server1"))
+    assert nan == {(*whom, resource) for whom in whose for resource in ("resource1", "resource2")}
+
+
+def test_one_sided_values_of_jumps_are_none() -> None:
+    cluster = fo.Cluster([[6.0]], [[1.0]] * 3, max_tasks=[2, np.inf, np.inf])  # user 1 just reaches its limit
+    found = fo.DRFH().solve(cluster, 1e-9).sensitivity()
+    assert found.one_sided().loc[("weights", "user1", "", "left"), "user1"] == pytest.approx(2 / 3, abs=1e-4)
+    base = found.answer.user_tasks
+    jumps = dataclasses.replace(found, solve=lambda label, step: base * np.exp(np.sqrt(abs(step))))
+    assert jumps.one_sided().isna().all(axis=None)
