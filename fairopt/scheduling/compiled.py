@@ -28,6 +28,8 @@ class CompiledOptions:
     instants: int = 20_000
     #: Servers of a block of the index of ratios: from 32 to 128 it makes little difference at 2,000 and 12,583 servers.
     block: int = 64
+    #: Groups of which a round keeps how far it has looked for room, a power of two.
+    slots: int = 64
     #: Of the columns that trees of servers have more than amounts: how much they lean towards one amount.
     lean: int = 3
     #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`),
@@ -157,7 +159,8 @@ def _servers(setup: Setup, option: Whole) -> Servers:
         np.arange(n), np.concatenate(near).astype(np.int64), from_sizes([len(each) for each in near]),
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64),
         np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
-        tree, np.column_stack([base, size, first]), leaf.astype(np.int64), mix,
+        tree, np.column_stack([base, size, first]), leaf.astype(np.int64),
+        np.full((OPTIONS.slots, 2), -1), np.zeros((OPTIONS.slots, len(size)), np.int64), mix,
         np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, block)), np.zeros((blocks, block), np.int64),
         np.zeros((blocks, amounts, block), np.int64), np.zeros(blocks, np.int64),
         np.zeros((blocks, amounts), np.int64), ratio, free.copy(), np.zeros(amounts - 1),
@@ -204,8 +207,9 @@ def _queues(setup: Setup) -> Queues:
         table, np.zeros((q, len(s.total)), np.int64), s.total, s.weight.astype(float), np.zeros(q),
         np.zeros(placed, np.int64), np.full((2 * size.sum(), amounts), -at.BIG),
         np.full((2 * leaves, amounts), -at.BIG), np.full(2 * leaves, np.inf),
+        np.full((2 * leaves if _parts(s.policy)["value"] == "virtual" else 0, amounts), np.inf),
         np.array(sizes, dtype=np.int64), np.array(shares, dtype=float) / np.array(sizes),
-        np.zeros((8, q + 1), np.int64), np.zeros((2, q + 1)), np.zeros(64, np.int64),
+        np.zeros((8, q + 1), np.int64), np.zeros((2, q + 1)), np.zeros(64, np.int64), np.zeros(64),
     )  # fmt: skip
 
 

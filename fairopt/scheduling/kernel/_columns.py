@@ -10,9 +10,10 @@ BIG = int(np.iinfo(np.int64).max)
 # Groups: `group[g, column]`.
 QUEUE, USER, PLACEMENT, NEXT, WAIT, AGAIN, LEAF, FRESH = range(8)
 GROUP_COLUMNS = 8
-# Queues: `queue[q, column]`; SINCE is when it became active, CHANGED counts its starts, LOOK: all its groups are fresh.
-RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, CHANGED, LOOK = range(9)
-QUEUE_COLUMNS = 9
+# Queues: `queue[q, column]`; SINCE is when it became active, CHANGED counts its starts, LOOK: all its groups are fresh,
+# LISTED: it has fresh groups in this round of pairs.
+RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, CHANGED, LOOK, LISTED = range(10)
+QUEUE_COLUMNS = 10
 # Servers: `server[s, column]`; TREE and SLOT are its tree and leaf, DIRTY: its index is stale, TOUCHED in this round,
 # MOVED: a task started or ended there at this instant (where tasks may run slower).
 TREE, SLOT, THERE, HEAD, DIRTY, TOUCHED, MOVED = range(7)

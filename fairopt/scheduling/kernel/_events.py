@@ -25,12 +25,10 @@ from ._columns import (
     NDIRTY,
     NEXT,
     NFRESH,
-    NO_PAIRS,
     NRELEASED,
     NRUNS,
     NTOUCHED,
     OPEN,
-    PAIR,
     QUEUE,
     RUNS,
     SERVER,
@@ -50,7 +48,7 @@ from ._columns import (
 )
 from ._heap import push
 from ._slow import moved
-from ._waiting import set_key, set_waiting
+from ._waiting import set_rank, set_waiting
 
 
 @compiled(inline=True)
@@ -93,8 +91,7 @@ def wait(qs, tasks, option, counter, g, more):  # type: ignore[no-untyped-def]
     if qs.table[q, SINCE] < 0:
         qs.table[q, SINCE] = counter[TIME]
         counter[ACTIVITY] = 1
-    if option[PAIR] == NO_PAIRS:
-        set_key(qs, tasks, q, option)
+    set_rank(qs, tasks, q, option)
 
 
 @compiled(inner=True)
@@ -135,8 +132,7 @@ def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
     group[g, WAIT] -= 1
     if group[g, WAIT] == 0:
         set_waiting(qs, tasks, g)
-    if option[PAIR] == NO_PAIRS:
-        set_key(qs, tasks, q, option)
+    set_rank(qs, tasks, q, option)
 
 
 @compiled(inline=True)
@@ -181,8 +177,7 @@ def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
             sv.free[s, k] += tasks.demand[g, k]
         gained(sv, counter, s)
     idle(qs, counter, q)
-    if option[PAIR] == NO_PAIRS:
-        set_key(qs, tasks, q, option)
+    set_rank(qs, tasks, q, option)
 
 
 @compiled(inline=True)
@@ -240,8 +235,7 @@ def leave(sv, qs, tasks, option, counter, user):  # type: ignore[no-untyped-def]
                 qs.table[q, CHANGED] += 1
                 set_waiting(qs, tasks, g)
                 idle(qs, counter, q)
-                if option[PAIR] == NO_PAIRS:
-                    set_key(qs, tasks, q, option)
+                set_rank(qs, tasks, q, option)
     for s in range(len(sv.table)):
         r = sv.table[s, HEAD]
         while r >= 0:

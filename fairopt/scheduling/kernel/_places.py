@@ -12,6 +12,7 @@ from ._columns import (
     BEST_SCAN,
     DIRTY,
     FIRST_INDEX,
+    INSTANTS,
     NDIRTY,
     PAIR,
     PLACE,
@@ -51,15 +52,31 @@ def envelope_of(sv, few):  # type: ignore[no-untyped-def]
 
 
 @compiled(inner=True)
-def first_of_type(sv, tasks, g, t):  # type: ignore[no-untyped-def]
-    """The first server of a tree with room for a group, or -1."""
-    p, k = tasks.group[g, PLACEMENT], np.int64(-1)
+def first_of_type(sv, tasks, g, t, option, counter):  # type: ignore[no-untyped-def]
+    """The first server of a tree with room for a group, or -1.
+
+    In a round servers only lose room: what was found before is still the first if it has room, and else the next are
+    looked at. `cursor` has the leaf where a group stands, as long as its slot is its own.
+    """
+    p, slot = tasks.group[g, PLACEMENT], g & (len(sv.holder) - 1)
+    if sv.holder[slot, 0] != g or sv.holder[slot, 1] != counter[INSTANTS]:
+        sv.holder[slot, 0], sv.holder[slot, 1] = g, counter[INSTANTS]
+        for other in range(len(sv.tree_at)):
+            sv.cursor[slot, other] = -1
+    first, size, k = sv.tree_at[t, 2], sv.tree_at[t, 1], sv.cursor[slot, t]
+    if k >= size:
+        return -1
+    if k >= 0 and fits(tasks.demand, g, sv.free, sv.leaf[first + k]):
+        return sv.leaf[first + k]
+    flush(sv, option, counter)
     while True:
-        k = next_leaf(sv.tree, sv.tree_at[t, 0], sv.tree_at[t, 1], np.int64(1), tasks.demand, g, k + 1)
+        k = next_leaf(sv.tree, sv.tree_at[t, 0], size, np.int64(1), tasks.demand, g, k + 1)
         if k < 0:
+            sv.cursor[slot, t] = size
             return -1
-        s = sv.leaf[sv.tree_at[t, 2] + k]
+        s = sv.leaf[first + k]
         if sv.eligible[p, s]:
+            sv.cursor[slot, t] = k
             return s
 
 
@@ -71,8 +88,7 @@ def find(sv, tasks, g, option, counter):  # type: ignore[no-untyped-def]
     if sv.near_first[p + 1] > sv.near_first[p]:
         return best_by_scan(sv, tasks.demand, g, sv.near[sv.near_first[p] : sv.near_first[p + 1]], p, best)
     if place == FIRST_INDEX:
-        flush(sv, option, counter)
-        return first_of_type(sv, tasks, g, np.int64(0))
+        return first_of_type(sv, tasks, g, np.int64(0), option, counter)
     if place == BEST_INDEX and tasks.demand[g, 0] + tasks.demand[g, 1] > 0:
         flush(sv, option, counter)
         if tasks.demand[g, 0] == 0:
@@ -124,13 +140,12 @@ def best_of_all(sv, qs, tasks, g, q, option, counter):  # type: ignore[no-untype
     """The same of all servers; where values are the same for all of a type, the first with room of every type."""
     if option[PAIR] != VIRTUAL or option[PLACE] != FIRST_INDEX:
         return best_among(sv, qs, tasks, g, q, sv.everyone, option)
-    flush(sv, option, counter)
     found, lowest = -1, np.inf
-    for t in range(len(sv.tree_at)):
+    for t in range(len(sv.tree_at) - 1, -1, -1):  # types with more come last, where values are lower
         value = value_of(sv, qs, tasks, g, q, sv.leaf[sv.tree_at[t, 2]], option)
         if found >= 0 and value > lowest:
             continue
-        s = first_of_type(sv, tasks, g, t)
+        s = first_of_type(sv, tasks, g, np.int64(t), option, counter)
         if s >= 0 and (found < 0 or value < lowest or s < found):
             found, lowest = s, value
     return found, lowest

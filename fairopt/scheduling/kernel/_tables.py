@@ -18,6 +18,7 @@ class Servers(NamedTuple):
     eligible : (placements, servers); near : servers of placements of few, from `near_first[p]` on
     touched, dirty : servers that gained room at this instant; servers whose index is stale
     known, lowest, envelope, order : room for what rounds and the index keep in mind
+    holder, cursor : of groups that a round has looked for (`_places.py`), (slots, what) and (slots, trees)
     tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on; it has
         `tree_at[t, 1]` leaves, which are servers `leaf[tree_at[t, 2]]` and following
     mix : (more, amounts), factors of amounts whose least products are columns more of these trees, and of demands
@@ -44,6 +45,8 @@ class Servers(NamedTuple):
     tree: Whole
     tree_at: Whole
     leaf: Whole
+    holder: Whole
+    cursor: Whole
     mix: Whole
     directory: Whole
     ratios: Numbers
@@ -66,9 +69,10 @@ class Queues(NamedTuple):
     placed : (queues, servers, amounts), empty unless values need it
     tree : maxima of minus what waiting groups demand, a tree for each queue, over its groups
     all_tree, key : a tree of roots of these, and of the lowest share below; a queue that waits for nothing is infinite
+    least : a tree of the least that waiting queues hold of every amount, per weight; or empty
     level_size, level_cap : of MQDRF
     chosen : room for rounds: (columns, queues)
-    values, stack : likewise
+    values, stack, bounds : likewise
     """
 
     table: Whole
@@ -80,11 +84,13 @@ class Queues(NamedTuple):
     tree: Whole
     all_tree: Whole
     key: Numbers
+    least: Numbers
     level_size: Whole
     level_cap: Numbers
     chosen: Whole
     values: Numbers
     stack: Whole
+    bounds: Numbers
 
 
 class Tasks(NamedTuple):

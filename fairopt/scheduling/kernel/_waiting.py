@@ -12,11 +12,14 @@ from ._columns import (
     FIRST,
     LEAF,
     LIMITED,
+    NO_PAIRS,
+    PAIR,
     PLACEMENT,
     QUEUE,
     SHARE,
     SIZE,
     UNWEIGHTED,
+    VIRTUAL,
     WAIT,
     WAITS,
 )
@@ -60,6 +63,34 @@ def set_key(qs, tasks, q, option):  # type: ignore[no-untyped-def]
             return
         qs.key[node] = lowest
         node >>= 1
+
+
+@compiled(inner=True)
+def set_least(qs, q):  # type: ignore[no-untyped-def]
+    """Put what a queue holds per weight right in the tree of its minima."""
+    node, amounts, waits = len(qs.least) // 2 + q, qs.least.shape[1], qs.table[q, WAITS] > 0
+    same = True
+    for r in range(amounts):
+        part = qs.allocated[q, r] / qs.weight[q] if waits else np.inf
+        same = same and qs.least[node, r] == part
+        qs.least[node, r] = part
+    node >>= 1
+    while node >= 1 and not same:
+        same = True
+        for r in range(amounts):
+            part = min(qs.least[2 * node, r], qs.least[2 * node + 1, r])
+            same = same and qs.least[node, r] == part
+            qs.least[node, r] = part
+        node >>= 1
+
+
+@compiled(inline=True)
+def set_rank(qs, tasks, q, option):  # type: ignore[no-untyped-def]
+    """Put a queue right in the tree by which the lowest is found."""
+    if option[PAIR] == NO_PAIRS:
+        set_key(qs, tasks, q, option)
+    elif option[PAIR] == VIRTUAL:
+        set_least(qs, q)
 
 
 @compiled(inline=True)
