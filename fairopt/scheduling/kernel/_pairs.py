@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._loops import compiled
 from ._columns import (
+    ALL_TOUCHED,
     BEGIN,
     BEST,
     BIG,
@@ -29,8 +30,8 @@ from ._columns import (
 )
 from ._events import start
 from ._forest import next_leaf, sufficient
-from ._places import best_among, best_of_all, envelope_of
-from ._waiting import first_group, share_of
+from ._places import best_among, best_of_all
+from ._waiting import first_group, room_of, share_of
 
 #: A bound may be larger than the value by a few roundings.
 ROUNDED = 1 - 1e-14
@@ -44,11 +45,11 @@ def pairs_of(sv, qs, tasks, option, parameter, counter, queues, few):  # type: i
     are candidates too, or, where values have bounds, `lowest_pair` finds the best of them. A candidate's best server
     stays its best until the candidate or that server is served: other values do not fall meanwhile.
     """
-    touched, row = sv.touched[:few], envelope_of(sv, few)
+    touched = sv.touched[:few]
     bounded = option[PAIR] == VIRTUAL and few > 0
     for k in range(queues):
         qs.table[qs.chosen[WHO, k], LISTED] = 1
-    n = _candidates(sv, qs, tasks, option, counter, queues, touched, np.int64(-1) if bounded else row)
+    n = _candidates(sv, qs, tasks, option, counter, queues, touched, bounded)
     while True:
         if option[FURTHEST]:
             _sort(qs, tasks, option, n)
@@ -59,7 +60,7 @@ def pairs_of(sv, qs, tasks, option, parameter, counter, queues, few):  # type: i
             if q < 0 or value < least or (value == least and qs.chosen[ONE, k] < q):
                 q, s, g, least = qs.chosen[ONE, k], qs.chosen[BEST, k], qs.chosen[NEXT_GROUP, k], value
         if bounded:
-            q, s, g = lowest_pair(sv, qs, tasks, option, touched, row, q, s, g, least)
+            q, s, g = lowest_pair(sv, qs, tasks, option, touched, q, s, g, least)
         if q < 0:
             break
         start(sv, qs, tasks, option, counter, g, s)
@@ -78,9 +79,10 @@ def pairs_of(sv, qs, tasks, option, parameter, counter, queues, few):  # type: i
 
 
 @compiled(inline=True)
-def _candidates(sv, qs, tasks, option, counter, queues, touched, row):  # type: ignore[no-untyped-def]
-    """Queues with a fresh group, or with one that may fit what a row of `envelope` has, if it is not -1; how many."""
+def _candidates(sv, qs, tasks, option, counter, queues, touched, bounded):  # type: ignore[no-untyped-def]
+    """Queues with a fresh group, and perhaps those with one that may fit a touched server; how many."""
     leaves = len(qs.all_tree) // 2
+    row = np.int64(-1) if bounded else room_of(sv, touched, np.int64(ALL_TOUCHED))
     i, n, q = 0, np.int64(0), np.int64(-1)
     while True:
         q = next_leaf(qs.all_tree, np.int64(0), leaves, np.int64(-1), sv.envelope, row, q + 1) if row >= 0 else -1
@@ -100,13 +102,14 @@ def _candidates(sv, qs, tasks, option, counter, queues, touched, row):  # type: 
 
 
 @compiled(inner=True)
-def lowest_pair(sv, qs, tasks, option, touched, row, queue, server, group, lowest):  # type: ignore[no-untyped-def]
+def lowest_pair(sv, qs, tasks, option, touched, queue, server, group, lowest):  # type: ignore[no-untyped-def]
     """The best pair of a queue that has no fresh group and a touched server, or that which is given if it is better.
 
     Branch and bound: where no demand is small enough or no value can be lower, nothing is looked at. A value is at
     least the largest of what the queues below hold of an amount, over the capacity; but for rounding.
     """
     stack, bounds, leaves = qs.stack, qs.bounds, len(qs.all_tree) // 2
+    row = room_of(sv, touched, np.int64(ALL_TOUCHED))
     stack[0], bounds[0], top = 1, 0.0, 1
     while top > 0:
         top -= 1

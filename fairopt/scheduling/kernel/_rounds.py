@@ -9,6 +9,7 @@ import numpy as np
 from ..._loops import compiled
 from ._columns import (
     AFTER_TASK,
+    ALL_TOUCHED,
     BASE,
     BIG,
     CHANGED,
@@ -35,8 +36,8 @@ from ._events import look_at, start
 from ._forest import next_leaf
 from ._limits import limits_of
 from ._pairs import pairs_of
-from ._places import envelope_of, find, find_among
-from ._waiting import allowed, first_group, head_of, lowest_queue
+from ._places import find, find_among
+from ._waiting import allowed, first_group, head_of, lowest_queue, room_of
 
 #: More touched servers than these are not looked at one by one.
 FEW = 6
@@ -86,7 +87,7 @@ def _strict(sv, qs, tasks, option, counter):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def _all_fresh(sv, qs, tasks, counter):  # type: ignore[no-untyped-def]
     """Many servers were touched: whatever fits the largest free amounts of these is looked for everywhere."""
-    row = envelope_of(sv, counter[NTOUCHED])
+    row = room_of(sv, sv.touched[: counter[NTOUCHED]], np.int64(ALL_TOUCHED))
     for q in range(len(qs.table)):
         if qs.table[q, WAITS] > 0:
             base, size = qs.table[q, BASE], qs.table[q, SIZE]
