@@ -39,33 +39,41 @@ def flush(sv, option, counter):  # type: ignore[no-untyped-def]
     counter[NDIRTY] = 0
 
 
-@compiled(inner=True)
+@compiled(inline=True)
 def first_of_type(sv, tasks, g, t, option, counter):  # type: ignore[no-untyped-def]
     """The first server of a tree with room for a group, or -1.
 
     In a round servers only lose room: what was found before is still the first if it has room, and else the next are
     looked at. `cursor` has the leaf where a group stands, as long as its slot is its own.
     """
-    p, slot = tasks.group[g, PLACEMENT], g & (len(sv.holder) - 1)
+    slot = g & (len(sv.holder) - 1)
     if sv.holder[slot, 0] != g or sv.holder[slot, 1] != counter[INSTANTS]:
         sv.holder[slot, 0], sv.holder[slot, 1] = g, counter[INSTANTS]
         for other in range(len(sv.tree_at)):
             sv.cursor[slot, other] = -1
-    first, size, k = sv.tree_at[t, 2], sv.tree_at[t, 1], sv.cursor[slot, t]
-    if k >= size:
-        return -1
-    if k >= 0 and fits(tasks.demand, g, sv.free, sv.leaf[first + k]):
-        return sv.leaf[first + k]
+    s, k = np.int64(-1), sv.cursor[slot, t]
+    if k >= 0 and k < sv.tree_at[t, 1]:
+        s = sv.leaf[sv.tree_at[t, 2] + k]
+        if not fits(tasks.demand, g, sv.free, s):
+            s = np.int64(-1)
+    if s < 0 and k < sv.tree_at[t, 1]:
+        s = _next_of_type(sv, tasks, g, t, option, counter, slot)
+    return s
+
+
+@compiled(inner=True)
+def _next_of_type(sv, tasks, g, t, option, counter, slot):  # type: ignore[no-untyped-def]
+    """The first after `cursor`, which goes there."""
     flush(sv, option, counter)
+    base, size, first, k = sv.tree_at[t, 0], sv.tree_at[t, 1], sv.tree_at[t, 2], sv.cursor[slot, t]
     while True:
-        k = next_leaf(sv.tree, sv.tree_at[t, 0], size, np.int64(1), tasks.demand, g, k + 1)
+        k = next_leaf(sv.tree, base, size, np.int64(1), tasks.demand, g, k + 1)
         if k < 0:
             sv.cursor[slot, t] = size
-            return -1
-        s = sv.leaf[first + k]
-        if sv.eligible[p, s]:
+            return np.int64(-1)
+        if sv.eligible[tasks.group[g, PLACEMENT], sv.leaf[first + k]]:
             sv.cursor[slot, t] = k
-            return s
+            return sv.leaf[first + k]
 
 
 @compiled(inner=True)
@@ -96,17 +104,23 @@ def find_among(sv, tasks, g, servers, option):  # type: ignore[no-untyped-def]
 
 @compiled(inner=True)
 def value_of(sv, qs, tasks, g, q, s, option):  # type: ignore[no-untyped-def]
-    """What the plain policy calls `value`: the lowest pair of queue and server is next."""
+    """What other plain policies call `value`: the lowest pair of queue and server is next."""
     value = 0.0
     for r in range(sv.free.shape[1]):
         if option[PAIR] == ALIGNMENT:
             value -= tasks.demand[g, r] / sv.pool[r] * (sv.free[s, r] / sv.pool[r])
             continue
-        if option[PAIR] == VIRTUAL:
-            part = qs.allocated[q, r] / (sv.capacity[s, r] * qs.weight[q]) if qs.allocated[q, r] > 0 else 0.0
-        else:
-            part = qs.placed[q, s, r] / (max(sv.capacity[s, r], 1) * qs.weight[q])
-        value = max(value, part)
+        value = max(value, qs.placed[q, s, r] / (max(sv.capacity[s, r], 1) * qs.weight[q]))
+    return value
+
+
+@compiled(inline=True)
+def virtual_share(allocated, capacity, weight, q, s):  # type: ignore[no-untyped-def]
+    """The value of PS-DSF."""
+    value = 0.0
+    for r in range(capacity.shape[1]):
+        if allocated[q, r] > 0:
+            value = max(value, allocated[q, r] / (capacity[s, r] * weight[q]))
     return value
 
 
@@ -117,20 +131,23 @@ def best_among(sv, qs, tasks, g, q, servers, option):  # type: ignore[no-untyped
     for k in range(len(servers)):
         s = servers[k]
         if fits(tasks.demand, g, sv.free, s) and sv.eligible[p, s]:
-            value = value_of(sv, qs, tasks, g, q, s, option)
+            if option[PAIR] == VIRTUAL:
+                value = virtual_share(qs.allocated, sv.capacity, qs.weight, q, s)
+            else:
+                value = value_of(sv, qs, tasks, g, q, s, option)
             if found < 0 or value < lowest or (value == lowest and s < found):
                 found, lowest = s, value
     return found, lowest
 
 
-@compiled(inner=True)
+@compiled(inline=True)
 def best_of_all(sv, qs, tasks, g, q, option, counter):  # type: ignore[no-untyped-def]
     """The same of all servers; where values are the same for all of a type, the first with room of every type."""
     if option[PAIR] != VIRTUAL or option[PLACE] != FIRST_INDEX:
         return best_among(sv, qs, tasks, g, q, sv.everyone, option)
     found, lowest = -1, np.inf
     for t in range(len(sv.tree_at) - 1, -1, -1):  # types with more come last, where values are lower
-        value = value_of(sv, qs, tasks, g, q, sv.leaf[sv.tree_at[t, 2]], option)
+        value = virtual_share(qs.allocated, sv.capacity, qs.weight, q, sv.leaf[sv.tree_at[t, 2]])
         if found >= 0 and value > lowest:
             continue
         s = first_of_type(sv, tasks, g, np.int64(t), option, counter)

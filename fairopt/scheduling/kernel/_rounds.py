@@ -33,7 +33,7 @@ from ._columns import (
     WHO,
 )
 from ._events import look_at, start
-from ._forest import next_leaf
+from ._forest import next_leaf, sufficient
 from ._limits import limits_of
 from ._pairs import pairs_of
 from ._places import find, find_among
@@ -56,7 +56,10 @@ def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-unty
             _all_fresh(sv, qs, tasks, counter)
             among = 0
         fresh = _fresh(qs, tasks, counter)
-        if option[PAIR]:
+        row = room_of(sv, sv.touched[:among], np.int64(ALL_TOUCHED))
+        if fresh == 0 and not sufficient(qs.all_tree, 1, -1, sv.envelope, row):
+            pass  # most rounds: nothing that waits is small enough
+        elif option[PAIR]:
             pairs_of(sv, qs, tasks, option, parameter, counter, fresh, among)
         else:
             _lowest(sv, qs, tasks, option, counter, fresh, among)
