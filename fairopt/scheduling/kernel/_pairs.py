@@ -114,14 +114,16 @@ def lowest_pair(sv, qs, tasks, option, touched, queue, server, group, lowest):  
     while top > 0:
         top -= 1
         node = stack[top]
-        if (queue >= 0 and bounds[top] > lowest) or not sufficient(qs.all_tree, node, -1, sv.envelope, row):
+        if queue >= 0 and bounds[top] > lowest:
             continue
         if node < leaves:
-            one, other = _bound(sv, qs, touched, 2 * node), _bound(sv, qs, touched, 2 * node + 1)
-            first = 1 if one <= other else 0
-            stack[top], bounds[top] = 2 * node + first, other if first else one
-            stack[top + 1], bounds[top + 1] = 2 * node + 1 - first, one if first else other
-            top += 2
+            for child in range(2 * node, 2 * node + 2):
+                if sufficient(qs.all_tree, child, -1, sv.envelope, row):
+                    bound, at = _bound(sv, qs, touched, child), top
+                    if top > 0 and stack[top - 1] == child - 1 and bounds[top - 1] <= bound:
+                        stack[top], bounds[top], at = child - 1, bounds[top - 1], top - 1
+                    stack[at], bounds[at] = child, bound
+                    top += 1
             continue
         q, g = node - leaves, np.int64(BIG)
         if qs.table[q, LISTED]:
