@@ -28,6 +28,8 @@ class CompiledOptions:
     instants: int = 20_000
     #: Servers of a block of the index of ratios: from 32 to 128 it makes little difference at 2,000 and 12,583 servers.
     block: int = 64
+    #: Bytes of a line of the cache.
+    line: int = 64
     #: Groups of which a round keeps how far it has looked for room, a power of two.
     slots: int = 64
     #: Of the columns that trees of servers have more than amounts: how much they lean towards one amount.
@@ -119,6 +121,14 @@ def _options(setup: Setup, index: bool | None) -> Whole:
     return option
 
 
+def _lines(rows: int, columns: int) -> Whole:
+    """A table of zeros that begins where a line of the cache does, so that short rows do not lie across two."""
+    line, most = OPTIONS.line, rows * columns
+    room = np.zeros(most + line // 8, dtype=np.int64)
+    begin = -room.ctypes.data % line // 8
+    return room[begin : begin + most].reshape(rows, columns)
+
+
 def _power(count: Whole) -> Whole:
     """The least powers of two that are not less."""
     return np.left_shift(1, np.ceil(np.log2(np.maximum(count, 1))).astype(np.int64))
@@ -126,7 +136,7 @@ def _power(count: Whole) -> Whole:
 
 def _servers(setup: Setup, option: Whole) -> Servers:
     s, (n, amounts) = setup, setup.capacity.shape
-    table = np.zeros((n, at.SERVER_COLUMNS), dtype=np.int64)
+    table = _lines(n, at.SERVER_COLUMNS)
     table[:, at.THERE], table[:, at.HEAD] = s.there, -1
     free = np.where(s.there[:, None], s.capacity, -1)
     types = np.zeros(n, dtype=np.int64)
@@ -216,7 +226,7 @@ def _queues(setup: Setup) -> Queues:
 
 def _tasks(setup: Setup, option: Whole) -> Tasks:
     s, w, slower = setup, setup.workload, bool(option[at.SLOWS])
-    group = np.zeros((s.groups, at.GROUP_COLUMNS), dtype=np.int64)
+    group = _lines(s.groups, at.GROUP_COLUMNS)
     group[:, at.QUEUE], group[:, at.USER], group[:, at.PLACEMENT] = s.queue, s.user, s.placement
     group[:, at.NEXT], group[:, at.AGAIN] = s.first_task, -1
     begin = np.searchsorted(s.queue, s.queue)
@@ -233,8 +243,8 @@ def _tasks(setup: Setup, option: Whole) -> Tasks:
         group, np.ascontiguousarray(_mixed(s.demand, _mix(setup))),
         np.ascontiguousarray(-_mixed(s.demand, _mix(setup), np.max)), np.ascontiguousarray(s.cost), np.array(w.duration),
         np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
-        np.array(s.changes, dtype=np.int64), np.zeros((w.tasks + 16, at.RUN_COLUMNS), np.int64),
-        np.zeros((w.tasks + 64, 2), np.int64), np.zeros(s.groups, np.int64),
+        np.array(s.changes, dtype=np.int64), _lines(w.tasks + 16, at.RUN_COLUMNS),
+        _lines(w.tasks + 64, 2), np.zeros(s.groups, np.int64),
         np.zeros(len(s.before), np.int64), np.zeros((w.tasks + 16 if slower else 0, at.PACE_COLUMNS)),
         np.array(w.demand[s.order] if slower else np.zeros((0, 0)), dtype=np.int64),
         *(np.array(one) for one in links),
@@ -243,7 +253,7 @@ def _tasks(setup: Setup, option: Whole) -> Tasks:
 
 def _grown(tasks: Tasks, runs: int) -> Tasks:
     """Room for more runs."""
-    run = np.zeros((runs + 16, at.RUN_COLUMNS), dtype=np.int64)
+    run = _lines(runs + 16, at.RUN_COLUMNS)
     run[: len(tasks.run)] = tasks.run
     pace = np.zeros((len(run) if len(tasks.pace) else 0, at.PACE_COLUMNS))
     pace[: len(tasks.pace)] = tasks.pace

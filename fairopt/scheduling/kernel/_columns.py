@@ -17,7 +17,7 @@ QUEUE_COLUMNS = 10
 # Servers: `server[s, column]`; TREE and SLOT are its tree and leaf, DIRTY: its index is stale, TOUCHED in this round,
 # MOVED: a task started or ended there at this instant (where tasks may run slower).
 TREE, SLOT, THERE, HEAD, DIRTY, TOUCHED, MOVED = range(7)
-SERVER_COLUMNS = 7
+SERVER_COLUMNS = 8
 # Runs: `run[r, column]`, a line of the cache each.
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
 RUN_COLUMNS = 8
