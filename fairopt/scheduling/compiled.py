@@ -168,7 +168,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
         table, s.capacity.copy(), free.copy(), pool, np.ascontiguousarray(s.workload.eligible),
         np.arange(n), np.concatenate(near).astype(np.int64), from_sizes([len(each) for each in near]),
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64),
-        np.zeros(n), np.zeros((2, amounts + len(mix)), np.int64), np.zeros(n, np.int64),
+        np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
         tree, np.column_stack([base, size, first]), leaf.astype(np.int64),
         np.full((OPTIONS.slots, 2), -1), np.zeros((OPTIONS.slots, len(size)), np.int64), mix,
         np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, block)), np.zeros((blocks, block), np.int64),
@@ -189,9 +189,9 @@ def _mix(setup: Setup) -> Whole:
     return np.asarray(alike * np.vstack([np.ones(amounts), 1 + (OPTIONS.lean - 1) * np.eye(amounts)]), dtype=np.int64)
 
 
-def _mixed(table: Whole, mix: Whole, extreme: Any = np.min) -> Whole:
+def _mixed(table: Whole, mix: Whole) -> Whole:
     """Amounts (rows, amounts) with the columns that `mix` adds: `min_r(mix[c, r] amount[r])`."""
-    return np.column_stack([table, *(extreme(table * row, axis=1) for row in mix)])
+    return np.column_stack([table, *((table * row).min(axis=1) for row in mix)])
 
 
 def _maxima(tree: Whole) -> None:
@@ -210,14 +210,13 @@ def _queues(setup: Setup) -> Queues:
     size = _power(count)
     table[:, at.SINCE], table[:, at.SIZE], table[:, at.BASE] = -1, size, 2 * (np.cumsum(size) - size)
     table[:, at.FIRST], table[:, at.GROUPS] = np.cumsum(count) - count, count
-    columns = amounts + len(_mix(setup))
     leaves = int(_power(np.array([q]))[0])
     placed = (q, len(s.capacity), amounts) if s.policy.per_server else (0, 0, 0)
     sizes, shares = getattr(s.policy, "sizes", (1,)), getattr(s.policy, "shares", (1.0,))
     return Queues(
         table, np.zeros((q, len(s.total)), np.int64), s.total, s.weight.astype(float), np.zeros(q),
-        np.zeros(placed, np.int64), np.full((2 * size.sum(), columns), -at.BIG),
-        np.full((2 * leaves, columns), -at.BIG), np.full(2 * leaves, np.inf),
+        np.zeros(placed, np.int64), np.full((2 * size.sum(), amounts), -at.BIG),
+        np.full((2 * leaves, amounts), -at.BIG), np.full(2 * leaves, np.inf),
         np.full((2 * leaves if _parts(s.policy)["value"] == "virtual" else 0, amounts), np.inf),
         np.array(sizes, dtype=np.int64), np.array(shares, dtype=float) / np.array(sizes),
         np.zeros((8, q + 1), np.int64), np.zeros((2, q + 1)), np.zeros(64, np.int64), np.zeros(64),
@@ -241,7 +240,7 @@ def _tasks(setup: Setup, option: Whole) -> Tasks:
         links = [s.arrival, s.job, s.before, s.tasks_of_job.copy(), some[after], following[s.possible[following]]]
     return Tasks(
         group, np.ascontiguousarray(_mixed(s.demand, _mix(setup))),
-        np.ascontiguousarray(-_mixed(s.demand, _mix(setup), np.max)), np.ascontiguousarray(s.cost), np.array(w.duration),
+        np.ascontiguousarray(s.cost), np.array(w.duration),
         np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
         np.array(s.changes, dtype=np.int64), _lines(w.tasks + 16, at.RUN_COLUMNS),
         _lines(w.tasks + 64, 2), np.zeros(s.groups, np.int64),

@@ -51,7 +51,5 @@ FINISHED, GOES_ON, GROW = range(3)
 # Rows of `Queues.chosen` in a round: the queues with fresh groups, and where these begin and end in `Tasks.fresh`;
 # in rounds of pairs also candidates: the group that is next, its best server, the queue, the same places.
 WHO, FROM, UNTIL, NEXT_GROUP, BEST, ONE, BEGIN, STOP = range(8)
-# Rows of `Servers.envelope`: of all servers touched, of one.
-ALL_TOUCHED, ONE_SERVER = range(2)
 # Rows of `Queues.values`.
 BY_SHARE, VALUE = range(2)

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..._loops import compiled
 from ._columns import (
-    ALL_TOUCHED,
     BEGIN,
     BEST,
     BIG,
@@ -30,8 +29,8 @@ from ._columns import (
 )
 from ._events import start
 from ._forest import next_leaf, sufficient
-from ._places import best_among, best_of_all
-from ._waiting import first_group, room_of, share_of
+from ._places import best_among, best_of_all, envelope_of
+from ._waiting import first_group, share_of
 
 #: A bound may be larger than the value by a few roundings.
 ROUNDED = 1 - 1e-14
@@ -82,7 +81,7 @@ def pairs_of(sv, qs, tasks, option, parameter, counter, queues, few):  # type: i
 def _candidates(sv, qs, tasks, option, counter, queues, touched, bounded):  # type: ignore[no-untyped-def]
     """Queues with a fresh group, and perhaps those with one that may fit a touched server; how many."""
     leaves = len(qs.all_tree) // 2
-    row = np.int64(-1) if bounded else room_of(sv, touched, np.int64(ALL_TOUCHED))
+    row = np.int64(-1) if bounded else envelope_of(sv, len(touched))
     i, n, q = 0, np.int64(0), np.int64(-1)
     while True:
         q = next_leaf(qs.all_tree, np.int64(0), leaves, np.int64(-1), sv.envelope, row, q + 1) if row >= 0 else -1
@@ -109,7 +108,7 @@ def lowest_pair(sv, qs, tasks, option, touched, queue, server, group, lowest):  
     least the largest of what the queues below hold of an amount, over the capacity; but for rounding.
     """
     stack, bounds, leaves = qs.stack, qs.bounds, len(qs.all_tree) // 2
-    row = room_of(sv, touched, np.int64(ALL_TOUCHED))
+    row = envelope_of(sv, len(touched))
     stack[0], bounds[0], top = 1, 0.0, 1
     while top > 0:
         top -= 1

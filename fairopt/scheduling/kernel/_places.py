@@ -40,6 +40,18 @@ def flush(sv, option, counter):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline=True)
+def envelope_of(sv, few):  # type: ignore[no-untyped-def]
+    """The row of `envelope` with the largest free amounts of the first few touched servers."""
+    row = len(sv.envelope) - 1
+    for r in range(sv.free.shape[1]):
+        sv.envelope[row, r] = -1
+    for k in range(few):
+        for r in range(sv.free.shape[1]):
+            sv.envelope[row, r] = max(sv.envelope[row, r], sv.free[sv.touched[k], r])
+    return row
+
+
+@compiled(inline=True)
 def first_of_type(sv, tasks, g, t, option, counter):  # type: ignore[no-untyped-def]
     """The first server of a tree with room for a group, or -1.
 

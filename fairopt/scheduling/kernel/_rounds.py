@@ -9,7 +9,6 @@ import numpy as np
 from ..._loops import compiled
 from ._columns import (
     AFTER_TASK,
-    ALL_TOUCHED,
     BASE,
     BIG,
     CHANGED,
@@ -36,8 +35,8 @@ from ._events import look_at, start
 from ._forest import next_leaf, sufficient
 from ._limits import limits_of
 from ._pairs import pairs_of
-from ._places import find, find_among
-from ._waiting import allowed, first_group, head_of, lowest_queue, room_of
+from ._places import envelope_of, find, find_among
+from ._waiting import allowed, first_group, head_of, lowest_queue
 
 #: More touched servers than these are not looked at one by one.
 FEW = 6
@@ -56,7 +55,7 @@ def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-unty
             _all_fresh(sv, qs, tasks, counter)
             among = 0
         fresh = _fresh(qs, tasks, counter)
-        row = room_of(sv, sv.touched[:among], np.int64(ALL_TOUCHED))
+        row = envelope_of(sv, among)
         if fresh == 0 and not sufficient(qs.all_tree, 1, -1, sv.envelope, row):
             pass  # most rounds: nothing that waits is small enough
         elif option[PAIR]:
@@ -90,7 +89,7 @@ def _strict(sv, qs, tasks, option, counter):  # type: ignore[no-untyped-def]
 @compiled(inner=True)
 def _all_fresh(sv, qs, tasks, counter):  # type: ignore[no-untyped-def]
     """Many servers were touched: whatever fits the largest free amounts of these is looked for everywhere."""
-    row = room_of(sv, sv.touched[: counter[NTOUCHED]], np.int64(ALL_TOUCHED))
+    row = envelope_of(sv, counter[NTOUCHED])
     for q in range(len(qs.table)):
         if qs.table[q, WAITS] > 0:
             base, size = qs.table[q, BASE], qs.table[q, SIZE]

@@ -96,7 +96,6 @@ class Queues(NamedTuple):
 class Tasks(NamedTuple):
     """Groups of tasks, and their runs.
 
-    need : (groups, amounts and more), what trees of waiting groups hold, see `_forest.py`
     group : (groups, columns); demand : (groups, amounts and more, see `Servers.mix`); cost : (groups, costs)
     duration, again : (tasks,); `again` links tasks of a group that wait again
     arrival, arriving : (groups,), by time; change : (time / what / index, changes)
@@ -110,7 +109,6 @@ class Tasks(NamedTuple):
 
     group: Whole
     demand: Whole
-    need: Whole
     cost: Whole
     duration: Whole
     again: Whole

@@ -13,7 +13,6 @@ from ._columns import (
     LEAF,
     LIMITED,
     NO_PAIRS,
-    ONE_SERVER,
     PAIR,
     PLACEMENT,
     QUEUE,
@@ -112,7 +111,7 @@ def set_waiting(qs, tasks, g):  # type: ignore[no-untyped-def]
     q = tasks.group[g, QUEUE]
     base, size, leaf = qs.table[q, BASE], qs.table[q, SIZE], tasks.group[g, LEAF]
     if tasks.group[g, WAIT] > 0:
-        set_leaf(qs.tree, base, size, leaf, np.int64(1), tasks.need, g)
+        set_leaf(qs.tree, base, size, leaf, np.int64(-1), tasks.demand, g)
     else:
         clear_leaf(qs.tree, base, size, leaf, -BIG)
     set_root(qs, q)
@@ -130,28 +129,12 @@ def allowed(qs, tasks, g, option):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled(inline=True)
-def room_of(sv, servers, row):  # type: ignore[no-untyped-def]
-    """The row of `envelope` with the largest free amounts of a few servers, as trees of groups are asked for."""
-    amounts, most = sv.free.shape[1], sv.envelope
-    for r in range(amounts):
-        most[row, r] = -1
-        for k in range(len(servers)):
-            most[row, r] = max(most[row, r], sv.free[servers[k], r])
-    for c in range(len(sv.mix)):
-        most[row, amounts + c] = sv.mix[c, 0] * most[row, 0]
-        for r in range(1, amounts):
-            most[row, amounts + c] = max(most[row, amounts + c], sv.mix[c, r] * most[row, r])
-    return row
-
-
 @compiled(inner=True)
 def first_group(sv, qs, tasks, q, s, option):  # type: ignore[no-untyped-def]
     """The first waiting group of a queue that fits a server, or `BIG`."""
     base, size, first, k = qs.table[q, BASE], qs.table[q, SIZE], qs.table[q, FIRST], np.int64(-1)
-    row = room_of(sv, (s,), np.int64(ONE_SERVER))
     while True:
-        k = next_leaf(qs.tree, base, size, np.int64(-1), sv.envelope, row, k + 1)
+        k = next_leaf(qs.tree, base, size, np.int64(-1), sv.free, s, k + 1)
         if k < 0:
             return BIG
         g = first + k
@@ -166,13 +149,12 @@ def lowest_queue(sv, qs, tasks, s, option):  # type: ignore[no-untyped-def]
     Branch and bound: first where shares are lower, and no further where no demand is small enough.
     """
     stack, leaves = qs.stack, len(qs.key) // 2
-    row = room_of(sv, (s,), np.int64(ONE_SERVER))
     found, lowest = np.int64(-1), np.inf
     stack[0], top = 1, 1
     while top > 0:
         top -= 1
         node = stack[top]
-        if qs.key[node] == np.inf or qs.key[node] > lowest or not sufficient(qs.all_tree, node, -1, sv.envelope, row):
+        if qs.key[node] == np.inf or qs.key[node] > lowest or not sufficient(qs.all_tree, node, -1, sv.free, s):
             continue
         if node < leaves:
             left = qs.key[2 * node] <= qs.key[2 * node + 1]
