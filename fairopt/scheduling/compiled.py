@@ -76,8 +76,9 @@ def run(
     if thrashing is not None:
         option[at.SLOWS] = at.SLOWS_ALL if thrashing.slows == "all" else at.SLOWS_SHORT
         option[at.TRACKED] = True
-    sv, qs, tasks = _servers(setup, option), _queues(setup), _tasks(setup, option)
+    sv, qs, tasks = _servers(setup, option), _queues(setup, option), _tasks(setup, option)
     counter = np.zeros(at.COUNTERS, dtype=np.int64)
+    counter[at.TOP] = len(qs.key) // 2 if option[at.SEATS] else 1
     counter[at.OPEN] = setup.size[setup.possible].sum()
     if option[at.PLACE] == at.BEST_INDEX:
         fill(sv, np.lexsort([np.arange(len(sv.ratio)), sv.ratio]), counter)
@@ -117,6 +118,7 @@ def _options(setup: Setup, index: bool | None) -> Whole:
     option[at.STRICT], option[at.LIMITED] = setup.policy.strict, setup.policy.limits
     option[at.FURTHEST] = parts["among"] == "furthest"
     option[at.TRACKED] = len(setup.changes[0]) > 0
+    option[at.SEATS] = not setup.policy.strict and option[at.PAIR] in (at.NO_PAIRS, at.VIRTUAL)
     option[at.LINKED] = len(setup.before) > 0
     return option
 
@@ -203,21 +205,22 @@ def _maxima(tree: Whole) -> None:
         level //= 2
 
 
-def _queues(setup: Setup) -> Queues:
+def _queues(setup: Setup, option: Whole) -> Queues:
     s, q, amounts = setup, len(setup.weight), setup.capacity.shape[1]
     table = np.zeros((q, at.QUEUE_COLUMNS), dtype=np.int64)
     count = np.bincount(s.queue, minlength=q)
     size = _power(count)
     table[:, at.SINCE], table[:, at.SIZE], table[:, at.BASE] = -1, size, 2 * (np.cumsum(size) - size)
     table[:, at.FIRST], table[:, at.GROUPS] = np.cumsum(count) - count, count
+    table[:, at.SEAT] = -1 if option[at.SEATS] else np.arange(q)
     leaves = int(_power(np.array([q]))[0])
     placed = (q, len(s.capacity), amounts) if s.policy.per_server else (0, 0, 0)
     sizes, shares = getattr(s.policy, "sizes", (1,)), getattr(s.policy, "shares", (1.0,))
     return Queues(
         table, np.zeros((q, len(s.total)), np.int64), s.total, s.weight.astype(float), np.zeros(q),
         np.zeros(placed, np.int64), np.full((2 * size.sum(), amounts), -at.BIG),
-        np.full((2 * leaves, amounts), -at.BIG), np.full(2 * leaves, np.inf),
-        np.full((2 * leaves if _parts(s.policy)["value"] == "virtual" else 0, amounts), np.inf),
+        np.full((2 * leaves, amounts), -at.BIG),
+        np.full((2 * leaves, amounts if option[at.PAIR] == at.VIRTUAL else 1), np.inf), np.arange(q),
         np.array(sizes, dtype=np.int64), np.array(shares, dtype=float) / np.array(sizes),
         np.zeros((8, q + 1), np.int64), np.zeros((2, q + 1)), np.zeros(64, np.int64), np.zeros(64),
     )  # fmt: skip

@@ -11,9 +11,9 @@ BIG = int(np.iinfo(np.int64).max)
 QUEUE, USER, PLACEMENT, NEXT, WAIT, AGAIN, LEAF, FRESH = range(8)
 GROUP_COLUMNS = 8
 # Queues: `queue[q, column]`; SINCE is when it became active, CHANGED counts its starts, LOOK: all its groups are fresh,
-# LISTED: it has fresh groups in this round of pairs.
-RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, CHANGED, LOOK, LISTED = range(10)
-QUEUE_COLUMNS = 10
+# LISTED: it has fresh groups in this round of pairs, SEAT: its leaf in trees of queues, or -1 (`_queues.py`).
+RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, CHANGED, LOOK, LISTED, SEAT = range(11)
+QUEUE_COLUMNS = 11
 # Servers: `server[s, column]`; TREE and SLOT are its tree and leaf, DIRTY: its index is stale, TOUCHED in this round,
 # MOVED: a task started or ended there at this instant (where tasks may run slower).
 TREE, SLOT, THERE, HEAD, DIRTY, TOUCHED, MOVED = range(7)
@@ -29,12 +29,12 @@ ROOT = 3
 # Counters.
 (
     TIME, NRUNS, NHEAP, NCHANGE, NARRIVAL, INSTANTS, ENDED, OPEN, NTOUCHED, NFRESH, NDIRTY, NBLOCKS, ACTIVITY,
-    NRELEASED, NMOVED,
-) = range(15)  # fmt: skip
-COUNTERS = 15
+    NRELEASED, NMOVED, NSEATS, TOP,
+) = range(17)  # fmt: skip
+COUNTERS = 17
 # Options: `option[column]`.
-SHARE, PLACE, PAIR, STRICT, LIMITED, TRACKED, FURTHEST, LINKED, SLOWS = range(9)
-OPTIONS = 9
+SHARE, PLACE, PAIR, STRICT, LIMITED, TRACKED, FURTHEST, LINKED, SLOWS, SEATS = range(10)
+OPTIONS = 10
 # Parameters: `parameter[column]`.
 FAIRNESS, FACTOR = range(2)
 # Tasks that run slower on an over-committed server: none, those that are short of something, or all.

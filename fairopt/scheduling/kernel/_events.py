@@ -31,6 +31,7 @@ from ._columns import (
     OPEN,
     QUEUE,
     RUNS,
+    SEATS,
     SERVER,
     SINCE,
     SINCE_THEN,
@@ -47,8 +48,9 @@ from ._columns import (
     WAITS,
 )
 from ._heap import push
+from ._queues import leave_seat, set_rank, take_seat
 from ._slow import moved
-from ._waiting import set_rank, set_waiting
+from ._waiting import set_waiting
 
 
 @compiled(inline=True)
@@ -83,6 +85,7 @@ def look_at(tasks, counter, g):  # type: ignore[no-untyped-def]
 def wait(qs, tasks, option, counter, g, more):  # type: ignore[no-untyped-def]
     """Tasks of a group wait."""
     group, q = tasks.group, tasks.group[g, QUEUE]
+    take_seat(qs, q, counter)
     group[g, WAIT] += more
     qs.table[q, WAITS] += more
     if group[g, WAIT] == more:
@@ -133,6 +136,8 @@ def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
     if group[g, WAIT] == 0:
         set_waiting(qs, tasks, g)
     set_rank(qs, tasks, q, option)
+    if option[SEATS] and qs.table[q, WAITS] == 0:
+        leave_seat(qs, tasks, q, option, counter)
 
 
 @compiled(inline=True)
@@ -236,6 +241,8 @@ def leave(sv, qs, tasks, option, counter, user):  # type: ignore[no-untyped-def]
                 set_waiting(qs, tasks, g)
                 idle(qs, counter, q)
                 set_rank(qs, tasks, q, option)
+                if option[SEATS] and qs.table[q, WAITS] == 0:
+                    leave_seat(qs, tasks, q, option, counter)
     for s in range(len(sv.table)):
         r = sv.table[s, HEAD]
         while r >= 0:

@@ -20,6 +20,7 @@ from ._columns import (
     ONE,
     PAIR,
     STOP,
+    TOP,
     UNTIL,
     VALUE,
     VIRTUAL,
@@ -30,7 +31,8 @@ from ._columns import (
 from ._events import start
 from ._forest import next_leaf, sufficient
 from ._places import best_among, best_of_all, envelope_of
-from ._waiting import first_group, share_of
+from ._queues import share_of
+from ._waiting import first_group
 
 #: A bound may be larger than the value by a few roundings.
 ROUNDED = 1 - 1e-14
@@ -59,7 +61,7 @@ def pairs_of(sv, qs, tasks, option, parameter, counter, queues, few):  # type: i
             if q < 0 or value < least or (value == least and qs.chosen[ONE, k] < q):
                 q, s, g, least = qs.chosen[ONE, k], qs.chosen[BEST, k], qs.chosen[NEXT_GROUP, k], value
         if bounded:
-            q, s, g = lowest_pair(sv, qs, tasks, option, touched, q, s, g, least)
+            q, s, g = lowest_pair(sv, qs, tasks, option, counter, touched, q, s, g, least)
         if q < 0:
             break
         start(sv, qs, tasks, option, counter, g, s)
@@ -101,7 +103,7 @@ def _candidates(sv, qs, tasks, option, counter, queues, touched, bounded):  # ty
 
 
 @compiled(inner=True)
-def lowest_pair(sv, qs, tasks, option, touched, queue, server, group, lowest):  # type: ignore[no-untyped-def]
+def lowest_pair(sv, qs, tasks, option, counter, touched, queue, server, group, lowest):  # type: ignore[no-untyped-def]
     """The best pair of a queue that has no fresh group and a touched server, or that which is given if it is better.
 
     Branch and bound: where no demand is small enough or no value can be lower, nothing is looked at. A value is at
@@ -109,7 +111,7 @@ def lowest_pair(sv, qs, tasks, option, touched, queue, server, group, lowest):  
     """
     stack, bounds, leaves = qs.stack, qs.bounds, len(qs.all_tree) // 2
     row = envelope_of(sv, len(touched))
-    stack[0], bounds[0], top = 1, 0.0, 1
+    stack[0], bounds[0], top = counter[TOP], 0.0, 1
     while top > 0:
         top -= 1
         node = stack[top]
@@ -124,7 +126,7 @@ def lowest_pair(sv, qs, tasks, option, touched, queue, server, group, lowest):  
                     stack[at], bounds[at] = child, bound
                     top += 1
             continue
-        q, g = node - leaves, np.int64(BIG)
+        q, g = qs.seated[node - leaves], np.int64(BIG)
         if qs.table[q, LISTED]:
             continue
         for t in range(len(touched)):
@@ -142,9 +144,9 @@ def _bound(sv, qs, touched, node):  # type: ignore[no-untyped-def]
     lowest = np.inf
     for t in range(len(touched)):
         bound = 0.0
-        for r in range(qs.least.shape[1]):
-            if qs.least[node, r] > 0:
-                bound = max(bound, ROUNDED * qs.least[node, r] / sv.capacity[touched[t], r])
+        for r in range(qs.key.shape[1]):
+            if qs.key[node, r] > 0:
+                bound = max(bound, ROUNDED * qs.key[node, r] / sv.capacity[touched[t], r])
         lowest = min(lowest, bound)
     return lowest
 

@@ -21,9 +21,11 @@ from ._columns import (
     NTOUCHED,
     PAIR,
     QUEUE,
+    SEAT,
     SHARE,
     SIZE,
     STRICT,
+    TOP,
     TOUCHED,
     UNTIL,
     VIRTUAL,
@@ -36,7 +38,8 @@ from ._forest import next_leaf, sufficient
 from ._limits import limits_of
 from ._pairs import pairs_of
 from ._places import envelope_of, find, find_among
-from ._waiting import allowed, first_group, head_of, lowest_queue
+from ._queues import head_of
+from ._waiting import allowed, first_group, lowest_queue
 
 #: More touched servers than these are not looked at one by one.
 FEW = 6
@@ -56,7 +59,7 @@ def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-unty
             among = 0
         fresh = _fresh(qs, tasks, counter)
         row = envelope_of(sv, among)
-        if fresh == 0 and not sufficient(qs.all_tree, 1, -1, sv.envelope, row):
+        if fresh == 0 and not sufficient(qs.all_tree, counter[TOP], -1, sv.envelope, row):
             pass  # most rounds: nothing that waits is small enough
         elif option[PAIR]:
             pairs_of(sv, qs, tasks, option, parameter, counter, fresh, among)
@@ -73,10 +76,10 @@ def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-unty
 def _strict(sv, qs, tasks, option, counter):  # type: ignore[no-untyped-def]
     """The first group of the lowest queue, as long as it fits."""
     leaves = len(qs.key) // 2
-    while qs.key[1] < np.inf:
+    while qs.key[1, 0] < np.inf:
         node = 1
         while node < leaves:
-            node = 2 * node if qs.key[2 * node] == qs.key[node] else 2 * node + 1
+            node = 2 * node if qs.key[2 * node, 0] == qs.key[node, 0] else 2 * node + 1
         g = head_of(qs, node - leaves)
         if not allowed(qs, tasks, g, option):
             return
@@ -138,7 +141,7 @@ def _lowest(sv, qs, tasks, option, counter, queues, among):  # type: ignore[no-u
             queue, lowest, at = np.int64(-1), np.inf, -1
             for t in range(len(touched)):
                 if known[t] == -2:
-                    known[t], key[t] = lowest_queue(sv, qs, tasks, touched[t], option)
+                    known[t], key[t] = lowest_queue(sv, qs, tasks, touched[t], option, counter)
                     version[t] = qs.table[known[t], CHANGED] if known[t] >= 0 else 0
                 if known[t] >= 0 and (queue < 0 or key[t] < lowest or (key[t] == lowest and known[t] < queue)):
                     queue, lowest, at = known[t], key[t], t
@@ -152,7 +155,8 @@ def _lowest(sv, qs, tasks, option, counter, queues, among):  # type: ignore[no-u
             for i in range(queues):
                 if qs.chosen[FROM, i] < qs.chosen[UNTIL, i]:
                     q = qs.chosen[WHO, i]
-                    share = qs.key[leaves + q]
+                    seat = qs.table[q, SEAT]
+                    share = qs.key[leaves + seat, 0] if seat >= 0 else np.inf
                     if first < 0 or share < low or (share == low and q <= first):
                         place, low, first = i, share, q
             if place < 0:

@@ -68,8 +68,10 @@ class Queues(NamedTuple):
     table : (queues, columns); allocated : (queues, costs); total : (costs,); weight, limit : (queues,)
     placed : (queues, servers, amounts), empty unless values need it
     tree : maxima of minus what waiting groups demand, a tree for each queue, over its groups
-    all_tree, key : a tree of roots of these, and of the lowest share below; a queue that waits for nothing is infinite
-    least : a tree of the least that waiting queues hold of every amount, per weight; or empty
+    all_tree : a tree of roots of these (`_queues.py`)
+    key : (rows, columns), a tree of the lowest share, or of the least that is held of every amount per weight;
+        a queue that waits for nothing is infinite
+    seated : queues by their leaves in these trees
     level_size, level_cap : of MQDRF
     chosen : room for rounds: (columns, queues)
     values, stack, bounds : likewise
@@ -84,7 +86,7 @@ class Queues(NamedTuple):
     tree: Whole
     all_tree: Whole
     key: Numbers
-    least: Numbers
+    seated: Whole
     level_size: Whole
     level_cap: Numbers
     chosen: Whole
