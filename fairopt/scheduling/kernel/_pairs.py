@@ -43,15 +43,26 @@ def pairs_of(sv, qs, tasks, option, parameter, counter, queues, few):  # type: i
     """The pair of queue and server with the lowest value.
 
     Candidates are the queues with a fresh group. Queues without that may have a group that fits a touched server: they
-    are candidates too, or, where values have bounds, `lowest_pair` finds the best of them. A candidate's best server
+    are candidates too, or, where values have bounds, `_lowest_pair` finds the best of them. A candidate's best server
     stays its best until the candidate or that server is served: other values do not fall meanwhile.
     """
     touched = sv.touched[:few]
     bounded = option[PAIR] == VIRTUAL and few > 0
     for k in range(queues):
         qs.table[qs.chosen[WHO, k], LISTED] = 1
-    n = _candidates(sv, qs, tasks, option, counter, queues, touched, bounded)
+    n = _candidates(sv, qs, queues, touched, bounded)
+    q, s, g = np.int64(-1), np.int64(-1), np.int64(-1)
     while True:
+        left: Any = np.int64(0)
+        for k in range(n):
+            keep = True
+            if qs.chosen[ONE, k] == q or qs.chosen[BEST, k] == s:  # or nothing is known yet
+                keep = qs.table[qs.chosen[ONE, k], WAITS] > 0 and _best(sv, qs, tasks, option, counter, touched, k)
+            if keep:
+                if left < k:
+                    _move(qs, k, left)
+                left += 1
+        n = left
         if option[FURTHEST]:
             _sort(qs, tasks, option, n)
         among = max(1, int(np.ceil((1 - parameter[FAIRNESS]) * n))) if option[FURTHEST] else n
@@ -61,26 +72,16 @@ def pairs_of(sv, qs, tasks, option, parameter, counter, queues, few):  # type: i
             if q < 0 or value < least or (value == least and qs.chosen[ONE, k] < q):
                 q, s, g, least = qs.chosen[ONE, k], qs.chosen[BEST, k], qs.chosen[NEXT_GROUP, k], value
         if bounded:
-            q, s, g = lowest_pair(sv, qs, tasks, option, counter, touched, q, s, g, least)
+            q, s, g = _lowest_pair(sv, qs, tasks, option, counter, touched, q, s, g, least)
         if q < 0:
             break
         start(sv, qs, tasks, option, counter, g, s)
-        left: Any = np.int64(0)
-        for k in range(n):
-            keep = True
-            if qs.chosen[ONE, k] == q or qs.chosen[BEST, k] == s:
-                keep = qs.table[qs.chosen[ONE, k], WAITS] > 0 and _best(sv, qs, tasks, option, counter, touched, k)
-            if keep:
-                if left < k:
-                    _move(qs, k, left)
-                left += 1
-        n = left
     for k in range(queues):
         qs.table[qs.chosen[WHO, k], LISTED] = 0
 
 
 @compiled(inline=True)
-def _candidates(sv, qs, tasks, option, counter, queues, touched, bounded):  # type: ignore[no-untyped-def]
+def _candidates(sv, qs, queues, touched, bounded):  # type: ignore[no-untyped-def]
     """Queues with a fresh group, and perhaps those with one that may fit a touched server; how many."""
     leaves = len(qs.all_tree) // 2
     row = np.int64(-1) if bounded else envelope_of(sv, len(touched))
@@ -95,15 +96,12 @@ def _candidates(sv, qs, tasks, option, counter, queues, touched, bounded):  # ty
         if i < queues and qs.chosen[WHO, i] == q:
             begin, until = qs.chosen[FROM, i], qs.chosen[UNTIL, i]
             i += 1
-        if qs.table[q, WAITS] == 0:
-            continue
-        qs.chosen[ONE, n], qs.chosen[BEGIN, n], qs.chosen[STOP, n] = q, begin, until
-        if _best(sv, qs, tasks, option, counter, touched, n):
-            n += 1
+        qs.chosen[ONE, n], qs.chosen[BEGIN, n], qs.chosen[STOP, n], qs.chosen[BEST, n] = q, begin, until, -1
+        n += 1
 
 
-@compiled(inner=True)
-def lowest_pair(sv, qs, tasks, option, counter, touched, queue, server, group, lowest):  # type: ignore[no-untyped-def]
+@compiled(inline=True)
+def _lowest_pair(sv, qs, tasks, option, counter, touched, queue, server, group, lowest):  # type: ignore[no-untyped-def]
     """The best pair of a queue that has no fresh group and a touched server, or that which is given if it is better.
 
     Branch and bound: where no demand is small enough or no value can be lower, nothing is looked at. A value is at
@@ -182,7 +180,7 @@ def _after(qs, one, other):  # type: ignore[no-untyped-def]
     return a > b or (a == b and qs.chosen[ONE, one] > qs.chosen[ONE, other])
 
 
-@compiled(inner=True)
+@compiled(inline=True)
 def _best(sv, qs, tasks, option, counter, touched, k):  # type: ignore[no-untyped-def]
     """The next group of candidate k that fits, and its best server; False if there is none."""
     q, g = qs.chosen[ONE, k], np.int64(BIG)

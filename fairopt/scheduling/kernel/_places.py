@@ -136,7 +136,7 @@ def virtual_share(allocated, capacity, weight, q, s):  # type: ignore[no-untyped
     return value
 
 
-@compiled(inner=True)
+@compiled(inline=True)
 def best_among(sv, qs, tasks, g, q, servers, option):  # type: ignore[no-untyped-def]
     """The server of a list with the lowest value for a queue, and the value; -1 where none fits."""
     found, lowest, p = -1, np.inf, tasks.group[g, PLACEMENT]

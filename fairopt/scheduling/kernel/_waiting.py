@@ -45,7 +45,7 @@ def allowed(qs, tasks, g, option):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled(inner=True)
+@compiled(inline=True)
 def first_group(sv, qs, tasks, q, s, option):  # type: ignore[no-untyped-def]
     """The first waiting group of a queue that fits a server, or `BIG`."""
     base, size, first, k = qs.table[q, BASE], qs.table[q, SIZE], qs.table[q, FIRST], np.int64(-1)
@@ -54,7 +54,7 @@ def first_group(sv, qs, tasks, q, s, option):  # type: ignore[no-untyped-def]
         if k < 0:
             return BIG
         g = first + k
-        if sv.eligible[tasks.group[g, PLACEMENT], s] and allowed(qs, tasks, g, option):
+        if sv.eligible[tasks.group[g, PLACEMENT], s] and (not option[LIMITED] or allowed(qs, tasks, g, option)):
             return g
 
 
