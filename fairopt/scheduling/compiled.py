@@ -31,7 +31,7 @@ class CompiledOptions:
     #: Bytes of a line of the cache.
     line: int = 64
     #: Groups of which a round keeps how far it has looked for room, a power of two.
-    slots: int = 64
+    slots: int = 1024
     #: Of the columns that trees of servers have more than amounts: how much they lean towards one amount.
     lean: int = 3
     #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`),
