@@ -30,8 +30,9 @@ class CompiledOptions:
     block: int = 64
     #: Bytes of a line of the cache.
     line: int = 64
-    #: Groups of which a round keeps how far it has looked for room, a power of two.
-    slots: int = 1024
+    #: Places in trees of servers that rounds remember, of all groups and trees together; a power of two. On Google's
+    #: sample, of 517 users, a start of PS-DSF costs 11 microseconds with a 64th of them, 8 with a 16th, 4 with all.
+    cursors: int = 2**14
     #: Of the columns that trees of servers have more than amounts: how much they lean towards one amount.
     lean: int = 3
     #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`),
@@ -148,6 +149,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     count = np.bincount(types)
     first, size = np.cumsum(count) - count, _power(count)
     base = 2 * (np.cumsum(size) - size)
+    slots = max(OPTIONS.cursors // int(_power(np.array([len(size)]))[0]), 1)
     mix = _mix(setup)
     tree = np.full((2 * size.sum(), amounts + len(mix)), -at.BIG)
     table[:, at.TREE] = types
@@ -172,7 +174,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64),
         np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
         tree, np.column_stack([base, size, first]), leaf.astype(np.int64),
-        np.full((OPTIONS.slots, 2), -1), np.zeros((OPTIONS.slots, len(size)), np.int64), mix,
+        np.full((slots, 2), -1), np.zeros((slots, len(size)), np.int64), mix,
         np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, block)), np.zeros((blocks, block), np.int64),
         np.zeros((blocks, amounts, block), np.int64), np.zeros(blocks, np.int64),
         np.zeros((blocks, amounts), np.int64), ratio, free.copy(), np.zeros(amounts - 1),
@@ -242,11 +244,10 @@ def _tasks(setup: Setup, option: Whole) -> Tasks:
         some = np.concatenate([[0], np.cumsum(s.possible[following])])
         links = [s.arrival, s.job, s.before, s.tasks_of_job.copy(), some[after], following[s.possible[following]]]
     return Tasks(
-        group, np.ascontiguousarray(_mixed(s.demand, _mix(setup))),
-        np.ascontiguousarray(s.cost), np.array(w.duration),
+        group, np.ascontiguousarray(_mixed(s.demand, _mix(setup))), np.ascontiguousarray(s.cost), np.array(w.duration),
         np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
-        np.array(s.changes, dtype=np.int64), _lines(w.tasks + 16, at.RUN_COLUMNS),
-        _lines(w.tasks + 64, 2), np.zeros(s.groups, np.int64),
+        np.array(s.changes, dtype=np.int64), _lines(w.tasks + 16, at.RUN_COLUMNS), _lines(w.tasks + 64, 2),
+        np.zeros(s.groups, np.int64),
         np.zeros(len(s.before), np.int64), np.zeros((w.tasks + 16 if slower else 0, at.PACE_COLUMNS)),
         np.array(w.demand[s.order] if slower else np.zeros((0, 0)), dtype=np.int64),
         *(np.array(one) for one in links),

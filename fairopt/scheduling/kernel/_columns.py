@@ -15,7 +15,7 @@ GROUP_COLUMNS = 8
 RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, CHANGED, LOOK, LISTED, SEAT = range(11)
 QUEUE_COLUMNS = 11
 # Servers: `server[s, column]`; TREE and SLOT are its tree and leaf, DIRTY: its index is stale, TOUCHED in this round,
-# MOVED: a task started or ended there at this instant (where tasks may run slower).
+# MOVED: a task started or ended there at this instant (where tasks may run slower); a line of the cache each.
 TREE, SLOT, THERE, HEAD, DIRTY, TOUCHED, MOVED = range(7)
 SERVER_COLUMNS = 8
 # Runs: `run[r, column]`, a line of the cache each.
@@ -26,7 +26,7 @@ LEFT, SINCE_THEN, SLOW = range(3)
 PACE_COLUMNS = 3
 # The heap of ends: `heap[row, time / run]`; the root is in row 3, the children of row k are `4 (k - 2)` and following.
 ROOT = 3
-# Counters.
+# Counters; NSEATS queues wait, and TOP is the row above their seats (`_queues.py`).
 (
     TIME, NRUNS, NHEAP, NCHANGE, NARRIVAL, INSTANTS, ENDED, OPEN, NTOUCHED, NFRESH, NDIRTY, NBLOCKS, ACTIVITY,
     NRELEASED, NMOVED, NSEATS, TOP,

@@ -85,7 +85,8 @@ def _candidates(sv, qs, queues, touched, bounded):  # type: ignore[no-untyped-de
     """Queues with a fresh group, and perhaps those with one that may fit a touched server; how many."""
     leaves = len(qs.all_tree) // 2
     row = np.int64(-1) if bounded else envelope_of(sv, len(touched))
-    i, n, q = 0, np.int64(0), np.int64(-1)
+    q: Any = np.int64(-1)
+    i, n = 0, np.int64(0)
     while True:
         q = next_leaf(qs.all_tree, np.int64(0), leaves, np.int64(-1), sv.envelope, row, q + 1) if row >= 0 else -1
         if i < queues and (q < 0 or qs.chosen[WHO, i] < q):

@@ -59,11 +59,10 @@ def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-unty
             among = 0
         fresh = _fresh(qs, tasks, counter)
         row = envelope_of(sv, among)
-        if fresh == 0 and not sufficient(qs.all_tree, counter[TOP], -1, sv.envelope, row):
-            pass  # most rounds: nothing that waits is small enough
-        elif option[PAIR]:
+        some = fresh > 0 or sufficient(qs.all_tree, counter[TOP], -1, sv.envelope, row)  # most rounds end here
+        if some and option[PAIR]:
             pairs_of(sv, qs, tasks, option, parameter, counter, fresh, among)
-        else:
+        elif some:
             _lowest(sv, qs, tasks, option, counter, fresh, among)
     for k in range(counter[NTOUCHED]):
         sv.table[sv.touched[k], TOUCHED] = 0
