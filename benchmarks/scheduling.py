@@ -70,6 +70,22 @@ def growth() -> Iterator[Row]:
                 yield measured(f"{servers} servers", w, "best-fit-drfh", engine)
 
 
+def decision(times: int = 7) -> Iterator[Row]:
+    """What a decision costs at 12,583 servers and at 2,000, in turn: microseconds, and quotients of neighbours."""
+    small, large = (day(95 * servers, servers, 0.85) for servers in (2000, 12_583))
+    for policy in ("best-fit-drfh", "first-fit-drfh", "ps-dsf"):
+        both = np.array([
+            [measured("", w, policy, "compiled")["us/start"] for w in (small, large)] for _ in range(times)
+        ], dtype=float)  # fmt: skip
+        quotient = both[:, 1] / both[:, 0]
+        yield {
+            "policy": policy, "2,000: median": np.median(both[:, 0]), "least": both[:, 0].min(),
+            "12,583: median": np.median(both[:, 1]), "least ": both[:, 1].min(),
+            "of the least": round(both[:, 1].min() / both[:, 0].min(), 2),
+            "quotient: median": round(float(np.median(quotient)), 2), "largest": round(quotient.max(), 2),
+        }  # fmt: skip
+
+
 def sample() -> Iterator[Row]:
     """Google's sample, where it is there."""
     for servers in (2000, None):
@@ -113,7 +129,14 @@ def plainly() -> Iterator[Row]:
                 yield measured(f"{servers} servers", w, policy, engine, half)
 
 
-STUDIES = {"loads": loads, "growth": growth, "sample": sample, "variants": variants, "plain": plainly}
+STUDIES = {
+    "loads": loads,
+    "growth": growth,
+    "decision": decision,
+    "sample": sample,
+    "variants": variants,
+    "plain": plainly,
+}
 
 
 def main() -> None:
