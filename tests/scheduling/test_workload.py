@@ -142,6 +142,9 @@ REFUSED: dict[str, Callable[[], Workload]] = {
     r"row 0 of tasks .* has duration 0": lambda: Workload.from_frames(with_(TASKS, "duration", 0, 0), SERVERS),
     r"row 0 of tasks .* has duration nan": lambda: Workload.from_frames(with_(TASKS, "duration", 0, np.nan), SERVERS),
     r"row 3 of tasks .* has arrival -5": lambda: Workload.from_frames(with_(TASKS, "arrival", 3, -5), SERVERS),
+    r"row 1 of tasks .* has arrival -1; it": lambda: Workload.from_frames(
+        TASKS.assign(arrival=np.where(np.arange(len(TASKS)) == 1, -1, 0)), SERVERS
+    ),
     r"row 3 of tasks .* has tasks 1.5": lambda: Workload.from_frames(with_(TASKS, "tasks", 3, 1.5), SERVERS),
     r"row 3 of tasks .* may run on 'rack9'": lambda: Workload.from_frames(with_(TASKS, "on", 3, "rack9"), SERVERS),
     r"row 2 of tasks .* is of user 'b', and the job of 'a'": lambda: Workload.from_frames(
