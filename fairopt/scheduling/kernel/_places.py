@@ -114,18 +114,6 @@ def find_among(sv, tasks, g, servers, option):  # type: ignore[no-untyped-def]
     return best_by_scan(sv, tasks.demand, g, servers, tasks.group[g, PLACEMENT], best)
 
 
-@compiled(inner=True)
-def value_of(sv, qs, tasks, g, q, s, option):  # type: ignore[no-untyped-def]
-    """What other plain policies call `value`: the lowest pair of queue and server is next."""
-    value = 0.0
-    for r in range(sv.free.shape[1]):
-        if option[PAIR] == ALIGNMENT:
-            value -= tasks.demand[g, r] / sv.pool[r] * (sv.free[s, r] / sv.pool[r])
-            continue
-        value = max(value, qs.placed[q, s, r] / (max(sv.capacity[s, r], 1) * qs.weight[q]))
-    return value
-
-
 @compiled(inline=True)
 def virtual_share(allocated, capacity, weight, q, s):  # type: ignore[no-untyped-def]
     """The value of PS-DSF."""
@@ -137,16 +125,27 @@ def virtual_share(allocated, capacity, weight, q, s):  # type: ignore[no-untyped
 
 
 @compiled(inline=True)
+def value_of(sv, qs, tasks, g, q, s, option):  # type: ignore[no-untyped-def]
+    """What the plain policy calls `value`: the lowest pair of queue and server is next."""
+    value = 0.0
+    if option[PAIR] == VIRTUAL:
+        return virtual_share(qs.allocated, sv.capacity, qs.weight, q, s)
+    for r in range(sv.free.shape[1]):
+        if option[PAIR] == ALIGNMENT:
+            value -= tasks.demand[g, r] / sv.pool[r] * (sv.free[s, r] / sv.pool[r])
+        else:
+            value = max(value, qs.placed[q, s, r] / (max(sv.capacity[s, r], 1) * qs.weight[q]))
+    return value
+
+
+@compiled(inline=True)
 def best_among(sv, qs, tasks, g, q, servers, option):  # type: ignore[no-untyped-def]
     """The server of a list with the lowest value for a queue, and the value; -1 where none fits."""
     found, lowest, p = -1, np.inf, tasks.group[g, PLACEMENT]
     for k in range(len(servers)):
         s = servers[k]
         if fits(tasks.demand, g, sv.free, s) and sv.eligible[p, s]:
-            if option[PAIR] == VIRTUAL:
-                value = virtual_share(qs.allocated, sv.capacity, qs.weight, q, s)
-            else:
-                value = value_of(sv, qs, tasks, g, q, s, option)
+            value = value_of(sv, qs, tasks, g, q, s, option)
             if found < 0 or value < lowest or (value == lowest and s < found):
                 found, lowest = s, value
     return found, lowest
