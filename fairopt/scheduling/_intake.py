@@ -56,7 +56,7 @@ def from_frames(
         job=job[first_row], arrival=arrival[first_row], demand=whole[first_row], placement=placement[first_row],
         eligible=eligible, first=from_sizes(sizes), duration=duration[repeated],
         change_time=change_time, change_server=change_server, change_up=change_up,
-        source=source, report=dict(report), after=_after(tasks, job, jobs),
+        source=source, report=dict(report), after=_after(tasks, job, jobs), row=first_row,
     )  # fmt: skip
 
 

@@ -73,9 +73,10 @@ def test_tables_come_out_as_they_came_in(given: tuple[pd.DataFrame, ...]) -> Non
     for name, value in vars(w).items():
         if name == "eligible":
             assert (again.eligible[again.placement] == w.eligible[w.placement]).all()
-        elif name not in ("placement", "jobs", "job", "job_user"):
+        elif name not in ("placement", "jobs", "job", "job_user", "row"):
             np.testing.assert_array_equal(getattr(again, name), value, err_msg=name)
     assert [again.jobs[j] for j in again.job] == [w.jobs[j] for j in w.job]
+    assert given[0]["user"].astype(str).iloc[w.row].tolist() == [w.users[n] for n in w.user]
     assert (np.diff(w.user) >= 0).all()
     assert (np.diff(w.arrival)[np.diff(w.user) == 0] >= 0).all()
 
