@@ -88,6 +88,7 @@ def main() -> None:
     for name, problem in problems.items():
         answer = asked(options.program, options.python, options.folder, problem)
         version = answer.pop("version", options.version)
+        answer.pop("seconds", None)
         stored = {"program": options.program, "version": version} | problem | answer
         target = STORE / f"{options.program}-{name}.json"
         target.write_text(json.dumps(stored, separators=(",", ":")) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +27,15 @@ def only_frames(**tables: object) -> None:
             raise DataError(f"{name} has the column {table.columns[table.columns.duplicated()][0]!r} twice; rename one")
 
 
+def cell(column: pd.Series[Any], row: int) -> str:
+    """A value as its writer would type it: 3, not `np.int64(3)`."""
+    value = column.iloc[row]
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
 def error(table: str, row: int, frame: pd.DataFrame, what: str) -> DataError:
     """An error about a row, by its position and, where the table has one, its name."""
-    named = next((f" ({column} {frame[column].iloc[row]!r})" for column in ("job", "server", "user")
+    named = next((f" ({column} {cell(frame[column], row)})" for column in ("job", "server", "user")
                   if column in frame.columns), "")  # fmt: skip
     return DataError(f"row {row} of {table}{named} {what}", (table, row))
 
@@ -41,7 +48,7 @@ def numbers(frame: pd.DataFrame, columns: Sequence[str], table: str) -> NDArray[
             raise DataError(f"{table} has no column {column!r}; it has {', '.join(map(repr, frame.columns))}")
         values[:, k] = found = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
         for row in np.flatnonzero(~(np.isfinite(found) & (found >= 0))).tolist():
-            raise error(table, row, frame, f"has {column} {frame[column].iloc[row]!r}; it must be a number >= 0")
+            raise error(table, row, frame, f"has {column} {cell(frame[column], row)}; it must be a number >= 0")
     return values
 
 
@@ -50,7 +57,7 @@ def counts(frame: pd.DataFrame, column: str, table: str = "tasks") -> Whole:
         return np.ones(len(frame), dtype=np.int64)
     values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float)
     for row in np.flatnonzero(~((values >= 1) & (values == np.rint(values)) & (values <= 1e9))).tolist():
-        raise error(table, row, frame, f"has {column} {frame[column].iloc[row]!r}; it must be a whole number >= 1")
+        raise error(table, row, frame, f"has {column} {cell(frame[column], row)}; it must be a whole number >= 1")
     if values.sum() > 1e9:
         raise DataError(f"{table} stand for {values.sum():.3g} in all; at most 10^9 can be simulated")
     return np.asarray(values, dtype=np.int64)
@@ -66,7 +73,7 @@ def microseconds(frame: pd.DataFrame, column: str, default: float | None, least:
         whole = np.rint(values * SECOND)
     for row in np.flatnonzero(~((whole >= least) & (values <= LONGEST))).tolist():
         wanted = "a microsecond or more" if least else "0 or more"
-        raise error("tasks", row, frame, f"has {column} {frame[column].iloc[row]!r}; it must be seconds, {wanted}")
+        raise error("tasks", row, frame, f"has {column} {cell(frame[column], row)}; it must be seconds, {wanted}")
     return np.asarray(whole, dtype=np.int64)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model._pointers import from_sizes
-from ._columns import LONGEST, counts, error, in_units, microseconds, numbers, only_frames, units
+from ._columns import LONGEST, cell, counts, error, in_units, microseconds, numbers, only_frames, units
 from ._time import NEVER, SECOND, Whole
 
 Kind = TypeVar("Kind")
@@ -56,7 +56,7 @@ def from_frames(
         job=job[first_row], arrival=arrival[first_row], demand=whole[first_row], placement=placement[first_row],
         eligible=eligible, first=from_sizes(sizes), duration=duration[repeated],
         change_time=change_time, change_server=change_server, change_up=change_up,
-        source=source, report=dict(report), after=_after(tasks, job, jobs),
+        source=source, report=dict(report), after=_after(tasks, job, jobs), row=first_row,
     )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def _users(tasks: pd.DataFrame, users: pd.DataFrame | None) -> tuple[Whole, list
         raise DataError(f"user {twice!r} is there twice; give every user one row")
     codes = pd.Index(known).get_indexer(named)
     for row in np.flatnonzero(codes < 0).tolist():
-        raise error("tasks", row, tasks, f"is of user {named.iloc[row]!r}, who is not in the table of users; add one")
+        raise error("tasks", row, tasks, f"is of user {cell(named, row)}, who is not in the table of users; add one")
     return codes.astype(np.int64), known
 
 
@@ -237,7 +237,7 @@ def _changes(frame: pd.DataFrame | None, servers: Sequence[str]) -> tuple[Whole,
             raise DataError(f"changes have no column {column!r}; they need time, server and up")
     time = pd.to_numeric(frame["time"], errors="coerce").to_numpy(dtype=float)
     for row in np.flatnonzero(~((time >= 0) & (time <= LONGEST))).tolist():
-        raise error("changes", row, frame, f"is at time {frame['time'].iloc[row]!r}; it must be seconds >= 0")
+        raise error("changes", row, frame, f"is at time {cell(frame['time'], row)}; it must be seconds >= 0")
     server = pd.Index(servers).get_indexer(frame["server"].astype(str))
     for row in np.flatnonzero(server < 0).tolist():
         raise error("changes", row, frame, "is about a server that is not in the table of servers")

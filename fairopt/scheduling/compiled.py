@@ -28,6 +28,11 @@ class CompiledOptions:
     instants: int = 20_000
     #: Servers of a block of the index of ratios: from 32 to 128 it makes little difference at 2,000 and 12,583 servers.
     block: int = 64
+    #: Bytes of a line of the cache.
+    line: int = 64
+    #: Places in trees of servers that rounds remember, of all groups and trees together; a power of two. On Google's
+    #: sample, of 517 users, a start of PS-DSF costs 11 microseconds with a 64th of them, 8 with a 16th, 4 with all.
+    cursors: int = 2**14
     #: Of the columns that trees of servers have more than amounts: how much they lean towards one amount.
     lean: int = 3
     #: Up to this many servers a scan is faster than an index (`benchmarks/scheduling.py`),
@@ -72,8 +77,9 @@ def run(
     if thrashing is not None:
         option[at.SLOWS] = at.SLOWS_ALL if thrashing.slows == "all" else at.SLOWS_SHORT
         option[at.TRACKED] = True
-    sv, qs, tasks = _servers(setup, option), _queues(setup), _tasks(setup, option)
+    sv, qs, tasks = _servers(setup, option), _queues(setup, option), _tasks(setup, option)
     counter = np.zeros(at.COUNTERS, dtype=np.int64)
+    counter[at.TOP] = len(qs.key) // 2 if option[at.SEATS] else 1
     counter[at.OPEN] = setup.size[setup.possible].sum()
     if option[at.PLACE] == at.BEST_INDEX:
         fill(sv, np.lexsort([np.arange(len(sv.ratio)), sv.ratio]), counter)
@@ -113,8 +119,17 @@ def _options(setup: Setup, index: bool | None) -> Whole:
     option[at.STRICT], option[at.LIMITED] = setup.policy.strict, setup.policy.limits
     option[at.FURTHEST] = parts["among"] == "furthest"
     option[at.TRACKED] = len(setup.changes[0]) > 0
+    option[at.SEATS] = not setup.policy.strict and option[at.PAIR] in (at.NO_PAIRS, at.VIRTUAL)
     option[at.LINKED] = len(setup.before) > 0
     return option
+
+
+def _lines(rows: int, columns: int) -> Whole:
+    """A table of zeros that begins where a line of the cache does, so that short rows do not lie across two."""
+    line, most = OPTIONS.line, rows * columns
+    room = np.zeros(most + line // 8, dtype=np.int64)
+    begin = -room.ctypes.data % line // 8
+    return room[begin : begin + most].reshape(rows, columns)
 
 
 def _power(count: Whole) -> Whole:
@@ -124,7 +139,7 @@ def _power(count: Whole) -> Whole:
 
 def _servers(setup: Setup, option: Whole) -> Servers:
     s, (n, amounts) = setup, setup.capacity.shape
-    table = np.zeros((n, at.SERVER_COLUMNS), dtype=np.int64)
+    table = _lines(n, at.SERVER_COLUMNS)
     table[:, at.THERE], table[:, at.HEAD] = s.there, -1
     free = np.where(s.there[:, None], s.capacity, -1)
     types = np.zeros(n, dtype=np.int64)
@@ -134,6 +149,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     count = np.bincount(types)
     first, size = np.cumsum(count) - count, _power(count)
     base = 2 * (np.cumsum(size) - size)
+    slots = max(OPTIONS.cursors // int(_power(np.array([len(size)]))[0]), 1)
     mix = _mix(setup)
     tree = np.full((2 * size.sum(), amounts + len(mix)), -at.BIG)
     table[:, at.TREE] = types
@@ -157,7 +173,8 @@ def _servers(setup: Setup, option: Whole) -> Servers:
         np.arange(n), np.concatenate(near).astype(np.int64), from_sizes([len(each) for each in near]),
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((2, n), np.int64),
         np.zeros(n), np.zeros((1, amounts), np.int64), np.zeros(n, np.int64),
-        tree, np.column_stack([base, size, first]), leaf.astype(np.int64), mix,
+        tree, np.column_stack([base, size, first]), leaf.astype(np.int64),
+        np.full((slots, 2), -1), np.zeros((slots, len(size)), np.int64), mix,
         np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, block)), np.zeros((blocks, block), np.int64),
         np.zeros((blocks, amounts, block), np.int64), np.zeros(blocks, np.int64),
         np.zeros((blocks, amounts), np.int64), ratio, free.copy(), np.zeros(amounts - 1),
@@ -190,28 +207,30 @@ def _maxima(tree: Whole) -> None:
         level //= 2
 
 
-def _queues(setup: Setup) -> Queues:
+def _queues(setup: Setup, option: Whole) -> Queues:
     s, q, amounts = setup, len(setup.weight), setup.capacity.shape[1]
     table = np.zeros((q, at.QUEUE_COLUMNS), dtype=np.int64)
     count = np.bincount(s.queue, minlength=q)
     size = _power(count)
     table[:, at.SINCE], table[:, at.SIZE], table[:, at.BASE] = -1, size, 2 * (np.cumsum(size) - size)
     table[:, at.FIRST], table[:, at.GROUPS] = np.cumsum(count) - count, count
+    table[:, at.SEAT] = -1 if option[at.SEATS] else np.arange(q)
     leaves = int(_power(np.array([q]))[0])
     placed = (q, len(s.capacity), amounts) if s.policy.per_server else (0, 0, 0)
     sizes, shares = getattr(s.policy, "sizes", (1,)), getattr(s.policy, "shares", (1.0,))
     return Queues(
         table, np.zeros((q, len(s.total)), np.int64), s.total, s.weight.astype(float), np.zeros(q),
         np.zeros(placed, np.int64), np.full((2 * size.sum(), amounts), -at.BIG),
-        np.full((2 * leaves, amounts), -at.BIG), np.full(2 * leaves, np.inf),
+        np.full((2 * leaves, amounts), -at.BIG),
+        np.full((2 * leaves, amounts if option[at.PAIR] == at.VIRTUAL else 1), np.inf), np.arange(q),
         np.array(sizes, dtype=np.int64), np.array(shares, dtype=float) / np.array(sizes),
-        np.zeros((8, q + 1), np.int64), np.zeros((2, q + 1)), np.zeros(64, np.int64),
+        np.zeros((8, q + 1), np.int64), np.zeros((2, q + 1)), np.zeros(64, np.int64), np.zeros(64),
     )  # fmt: skip
 
 
 def _tasks(setup: Setup, option: Whole) -> Tasks:
     s, w, slower = setup, setup.workload, bool(option[at.SLOWS])
-    group = np.zeros((s.groups, at.GROUP_COLUMNS), dtype=np.int64)
+    group = _lines(s.groups, at.GROUP_COLUMNS)
     group[:, at.QUEUE], group[:, at.USER], group[:, at.PLACEMENT] = s.queue, s.user, s.placement
     group[:, at.NEXT], group[:, at.AGAIN] = s.first_task, -1
     begin = np.searchsorted(s.queue, s.queue)
@@ -227,8 +246,8 @@ def _tasks(setup: Setup, option: Whole) -> Tasks:
     return Tasks(
         group, np.ascontiguousarray(_mixed(s.demand, _mix(setup))), np.ascontiguousarray(s.cost), np.array(w.duration),
         np.full(w.tasks if len(s.changes[0]) else 0, -1, dtype=np.int64), s.arrival[arriving], arriving,
-        np.array(s.changes, dtype=np.int64), np.zeros((w.tasks + 16, at.RUN_COLUMNS), np.int64),
-        np.zeros((w.tasks + 64, 2), np.int64), np.zeros(s.groups, np.int64),
+        np.array(s.changes, dtype=np.int64), _lines(w.tasks + 16, at.RUN_COLUMNS), _lines(w.tasks + 64, 2),
+        np.zeros(s.groups, np.int64),
         np.zeros(len(s.before), np.int64), np.zeros((w.tasks + 16 if slower else 0, at.PACE_COLUMNS)),
         np.array(w.demand[s.order] if slower else np.zeros((0, 0)), dtype=np.int64),
         *(np.array(one) for one in links),
@@ -237,7 +256,7 @@ def _tasks(setup: Setup, option: Whole) -> Tasks:
 
 def _grown(tasks: Tasks, runs: int) -> Tasks:
     """Room for more runs."""
-    run = np.zeros((runs + 16, at.RUN_COLUMNS), dtype=np.int64)
+    run = _lines(runs + 16, at.RUN_COLUMNS)
     run[: len(tasks.run)] = tasks.run
     pace = np.zeros((len(run) if len(tasks.pace) else 0, at.PACE_COLUMNS))
     pace[: len(tasks.pace)] = tasks.pace

@@ -15,7 +15,7 @@ from .runs import Runs
 from .schedule import Schedule
 from .setup import Setup
 from .thrashing import Thrashing
-from .workload import NEVER, SECOND, Workload
+from .workload import FIRST_LINE, NEVER, SECOND, Workload
 
 Engine = Literal["default", "plain", "compiled"]
 Impossible = Literal["raise", "report"]
@@ -111,8 +111,10 @@ def _all_possible(setup: Setup) -> None:
     demand = ", ".join(f"{a * u:g} {name}" for a, u, name in zip(w.demand[group], w.unit, w.resources, strict=True))
     more = f", and {len(impossible) - 1} groups of tasks more" if len(impossible) > 1 else ""
     where = "" if w.placement[group] == 0 else " where they may run"
+    place = f"{w.file}:{w.row[group] + FIRST_LINE}: " if w.file else ""
     raise DataError(
-        f"tasks of job {w.jobs[w.job[group]]!r} (user {w.users[w.user[group]]!r}) ask for {demand}; {setup.policy} "
-        f"finds no server{where} with as much, even empty{more}. Leave them out, or report them: impossible='report'",
+        f"{place}tasks of job {w.jobs[w.job[group]]!r} (user {w.users[w.user[group]]!r}) ask for {demand}; "
+        f"{setup.policy} finds no server{where} with as much, even empty{more}. "
+        "Leave them out, or report them: impossible='report'",
         ("jobs", w.jobs[w.job[group]]),
     )

@@ -16,6 +16,9 @@ from ._time import NEVER as NEVER
 from ._time import SECOND as SECOND
 from ._time import Whole as Whole
 
+#: In a file the first row of a table is on the line after the header.
+FIRST_LINE = 2
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Workload:
@@ -44,6 +47,8 @@ class Workload:
         whose first change is to come is not there before
     source : a line about where it comes from
     report : what was found, left out and assumed when it was made, by name
+    row : (groups,), the first row of each in the table of tasks; empty if there was none
+    file : where that table was read from, or empty
     """
 
     resources: tuple[str, ...]
@@ -68,6 +73,8 @@ class Workload:
     source: str = ""
     report: dict[str, int | float | str] = field(default_factory=dict)
     after: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    row: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    file: str = ""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

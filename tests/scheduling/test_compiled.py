@@ -79,6 +79,20 @@ def test_many_servers_that_crowd_the_blocks_of_the_index(
     assert compiled.run(setup, index=True).same(plain.run(setup))
 
 
+@pytest.mark.parametrize("text", ["ps-dsf", "first-fit-drfh", "best-fit-drfh", "sequential-min-max", "tetris"])
+@pytest.mark.parametrize("cursors", [1, 2**14])
+def test_many_users_who_wait_in_turn(text: str, cursors: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queues that take and leave seats, and rounds that remember how far few groups, or many, were looked for."""
+    monkeypatch.setattr(compiled, "OPTIONS", compiled.CompiledOptions(cursors=cursors))
+    for seed in range(4):
+        w = workload(seed, rows=150, servers=9, users=40, resources=2 + seed % 2, changes=seed % 3 > 0)
+        tasks, servers, users, *changes = w.to_frames().values()
+        tasks["arrival"] += np.random.default_rng(seed).integers(0, 40, len(tasks)) / 4
+        setup = Setup.of(Workload.from_frames(tasks, servers, users, *changes), policies.one(text))
+        expected = plain.run(setup)
+        assert all(compiled.run(setup, index=index).same(expected) for index in (False, True))
+
+
 def test_policies_of_the_package_are_known() -> None:
     assert all(compiled.knows(policies.get(name)) for name in policies.names())
 

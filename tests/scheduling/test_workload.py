@@ -73,9 +73,10 @@ def test_tables_come_out_as_they_came_in(given: tuple[pd.DataFrame, ...]) -> Non
     for name, value in vars(w).items():
         if name == "eligible":
             assert (again.eligible[again.placement] == w.eligible[w.placement]).all()
-        elif name not in ("placement", "jobs", "job", "job_user"):
+        elif name not in ("placement", "jobs", "job", "job_user", "row"):
             np.testing.assert_array_equal(getattr(again, name), value, err_msg=name)
     assert [again.jobs[j] for j in again.job] == [w.jobs[j] for j in w.job]
+    assert given[0]["user"].astype(str).iloc[w.row].tolist() == [w.users[n] for n in w.user]
     assert (np.diff(w.user) >= 0).all()
     assert (np.diff(w.arrival)[np.diff(w.user) == 0] >= 0).all()
 
@@ -142,6 +143,9 @@ REFUSED: dict[str, Callable[[], Workload]] = {
     r"row 0 of tasks .* has duration 0": lambda: Workload.from_frames(with_(TASKS, "duration", 0, 0), SERVERS),
     r"row 0 of tasks .* has duration nan": lambda: Workload.from_frames(with_(TASKS, "duration", 0, np.nan), SERVERS),
     r"row 3 of tasks .* has arrival -5": lambda: Workload.from_frames(with_(TASKS, "arrival", 3, -5), SERVERS),
+    r"row 1 of tasks .* has arrival -1; it": lambda: Workload.from_frames(
+        TASKS.assign(arrival=np.where(np.arange(len(TASKS)) == 1, -1, 0)), SERVERS
+    ),
     r"row 3 of tasks .* has tasks 1.5": lambda: Workload.from_frames(with_(TASKS, "tasks", 3, 1.5), SERVERS),
     r"row 3 of tasks .* may run on 'rack9'": lambda: Workload.from_frames(with_(TASKS, "on", 3, "rack9"), SERVERS),
     r"row 2 of tasks .* is of user 'b', and the job of 'a'": lambda: Workload.from_frames(

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from fairopt.errors import DataError
+from fairopt.scheduling import simulate
 from fairopt.scheduling.workload import SECOND, Workload
 from fairopt.workloads import known_workloads, load_workload, open_workload, save_workload
 from fairopt.workloads._registry import WORKLOADS
@@ -259,6 +260,9 @@ def test_what_is_wrong_in_a_folder_is_named_with_its_line(tmp_path: Path) -> Non
     pd.DataFrame({"cpu": [4]}).to_csv(tmp_path / "servers.csv", index=False)
     with pytest.raises(DataError, match=rf"{re.escape(str(tmp_path / 'tasks.csv'))}:3: row 1 of tasks .* has duration"):
         open_workload(str(tmp_path))
+    pd.DataFrame({"user": ["b", "a", "a"], "duration": 1, "cpu": [1, 1, 9]}).to_csv(tmp_path / "tasks.csv", index=False)
+    with pytest.raises(DataError, match=rf"^{re.escape(str(tmp_path / 'tasks.csv'))}:4: tasks of job .* ask for 9 cpu"):
+        simulate(open_workload(str(tmp_path)), "fifo")
     (tmp_path / "tasks.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match="cannot be read as a table"):
         load_workload(tmp_path)

@@ -1,6 +1,7 @@
 """Runs AccaSim on a drawn workload (`tools/independent_starts.py` calls it with a Python that has AccaSim 1.1.3).
 
-python run_accasim.py IN.json OUT.json: writes the start of every job [s], and the number of its node.
+python run_accasim.py IN.json OUT.json: writes the start of every job [s], the number of its node, and
+the CPU seconds that it took.
 """
 
 import collections
@@ -12,6 +13,7 @@ import pathlib
 import re
 import sys
 import tempfile
+import time
 
 collections.Mapping = collections.abc.Mapping  # type: ignore[attr-defined]  # gone from Python 3.10 on
 
@@ -53,11 +55,14 @@ def main() -> None:
     factory = JobFactory(manager, job_attrs=attributes, job_mapper={
         "job_number": "job_id", "requested_time": "expected_duration", "executable_number": "executable",
         "partition_number": "partition"})  # fmt: skip
-    Simulator(
+    simulator = Simulator(
         str(folder / "jobs.swf"), str(folder / "system.json"), FirstInFirstOut(FirstFit()), resource_manager=manager,
         job_factory=factory, reader=DefaultReader(str(folder / "jobs.swf"), factory, tweak_function=OneNode()),
         RESULTS_FOLDER_PATH=str(folder), show_statistics=False, statistics_output=False,
-    ).start_simulation()  # fmt: skip
+    )  # fmt: skip
+    before = time.process_time()
+    simulator.start_simulation()
+    took = time.process_time() - before
     # 28;1;1970-01-01 00:02:04__10;3;5#__1970-01-01 00:02:04;...: job, user, queued, node; cores; memory, start
     line = re.compile(r"^(\d+);.*?__(\d+);\d+;\d+#__(\S+ \S+?);")
     starts: dict[int, tuple[int, int]] = {}
@@ -68,7 +73,7 @@ def main() -> None:
         starts[int(job) - 1] = int(seconds), int(node) - 1
     inorder = [starts[k] for k in range(len(tasks["arrival"]))]
     answer = {"start": [start for start, _ in inorder], "server": [node for _, node in inorder]}
-    found.write_text(json.dumps(answer | {"version": importlib.metadata.version("accasim")}))
+    found.write_text(json.dumps(answer | {"version": importlib.metadata.version("accasim"), "seconds": took}))
 
 
 main()

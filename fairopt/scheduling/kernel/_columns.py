@@ -10,13 +10,14 @@ BIG = int(np.iinfo(np.int64).max)
 # Groups: `group[g, column]`.
 QUEUE, USER, PLACEMENT, NEXT, WAIT, AGAIN, LEAF, FRESH = range(8)
 GROUP_COLUMNS = 8
-# Queues: `queue[q, column]`; SINCE is when it became active, CHANGED counts its starts, LOOK: all its groups are fresh.
-RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, CHANGED, LOOK = range(9)
-QUEUE_COLUMNS = 9
+# Queues: `queue[q, column]`; SINCE is when it became active, CHANGED counts its starts, LOOK: all its groups are fresh,
+# LISTED: it has fresh groups in this round of pairs, SEAT: its leaf in trees of queues, or -1 (`_queues.py`).
+RUNS, WAITS, SINCE, BASE, SIZE, FIRST, GROUPS, CHANGED, LOOK, LISTED, SEAT = range(11)
+QUEUE_COLUMNS = 11
 # Servers: `server[s, column]`; TREE and SLOT are its tree and leaf, DIRTY: its index is stale, TOUCHED in this round,
-# MOVED: a task started or ended there at this instant (where tasks may run slower).
+# MOVED: a task started or ended there at this instant (where tasks may run slower); a line of the cache each.
 TREE, SLOT, THERE, HEAD, DIRTY, TOUCHED, MOVED = range(7)
-SERVER_COLUMNS = 7
+SERVER_COLUMNS = 8
 # Runs: `run[r, column]`, a line of the cache each.
 TASK, SERVER, START, END, HOW, GROUP, BEFORE, AFTER = range(8)
 RUN_COLUMNS = 8
@@ -25,15 +26,15 @@ LEFT, SINCE_THEN, SLOW = range(3)
 PACE_COLUMNS = 3
 # The heap of ends: `heap[row, time / run]`; the root is in row 3, the children of row k are `4 (k - 2)` and following.
 ROOT = 3
-# Counters.
+# Counters; NSEATS queues wait, and TOP is the row above their seats (`_queues.py`).
 (
     TIME, NRUNS, NHEAP, NCHANGE, NARRIVAL, INSTANTS, ENDED, OPEN, NTOUCHED, NFRESH, NDIRTY, NBLOCKS, ACTIVITY,
-    NRELEASED, NMOVED,
-) = range(15)  # fmt: skip
-COUNTERS = 15
+    NRELEASED, NMOVED, NSEATS, TOP,
+) = range(17)  # fmt: skip
+COUNTERS = 17
 # Options: `option[column]`.
-SHARE, PLACE, PAIR, STRICT, LIMITED, TRACKED, FURTHEST, LINKED, SLOWS = range(9)
-OPTIONS = 9
+SHARE, PLACE, PAIR, STRICT, LIMITED, TRACKED, FURTHEST, LINKED, SLOWS, SEATS = range(10)
+OPTIONS = 10
 # Parameters: `parameter[column]`.
 FAIRNESS, FACTOR = range(2)
 # Tasks that run slower on an over-committed server: none, those that are short of something, or all.

@@ -25,14 +25,13 @@ from ._columns import (
     NDIRTY,
     NEXT,
     NFRESH,
-    NO_PAIRS,
     NRELEASED,
     NRUNS,
     NTOUCHED,
     OPEN,
-    PAIR,
     QUEUE,
     RUNS,
+    SEATS,
     SERVER,
     SINCE,
     SINCE_THEN,
@@ -49,8 +48,9 @@ from ._columns import (
     WAITS,
 )
 from ._heap import push
+from ._queues import leave_seat, set_rank, take_seat
 from ._slow import moved
-from ._waiting import set_key, set_waiting
+from ._waiting import set_waiting
 
 
 @compiled(inline=True)
@@ -85,6 +85,7 @@ def look_at(tasks, counter, g):  # type: ignore[no-untyped-def]
 def wait(qs, tasks, option, counter, g, more):  # type: ignore[no-untyped-def]
     """Tasks of a group wait."""
     group, q = tasks.group, tasks.group[g, QUEUE]
+    take_seat(qs, q, counter)
     group[g, WAIT] += more
     qs.table[q, WAITS] += more
     if group[g, WAIT] == more:
@@ -93,8 +94,7 @@ def wait(qs, tasks, option, counter, g, more):  # type: ignore[no-untyped-def]
     if qs.table[q, SINCE] < 0:
         qs.table[q, SINCE] = counter[TIME]
         counter[ACTIVITY] = 1
-    if option[PAIR] == NO_PAIRS:
-        set_key(qs, tasks, q, option)
+    set_rank(qs, tasks, q, option)
 
 
 @compiled(inner=True)
@@ -135,8 +135,9 @@ def start(sv, qs, tasks, option, counter, g, s):  # type: ignore[no-untyped-def]
     group[g, WAIT] -= 1
     if group[g, WAIT] == 0:
         set_waiting(qs, tasks, g)
-    if option[PAIR] == NO_PAIRS:
-        set_key(qs, tasks, q, option)
+    set_rank(qs, tasks, q, option)
+    if option[SEATS] and qs.table[q, WAITS] == 0:
+        leave_seat(qs, tasks, q, option, counter)
 
 
 @compiled(inline=True)
@@ -181,8 +182,7 @@ def end(sv, qs, tasks, option, counter, r, how):  # type: ignore[no-untyped-def]
             sv.free[s, k] += tasks.demand[g, k]
         gained(sv, counter, s)
     idle(qs, counter, q)
-    if option[PAIR] == NO_PAIRS:
-        set_key(qs, tasks, q, option)
+    set_rank(qs, tasks, q, option)
 
 
 @compiled(inline=True)
@@ -240,8 +240,9 @@ def leave(sv, qs, tasks, option, counter, user):  # type: ignore[no-untyped-def]
                 qs.table[q, CHANGED] += 1
                 set_waiting(qs, tasks, g)
                 idle(qs, counter, q)
-                if option[PAIR] == NO_PAIRS:
-                    set_key(qs, tasks, q, option)
+                set_rank(qs, tasks, q, option)
+                if option[SEATS] and qs.table[q, WAITS] == 0:
+                    leave_seat(qs, tasks, q, option, counter)
     for s in range(len(sv.table)):
         r = sv.table[s, HEAD]
         while r >= 0:

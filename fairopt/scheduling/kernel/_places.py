@@ -12,6 +12,7 @@ from ._columns import (
     BEST_SCAN,
     DIRTY,
     FIRST_INDEX,
+    INSTANTS,
     NDIRTY,
     PAIR,
     PLACE,
@@ -50,17 +51,41 @@ def envelope_of(sv, few):  # type: ignore[no-untyped-def]
     return row
 
 
-@compiled(inner=True)
-def first_of_type(sv, tasks, g, t):  # type: ignore[no-untyped-def]
-    """The first server of a tree with room for a group, or -1."""
-    p, k = tasks.group[g, PLACEMENT], np.int64(-1)
-    while True:
-        k = next_leaf(sv.tree, sv.tree_at[t, 0], sv.tree_at[t, 1], np.int64(1), tasks.demand, g, k + 1)
-        if k < 0:
-            return -1
+@compiled(inline=True)
+def first_of_type(sv, tasks, g, t, option, counter):  # type: ignore[no-untyped-def]
+    """The first server of a tree with room for a group, or -1.
+
+    In a round servers only lose room: what was found before is still the first if it has room, and else the next are
+    looked at. `cursor` has the leaf where a group stands, as long as its slot is its own.
+    """
+    slot = g & (len(sv.holder) - 1)
+    if sv.holder[slot, 0] != g or sv.holder[slot, 1] != counter[INSTANTS]:
+        sv.holder[slot, 0], sv.holder[slot, 1] = g, counter[INSTANTS]
+        for other in range(len(sv.tree_at)):
+            sv.cursor[slot, other] = -1
+    s, k = np.int64(-1), sv.cursor[slot, t]
+    if k >= 0 and k < sv.tree_at[t, 1]:
         s = sv.leaf[sv.tree_at[t, 2] + k]
-        if sv.eligible[p, s]:
-            return s
+        if not fits(tasks.demand, g, sv.free, s):
+            s = np.int64(-1)
+    if s < 0 and k < sv.tree_at[t, 1]:
+        s = _next_of_type(sv, tasks, g, t, option, counter, slot)
+    return s
+
+
+@compiled(inner=True)
+def _next_of_type(sv, tasks, g, t, option, counter, slot):  # type: ignore[no-untyped-def]
+    """The first after `cursor`, which goes there."""
+    flush(sv, option, counter)
+    base, size, first, k = sv.tree_at[t, 0], sv.tree_at[t, 1], sv.tree_at[t, 2], sv.cursor[slot, t]
+    while True:
+        k = next_leaf(sv.tree, base, size, np.int64(1), tasks.demand, g, k + 1)
+        if k < 0:
+            sv.cursor[slot, t] = size
+            return np.int64(-1)
+        if sv.eligible[tasks.group[g, PLACEMENT], sv.leaf[first + k]]:
+            sv.cursor[slot, t] = k
+            return sv.leaf[first + k]
 
 
 @compiled(inner=True)
@@ -71,8 +96,7 @@ def find(sv, tasks, g, option, counter):  # type: ignore[no-untyped-def]
     if sv.near_first[p + 1] > sv.near_first[p]:
         return best_by_scan(sv, tasks.demand, g, sv.near[sv.near_first[p] : sv.near_first[p + 1]], p, best)
     if place == FIRST_INDEX:
-        flush(sv, option, counter)
-        return first_of_type(sv, tasks, g, np.int64(0))
+        return first_of_type(sv, tasks, g, np.int64(0), option, counter)
     if place == BEST_INDEX and tasks.demand[g, 0] + tasks.demand[g, 1] > 0:
         flush(sv, option, counter)
         if tasks.demand[g, 0] == 0:
@@ -90,23 +114,31 @@ def find_among(sv, tasks, g, servers, option):  # type: ignore[no-untyped-def]
     return best_by_scan(sv, tasks.demand, g, servers, tasks.group[g, PLACEMENT], best)
 
 
-@compiled(inner=True)
-def value_of(sv, qs, tasks, g, q, s, option):  # type: ignore[no-untyped-def]
-    """What the plain policy calls `value`: the lowest pair of queue and server is next."""
+@compiled(inline=True)
+def virtual_share(allocated, capacity, weight, q, s):  # type: ignore[no-untyped-def]
+    """The value of PS-DSF."""
     value = 0.0
-    for r in range(sv.free.shape[1]):
-        if option[PAIR] == ALIGNMENT:
-            value -= tasks.demand[g, r] / sv.pool[r] * (sv.free[s, r] / sv.pool[r])
-            continue
-        if option[PAIR] == VIRTUAL:
-            part = qs.allocated[q, r] / (sv.capacity[s, r] * qs.weight[q]) if qs.allocated[q, r] > 0 else 0.0
-        else:
-            part = qs.placed[q, s, r] / (max(sv.capacity[s, r], 1) * qs.weight[q])
-        value = max(value, part)
+    for r in range(capacity.shape[1]):
+        if allocated[q, r] > 0:
+            value = max(value, allocated[q, r] / (capacity[s, r] * weight[q]))
     return value
 
 
-@compiled(inner=True)
+@compiled(inline=True)
+def value_of(sv, qs, tasks, g, q, s, option):  # type: ignore[no-untyped-def]
+    """What the plain policy calls `value`: the lowest pair of queue and server is next."""
+    value = 0.0
+    if option[PAIR] == VIRTUAL:
+        return virtual_share(qs.allocated, sv.capacity, qs.weight, q, s)
+    for r in range(sv.free.shape[1]):
+        if option[PAIR] == ALIGNMENT:
+            value -= tasks.demand[g, r] / sv.pool[r] * (sv.free[s, r] / sv.pool[r])
+        else:
+            value = max(value, qs.placed[q, s, r] / (max(sv.capacity[s, r], 1) * qs.weight[q]))
+    return value
+
+
+@compiled(inline=True)
 def best_among(sv, qs, tasks, g, q, servers, option):  # type: ignore[no-untyped-def]
     """The server of a list with the lowest value for a queue, and the value; -1 where none fits."""
     found, lowest, p = -1, np.inf, tasks.group[g, PLACEMENT]
@@ -119,18 +151,17 @@ def best_among(sv, qs, tasks, g, q, servers, option):  # type: ignore[no-untyped
     return found, lowest
 
 
-@compiled(inner=True)
+@compiled(inline=True)
 def best_of_all(sv, qs, tasks, g, q, option, counter):  # type: ignore[no-untyped-def]
     """The same of all servers; where values are the same for all of a type, the first with room of every type."""
     if option[PAIR] != VIRTUAL or option[PLACE] != FIRST_INDEX:
         return best_among(sv, qs, tasks, g, q, sv.everyone, option)
-    flush(sv, option, counter)
     found, lowest = -1, np.inf
-    for t in range(len(sv.tree_at)):
-        value = value_of(sv, qs, tasks, g, q, sv.leaf[sv.tree_at[t, 2]], option)
+    for t in range(len(sv.tree_at) - 1, -1, -1):  # types with more come last, where values are lower
+        value = virtual_share(qs.allocated, sv.capacity, qs.weight, q, sv.leaf[sv.tree_at[t, 2]])
         if found >= 0 and value > lowest:
             continue
-        s = first_of_type(sv, tasks, g, t)
+        s = first_of_type(sv, tasks, g, np.int64(t), option, counter)
         if s >= 0 and (found < 0 or value < lowest or s < found):
             found, lowest = s, value
     return found, lowest

@@ -21,9 +21,11 @@ from ._columns import (
     NTOUCHED,
     PAIR,
     QUEUE,
+    SEAT,
     SHARE,
     SIZE,
     STRICT,
+    TOP,
     TOUCHED,
     UNTIL,
     VIRTUAL,
@@ -32,11 +34,12 @@ from ._columns import (
     WHO,
 )
 from ._events import look_at, start
-from ._forest import next_leaf
+from ._forest import next_leaf, sufficient
 from ._limits import limits_of
 from ._pairs import pairs_of
 from ._places import envelope_of, find, find_among
-from ._waiting import allowed, first_group, head_of, lowest_queue
+from ._queues import head_of
+from ._waiting import allowed, first_group, lowest_queue
 
 #: More touched servers than these are not looked at one by one.
 FEW = 6
@@ -55,9 +58,11 @@ def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-unty
             _all_fresh(sv, qs, tasks, counter)
             among = 0
         fresh = _fresh(qs, tasks, counter)
-        if option[PAIR]:
+        row = envelope_of(sv, among)
+        some = fresh > 0 or sufficient(qs.all_tree, counter[TOP], -1, sv.envelope, row)  # most rounds end here
+        if some and option[PAIR]:
             pairs_of(sv, qs, tasks, option, parameter, counter, fresh, among)
-        else:
+        elif some:
             _lowest(sv, qs, tasks, option, counter, fresh, among)
     for k in range(counter[NTOUCHED]):
         sv.table[sv.touched[k], TOUCHED] = 0
@@ -70,10 +75,10 @@ def round_of(sv, qs, tasks, option, parameter, counter):  # type: ignore[no-unty
 def _strict(sv, qs, tasks, option, counter):  # type: ignore[no-untyped-def]
     """The first group of the lowest queue, as long as it fits."""
     leaves = len(qs.key) // 2
-    while qs.key[1] < np.inf:
+    while qs.key[1, 0] < np.inf:
         node = 1
         while node < leaves:
-            node = 2 * node if qs.key[2 * node] == qs.key[node] else 2 * node + 1
+            node = 2 * node if qs.key[2 * node, 0] == qs.key[node, 0] else 2 * node + 1
         g = head_of(qs, node - leaves)
         if not allowed(qs, tasks, g, option):
             return
@@ -135,7 +140,7 @@ def _lowest(sv, qs, tasks, option, counter, queues, among):  # type: ignore[no-u
             queue, lowest, at = np.int64(-1), np.inf, -1
             for t in range(len(touched)):
                 if known[t] == -2:
-                    known[t], key[t] = lowest_queue(sv, qs, tasks, touched[t], option)
+                    known[t], key[t] = lowest_queue(sv, qs, tasks, touched[t], option, counter)
                     version[t] = qs.table[known[t], CHANGED] if known[t] >= 0 else 0
                 if known[t] >= 0 and (queue < 0 or key[t] < lowest or (key[t] == lowest and known[t] < queue)):
                     queue, lowest, at = known[t], key[t], t
@@ -149,7 +154,8 @@ def _lowest(sv, qs, tasks, option, counter, queues, among):  # type: ignore[no-u
             for i in range(queues):
                 if qs.chosen[FROM, i] < qs.chosen[UNTIL, i]:
                     q = qs.chosen[WHO, i]
-                    share = qs.key[leaves + q]
+                    seat = qs.table[q, SEAT]
+                    share = qs.key[leaves + seat, 0] if seat >= 0 else np.inf
                     if first < 0 or share < low or (share == low and q <= first):
                         place, low, first = i, share, q
             if place < 0:

@@ -18,6 +18,7 @@ class Servers(NamedTuple):
     eligible : (placements, servers); near : servers of placements of few, from `near_first[p]` on
     touched, dirty : servers that gained room at this instant; servers whose index is stale
     known, lowest, envelope, order : room for what rounds and the index keep in mind
+    holder, cursor : of groups that a round has looked for (`_places.py`), (slots, what) and (slots, trees)
     tree : maxima of `free`, a tree for all servers or for each type, in rows from `tree_at[t, 0]` on; it has
         `tree_at[t, 1]` leaves, which are servers `leaf[tree_at[t, 2]]` and following
     mix : (more, amounts), factors of amounts whose least products are columns more of these trees, and of demands
@@ -44,6 +45,8 @@ class Servers(NamedTuple):
     tree: Whole
     tree_at: Whole
     leaf: Whole
+    holder: Whole
+    cursor: Whole
     mix: Whole
     directory: Whole
     ratios: Numbers
@@ -65,10 +68,13 @@ class Queues(NamedTuple):
     table : (queues, columns); allocated : (queues, costs); total : (costs,); weight, limit : (queues,)
     placed : (queues, servers, amounts), empty unless values need it
     tree : maxima of minus what waiting groups demand, a tree for each queue, over its groups
-    all_tree, key : a tree of roots of these, and of the lowest share below; a queue that waits for nothing is infinite
+    all_tree : a tree of roots of these (`_queues.py`)
+    key : (rows, columns), a tree of the lowest share, or of the least that is held of every amount per weight;
+        a queue that waits for nothing is infinite
+    seated : queues by their leaves in these trees
     level_size, level_cap : of MQDRF
     chosen : room for rounds: (columns, queues)
-    values, stack : likewise
+    values, stack, bounds : likewise
     """
 
     table: Whole
@@ -80,11 +86,13 @@ class Queues(NamedTuple):
     tree: Whole
     all_tree: Whole
     key: Numbers
+    seated: Whole
     level_size: Whole
     level_cap: Numbers
     chosen: Whole
     values: Numbers
     stack: Whole
+    bounds: Numbers
 
 
 class Tasks(NamedTuple):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 from ..._libraries import pd
 from ...errors import DataError
 from ...model import _files
-from ...scheduling.workload import Workload
+from ...scheduling.workload import FIRST_LINE, Workload
 from .swf import read_swf
 
 _TABLES = ("tasks", "servers", "users", "changes")
-#: The first row of a table is on the line after the header.
-_FIRST_LINE = 2
 
 
 def is_file(name: str) -> bool:
@@ -41,12 +40,13 @@ def load(path: str | Path) -> Workload:
             raise DataError(f"{folder} has no {name}.csv; a workload is a folder with tasks.csv and servers.csv")
     given: Any = tables
     try:
-        return Workload.from_frames(**given, source=str(folder))
+        found = Workload.from_frames(**given, source=str(folder))
     except DataError as error:
         if len(error.where) == 2 and isinstance(error.where[1], int):
             place = folder / f"{error.where[0]}.csv"
-            raise DataError(f"{place}:{error.where[1] + _FIRST_LINE}: {error}", error.where) from None
+            raise DataError(f"{place}:{error.where[1] + FIRST_LINE}: {error}", error.where) from None
         raise DataError(f"{folder}: {error}", error.where) from None
+    return dataclasses.replace(found, file=str(folder / "tasks.csv"))
 
 
 def save(workload: Workload, folder: str | Path) -> None:
