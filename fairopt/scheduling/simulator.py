@@ -115,6 +115,6 @@ def _all_possible(setup: Setup) -> None:
     raise DataError(
         f"{place}tasks of job {w.jobs[w.job[group]]!r} (user {w.users[w.user[group]]!r}) ask for {demand}; "
         f"{setup.policy} finds no server{where} with as much, even empty{more}. "
-        "Leave them out, or report them: impossible='report'",
+        "Leave them out, or report them: impossible='report', or --report-impossible of fairopt simulate",
         ("jobs", w.jobs[w.job[group]]),
     )

@@ -53,8 +53,7 @@ class OnlineMQDRF(Policy):
     def limit(self, state: State) -> Numbers:
         active = np.flatnonzero(state.since >= 0)
         newest = active[np.lexsort([-active, -state.since[active]])]
-        level = np.searchsorted(np.cumsum(self.sizes), np.arange(len(newest)), side="right")
-        caps = np.array(self.shares) / np.array(self.sizes)
+        level = np.searchsorted(np.cumsum(self.sizes[:-1]), np.arange(len(newest)), side="right")
         limit = np.zeros(len(state.since))
-        limit[newest] = caps[np.minimum(level, len(caps) - 1)]
+        limit[newest] = np.divide(self.shares, self.sizes)[level]
         return limit
