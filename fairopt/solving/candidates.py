@@ -37,6 +37,8 @@ class CandidateOptions:
     modest: float = 1e-4
     #: tried up to this number of pairs.
     modest_pairs: int = 20_000
+    #: Of answers with an error up to this, tasks are placed anew, up to the same number of pairs.
+    misplaced: float = 1e-4
 
 
 #: What is used unless a caller says otherwise.
@@ -112,7 +114,17 @@ class Candidates:
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def reaches(self, offer: Solution, name: str) -> bool:
-        """Does an offer, or the same with its last digits found, reach the tolerance?
+        """Does an offer, or the same with its last digits found, or its tasks placed anew, reach the tolerance?"""
+        residual = self._least(offer, name)
+        if self.tol < residual <= OPTIONS.misplaced and name != "declarative" and self.eligible <= OPTIONS.modest_pairs:
+            from ..engines.augmented import placement
+
+            placed = placement.of_solution(self.problem, offer) if self.mechanism.met_by_criterion else None
+            residual = residual if placed is None else min(residual, self._certified(placed, name))
+        return residual <= self.tol
+
+    def _least(self, offer: Solution, name: str) -> float:
+        """The smaller residual of an offer and of the same with its last digits found, if both are needed.
 
         Last digits are found first where they are known to be missing, and on small clusters, where that takes a
         millisecond; elsewhere, and where the engine has found them, where the offer does not do. The criterion must
@@ -120,16 +132,16 @@ class Candidates:
         """
         first = name != "declarative" and not offer.fine and (offer.rough or self.eligible <= OPTIONS.small)
         if first and (better := self._refined(offer, name, np.inf)) is not None:
-            if self._astray(offer, better) and self._certified(offer, name) <= self.tol:
-                return True
-            if self._certified(better, name) <= self.tol:
-                return True
-            return self._certified(offer, name) <= self.tol
+            if self._astray(offer, better) and (residual := self._certified(offer, name)) <= self.tol:
+                return residual
+            if (residual := self._certified(better, name)) <= self.tol:
+                return residual
+            return min(residual, self._certified(offer, name))
         residual = self._certified(offer, name)
         if not first and (residual > self.tol or (residual > OPTIONS.fine and self.eligible <= OPTIONS.small)):
             better = self._refined(offer, name, residual)
             residual = residual if better is None else min(residual, self._certified(better, name))
-        return residual <= self.tol
+        return residual
 
     def _refined(self, offer: Solution, name: str, residual: float) -> Solution | None:
         """An offer with its last digits found.

@@ -57,12 +57,8 @@ def of_solution(problem: Problem, solution: Solution, options: Options = OPTIONS
     polytope = problem.polytope
     if not len(polytope.users):
         return None
-    who = polytope.users[polytope.pair_user]
     begun = _clock.now()
-    rows, tasks = polytope.log_row_prices(log_prices), solution.tasks[who, polytope.pair_server]
-    log_marginal, alpha = _power_of(problem, tasks)
-    if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
-        rows = rows + _shift(polytope, criterion, log_marginal, alpha, tasks, rows, options.at_limit)
+    tasks, rows, log_marginal, alpha = in_units_of_worth(problem, solution, log_prices, options)
     if criterion.floor.any():
         return of_solution(as_limits(problem, rows), replace(solution, log=polytope.log_unit_prices(rows)))
     if isinstance(criterion, ConcaveWelfare) and (idle := _priced_out(problem, tasks, rows)).any():
@@ -83,6 +79,22 @@ def of_solution(problem: Problem, solution: Solution, options: Options = OPTIONS
         runs=(*solution.runs, run),
         rounds=solution.rounds + found.steps,
     )
+
+
+def in_units_of_worth(
+    problem: Problem, solution: Solution, log_prices: Array, options: Options = OPTIONS
+) -> tuple[Array, Array, Array, Array]:
+    """Tasks (pairs,) and log prices of whole capacities (rows,) in the units of what tasks are worth, and that worth.
+
+    It is `log_marginal - alpha log x_n`, (pairs,) and (users,).
+    """
+    polytope, criterion = problem.polytope, problem.criterion
+    who = polytope.users[polytope.pair_user]
+    rows, tasks = polytope.log_row_prices(log_prices), solution.tasks[who, polytope.pair_server]
+    log_marginal, alpha = _power_of(problem, tasks)
+    if solution.log is None or criterion.scope != "game":  # in a solver's own scale, or its own unit of welfare
+        rows = rows + _shift(polytope, criterion, log_marginal, alpha, tasks, rows, options.at_limit)
+    return tasks, rows, log_marginal, alpha
 
 
 def _power_of(problem: Problem, tasks: Array) -> tuple[Array, Array]:
