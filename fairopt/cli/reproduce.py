@@ -115,7 +115,8 @@ def _claims(key: str, folder: Path, single: bool) -> tuple[dict[str, int], list[
     columns = ["item", "where", "claim", "printed", "ours", "correct", "verdict", "note"]
     kinds = frame["verdict"].str.split(",").str[0].value_counts()
     verdicts = {str(kind): int(count) for kind, count in kinds.items()}
-    return verdicts, report.write(frame[columns], folder, "claims", f"Claims of {key}, checked", single)
+    label = f"claims-{key.lower()}"  # of which a document may have several
+    return verdicts, report.write(frame[columns], folder, "claims", f"Claims of {key}, checked", single, label)
 
 
 @contextmanager

@@ -27,7 +27,9 @@ INTERVAL = "+- "
 _LONGEST = 100
 
 
-def write(frame: pd.DataFrame, folder: Path, name: str, caption: str, single: bool = False) -> list[Path]:
+def write(
+    frame: pd.DataFrame, folder: Path, name: str, caption: str, single: bool = False, label: str = ""
+) -> list[Path]:
     """Write a table as `name.csv` (every digit), `name.md` and `name.tex`; the paths written.
 
     Parameters
@@ -37,6 +39,7 @@ def write(frame: pd.DataFrame, folder: Path, name: str, caption: str, single: bo
     name : of the files; what a file's name should not have is replaced by `_`
     caption : stands above the table; in LaTeX its first sentence does, and the others stand below
     single : in LaTeX of one column of two, otherwise a longtable of the page's width
+    label : what LaTeX refers to it by, after `tab:`; empty: the name
 
     Raises
     ------
@@ -50,7 +53,7 @@ def write(frame: pd.DataFrame, folder: Path, name: str, caption: str, single: bo
     texts = {
         ".csv": csv(frame),
         ".md": f"{escape(caption)}\n\n{markdown(frame)}\n",
-        ".tex": latex(frame, caption, f"tab:{stem}", single),
+        ".tex": latex(frame, caption, f"tab:{label or stem}", single),
     }
     for suffix, text in texts.items():
         _files.write(folder / f"{stem}{suffix}", text, "table")

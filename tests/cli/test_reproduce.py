@@ -57,6 +57,7 @@ def test_tables_of_one_column_of_two(tmp_path: Path) -> None:
         assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out), *options]) == 0
         for path in (out / "tables" / "mqdrf_dynamic.tex", out / "claims.tex"):
             assert f"\\begin{{{kind}}}" in path.read_text(encoding="utf-8")
+        assert r"\label{tab:claims-mqdrf}" in (out / "claims.tex").read_text(encoding="utf-8")  # one for each paper
 
 
 def test_every_paper_has_claims_and_what_belongs_to_it() -> None:
