@@ -87,6 +87,31 @@ def test_large_problems_and_other_criteria_have_none() -> None:
         assert not [*small.solutions(problem, 1e-6, "native")], str(mechanism)
 
 
+def test_few_usable_pairs_of_a_concave_program_are_few() -> None:
+    """60 users who may run on two or three of 25 servers; prices are not few on 41, and the game is not concave."""
+    rng = np.random.default_rng(5)
+    demand, capacity = rng.lognormal(size=(60, 3)), 100 * rng.lognormal(size=(41, 3))
+    sparse = rng.random((60, 41)) < 0.06
+    sparse[np.arange(60), np.arange(60) % 25] = True
+    some = fo.Cluster(capacity[:25], demand, eligible=sparse[:, :25])
+    assert np.count_nonzero(some.usable) <= kinds.LARGEST["global"] < some.usable.size
+    for mechanism, kernel in [
+        (fo.CEEI(scope="servers"), True),
+        (fo.AlphaFair(2.0), True),
+        (fo.AlphaPFVDS(1.0), True),
+        (fo.AlphaFair(3.0), False),
+        (fo.AlphaPFVDS(2.0), False),
+    ]:
+        found = mechanism.solve(some)
+        assert (found.stats.solver == "dense interior point") is kernel, mechanism
+        with without_kernels():
+            np.testing.assert_allclose(found.user_tasks, mechanism.solve(some, 1e-9).user_tasks, rtol=1e-7)
+    assert kinds.fastest("global", some, 2.0)
+    assert not kinds.fastest("global", fo.Cluster(capacity, demand, eligible=sparse), 2.0)  # 123 prices
+    assert kinds.fastest("global", fo.Cluster(capacity[:, :2], demand[:, :2], eligible=sparse), 2.0)
+
+
+
 @pytest.mark.parametrize("seed", [1, 6])
 def test_where_a_task_count_binds_the_equilibrium_is_that_of_any_size(seed: int) -> None:
     """There are many, and a kernel's was 6% from it: answers must not depend on the size of a cluster."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from ...model.cluster import Cluster
 from ...model.criterion import Criterion
 
 #: What kernels solve: max-min over a pool or servers (`leximin`), inside every server, finite alpha, the largest sum of
@@ -25,10 +26,25 @@ LARGEST: dict[Kind, int] = {
 _STEEP, _LARGEST_STEEP = 5.0, {"global": 80, "game": 250}
 
 
+#: Of a concave program with up to this alpha only usable pairs count, with at most so many rows, and pairs in all.
+_GENTLE, _ROWS, _PAIRS = 2.0, 120, 10_000
+
+
 def small_enough(kind: Kind, pairs: int, alpha: float) -> bool:
     """Is the kernel the fastest way, as a rule?"""
     steep = alpha > _STEEP and kind in _LARGEST_STEEP
     return pairs <= (min(LARGEST[kind], _LARGEST_STEEP[kind]) if steep else LARGEST[kind])
+
+
+def fastest(kind: Kind, cluster: Cluster, alpha: float) -> bool:
+    """The same of a cluster, which may also have few pairs that are usable."""
+    users, servers, resources = cluster.shape
+    pairs = users * servers
+    if small_enough(kind, pairs, alpha):
+        return True
+    concave = (kind == "global" and alpha <= _GENTLE) or (kind == "game" and alpha == 1)
+    gentle = concave and servers * resources <= _ROWS and pairs <= _PAIRS
+    return gentle and int(np.count_nonzero(cluster.usable)) <= LARGEST["global"]
 
 
 def kind_of(rule: Criterion) -> Kind | None:

@@ -56,7 +56,7 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     """
     kind = kinds.kind_of(problem.criterion)
     pairs, alpha = problem.cluster.shape[0] * problem.cluster.shape[1], problem.criterion.alpha
-    if kind in (None, "efficient") or not kinds.small_enough(kind, pairs, alpha) or _trivial(problem, kind):
+    if kind in (None, "efficient") or not kinds.fastest(kind, problem.cluster, alpha) or _trivial(problem, kind):
         return  # of several optima at alpha = 0 the interior point finds one that depends on no order
     if kind == "psdsf" and pairs > OPTIONS.tiny and not (problem.cluster.demand > 0).all():
         return  # as a rule something is decided by rounding there

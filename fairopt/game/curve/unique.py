@@ -49,12 +49,24 @@ def unique(problem: Problem) -> bool:
     if (least >= 1 - OPTIONS.exact).any(axis=1).all():
         return True
     log = np.log(gamma)
+    near = OPTIONS.exact * max(1.0, float(np.abs(log).max()))
     if len(log) == users * servers:
         table = log.reshape(users, servers)
         off = table - table[:, :1] - table[:1] + table[0, 0]
+    elif _between_servers(user, server, log) > 4 * near:  # so most games end
+        return False
     else:
         off = _along_forest(user, server, log)
-    return bool(np.abs(off).max() <= OPTIONS.exact * max(1.0, float(np.abs(log).max())))
+    return bool(np.abs(off).max() <= near)
+
+
+def _between_servers(user: Index, server: Index, log: Array) -> float:
+    """By how much users differ, of those with the same two servers next to each other."""
+    both = np.flatnonzero(user[1:] == user[:-1])
+    step = server[both] * (int(server.max()) + 1) + server[both + 1]
+    order = np.argsort(step, kind="stable")
+    step, change = step[order], (log[both + 1] - log[both])[order]
+    return float(np.abs(np.diff(change)[step[1:] == step[:-1]]).max(initial=0.0))
 
 
 def _along_forest(user: Index, server: Index, log: Array) -> Array:

@@ -167,7 +167,7 @@ class EquilibriumOptions:
     #: Where runs end, for a tolerance tol: last digits may be found (`augmented`) where the error is `first tol`; if
     #: that fails the interior point goes on to `inside tol`, or to the backward error `level tol`, as the judge sees
     #: the larger factor of a product; the path goes on to `path tol`. None need be less than `least`.
-    first: float = 0.1
+    first: float = 1.0
     inside: float = 1e-3
     level: float = 0.9
     path: float = 3e-4
