@@ -111,7 +111,6 @@ def test_few_usable_pairs_of_a_concave_program_are_few() -> None:
     assert kinds.fastest("global", fo.Cluster(capacity[:, :2], demand[:, :2], eligible=sparse), 2.0)
 
 
-
 @pytest.mark.parametrize("seed", [1, 6])
 def test_where_a_task_count_binds_the_equilibrium_is_that_of_any_size(seed: int) -> None:
     """There are many, and a kernel's was 6% from it: answers must not depend on the size of a cluster."""
