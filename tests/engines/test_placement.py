@@ -76,11 +76,16 @@ def test_an_engine_that_misplaces_tasks_is_put_right(monkeypatch: pytest.MonkeyP
 
 
 def test_not_for_everything() -> None:
-    """Max-min, answers without prices, and users without tasks."""
+    """Max-min, answers without prices, users without tasks, and the game with task counts: another equilibrium."""
     problem, offer = misplaced(2, fo.CEEI(scope="servers"))
     drfh = fo.DRFH()
     assert placement.of_solution(Problem(problem.cluster, drfh.criterion(problem.cluster)), offer) is None
     assert placement.of_solution(problem, replace(offer, log=None)) is None
+    game = fo.AlphaPFVDS(3.0)
+    limited = problem.cluster.replace(max_tasks=np.full(len(problem.cluster.users), 1e6))
+    for mechanism, never in ((game, True), (fo.CEEI(scope="servers"), False)):
+        seen = Problem(limited, mechanism.criterion(limited))
+        assert (placement.of_solution(seen, offer) is None) is never
     nothing = offer.tasks.copy()
     nothing[0] = 0.0
     assert placement.of_solution(problem, replace(offer, tasks=nothing)) is None

@@ -47,7 +47,9 @@ def of_solution(problem: Problem, solution: Solution, options: PlacementOptions 
     polytope, criterion = problem.polytope, problem.criterion
     log_prices = solution.log_prices
     finite = type(criterion) is Criterion and 0 < criterion.alpha < np.inf and not criterion.floor.any()
-    if log_prices is None or not finite or not len(polytope.users):
+    # Where task counts bind the game has a continuum of equilibria, and this would lead to another.
+    many = criterion.scope == "game" and bool(np.isfinite(polytope.limit).any())
+    if log_prices is None or not finite or many or not len(polytope.users):
         return None
     begun = _clock.now()
     tasks, log_rows, log_marginal, alpha = in_units_of_worth(problem, solution, log_prices)
