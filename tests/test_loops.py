@@ -58,7 +58,8 @@ def folder(tmp_path: Path) -> Path:
 
 def ask(folder: Path, code: str = ASK, **more: str) -> tuple[float, list[str], str]:
     """In a new process: the value, the loops that were compiled for it, and what was said meanwhile."""
-    env = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "NUMBA_CACHE_DIR": str(folder / "kept")} | more
+    mine = {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "NUMBA_CACHE_DIR": str(folder / "kept")}
+    env = os.environ | mine | {"PYTHONDONTWRITEBYTECODE": "1"} | more  # Python's own cache goes by dates
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     value, names = json.loads(done.stdout)
     return value, names, done.stderr
