@@ -88,7 +88,7 @@ class WelfareOptions:
     #: The engine aims at the part `target` of the tolerance.
     target: float = 0.5
     #: The judge is asked from `near` times the tolerance on.
-    near: float = 10.0
+    near: float = 0.1
     #: A run ends with `estimate <= least`, whatever the judge says; with more than `many` pairs at `least_of_many`, as
     #: a step here is then much cheaper than one on the augmented system.
     least: float = 1e-11
