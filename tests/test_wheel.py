@@ -33,11 +33,13 @@ def fairopt(tmp_path_factory: pytest.TempPathFactory) -> Run:
     changed = subprocess.run(["git", "diff", "HEAD", "--binary"], cwd=ROOT, check=True, capture_output=True).stdout
     if changed:
         subprocess.run(["git", "apply"], cwd=source, input=changed, check=True)
-    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(place), str(source)], check=True)
+    wheel_of = ["wheel", "--quiet", "--no-deps", "--wheel-dir", str(place), str(source)]
+    subprocess.run([*pip, *wheel_of], env=environment, check=True)
     (wheel,) = place.glob("*.whl")
     venv.create(place / "env", with_pip=False)
     python = str(place / "env" / "bin" / "python")
-    subprocess.run([*pip, "--python", python, "install", "--quiet", "--no-deps", str(wheel)], check=True)
+    install = ["--python", python, "install", "--quiet", "--no-deps", str(wheel)]
+    subprocess.run([*pip, *install], env=environment, check=True)  # a checkout on the path would count as installed
     purelib = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
                              capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
     lent = [sysconfig.get_path("purelib"), *(path for path in sys.path if path.endswith(("site-packages", "_site")))]
