@@ -27,9 +27,9 @@ Array = NDArray[np.float64]
 
 #: Levels closer than this are one level; the width of such a group counts as a violation.
 SAME_LEVEL = 1e-7
-#: Users whom a hint holds to this are not asked about again in a linear program, and without a hint those who are so
-#: near to their limit that a program knows no better.
+#: Users whom a hint holds to this are not asked about again in a linear program.
 SUFFICIENT = 1e-6
+#: Without a hint all users are asked about but those so near to their limit that a program knows no better.
 _AT_LIMIT = 1e-10
 
 

@@ -41,7 +41,7 @@ class Options:
     longest: float = 0.5
     #: Tasks, prices and slacks up to this count as 0.
     zero: float = 1e-7
-    #: Steps so many times as long as what is wrong come from equations that are singular, but for rounding.
+    #: A step over `far` times as long as the residual comes from equations that are singular, but for rounding.
     far: float = 1e5
     #: What is free costs `exp(-free max(alpha, 1))` of what it is worth.
     free: float = 50.0

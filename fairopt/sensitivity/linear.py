@@ -191,7 +191,7 @@ def _regular(matrix: sp.csr_matrix, epsilon: float) -> sp.csc_matrix:
 
 
 def _padded(given: Array, count: int) -> Array:
-    """And so many zeros."""
+    """The given rows, and `count` rows of zeros below."""
     return np.concatenate([given, np.zeros((count, *given.shape[1:]))])
 
 

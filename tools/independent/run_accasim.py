@@ -26,7 +26,7 @@ from accasim.utils.reader_class import DefaultReader, Tweaker  # noqa: E402
 
 
 class OneNode(Tweaker):  # type: ignore[misc]
-    """A job runs on one node, with so many cores and so much memory."""
+    """A job runs on one node, with the cores and the memory that it asks for."""
 
     def tweak_function(self, job):  # type: ignore[no-untyped-def]
         job["core"] = job["total_processors"]

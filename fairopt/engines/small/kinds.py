@@ -26,18 +26,19 @@ LARGEST: dict[Kind, int] = {
 _STEEP, _LARGEST_STEEP = 5.0, {"global": 80, "game": 250}
 
 
-#: Of a concave program with up to this alpha only usable pairs count, with at most so many rows, and pairs in all.
+#: Kernels of concave programs with alpha of at most `_GENTLE` count usable pairs only, where there are at most `_ROWS`
+#: rows, a resource of a server each, and `_PAIRS` pairs in all: their algebra is dense in rows.
 _GENTLE, _ROWS, _PAIRS = 2.0, 120, 10_000
 
 
 def small_enough(kind: Kind, pairs: int, alpha: float) -> bool:
-    """Is the kernel the fastest way, as a rule?"""
+    """Is the kernel the fastest way, as a rule, by pairs alone, usable or not?"""
     steep = alpha > _STEEP and kind in _LARGEST_STEEP
     return pairs <= (min(LARGEST[kind], _LARGEST_STEEP[kind]) if steep else LARGEST[kind])
 
 
 def fastest(kind: Kind, cluster: Cluster, alpha: float) -> bool:
-    """The same of a cluster, which may also have few pairs that are usable."""
+    """Is the kernel the fastest way for a cluster: its pairs are few, or those that are usable?"""
     users, servers, resources = cluster.shape
     pairs = users * servers
     if small_enough(kind, pairs, alpha):

@@ -68,8 +68,8 @@ class GreatestOptions:
 class FewZerosOptions:
     """The beginning near the end where few users can do without a resource (`few_zeros`)."""
 
-    #: At most this part of the users, and at least so many users for every price (of a resource of a server): with
-    #: fewer it often fails, and saves little.
+    #: It is tried where at most the part `part` of the users can do without a resource, and there are at least
+    #: `users_per_price` users for every price (of a resource of a server): with fewer it often fails, and saves little.
     part: float = 0.1
     users_per_price: int = 2
     #: The temperature.
