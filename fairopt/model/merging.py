@@ -10,6 +10,7 @@ one of its allocations. Google's 12,583 machines are 10 servers after merging.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,31 +100,30 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
     about = cluster.capacity, cluster.demand
     if servers:
         # Proportional servers have the same resources: without constraints the same users can use them.
-        codes = [_patterns.usable_columns(*about, cluster.eligible)] if cluster.constrained else []
+        codes = [lambda: _patterns.usable_columns(*about, cluster.eligible)] if cluster.constrained else []
         server_of = _groups(cluster.capacity, *codes)
     if users:
         # A finite task count belongs to one user: it keeps a group of its own.
-        own = np.where(np.isfinite(cluster.max_tasks), np.arange(1, n + 1), 0)
-        codes = [_patterns.numbered(np.packbits(cluster.eligible, axis=1))] if cluster.constrained else []
-        user_of = _groups(cluster.demand, own, *codes)
+        codes = [lambda: np.where(np.isfinite(cluster.max_tasks), np.arange(1, n + 1), 0)]
+        if cluster.constrained:
+            codes.append(lambda: _patterns.numbered(np.packbits(cluster.eligible, axis=1)))
+        user_of = _groups(cluster.demand, *codes)
     first_server, first_user = _first(server_of), _first(user_of)
-
+    if len(first_server) == i and len(first_user) == n:
+        return unmerged(cluster)
     capacity = np.zeros((len(first_server), cluster.shape[2]))
     np.add.at(capacity, server_of, cluster.capacity)
     weight = np.zeros(len(first_user))
     np.add.at(weight, user_of, cluster.weight)
-    if len(first_server) == i and len(first_user) == n:
-        merged = cluster
-    else:
-        merged = cluster.derived(
-            capacity=capacity,
-            demand=cluster.demand[first_user],
-            weight=weight,
-            eligible=cluster.eligible[np.ix_(first_user, first_server)] if cluster.constrained else None,
-            max_tasks=cluster.max_tasks[first_user],
-            users=_labels(cluster.users, user_of, first_user),
-            servers=_labels(cluster.servers, server_of, first_server),
-        )
+    merged = cluster.derived(
+        capacity=capacity,
+        demand=cluster.demand[first_user],
+        weight=weight,
+        eligible=cluster.eligible[np.ix_(first_user, first_server)] if cluster.constrained else None,
+        max_tasks=cluster.max_tasks[first_user],
+        users=_labels(cluster.users, user_of, first_user),
+        servers=_labels(cluster.servers, server_of, first_server),
+    )
     whole = _some_entry(capacity)[server_of]
     part = np.divide(_some_entry(cluster.capacity), whole, out=np.zeros(i), where=whole > 0)
     size = _some_entry(cluster.demand) / _some_entry(cluster.demand)[first_user][user_of]
@@ -136,14 +136,16 @@ def unmerged(cluster: Cluster) -> Merging:
     return Merging(cluster, cluster, np.arange(i), np.arange(n), np.ones(i), np.ones(n), np.ones(n))
 
 
-def _groups(vectors: Array, *codes: Index) -> Index:
+def _groups(vectors: Array, *codes: Callable[[], Index]) -> Index:
     """Group rows with proportional vectors and equal codes; groups are numbered by first appearance."""
     # Logarithms relative to the first entry that is not zero: the same whatever the units of the columns.
     positive = vectors > 0
     logs = np.log(vectors, out=np.full(vectors.shape, -np.inf), where=positive)
     first = np.take_along_axis(logs, positive.argmax(axis=1)[:, None], axis=1)
     direction = np.round(np.where(positive, logs - np.where(positive.any(axis=1, keepdims=True), first, 0.0), 0.0), 11)
-    return _patterns.numbered(np.column_stack([positive.astype(float), direction + 0.0, *codes]))
+    if len(np.unique(direction[:, -1])) == len(vectors):  # no two are alike
+        return np.arange(len(vectors))
+    return _patterns.numbered(np.column_stack([positive.astype(float), direction + 0.0, *[code() for code in codes]]))
 
 
 def _some_entry(vectors: Array) -> Array:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..._libraries import lapack
 from ..linalg import structured
-from .state import AugmentedResiduals, AugmentedState
+from .state import AugmentedResiduals, AugmentedState, Options
 from .system import System
 
 Array = NDArray[np.float64]
@@ -74,27 +74,34 @@ class Matrix:
             ]
         )
 
-    def solve(self, once: Solve, rhs: Array) -> Array:
+    def refined(self, once: Solve, rhs: Array) -> Array:
         """The solution by factors that are nearly those of the matrix, refined."""
-        found = once(rhs)
-        left, size = rhs - self @ found, float(np.abs(rhs * self.scale).max(initial=0.0))
-        for _ in range(self.options.refinements):
-            residual = float(np.abs(left * self.scale).max(initial=0.0))
-            if not residual > self.options.exact * size:
-                break
-            better = found + once(left)
-            left = rhs - self @ better
-            if not float(np.abs(left * self.scale).max(initial=0.0)) < self.options.closer * residual:
-                break
-            found = better
-        return found
+        return _refined(once, self.__matmul__, rhs, self.scale, self.options)
+
+
+def _refined(once: Solve, product: Solve, rhs: Array, scale: Array | float, options: Options) -> Array:
+    """Steps of refinement, while they help; residuals are in units of `scale`."""
+    found = once(rhs)
+    left, size = rhs - product(found), float(np.abs(rhs * scale).max(initial=0.0))
+    for _ in range(options.refinements):
+        residual = float(np.abs(left * scale).max(initial=0.0))
+        if not residual > options.exact * size:
+            break
+        better = found + once(left)
+        left = rhs - product(better)
+        if not float(np.abs(left * scale).max(initial=0.0)) < options.closer * residual:
+            break
+        found = better
+    return found
 
 
 def factors(system: System, at: AugmentedState, here: AugmentedResiduals) -> Solve | None:
     """Solves with the matrix at a point; `None` where it is singular."""
     matrix = Matrix(system, at, here)
-    once = _dense(matrix) if system.size <= system.options.dense else _eliminated(matrix)
-    return None if once is None else lambda rhs: matrix.solve(once, rhs)
+    if system.size <= system.options.dense:
+        return _dense(matrix)
+    once = _eliminated(matrix)
+    return lambda rhs: matrix.refined(once, rhs)
 
 
 def _dense(matrix: Matrix) -> Solve | None:
@@ -113,9 +120,17 @@ def _dense(matrix: Matrix) -> Solve | None:
     table[p + r + own[has], has] = matrix.whole[s.who[has]]
     table[limit, limit] = -matrix.softness
     table *= matrix.scale[:, None]
-    table += s.options.regular * np.diag(np.concatenate([np.ones(p), -np.ones(s.size - p)]))
-    lu, pivots, info = lapack.dgetrf(table)
-    return None if info else lambda rhs: np.asarray(lapack.dgetrs(lu, pivots, rhs * matrix.scale)[0])
+    near, every = table.copy(), np.arange(s.size)
+    near[every, every] += np.where(every < p, s.options.regular, -s.options.regular)
+    # The transpose is in the order that LAPACK wants.
+    lu, pivots, info = lapack.dgetrf(near.T, overwrite_a=True)
+    if info:
+        return None
+
+    def once(rhs: Array) -> Array:
+        return np.asarray(lapack.dgetrs(lu, pivots, rhs, trans=1)[0])
+
+    return lambda rhs: _refined(once, table.__matmul__, rhs * matrix.scale, 1.0, s.options)
 
 
 def _eliminated(matrix: Matrix) -> Solve:

@@ -79,12 +79,11 @@ def _longest(system: System, at: AugmentedState, here: AugmentedResiduals, step:
 
     A price that is no part of anybody's cost may rise a thousandfold.
     """
-    t, ones = 1.0, np.ones(len(at.log_row))
-    values = at.part, at.slack, ones, at.idle, at.room, at.excess
-    for value, change in zip(values, step, strict=True):
-        fall = float((-change / value).max(initial=0.0))
-        t = min(t, 1 / fall) if fall > 0 else t
-    totals = np.bincount(system.who, step[0], len(here.total))[here.total > 0] / here.total[here.total > 0]
+    falls = -np.concatenate([step[0] / at.part, step[1] / at.slack, step[2], step[3] / at.idle])
+    falls = np.concatenate([falls, -step[4] / at.room, -step[5] / at.excess]) if len(at.room) else falls
+    t = 1 / max(float(falls.max(initial=0.0)), 1.0)
+    there = here.total > 0
+    totals = np.bincount(system.who, step[0], len(here.total))[there] / here.total[there]
     dearer = np.abs(step[2]) * np.minimum(at.weight, 1.0)
     grown = max(float(dearer.max(initial=0.0)), float(np.abs(totals).max(initial=0.0)), 1e-300)
     return min(t, system.options.longest / grown)

@@ -122,11 +122,6 @@ class System:
         ends = np.cumsum(counts)
         self._starts: Index = (ends - counts)[counts > 0]
         self._rank: Index = (np.cumsum(counts > 0) - 1)[self.who]
-        # Every two pairs of one user.
-        size = counts[self.who]
-        self.left = np.repeat(np.arange(len(pairs)), size)
-        offset = np.arange(len(self.left)) - np.repeat(np.cumsum(size) - size, size)
-        self.right = np.repeat((ends - counts)[self.who], size) + offset
 
     def begin(self) -> AugmentedState:
         """The point to begin from, with products of about mu."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._libraries import blas, lapack
+from . import _eliminate
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -115,8 +116,6 @@ def factor(
     single : try single precision
     rows : of `server * resources + resource`, those that pairs use, where the others are left out (in double precision)
     """
-    from . import _eliminate
-
     servers, resources = diagonal.shape
     users, size = len(start) - 1, servers * resources
     least = np.full(users, least)
@@ -182,8 +181,6 @@ def factor_symmetric(
     `border` is (servers, resources). Pairs of a user are sorted by server. Where rounding makes S indefinite, more is
     added to its diagonal: the caller refines.
     """
-    from . import _eliminate
-
     servers, resources = diagonal.shape
     least = np.full(len(start) - 1, least)
     own, r = np.zeros((servers, resources, resources)), np.arange(resources)
@@ -223,8 +220,6 @@ def _coupled(
     options: FactorOptions,
 ) -> NDArray[np.floating]:
     """The lower triangle of S off its diagonal blocks; elsewhere anything."""
-    from . import _eliminate
-
     servers, resources, _ = shape
     users, size = len(start) - 1, servers * resources
     kind = np.float32 if single else float
@@ -247,8 +242,6 @@ def _many(
     start: Index, weight: Array, least: Array, size: int, resources: int, single: bool, options: FactorOptions
 ) -> Index:
     """Users for whom a product of matrices is cheaper than a sum over pairs of their pairs, as these are many."""
-    from . import _eliminate
-
     looped = _eliminate.counted(start, weight, least) * resources
     return np.flatnonzero(looped**2 * options.loop_cost * (1 + single) >= float(size) ** 2)
 

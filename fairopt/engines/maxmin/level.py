@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ... import _clock
 from ..._libraries import optimize, sp
+from ..linalg import _pairs
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -126,7 +127,6 @@ class Taken(NamedTuple):
 
 def certified(problem: Level, taken: Taken, amount: Array, prices: Array, steps: int = 0) -> BoundedLevel:
     """The point scaled back until it is feasible, and what it and the prices prove."""
-    from ..linalg import _pairs
     from . import _columns
 
     pairs, start, server, use = taken

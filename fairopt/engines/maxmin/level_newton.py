@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..linalg import structured
+from ..linalg import _pairs, structured
 from ..linalg.conjugate_residuals import reduced
 from .level_point import LevelPoint
 from .options import OPTIONS, LevelNewtonOptions
@@ -109,8 +109,6 @@ class LevelNewton:
         return np.concatenate([steps.sums - at.tau * steps.t - steps.v, -excess.ravel(), [-float(at.tau @ steps.p)]])
 
     def _once(self, ry: Array, rw: Array, rv: Array, dual: Array, short: Array, excess: Array, of_sum: float) -> Steps:
-        from ..linalg import _pairs
-
         at, whole, users = self.at, self.whole, len(rv)
         rhs, own, free = np.where(at.row, rw / self.lam, 0.0) - excess, np.empty(users), np.empty(users)
         given = (at.start, at.server, at.use)

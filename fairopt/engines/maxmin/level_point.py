@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..linalg import _pairs
 from .level import BoundedLevel, Level, Taken, bound, certified
 from .options import OPTIONS, LevelPointOptions
 
@@ -85,16 +86,12 @@ class LevelPoint:
 
     def cost(self, prices: Array) -> Array:
         """What the pairs that take part cost, (pairs,)."""
-        from ..linalg import _pairs
-
         result = np.empty(len(self.server))
         _pairs.cost(self.server, self.use, prices, result)
         return result
 
     def priced(self, amount: Array) -> Array:
         """`sum_n use_nir amount_ni`, (servers, resources)."""
-        from ..linalg import _pairs
-
         result = np.zeros(self.row.shape)
         _pairs.used(self.server, self.use, amount, result)
         return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..linalg import _pairs
 from ..linalg import column_screening as rule
 from ..linalg.column_screening import ScreeningOptions
 from .level_point import LevelPoint
@@ -29,7 +30,6 @@ def drop_columns(point: LevelPoint, gap: float, options: ScreeningOptions = rule
 
 def add_columns(point: LevelPoint, gap: float, options: EnteringOptions = OPTIONS.entering) -> None:
     """Cheap pairs that were left out come in with little, in a way that keeps the equations."""
-    from ..linalg import _pairs
     from . import _columns
 
     q, mu = point.problem, point.mu

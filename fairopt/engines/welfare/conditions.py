@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from ..linalg import _pairs
 from .options import OPTIONS, ConditionsOptions
 from .point import Point, Residuals, Rest, Start, Worth, bend
 
@@ -82,16 +83,12 @@ class Welfare:
 
     def used(self, tasks: Array) -> Array:
         """The part of every capacity in use, (servers, resources)."""
-        from ..linalg import _pairs
-
         result = np.zeros(self.row.shape)
         _pairs.used(self.server, self.per_task, tasks, result)
         return result
 
     def cost(self, price: Array) -> Array:
         """What a task costs at prices, (pairs,)."""
-        from ..linalg import _pairs
-
         result = np.empty(len(self.server))
         _pairs.cost(self.server, self.per_task, price, result)
         return result

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..linalg import structured
+from ..linalg import _pairs, structured
 from ..linalg.conjugate_residuals import reduced
 from .conditions import Welfare
 from .options import OPTIONS, NewtonOptions
@@ -101,8 +101,6 @@ class Newton:
         return [self._by(unit) for unit in self.marginal.of_units]
 
     def _by(self, unit: Array) -> tuple[Array, Array, Array]:
-        from ..linalg import _pairs
-
         q = self.welfare
         rhs, shift = np.zeros(q.row.shape), unit / self.stiffness
         factor = shift / self.whole
@@ -119,8 +117,6 @@ class Newton:
         return np.where(rows, self.factors.solve(np.where(rows, rhs, 0.0).ravel()).reshape(rows.shape), 0.0)
 
     def _cost(self, prices: Array) -> Array:
-        from ..linalg import _pairs
-
         q, result = self.welfare, np.empty(len(self.slope))
         _pairs.weighted_cost(q.start, q.server, q.per_task, self.weight, prices, result)
         return result
@@ -214,8 +210,6 @@ class Newton:
             return np.full(len(left), np.nan)  # the run ends, as with every number that is none
 
     def _solve(self, residual: Residuals, products: Products) -> Step:
-        from ..linalg import _pairs
-
         q, at, own = self.welfare, self.point, self.welfare.limited
         users, pairs = len(self.slope), len(q.server)
         # Who is spared keeps its excess, and its room goes to where the product should be.

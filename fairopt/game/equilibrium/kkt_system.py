@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.linalg import gondzio, structured
+from ...engines.linalg import _pairs, gondzio, structured
+from ..model import _kernels
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .options import OPTIONS, KKTOptions
 
@@ -28,43 +28,45 @@ class KKTSystem:
         single: bool,
         options: KKTOptions = OPTIONS.interior.kkt,
     ) -> None:
-        self.equations, self.point, self.a, self.e, self.single = equations, point, a, e, single
+        self.equations, self.point, self.a, self.e = equations, point, a, e
         self.options = options
+        # Of few rows factors in double precision cost no more than refinements.
+        self.single = single and point.mu > options.single and equations.row.size >= options.single_rows
         self.true, self.share, _ = equations.priced(point, a)
         self.total, self.slope = equations.totals(point.log_level, point.mu)
-        used = equations.used(point.tasks)
-        self.measure = equations.parts(point, self.share, self.true, used) ** (e / a)
+        self.used = equations.used(point.tasks)
+        parts = equations.parts(point, self.share, self.true, self.used)
+        self.measure = parts if e == a else parts ** (e / a)
         self.gap = np.add.reduceat(point.tasks, equations.start[:-1]) - self.total
-        self.excess = np.where(equations.row, used + point.idle - 1, 0.0)
+        self.excess = np.where(equations.row, self.used + point.idle - 1, 0.0)
         self.average = self.mean(point.tasks, point.slack, point.idle * self.measure)
 
     def mean(self, tasks: Array, slack: Array, idle: Array) -> float:
         """The average of all products, of pairs and of resources."""
-        from ..model import _kernels
-
         q = self.equations
-        pairs = _kernels.products(q.start, tasks, slack, self.total)[0] / q.power
-        return float((pairs + idle[q.row].sum()) / (len(tasks) + q.row.sum()))
+        return float(_kernels.average(q.start, tasks, slack, self.total, q.power, q.row, idle))
 
     @property
     def error(self) -> float:
         """How far the point is from an equilibrium."""
-        return self.equations.error(self.point, self.true, self.largest, self.total)
+        return self.equations.error(self.point, self.true, self.largest, self.total, self.used)
 
     def backward(self, tau: float) -> float:
         """The backward error of the point, which knows the larger factor of a product."""
-        return self.equations.backward(self.point, self.true, self.largest, self.total, tau)
+        return self.equations.backward(self.point, self.true, self.largest, self.total, self.used, tau)
 
     @cached_property
     def largest(self) -> Array:
         """The largest part of each resource in what somebody pays for a task, (servers, resources)."""
         return self.equations.largest_parts(self.equations.wanted(self.point, self.share, self.true))
 
-    def residual(self, sums: Array | float = 0.0, use: Array | float = 0.0) -> float:
+    def residual(self, sums: Array | None = None, use: Array | None = None) -> float:
         """What is wrong with the equations that do not involve mu, but for what went with pairs that left."""
-        part = self.point.tasks / self.total[self.equations.user]
-        residual = np.abs(self.point.slack - self.true) * part
-        return float(max(residual.max(), np.abs((self.gap + sums) / self.total).max(), np.abs(self.excess + use).max()))
+        q, at = self.equations, self.point
+        sums = np.zeros(len(self.gap)) if sums is None else sums
+        use = np.zeros(self.excess.shape) if use is None else use
+        of_users = q.start, at.tasks, at.slack, self.true, self.total, self.gap, sums
+        return float(_kernels.residual(*of_users, q.row, self.excess, use))
 
     @cached_property
     def right(self) -> Array:
@@ -84,7 +86,7 @@ class KKTSystem:
             self.slope,
             np.where(q.row, self.point.idle + min(1e-11, mu), 1.0),
             least=(0.0 if mu > self.options.sparse else self.options.least_weight) * self.slope,
-            single=self.single and mu > self.options.single,
+            single=self.single,
         )
 
     def corrected(self, target: float, aim: Steps) -> Steps:
@@ -92,8 +94,6 @@ class KKTSystem:
 
         Gondzio's correctors then bring products that leave their neighbourhood on a longer step back into it.
         """
-        from ...engines.linalg import _pairs
-
         q, at, options = self.equations, self.point, self.options.correctors
         pairs, rows = aim[0] * aim[1], self.measure * aim[2] * aim[4]
         steps, most = self.newton(target, pairs, rows), q.row.size // self.options.rows_per_corrector
@@ -113,18 +113,16 @@ class KKTSystem:
 
         return gondzio.corrected(steps, retried, lambda tried: (self.longest(tried),), options, most)[0]
 
-    def newton(self, target: float, pairs: Array | float = 0.0, rows: Array | float = 0.0) -> Steps:
+    def newton(self, target: float, pairs: Array | None = None, rows: Array | None = None) -> Steps:
         """Steps to products equal to `target`, up to those of steps themselves (`pairs`, and `rows` of resources)."""
-        from ..model import _kernels
-
         q, at = self.equations, self.point
-        pairs = np.full(len(at.tasks), pairs)
-        wanted = np.where(q.row, (target - rows) / self.measure - at.idle, 0.0)
-        rhs = np.where(q.row, self.excess + wanted, 0.0)
+        pairs = np.zeros(len(at.tasks)) if pairs is None else pairs
+        rows = np.zeros(at.idle.shape) if rows is None else rows
         rx, c0 = np.empty(len(at.tasks)), np.empty(len(self.total))
-        given = (q.start, q.server, q.per_task, at.tasks, at.slack, self.true, self.total, self.gap, self.slope)
-        _kernels.right_hand(*given, target * q.power, pairs, rx, c0, rhs)
-        rhs = np.where(q.row, rhs, 0.0)
+        wanted, rhs = np.empty(rows.shape), np.empty(rows.shape)
+        of_pairs = q.start, q.server, q.per_task, at.tasks, at.slack, self.true, pairs
+        of_users, of_rows = (self.total, self.gap, self.slope), (q.row, self.excess, self.measure, at.idle, rows)
+        _kernels.right_hand(*of_pairs, *of_users, *of_rows, target, q.power, rx, c0, wanted, rhs)
         d_price = np.where(q.row, self.factors.solve(rhs.ravel()).reshape(rhs.shape), 0.0)
         d_tasks, d_slack, d_level = np.empty_like(rx), np.empty_like(rx), np.empty_like(c0)
         state = (q.start, q.server, self.right, at.tasks, at.slack, self.true, self.slope, rx, c0, d_price)
@@ -133,18 +131,9 @@ class KKTSystem:
 
     def longest(self, steps: Steps) -> float:
         """The longest step, at most 1, after which nothing is negative."""
-        from ...engines.linalg import _pairs
-
-        rows, at = self.equations.row, self.point
-        ones = np.ones(max(int(rows.sum()), len(steps[3])))
-        pairs = (
-            (at.tasks, steps[0]),
-            (at.slack, steps[1]),
-            (ones, steps[2][rows]),
-            (ones, steps[3]),
-            (at.idle[rows], steps[4][rows]),
-        )
-        return min(float(_pairs.longest(values[: len(change)], change)) for values, change in pairs)
+        at = self.point
+        fastest = _kernels.fastest(self.equations.row, at.tasks, at.slack, at.idle, *steps)
+        return 1 / max(float(fastest), 1.0)
 
     def damped(self, steps: Steps, target: float) -> float:
         """A length of these steps, to products equal to `target`, after which all stays positive and of its size."""
@@ -160,13 +149,14 @@ class KKTSystem:
     def moved(self, steps: Steps, t: float) -> EquilibriumPoint:
         """The point after a step."""
         at, grown = self.point, 1 + t * steps[3]
-        return replace(
-            at,
+        return EquilibriumPoint(
             tasks=at.tasks + t * steps[0],
-            slack=(at.slack + t * steps[1]) / np.repeat(grown, np.diff(self.equations.start)),
+            slack=(at.slack + t * steps[1]) / grown[self.equations.user],
             log_price=at.log_price + np.log1p(t * steps[2]) / self.e,
             log_level=at.log_level - np.log(grown) / self.equations.power,
             idle=at.idle + t * steps[4],
+            mu=at.mu,
+            power=at.power,
         )
 
     def searched(self, steps: Steps, t: float, target: float) -> tuple[float, EquilibriumPoint]:
@@ -182,8 +172,6 @@ class KKTSystem:
 
     def _merit(self, point: EquilibriumPoint, measure: Array, target: float) -> tuple[float, float]:
         """Norm of the residuals, and the least product relative to the average."""
-        from ..model import _kernels
-
         q = self.equations
         true = q.priced(point, self.a)[0]
         total = q.totals(point.log_level, target)[0]

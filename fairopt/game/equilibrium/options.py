@@ -22,8 +22,9 @@ from ...engines.linalg.step_control import StepControl
 class KKTOptions:
     """Newton's equations of the interior point (`kkt_system`)."""
 
-    #: Factors are tried in single precision while `mu > single`.
+    #: Factors are tried in single precision while `mu > single` and there are at least `single_rows` rows.
     single: float = 1e-7
+    single_rows: int = 250
     #: While `mu <= sparse`, pairs with `tasks/slack < least_weight slope` (of the user's tasks over the log of its
     #: price) are left out off the diagonal.
     sparse: float = 1e-4

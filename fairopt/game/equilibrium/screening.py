@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...engines.linalg import column_screening as rule
 from ...engines.linalg.column_screening import ScreeningOptions
+from ..model import _kernels
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .options import OPTIONS
 
@@ -124,8 +125,6 @@ class Screening:
 
     def _lowered(self, at: EquilibriumPoint) -> Array:
         """What those outside keep of their slack at least on the way from where it was seen, in the same power."""
-        from ..model import _kernels
-
         assert self.seen is not None
         q, before, result = self.every, self.seen[0], np.empty(len(self.outside))
         prices = np.exp(q.power * np.where(q.row, at.log_price - before.log_price, np.inf).min(axis=1))
@@ -135,8 +134,6 @@ class Screening:
 
     def _real(self, pairs: Index, at: EquilibriumPoint, a: float) -> Array:
         """Slacks by prices, of some pairs."""
-        from ..model import _kernels
-
         q, result = self.every, np.empty(len(pairs))
         log_price = np.where(q.row, a * at.log_price, -1e300)
         top = log_price.max(axis=1)

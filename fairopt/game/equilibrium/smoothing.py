@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ...engines.linalg import structured
 from ...engines.linalg.arclength import Step, stepped, towards
 from ...engines.linalg.damped_newton import Reached, damped_newton
+from ..model import _kernels
 from ..model.candidate import Candidate
 from ..model.equilibrium_system import EquilibriumPoint, EquilibriumSystem
 from .options import OPTIONS, SmoothingOptions
@@ -110,7 +111,6 @@ class SmoothedSystem:
         units: Units | None = None,
         options: SmoothingOptions = OPTIONS.smoothing,
     ) -> None:
-        from ..model import _kernels
         from . import _smoothing
 
         q = self.equations = equations
@@ -211,7 +211,7 @@ def _found(q: EquilibriumSystem, at: CurvePoint, solved: int) -> Candidate:
     point = _point(q, at, np.maximum(at.tasks, 0.0))
     true, share, _ = q.priced(point, q.alpha)
     total = q.totals(at.log_level, 0.0)[0]
-    error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total)
+    error = q.error(point, true, q.largest_parts(q.wanted(point, share, true)), total, q.used(point.tasks))
     return Candidate(point, error, solved, by=METHOD_NAME)
 
 

@@ -49,30 +49,54 @@ def price(start, server, use, log_price, power, log_gain, log_level, slack, shar
 
 
 @compiled
-def used_shares(start, server, per_task, tasks, share, result):  # type: ignore[no-untyped-def]
-    """Add use times price share, (servers, resources)."""
+def parts(start, server, per_task, tasks, share, row, used, result):  # type: ignore[no-untyped-def]
+    """The average part that each row has in the prices its users pay, (servers, resources); 1 where there is none."""
+    servers, size = row.shape
+    for i in range(servers):
+        for r in range(size):
+            result[i, r] = 0.0
     for k in range(start[-1]):
         i = server[k]
-        for r in range(per_task.shape[1]):
+        for r in range(size):
             result[i, r] += per_task[k, r] * tasks[k] * share[k, r]
+    for i in range(servers):
+        for r in range(size):
+            result[i, r] = max(result[i, r] / max(used[i, r], 1e-300), 1e-300) if row[i, r] else 1.0
 
 
 @compiled
-def right_hand(start, server, per_task, tasks, slack, true, total, gap, extra, target, correct, rx, c0, result):  # type: ignore[no-untyped-def]
-    """Right-hand side of the prices' system: `rx` (pairs,), `c0` (users,), result (servers, resources) added to."""
+def right_hand(  # type: ignore[no-untyped-def]
+    start, server, per_task, tasks, slack, true, correct,
+    total, gap, extra,
+    row, excess, measure, idle, bend,
+    target, power, rx, c0, wanted, result,
+):  # fmt: skip
+    """Right-hand side of the prices' system: `rx` (pairs,), `c0` (users,), `wanted` and result (servers, resources).
+
+    Products go to `target`, up to second order (`correct` of pairs, `bend` of rows): `wanted` is by what a row's idle
+    part has to change at the same price.
+    """
+    servers, size = row.shape
+    for i in range(servers):
+        for r in range(size):
+            wanted[i, r] = (target - bend[i, r]) / measure[i, r] - idle[i, r] if row[i, r] else 0.0
+            result[i, r] = excess[i, r] + wanted[i, r]
     for n in range(len(start) - 1):
         whole, sum_rx = extra[n], 0.0
         for k in range(start[n], start[n + 1]):
             weight = tasks[k] / slack[k]
             whole += weight
-            rx[k] = (target * total[n] - correct[k]) / slack[k] - tasks[k] + weight * (slack[k] - true[k])
+            rx[k] = (target * power * total[n] - correct[k]) / slack[k] - tasks[k] + weight * (slack[k] - true[k])
             sum_rx += rx[k]
         c0[n] = -(sum_rx + gap[n]) / whole
         for k in range(start[n], start[n + 1]):
             moved = rx[k] + tasks[k] / slack[k] * c0[n]
             i = server[k]
-            for r in range(per_task.shape[1]):
+            for r in range(size):
                 result[i, r] += per_task[k, r] * moved
+    for i in range(servers):
+        for r in range(size):
+            result[i, r] = result[i, r] if row[i, r] else 0.0
 
 
 @compiled
@@ -97,16 +121,33 @@ def direction(start, server, right, tasks, slack, true, extra, rx, c0, step, d_t
 
 
 @compiled
-def products(start, tasks, slack, total):  # type: ignore[no-untyped-def]
-    """Sum, least and largest of `tasks slack / total`."""
-    add, least, most = 0.0, np.inf, 0.0
+def average(start, tasks, slack, total, power, row, idle):  # type: ignore[no-untyped-def]
+    """The average of all products: `tasks slack / total` over `power` of pairs, and `idle` of rows."""
+    of_pairs, of_rows, rows = 0.0, 0.0, 0
     for n in range(len(start) - 1):
         for k in range(start[n], start[n + 1]):
-            value = tasks[k] * slack[k] / total[n]
-            add += value
-            least = min(least, value)
-            most = max(most, value)
-    return add, least, most
+            of_pairs += tasks[k] * slack[k] / total[n]
+    for i in range(row.shape[0]):
+        for r in range(row.shape[1]):
+            if row[i, r]:
+                of_rows += idle[i, r]
+                rows += 1
+    return (of_pairs / power + of_rows) / (start[-1] + rows)
+
+
+@compiled(fastmath={"nnan", "nsz"})
+def fastest(row, tasks, slack, idle, d_tasks, d_slack, d_price, d_level, d_idle):  # type: ignore[no-untyped-def]
+    """The largest rate at which tasks, slacks, prices, levels (both relative) or what idles fall; 0 if nothing does."""
+    result = 0.0
+    for k in range(len(tasks)):
+        result = max(result, -d_tasks[k] / tasks[k], -d_slack[k] / slack[k])
+    for n in range(len(d_level)):
+        result = max(result, -d_level[n])
+    for i in range(row.shape[0]):
+        for r in range(row.shape[1]):
+            if row[i, r]:
+                result = max(result, -d_price[i, r], -d_idle[i, r] / idle[i, r])
+    return result
 
 
 @compiled
@@ -125,17 +166,39 @@ def merit(start, tasks, slack, true, total, target):  # type: ignore[no-untyped-
 
 
 @compiled
-def misplaced(start, tasks, total, true, power, above, room):  # type: ignore[no-untyped-def]
-    """Largest relative error in tasks over the pairs, see `certificates.game`.
+def residual(start, tasks, slack, true, total, gap, sums, row, excess, use):  # type: ignore[no-untyped-def]
+    """What is wrong with slacks, by tasks, and with sums of users and rows, up to `sums` and `use`: the largest."""
+    worst = 0.0
+    for n in range(len(start) - 1):
+        worst = max(worst, abs((gap[n] + sums[n]) / total[n]))
+        for k in range(start[n], start[n + 1]):
+            worst = max(worst, abs(slack[k] - true[k]) * tasks[k] / total[n])
+    for i in range(row.shape[0]):
+        for r in range(row.shape[1]):
+            worst = max(worst, abs(excess[i, r] + use[i, r]))
+    return worst
 
-    `above` (users,) is by how much the log of a user's level exceeds that of its tasks, `room` how much of them is left
-    up to its limit, relative.
+
+@compiled
+def error(start, tasks, total, true, power, log_level, limit, row, used, parts):  # type: ignore[no-untyped-def]
+    """The largest error, relative in tasks: misplaced, missing, priced and idle, or beyond a capacity.
+
+    See `certificates.game`. A user's level exceeds that of its tasks where a limit holds them down.
     """
     worst = 0.0
     for n in range(len(start) - 1):
+        above, room, whole = log_level[n] - np.log(total[n]), limit[n] / total[n] - 1, 0.0
         for k in range(start[n], start[n + 1]):
-            level = np.log1p(max(true[k], -1 + 1e-20)) / power - above[n]
-            worst = max(worst, min(-level, room[n]) if level < 0 else tasks[k] / total[n] * level)
+            level = np.log1p(max(true[k], -1 + 1e-20)) / power - above
+            worst = max(worst, min(-level, room) if level < 0 else tasks[k] / total[n] * level)
+            whole += tasks[k]
+        worst = max(worst, abs(whole / total[n] - 1))
+        if not np.isfinite(whole):
+            return np.inf
+    for i in range(row.shape[0]):
+        for r in range(row.shape[1]):
+            if row[i, r]:
+                worst = max(worst, (1 - used[i, r]) * parts[i, r], used[i, r] - 1)
     return worst
 
 
@@ -143,8 +206,9 @@ def misplaced(start, tasks, total, true, power, above, room):  # type: ignore[no
 def backward(start, server, per_task, tasks, total, true, scale, above, room, tau, dropped):  # type: ignore[no-untyped-def]
     """Largest relative error in tasks over users, as in `certificates.backward` at the level tau.
 
-    `scale` turns the logarithm of a slack into an error, `above` and `room` are as in `misplaced`; what dear pairs lose
-    is added to `dropped` (servers, resources), in parts of capacities.
+    `scale` turns the logarithm of a slack into an error. `above` (users,) is by how much the log of a user's level
+    exceeds that of its tasks, `room` how much of them is left up to its limit, relative; what dear pairs lose is added
+    to `dropped` (servers, resources), in parts of capacities.
     """
     worst = 0.0
     for n in range(len(start) - 1):

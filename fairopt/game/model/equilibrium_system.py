@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engines.linalg import _pairs
 from ...model._pointers import row_pointers
 from ...model.criterion import Criterion
 from ...model.polytope import Polytope
+from . import _kernels
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -104,16 +106,12 @@ class EquilibriumSystem:
 
     def used(self, tasks: Array) -> Array:
         """The part of every capacity in use, (servers, resources)."""
-        from ...engines.linalg import _pairs
-
         result = np.zeros(self.row.shape)
         _pairs.used(self.server, self.per_task, tasks, result)
         return result
 
     def priced(self, point: EquilibriumPoint, a: float) -> tuple[Array, Array, Array]:
         """True slacks, price shares and log prices of the pairs."""
-        from . import _kernels
-
         pairs = len(self.gamma)
         slack, share, cost = np.empty(pairs), np.empty((pairs, self.row.shape[1])), np.empty(pairs)
         log_price = np.where(self.row, a * point.log_price, -1e300)
@@ -128,8 +126,6 @@ class EquilibriumSystem:
         total = np.exp(log_level)
         slope = total / self.power
         if len(own := self.limited):
-            from . import _kernels
-
             low = np.empty(len(own))
             _kernels.below_limits(log_level[own] - np.log(self.limit[own]), mu, self.power, low)
             part, room = np.exp(low), np.maximum(-np.expm1(low), 1e-300)
@@ -164,22 +160,16 @@ class EquilibriumSystem:
         idle = np.where(self.row, np.maximum(1 - self.used(tasks), 0.1), 1.0)
         return EquilibriumPoint(tasks, slack, np.full(self.row.shape, -log_scale), log_level, idle, mu, k)
 
-    def error(self, point: EquilibriumPoint, slack: Array, parts: Array, total: Array) -> float:
+    def error(self, point: EquilibriumPoint, slack: Array, parts: Array, total: Array, used: Array) -> float:
         """What the certificate will find: tasks misplaced, capacity that idles at a price, overuse."""
-        from . import _kernels
+        of_users = self.start, point.tasks, total, slack, self.power, point.log_level, self.limit
+        return float(_kernels.error(*of_users, self.row, used, parts))
 
-        used = self.used(point.tasks)[self.row]
-        idle = (np.maximum(1 - used, 0) * parts[self.row]).max(initial=0.0)
-        residual = np.abs(np.add.reduceat(point.tasks, self.start[:-1]) / total - 1).max()
-        above, room = point.log_level - np.log(total), self.limit / total - 1
-        misplaced = _kernels.misplaced(self.start, point.tasks, total, slack, self.power, above, room)
-        return float(max(idle, residual, (used - 1).max(initial=0.0), misplaced))
-
-    def backward(self, point: EquilibriumPoint, slack: Array, parts: Array, total: Array, tau: float) -> float:
+    def backward(
+        self, point: EquilibriumPoint, slack: Array, parts: Array, total: Array, used: Array, tau: float
+    ) -> float:
         """What the judge will find, a backward error at the level tau, but for the choice of a scale."""
-        from . import _kernels
-
-        idle = (1 - self.used(point.tasks))[self.row]
+        idle = (1 - used)[self.row]
         sums = np.add.reduceat(point.tasks, self.start[:-1])
         above, room = point.log_level - np.log(total), np.maximum(self.limit / total - 1, 0.0)
         dropped = np.zeros(self.row.shape)
@@ -192,13 +182,9 @@ class EquilibriumSystem:
 
     def parts(self, point: EquilibriumPoint, share: Array, slack: Array, used: Array) -> Array:
         """The average part that a resource has in what its users would pay, (servers, resources)."""
-        from . import _kernels
-
-        paid = np.zeros(self.row.shape)
-        _kernels.used_shares(
-            self.start, self.server, self.per_task, point.tasks, self.wanted(point, share, slack), paid
-        )
-        return np.where(self.row, np.maximum(paid / np.maximum(used, 1e-300), 1e-300), 1.0)
+        result, wanted = np.empty(self.row.shape), self.wanted(point, share, slack)
+        _kernels.parts(self.start, self.server, self.per_task, point.tasks, wanted, self.row, used, result)
+        return result
 
     def wanted(self, point: EquilibriumPoint, share: Array, slack: Array) -> Array:
         """Price shares relative to what the user would pay: one at its limit would pay more than it has to."""
@@ -219,8 +205,6 @@ class EquilibriumSystem:
 
     def largest_parts(self, share: Array) -> Array:
         """The largest part that each resource has in the price that somebody would pay, (servers, resources)."""
-        from . import _kernels
-
         result = np.zeros(self.row.shape)
         _kernels.largest_parts(self.start, self.server, share, result)
         return result

@@ -82,7 +82,8 @@ class Sweeps:
         )
         true, share, _ = method.priced(point, self.alpha)
         total = method.totals(point.log_level, 0.0)[0]
-        error = method.error(point, true, method.largest_parts(method.wanted(point, share, true)), total)
+        parts, used = method.largest_parts(method.wanted(point, share, true)), method.used(point.tasks)
+        error = method.error(point, true, parts, total, used)
         return Candidate(point, error, steps, by="best responses")
 
     @cached_property

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....model.problem import Problem
-from ...linalg import structured
+from ...linalg import _pairs, structured
 from ...linalg.structured import FactorOptions, SymmetricFactors
 
 Array = NDArray[np.float64]
@@ -58,16 +58,12 @@ class Market:
 
     def cost(self, price: Array) -> Array:
         """What a task costs, (pairs,)."""
-        from ...linalg import _pairs
-
         result = np.empty(len(self.server))
         _pairs.cost(self.server, self.vectors, price, result)
         return result
 
     def used(self, tasks: Array) -> Array:
         """The part of every capacity in use, (servers, resources)."""
-        from ...linalg import _pairs
-
         result = np.zeros(self.row.shape)
         _pairs.used(self.server, self.vectors, tasks, result)
         return result

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...linalg import gondzio
+from ...linalg import _pairs, gondzio
 from .market import Market
 from .options import OPTIONS, StepOptions
 from .point import FewPricesPoint, Weights
@@ -70,8 +70,6 @@ class FewPricesStep:
 
     def _direction(self, pair: Array, price: Array, bend: Array | float = 0.0, repair: bool = True) -> FewPricesPoint:
         """The step that changes products by so much, and with `repair` puts the other equations right."""
-        from ...linalg import _pairs
-
         market, at, users = self.market, self.at, len(self.whole)
         idle, free, sums = market.per_price(price, at.price), np.empty(users), np.empty(users)
         off_cost = self.off_cost if repair else np.zeros(len(pair))
@@ -89,8 +87,6 @@ class FewPricesStep:
 
     def longest(self, step: FewPricesPoint) -> float:
         """The longest step, at most 1, that leaves nothing negative and lets no pay fall too far."""
-        from ...linalg import _pairs
-
         at, row, options = self.at, self.market.row, self.options
         elastic = (self.part > options.elastic) & (at.user_price > 0)
         groups = (
