@@ -125,6 +125,8 @@ class _Stalled:
     def after(self, found: WelfareCandidate) -> bool:
         """Has it got no closer for too many steps, this point included?"""
         better, (error, estimate) = self.options.better, found.rank
+        if np.isfinite(self.best[0]) and not estimate < self.options.lost * max(self.best[1], self.options.least):
+            return True
         closer = error < better * self.best[0] or estimate < better * self.best[1]
         self.since = 0 if closer else self.since + 1
         self.best = min(self.best[0], error), min(self.best[1], estimate)

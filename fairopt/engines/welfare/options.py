@@ -86,7 +86,7 @@ class WelfareOptions:
     """When a run ends (`interior_point`)."""
 
     #: The engine aims at the part `target` of the tolerance.
-    target: float = 0.5
+    target: float = 0.9
     #: The judge is asked from `near` times the tolerance on.
     near: float = 0.1
     #: A run ends with `estimate <= least`, whatever the judge says; with more than `many` pairs at `least_of_many`, as
@@ -95,8 +95,10 @@ class WelfareOptions:
     many: int = 10_000
     least_of_many: float = 1e-16
     #: It ends that got no closer (by the factor `better`) in more than `patience_near` steps once the judge is asked,
-    #: in more than `patience` before; and with `mu <= least_mu`.
+    #: in more than `patience` before; once it is asked, with an estimate above `lost` times the smallest one, and
+    #: `lost least`; and with `mu <= least_mu`.
     better: float = 0.9
+    lost: float = 1e3
     patience_near: int = 5
     patience: int = 25
     least_mu: float = 1e-25
