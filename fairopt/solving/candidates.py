@@ -37,8 +37,8 @@ class CandidateOptions:
     modest: float = 1e-4
     #: tried up to this number of pairs.
     modest_pairs: int = 20_000
-    #: Of answers with an error up to this, tasks are placed anew, up to the same number of pairs.
-    misplaced: float = 1e-4
+    #: Of answers with an error up to this, complementarity is solved by linear programs, up to as many pairs.
+    jammed: float = 1e-3
 
 
 #: What is used unless a caller says otherwise.
@@ -114,14 +114,24 @@ class Candidates:
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def reaches(self, offer: Solution, name: str) -> bool:
-        """Does an offer, or the same with its last digits found, or its tasks placed anew, reach the tolerance?"""
+        """Does an offer, or the same with its last digits found, perhaps by linear programs, reach the tolerance?"""
         residual = self._least(offer, name)
-        if self.tol < residual <= OPTIONS.misplaced and name != "declarative" and self.eligible <= OPTIONS.modest_pairs:
-            from ..engines.augmented import placement
-
-            placed = placement.of_solution(self.problem, offer) if self.mechanism.met_by_criterion else None
-            residual = residual if placed is None else min(residual, self._certified(placed, name))
+        if self.tol < residual <= OPTIONS.jammed and name != "declarative" and self.eligible <= OPTIONS.modest_pairs:
+            residual = min(residual, self._unjammed(offer, name))
         return residual <= self.tol
+
+    def _unjammed(self, offer: Solution, name: str) -> float:
+        """The smallest residual that linear programs lead to, with last digits looked for from there."""
+        from ..engines.augmented import jammed
+
+        residual = np.inf
+        for nearer in jammed.solutions(self.problem, offer, self.tol) if self.mechanism.met_by_criterion else ():
+            residual = min(residual, self._certified(nearer, name))
+            if residual > self.tol and (better := self._refined(nearer, name, residual)) is not None:
+                residual = min(residual, self._certified(better, name))
+            if residual <= self.tol:
+                break
+        return residual
 
     def _least(self, offer: Solution, name: str) -> float:
         """The smaller residual of an offer and of the same with its last digits found, if both are needed.

@@ -214,15 +214,15 @@ def refined(
         for _ in range(options.returns):
             found, state = _run(problem, state, aim, most - steps)
             steps = found.steps + steps
-            if best is None or found.error <= best.error:
-                best = replace(found, steps=steps)
-            if steps >= most or found.error > options.solved:
-                break
-            if not problem.recall(found.tasks, found.log_rows, state):
+            violated = problem.recall(found.tasks, found.log_rows, state)
+            error = max(found.error, violated)
+            if best is None or error <= best.error:
+                best = replace(found, error=error)
+            if steps >= most or found.error > options.solved or not violated:
                 break
             state = problem.begin()
         assert best is not None
-        return best
+        return replace(best, steps=steps)
 
 
 def _run(problem: System, state: AugmentedState, aim: float, most: int) -> tuple[Refined, AugmentedState]:

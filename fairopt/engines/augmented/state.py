@@ -43,6 +43,8 @@ class Options:
     #: Pairs and rows come back at most `returns - 1` times, if the run without them ended with `error <= solved`.
     returns: int = 5
     solved: float = 1e-6
+    #: Where they are violated by more than `astray`, steps begin again from where the run came from.
+    astray: float = 1e-4
     #: Multiple of the identity that makes up for splits and prices that are not unique: in a dense matrix, and where
     #: pairs are eliminated.
     regular: float = 1e-9

@@ -182,8 +182,11 @@ class System:
             result[k] = np.log(share[k]) + (cost[mine] - use).min()
         return result
 
-    def recall(self, tasks: Array, log_rows: Array, state: AugmentedState) -> bool:
-        """Do pairs or rows left aside come back, as they are violated at an answer? Then `begin` starts from there."""
+    def recall(self, tasks: Array, log_rows: Array, state: AugmentedState) -> float:
+        """By how much pairs or rows left aside are violated at an answer; if they are, they take part from now on.
+
+        `begin` starts from the answer then, or, where that is far from what they want, from where it came from.
+        """
         part = tasks / self.unit[self.user]
         cost = self._cost(log_rows)
         excess = np.zeros(len(self.unit))
@@ -196,18 +199,21 @@ class System:
         aside = np.ones(len(idle), dtype=bool)
         aside[self.rows] = False
         rows = np.flatnonzero(aside & (idle < 0))
-        violated = (slack[back] < -1e-13).any() or len(rows)
-        if not violated:
-            return False
-        self.start = part, log_rows
-        self.slack, self.idle, self.excess = slack, idle, excess
-        self.weight = self._largest_share(log_rows, cost)
         worst = max(float(-slack[back].min(initial=0.0)), float(-idle[rows].min(initial=0.0)))
-        self.mu = min(max(worst**2, self.options.least_start), self.options.most_mu)
-        self.pairs = np.union1d(self.pairs, back)
-        self.rows = np.union1d(self.rows, rows)
+        if worst <= 1e-13 and not len(rows):
+            return 0.0
+        if worst > self.options.astray:
+            pairs, rows = np.union1d(self.pairs, back), np.union1d(self.rows, rows)
+            self._choose(*self.start)
+            self.pairs, self.rows = np.union1d(self.pairs, pairs), np.union1d(self.rows, rows)
+        else:
+            self.start = part, log_rows
+            self.slack, self.idle, self.excess = slack, idle, excess
+            self.weight = self._largest_share(log_rows, cost)
+            self.mu = min(max(worst**2, self.options.least_start), self.options.most_mu)
+            self.pairs, self.rows = np.union1d(self.pairs, back), np.union1d(self.rows, rows)
         self._assemble()
-        return True
+        return worst
 
     # -- parts of the equations ------------------------------------------------------------------
 

@@ -88,11 +88,14 @@ def equilibria(
     method: EquilibriumSystem, tol: float, start: EquilibriumPoint | None = None, options: EquilibriumOptions = OPTIONS
 ) -> Iterator[tuple[EquilibriumSystem, Candidate]]:
     """Points of one game, each better than those before, from where last digits may be found."""
-    aims, best = Aims.of(tol, options), None
+    aims, best, on_path = Aims.of(tol, options), None, options.on_path
     for answer in _candidates(method, aims, start, options):
         if best is None or answer.error < best.error:
             best = answer
-            if best.error <= (aims.path if best.by == METHOD_NAME else options.near):
+            if best.by != METHOD_NAME and best.error <= options.near:
+                yield method, best
+            elif best.by == METHOD_NAME and best.error <= max(aims.path, on_path):
+                on_path = options.on_path_again * best.error
                 yield method, best
     assert best is not None
     for answer in _responses(method, best, aims.path, options):

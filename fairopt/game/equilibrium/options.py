@@ -175,8 +175,11 @@ class EquilibriumOptions:
     least: float = 1e-11
     #: Where no candidate will do, runs are made once more as for this tolerance.
     finest: float = 1e-9
-    #: A candidate is offered with `error <= near`.
+    #: A candidate is offered with `error <= near`; of the path, whose products are of two alike factors, with
+    #: `error <= on_path`, and again at the part `on_path_again` of that.
     near: float = 1e-2
+    on_path: float = 3e-8
+    on_path_again: float = 0.1
     #: Newton steps of a run of the interior point, and of one from a point near the curve.
     steps: int = 150
     short_steps: int = 60
