@@ -94,6 +94,14 @@ def test_a_mechanism_is_found_whatever_was_imported_before() -> None:
     assert found.split() == ["fairopt.mechanisms.tsf", "TSF", str(len(fo.mechanisms.names()))]
 
 
+def test_solvers_say_nothing() -> None:
+    """Libraries below Python as well: standard output is for answers."""
+    solve = "fo.DRFH().solve(c, engine='declarative'); fo.AlphaFair(2).solve(c, engine='declarative')"
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", CLUSTER + solve], env=env, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 def test_the_module_is_the_command() -> None:
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     shown = [

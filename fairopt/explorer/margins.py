@@ -80,7 +80,8 @@ def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, st
 
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
-    """Who gains most, the largest first, and how many tasks."""
+    """Who gains most, the largest first, and how many tasks; of equal gains, as shown, in the cluster's order."""
     least = OPTIONS.named * float(gain[gain > 0].sum())
-    first = [n for n in np.argsort(-gain, kind="stable")[:most] if gain[n] > least]
+    shown = np.array([float(f"{value:.3g}") for value in gain])
+    first = [n for n in np.argsort(-shown, kind="stable")[:most] if gain[n] > least]
     return ", ".join(f"{users[n]} +{gain[n]:.3g}" for n in first)

@@ -53,11 +53,13 @@ def test_equilibria_are_those_of_all_pairs(alpha: float, seed: int, monkeypatch:
     assert found.user_tasks == pytest.approx(other.user_tasks, rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("alpha", [0.5, 2.0, 8.0])
-def test_most_pairs_leave_on_the_way(alpha: float) -> None:
-    q = game(alpha, seed=1)
-    *_, last = interior.run(q, OPTIONS.interior.attempts[0], 1e-9)
-    assert last.error <= 1e-9
+def test_most_pairs_leave_on_the_way(alpha: float, seed: int) -> None:
+    """To products of 1e-7: what one run reaches below that hangs on rounding, whoever is screened out."""
+    q = game(alpha, seed)
+    *_, last = interior.run(q, OPTIONS.interior.attempts[0], 1e-7)
+    assert last.error <= 1e-7
     assert last.inside is not None
     assert len(last.point.tasks) == len(last.inside) < 0.4 * len(q.server)
     whole = q.whole(last.point, last.inside)

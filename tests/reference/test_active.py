@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from families import FAMILIES, draw
 
+import fairopt as fo
 from fairopt.model.cluster import Cluster
 
 from . import answers, reference
@@ -48,7 +49,9 @@ def test_a_wrong_guess_is_put_right_or_given_up(family: str, kind: Kind) -> None
     found = 0
     for seed in range(5):
         cluster = draw(family, seed, 4, 4)
-        exact = reference(cluster, 3, kind)
+        mechanism = fo.AlphaPFVDS(3) if kind == "game" else fo.AlphaFair(3)
+        # From afar none is found of two games in thirty; what is found from nearby is proved all the same.
+        exact = reference(cluster, 3, kind, near=mechanism.solve(cluster).tasks)
         assert exact is not None
         with many_digits():
             of = of_kind(cluster, 3, kind)
