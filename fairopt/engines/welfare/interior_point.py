@@ -71,10 +71,11 @@ def run(
     free: bool = True,
     start: Start | None = None,
     options: WelfareOptions = OPTIONS,
+    least: float | None = None,
 ) -> Iterator[WelfareCandidate]:
     """Newton steps; yields before each. `free`: the unit of welfare adapts; `certify` gives the error of fractions.
 
-    It ends where the error is below `tol`, or products come to next to nothing beside what users spend.
+    It ends where the error is below `tol`, or products come to next to nothing beside what users spend, `least`.
     """
     at = welfare.begin() if start is None else welfare.begin_from(start)
     now = products(welfare, at)
@@ -82,7 +83,8 @@ def run(
     limit = np.maximum(now.limit / now.pair.mean(), 1.0)
     stalled, warm, single = _Stalled(options), start, True
     (pairs, resources), users = welfare.polytope.pair_use.shape, len(welfare.unit)
-    least = options.least if pairs <= options.many else options.least_of_many
+    if least is None:
+        least = options.least if pairs <= options.many else options.least_of_many
     for number in range((options.steps if start is None else options.warm_steps) + 1):
         now = products(welfare, at)
         estimate, mu = _estimate(welfare, at, now), mean(welfare, now, weight, limit)
@@ -149,11 +151,14 @@ def solutions(
     welfare, certify = conditions(polytope, criterion, options.conditions), judge_of(polytope, criterion, tol)
     build = _clock.now() - begun
     steps = 0
-    for attempt, free, start in _attempts(welfare, criterion, warm, options):
-        with np.errstate(all="ignore"):
-            found, more = _best(run(attempt, options.target * tol, certify, free, start, options))
-        steps += more
-        yield _solution(attempt, found, tol, steps, build, _clock.now() - begun - build)
+    # Where last digits cost no more than a step they are looked for early, and else found as usual.
+    few = type(criterion) is Criterion and len(polytope.gamma) <= options.few * len(polytope.row_server)
+    for number, (attempt, free, start) in enumerate(_attempts(welfare, criterion, warm, options)):
+        for least in (options.least_of_few, None) if few and number == 0 else (None,):
+            with np.errstate(all="ignore"):
+                found, more = _best(run(attempt, options.target * tol, certify, free, start, options, least))
+            steps += more
+            yield _solution(attempt, found, tol, steps, build, _clock.now() - begun - build)
 
 
 def _attempts(

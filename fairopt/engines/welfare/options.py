@@ -90,15 +90,18 @@ class WelfareOptions:
     #: The judge is asked from `near` times the tolerance on.
     near: float = 0.1
     #: A run ends with `estimate <= least`, whatever the judge says; with more than `many` pairs at `least_of_many`, as
-    #: a step here is then much cheaper than one on the augmented system.
+    #: a step here is then much cheaper than one on the augmented system. With at most `few` pairs for each row, where
+    #: it is no cheaper, a first run ends at `least_of_few`.
     least: float = 1e-11
     many: int = 10_000
     least_of_many: float = 1e-16
+    few: float = 5.0
+    least_of_few: float = 1e-8
     #: It ends that got no closer (by the factor `better`) in more than `patience_near` steps once the judge is asked,
     #: in more than `patience` before; once it is asked, with an estimate above `lost` times the smallest one, and
     #: `lost least`; and with `mu <= least_mu`.
     better: float = 0.9
-    lost: float = 1e3
+    lost: float = 1e2
     patience_near: int = 5
     patience: int = 25
     least_mu: float = 1e-25
