@@ -52,6 +52,17 @@ def test_many_users(beta: float, lam: float) -> None:
     assert found.certify().passes(1e-6)
 
 
+def test_hardly_any_run_goes_to_and_fro() -> None:
+    """Pools of which whole Newton steps solve none or one."""
+    refused = 0
+    for seed in (0, 16, 22, 23, 36, 37, 39, 48):
+        rng = np.random.default_rng(seed)
+        demand = rng.lognormal(0, 1, (300, 4))
+        cluster = fo.Cluster([demand.sum(axis=0) * rng.uniform(0.5, 2, 4)], demand, rng.lognormal(0, 0.5, 300))
+        refused += fo.GFJ(16.0, -3.0).solve(cluster, engine="native", throw=False).flagged
+    assert refused <= 1
+
+
 def test_nearly_no_efficiency_is_alpha_fair() -> None:
     cluster = draw("plain", 5)
     found = fo.FDS(2.0, -0.5 - 1e-9).solve(cluster, 1e-9, engine="native")

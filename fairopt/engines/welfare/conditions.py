@@ -39,6 +39,8 @@ class Welfare:
 
     #: mu need not fall below `least tol`.
     least = 0.0
+    #: Do whole Newton steps go to and fro now and then?
+    wavers = False
 
     def __init__(
         self, polytope: Polytope, criterion: Criterion, options: ConditionsOptions = OPTIONS.conditions

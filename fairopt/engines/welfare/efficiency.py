@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 class WelfareAndEfficiency(Welfare):
     """The conditions for one polytope and criterion."""
 
+    wavers = True  # f is changed by what a step says, but by no more than a factor
     least = 0.1  # where f is nothing, tasks are bound by mu alone, and below this the prices' matrix is near singular
 
     def __init__(

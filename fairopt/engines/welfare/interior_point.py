@@ -101,7 +101,9 @@ def run(
         yield found
         if error <= tol or size <= least or not options.least_mu < newton.mu < np.inf or stalled.after(found):
             return
-        at, single = advance(newton, weight, limit, welfare.least * tol, options.step), newton.single
+        wavers = welfare.wavers and stalled.since >= options.step.wavering
+        whole = options.step.halved if wavers else 1.0
+        at, single = advance(newton, weight, limit, welfare.least * tol, whole, options.step), newton.single
 
 
 def _estimate(welfare: Welfare, at: Point, now: Products) -> float:

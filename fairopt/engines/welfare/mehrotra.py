@@ -34,9 +34,17 @@ def mean(welfare: Welfare, now: Products, weight: float, limit: Array) -> float:
 
 
 def advance(
-    newton: Newton, weight: float, limit: Array, least: float = 0.0, options: StepOptions = OPTIONS.step
+    newton: Newton,
+    weight: float,
+    limit: Array,
+    least: float = 0.0,
+    whole: float = 1.0,
+    options: StepOptions = OPTIONS.step,
 ) -> Point:
-    """The next point; `weight` is that of capacities, `limit` those of limits, `least` what mu need not fall below."""
+    """The next point; `weight` is that of capacities, `limit` those of limits, `least` what mu need not fall below.
+
+    It is at the part `whole` of the step.
+    """
     q, at = newton.welfare, newton.point
     now = products(q, at)
     mu = newton.mu
@@ -65,7 +73,7 @@ def advance(
     if t < 1:
         t *= max(options.part, 1 - target) if t > options.full else options.part
     t = min(t, screening.longest(q, at, step, options.screening))
-    return q.moved(at, step, t)
+    return q.moved(at, step, whole * t)
 
 
 def longest(welfare: Welfare, at: Point, step: Point) -> float:

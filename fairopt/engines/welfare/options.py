@@ -77,6 +77,9 @@ class StepOptions:
     poor_target: float = 0.3
     off: float = 0.5
     short: float = 0.1
+    #: After so many steps that got no closer, equations that waver (`Welfare.wavers`) take the part `halved` of a step.
+    wavering: int = 3
+    halved: float = 0.5
     correctors: CorrectorOptions = CorrectorOptions(most=5, low=0.2, high=5.0)
     screening: ScreeningOptions = ScreeningOptions()
 
