@@ -96,8 +96,9 @@ def _wide(matrix: sp.spmatrix, model: Linear) -> sp.csr_matrix:
 def _rises(at: Place, model: Linear, delta: float, scale: float, options: LeastErrorOptions) -> Array:
     """(rows,): by how much b may rise."""
     count, rows = len(model.pairs), len(at.log_rows)
-    seen = at.slack[model.pairs] < max(options.noticed * delta, options.noticed_least)
-    # Parts of rows in what these pairs pay, over the largest one of any pair, b.
-    relative = scale * np.asarray(model.slack[seen][:, count : count + rows].max(axis=0).todense()).ravel()
+    seen = np.flatnonzero(at.slack[model.pairs] < max(options.noticed * delta, options.noticed_least))
+    relative = np.zeros(rows)
+    if len(seen):  # parts of rows in what these pairs pay, over the largest one of any pair, b
+        relative = scale * np.asarray(model.slack[seen][:, count : count + rows].max(axis=0).todense()).ravel()
     with np.errstate(divide="ignore"):
         return np.where(at.weight > 0, np.minimum(delta / relative, options.rise * at.weight), 0.0)

@@ -1,0 +1,48 @@
+"""Games in which Newton steps jam: exact ties and many zero demands at alpha >= 8, 200 users on 100 servers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT))
+
+from benchmarks.families import FAMILIES  # noqa: E402
+
+#: Family, alpha and seeds.
+GAMES = [
+    ("integers", 8.0, 6),
+    ("integers", 16.0, 3),
+    ("integers", 64.0, 3),
+    ("zeros", 8.0, 3),
+    ("zeros", 16.0, 6),
+    ("zeros", 64.0, 3),
+]
+
+
+def game(family: str, seed: int) -> fo.Cluster:
+    return FAMILIES[family](200, 100, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(("family", "alpha", "seed"), [("integers", 8.0, 5), ("integers", 64.0, 1), ("zeros", 16.0, 1)])
+def test_games_that_jam_are_certified(family: str, alpha: float, seed: int) -> None:
+    found = fo.AlphaPFVDS(alpha).solve(game(family, seed))
+    assert found.stats.engine == "equilibrium"
+    certificate = found.certify()
+    assert certificate.residual < 1e-6
+    # These are ill-conditioned: an error of 1e-6 may be one of a thousandth and more, and it is said of whom.
+    assert certificate.residual * certificate.condition > 1e-3
+    assert "not certain to three digits" in repr(found)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("family", "alpha", "seeds"), GAMES)
+def test_all_of_them_are(family: str, alpha: float, seeds: int) -> None:
+    for seed in range(seeds):
+        assert fo.AlphaPFVDS(alpha).solve(game(family, seed)).certify().residual < 1e-6
