@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -35,15 +36,34 @@ def connected(address: str) -> Iterator[Client]:
         raise FairoptError("Dask is not installed; pip install 'fairopt[dask]'") from None
     for name in [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]:
         logging.getLogger(name).setLevel(_SILENT)  # a scheduler that ends is one line of ours, not pages
-    try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise FairoptError(f"no Dask scheduler answers at {address}: {error}") from None
+    client = _answered(lambda: Client(address, timeout=PATIENCE, set_as_default=False), address)
     try:
         yield client
     finally:
         with suppress(Exception):  # a scheduler that is gone cannot be told
             client.close(timeout=2 * _LOOK)
+
+
+def _answered(connect: Callable[[], Client], address: str) -> Client:
+    """The client, or an error: of what is no scheduler, as a worker, Dask itself would wait for an answer for ever."""
+    found: SimpleQueue[Client | Exception] = SimpleQueue()
+
+    def wait() -> None:
+        try:
+            found.put(connect())
+        except Exception as error:
+            found.put(error)
+
+    threading.Thread(target=wait, daemon=True).start()
+    try:
+        client = found.get(timeout=PATIENCE + _LOOK)
+    except Empty:
+        client = TimeoutError(f"what is there is no scheduler, or does not say so in {PATIENCE:g} s")
+    if isinstance(client, (OSError, TimeoutError, ValueError)):
+        raise FairoptError(f"no Dask scheduler answers at {address}: {client}") from None
+    if isinstance(client, Exception):
+        raise client
+    return client
 
 
 class Sent:

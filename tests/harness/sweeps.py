@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -90,22 +90,30 @@ def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
 @contextmanager
 def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """A real scheduler and workers, each a process of its own, on loopback: the address, and they in this order."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    there = folder / "scheduler.json"
     root = str(Path(__file__).parents[2])
     env = os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1", "DASK_TEMPORARY_DIRECTORY": str(folder)}
     common = ["--no-dashboard", "--host", "127.0.0.1"]
-    commands = [["dask_scheduler", *common, "--port", address.rpartition(":")[2]]]
-    commands += [["dask_worker", address, *common, "--nthreads", "1", "--no-nanny"]] * workers
+    running: list[subprocess.Popen[bytes]] = []
     with ExitStack() as stack:
-        running = []
-        for k, (module, *arguments) in enumerate(commands):
-            log = stack.enter_context(open(folder / f"{k}.log", "wb"))
-            words = [sys.executable, "-m", f"distributed.cli.{module}", *arguments]
+
+        def start(module: str, *arguments: str) -> None:
+            log = stack.enter_context(open(folder / f"{len(running)}.log", "wb"))
+            words = [sys.executable, "-m", f"distributed.cli.{module}", *common, *arguments]
             running.append(subprocess.Popen(words, stdout=log, stderr=log, env=env, cwd=folder))
+
+        def address() -> str:
+            with suppress(OSError, ValueError):
+                return str(json.loads(there.read_text(encoding="utf-8"))["address"])
+            return ""
+
         try:
-            yield address, running
+            # The scheduler chooses its port, before workers choose theirs: one that was free may be a worker's soon.
+            start("dask_scheduler", "--port", "0", "--scheduler-file", str(there))
+            until(lambda: bool(address()))
+            for _ in range(workers):
+                start("dask_worker", address(), "--nthreads", "1", "--no-nanny")
+            yield address(), running
         finally:
             for process in reversed(running):
                 process.terminate()

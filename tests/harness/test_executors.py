@@ -266,3 +266,7 @@ def test_no_scheduler_is_said_in_one_line(file: Path, tmp_path: Path, monkeypatc
     monkeypatch.setattr(_dask, "PATIENCE", 0.5)
     with pytest.raises(FairoptError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         harness.sweep(file, store=tmp_path, dask="tcp://127.0.0.1:9", progress=False)
+    # A worker takes the call and never answers.
+    monkeypatch.setattr(_dask, "_LOOK", 0.1)
+    with pytest.raises(FairoptError, match=r"tcp://127\.0\.0\.1:9: what is there is no scheduler"):
+        _dask._answered(lambda: threading.Event().wait(60), "tcp://127.0.0.1:9")  # type: ignore[arg-type,return-value]

@@ -29,9 +29,9 @@ class JammedOptions:
     #: Most vertices before the first turn, each with at most the part `halved` of what was wrong before it.
     vertices: int = 4
     halved: float = 0.5
-    #: Most turns. All ends where the judge finds less than the part `enough` of the tolerance.
+    #: Most turns. All ends where the judge finds less than the part `accepted` of the tolerance.
     turns: int = 6
-    enough: float = 0.9
+    accepted: float = 0.9
     #: A vertex with more than `worse` times what was wrong is not taken.
     worse: float = 10.0
     #: Programs of the least error in one turn, the first with totals and costs that change by at most `delta`.
@@ -67,7 +67,7 @@ def solutions(problem: Problem, solution: Solution, tol: float, options: JammedO
     if not (np.add.reduceat(tasks, polytope.start[:-1]) > 0).all():
         return
     conditions = Conditions(problem, log_marginal)
-    turns = _Turns(conditions, conditions.place(tasks, log_rows), options.enough * tol, options)
+    turns = _Turns(conditions, conditions.place(tasks, log_rows), options.accepted * tol, options)
     for taken in (turns.vertices, turns.turns):
         if not turns.reached and taken():
             run = Run("HiGHS", "solved" if turns.reached else "not solved", 0.0, _clock.now() - begun, turns.error)
