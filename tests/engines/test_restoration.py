@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -68,6 +69,25 @@ def test_such_clusters_are_certified(mechanism: fo.mechanisms.Mechanism, seed: i
     answer = mechanism.solve(cluster)
     assert answer.stats.engine == "native"
     assert answer.certify().residual < 1e-6
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+@pytest.mark.parametrize("seed", [0, 6])
+def test_levels_off_by_little_are_put_right(mechanism: fo.mechanisms.Mechanism, seed: int) -> None:
+    """Equations depend on each other: of levels a little off only others make everything used up."""
+    problem, levels = found(mechanism, seed)
+    values, group = np.unique(levels.level, return_inverse=True)
+    kept, moved = [], []
+    for draw in range(6):
+        off = 1 + np.random.default_rng(draw).uniform(-1e-11, 1e-11, len(values))
+        other = copy(levels)
+        other.level = np.where(levels.level < levels.cap, levels.level * off[group], levels.level)
+        for proofs, options in ((kept, replace(RESTORATION, rise=0.0)), (moved, RESTORATION)):
+            with np.errstate(all="ignore"):
+                tasks = restored(other, options)
+            assert tasks is not None
+            proofs.append(proof(problem, levels, tasks))
+    assert max(moved) < 0.2 * max(kept)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])

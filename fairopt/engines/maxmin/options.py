@@ -92,6 +92,8 @@ class LevelsOptions:
     worst: float = 1e-2
     #: By what part of what freezes a user its floor is lowered.
     room: float = 0.1
+    #: A price is one from the part `met` of the highest that those who rise meet (`held_prices`).
+    met: float = 1e-10
     #: Seconds that a simplex method may take, of all levels of a solve together.
     simplex_seconds: float = 20.0
     level: LevelOptions = LevelOptions()
@@ -109,6 +111,8 @@ class RestorationOptions:
     #: Added to the diagonal, relatively: equations may depend on each other. Refined this many times.
     regular: float = 1e-12
     rounds: int = 4
+    #: Levels are known to rounding, and may move too: the square of the part counts `1/rise`.
+    rise: float = 1e-6
     #: Nobody's part on a server may move by more than this, relatively.
     far: float = 0.5
 

@@ -4,9 +4,12 @@ A level's interior point keeps to the levels before it as well as its gap asks f
 who stands still, and too little for users whose tasks cost next to nothing beside the others': what others leave idle
 by rounding may be a large part of theirs. So, once all levels y_n are known, y is moved as little as possible,
 
-    minimise sum_ni delta_ni^2 / y_ni   s.t.   sum_i (y + delta)_ni = level_n,   sum_n use_nir (y + delta)_ni = 1
+    minimise sum_ni delta_ni^2 / y_ni + sum_k h_k^2 / rise
+    s.t.     sum_i (y + delta)_ni = level_n (1 + h_k),   sum_n use_nir (y + delta)_ni = 1
 
 over pairs with tasks and rows (i, r) with a price in some level: one linear system in a multiplier per user and row.
+Levels k are known to rounding only. Equations depend on each other, and so a level that is off by 1e-12 would leave
+that much of a row idle; h_k, which nobody at its limit takes part in, puts it right.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ def restored(levels: Levels, options: RestorationOptions = RESTORATION) -> Array
         priced[stage.servers] |= stage.prices > options.priced * stage.prices.sum()
     full &= priced.ravel()
     equations = sp.vstack([of_user, of_row[np.flatnonzero(full)]], format="csr")
-    moved = _moved(equations, amount, options)
+    moved = _moved(equations, _common(levels, equations.shape[0]), amount, options)
     if moved is None:
         return None
     fractions = np.zeros(len(amounts))
@@ -46,19 +49,32 @@ def restored(levels: Levels, options: RestorationOptions = RESTORATION) -> Array
     return polytope.allocation(polytope.inside(fractions))
 
 
-def _moved(equations: sp.csr_matrix, amount: Array, options: RestorationOptions) -> Array | None:
-    """The nearest amounts with which all equations come to 1; None if some would have to move far."""
+def _common(levels: Levels, equations: int) -> sp.csr_matrix:
+    """By what a rise of each common level changes what users' equations ask for, (equations, levels).
+
+    Users with tasks as their limit says stay there.
+    """
+    _, group = np.unique(levels.level, return_inverse=True)
+    users = np.flatnonzero(levels.level < levels.cap)
+    shape = equations, int(group.max(initial=-1)) + 1
+    return sp.csr_matrix((np.ones(len(users)), (users, group[users])), shape)
+
+
+def _moved(equations: sp.csr_matrix, common: sp.csr_matrix, amount: Array, options: RestorationOptions) -> Array | None:
+    """The nearest amounts with which all equations come to 1, or to 1 and what levels rise; None if some move far."""
     weighted = equations @ sp.diags(amount)
     matrix = sp.csc_matrix(weighted @ equations.T)
     size = matrix.diagonal()
     if not (size > 0).all():
         return None
     try:
-        factors = sparse_linalg.splu(sp.csc_matrix(matrix + sp.diags(options.regular * size)))
+        whole = matrix + options.rise * (common @ common.T) + sp.diags(options.regular * size)
+        factors = sparse_linalg.splu(sp.csc_matrix(whole))
     except RuntimeError:
         return None
-    moved = amount
+    moved, rise = amount, np.zeros(common.shape[1])
     for _ in range(options.rounds):
-        moved = moved + amount * (equations.T @ factors.solve(1 - equations @ moved))
+        step = factors.solve(1 + common @ rise - equations @ moved)
+        moved, rise = moved + amount * (equations.T @ step), rise - options.rise * (common.T @ step)
     far = np.abs(moved / amount - 1).max(initial=0.0)
     return np.asarray(moved) if far < options.far else None
