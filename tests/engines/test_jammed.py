@@ -97,20 +97,56 @@ def test_totals_and_prices_are_found_again(seed: int, mechanism: fo.mechanisms.M
     assert error(problem, found) < min(1e-8, 0.01 * error(problem, offer))
 
 
+def offered(seed: int, mechanism: fo.mechanisms.Mechanism, how: str, by: float = 1e-5) -> tuple[Problem, Solution]:
+    """Totals, places and prices that are off, with limits (but in the game), or tasks on other servers."""
+    if how == "strays":
+        return misplaced(seed, mechanism, by)
+    return disturbed(seed, mechanism, by, part=by, limited=how == "limits" and mechanism.name != "alphapf-vds")
+
+
+KINDS = ["as-is", "limits", "strays"]
+
+
 @settings(max_examples=30)
 @given(st.integers(0, 10_000), st.sampled_from(MECHANISMS), st.floats(1e-6, 1e-3))
 def test_the_least_error_is_what_the_judge_finds(seed: int, mechanism: fo.mechanisms.Mechanism, by: float) -> None:
     """t is the backward error where the program leads, up to second order and the judge's level."""
-    problem, offer = disturbed(seed, mechanism, by, part=by)
+    for how in KINDS[:2]:
+        problem, offer = offered(seed, mechanism, how, by)
+        conditions, start = at(problem, offer)
+        found = least_error.step(conditions, start, 10 * by)
+        assert found is not None
+        there, foreseen = found
+        bend = (1 + problem.criterion.alpha) * (30 * by) ** 2
+        assert there.error < foreseen + bend + 1e-9
+        if foreseen < 5e-7:  # below the first level at which the judge drops what is dear
+            assert conditions.judged(there) < foreseen + bend + 1e-9
+
+
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("mechanism", [MECHANISMS[0], *MECHANISMS[2:]], ids=str)
+def test_one_program_does_it_nearly_always(mechanism: fo.mechanisms.Mechanism, how: str) -> None:
+    """Of twelve clusters eleven at least; at alpha = 50 logarithms bend too much for one."""
+    vertices, least = 0, 0
+    for seed in range(12):
+        conditions, start = at(*offered(seed, mechanism, how))
+        error, vertex = conditions.judged(start), bilinear.step(conditions, start)
+        found = least_error.step(conditions, start, 1e-4)
+        assert vertex is not None
+        assert found is not None
+        vertices += vertex.error < 0.1 * start.error
+        least += found[1] < 0.15 * error
+        assert found[0].error < found[1] + 4e-7  # what logarithms bend by
+    assert min(vertices, least) >= 11
+
+
+def test_worse_places_are_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, offer = misplaced(1, fo.AlphaFair(3.0))
     conditions, start = at(problem, offer)
-    found = least_error.step(conditions, start, 10 * by)
-    assert found is not None
-    there, foreseen = found
-    bend = (1 + problem.criterion.alpha) * (30 * by) ** 2
-    assert there.error < foreseen + bend + 1e-9
-    assert foreseen < start.error + 1e-9
-    if foreseen < 5e-7:  # below the first level at which the judge drops what is dear
-        assert conditions.judged(there) < foreseen + bend + 1e-9
+    worse = conditions.place(0.9 * start.tasks, start.log_rows)
+    monkeypatch.setattr(least_error, "step", lambda *_: (worse, 0.0))
+    monkeypatch.setattr(bilinear, "step", lambda *_: worse)
+    assert list(jammed.solutions(problem, offer, 1e-9)) == []
 
 
 def at(problem: Problem, offer: Solution) -> tuple[Conditions, Place]:
@@ -118,7 +154,7 @@ def at(problem: Problem, offer: Solution) -> tuple[Conditions, Place]:
     assert offer.log_prices is not None
     tasks, log_rows, log_marginal, _ = refine.in_units_of_worth(problem, offer, offer.log_prices)
     conditions = Conditions(problem, log_marginal)
-    return conditions, conditions.place(tasks, log_rows)
+    return conditions, conditions.fitted(tasks, log_rows)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
@@ -191,11 +227,11 @@ def test_not_for_everything() -> None:
     drfh = fo.DRFH()
     assert best(Problem(problem.cluster, drfh.criterion(problem.cluster)), offer) is None
     assert best(problem, replace(offer, log=None)) is None
-    game = fo.AlphaPFVDS(3.0)
-    limited = problem.cluster.replace(max_tasks=np.full(len(problem.cluster.users), 1e6))
-    for mechanism, never in ((game, True), (fo.CEEI(scope="servers"), False)):
-        seen = Problem(limited, mechanism.criterion(limited))
-        assert (best(seen, offer) is None) is never
+    for mechanism, never in ((fo.AlphaPFVDS(3.0), True), (fo.CEEI(scope="servers"), False)):
+        plainly, off = misplaced(2, mechanism)
+        limited = plainly.cluster.replace(max_tasks=np.full(len(plainly.cluster.users), 1e6))
+        assert best(plainly, off) is not None
+        assert (best(Problem(limited, mechanism.criterion(limited)), off) is None) is never
     nothing = offer.tasks.copy()
     nothing[0] = 0.0
     assert best(problem, replace(offer, tasks=nothing)) is None

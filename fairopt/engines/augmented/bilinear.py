@@ -1,10 +1,11 @@
 """Which of two factors is 0, by a linear program: the bilinear program of complementarity, linearised at a place.
 
-    minimise  sum y_p s_p + sum b_r w_r     over y, b, xi >= 0 with s >= 0, w >= 0
+    minimise  sum y_p s_p + sum b_r w_r + sum xi_n v_n     over y, b, xi >= 0 with s, w, v >= 0
 
-is 0 at an answer, up to second order. The objective is linearised (Frank and Wolfe's method), totals and prices move by
-at most `step` times what is wrong. Where both factors of many products are the root of a small number (exact ties), or
-slacks are the same in doubles wherever somebody runs, a vertex says which of them is 0.
+is 0 at an answer, up to second order, v being what users lack of their limits. The objective is linearised (Frank and
+Wolfe's method), totals and prices move by at most `step` times what is wrong. Where both factors of many products are
+the root of a small number (exact ties), or slacks are the same in doubles wherever somebody runs, a vertex says which
+of them is 0.
 
 Source: Mangasarian, "The linear complementarity problem as a separable bilinear program" (1995), Journal of Global
 Optimization 6.
@@ -54,11 +55,14 @@ def step(conditions: Conditions, at: Place, options: BilinearOptions = OPTIONS) 
     fall, rise = conditions.longest(at, length)
     priced = np.where(at.weight > 0, length, 0.0)
     slack, idle, excess = at.slack[pairs], at.idle, at.excess[model.full]
-    factors = np.concatenate([slack, idle, np.zeros(len(excess)), at.part[pairs], at.weight]) / unit
+    factors = np.concatenate([slack, idle, at.room[model.full], at.part[pairs], at.weight]) / unit
     factors[: count + rows] = np.maximum(factors[: count + rows], options.least)
+    factors = np.minimum(factors, options.most)
+    # What users at their limit lack of it has a product too, with their excess.
+    factors[:count] -= np.minimum(at.excess / unit, options.most)[conditions.polytope.pair_user[pairs]]
     unbounded, kinds = np.full(count, np.inf), count + rows
     found = solved(
-        np.minimum(factors, options.most),
+        factors,
         at_most=(sp.vstack([model.total, -model.total]), np.concatenate([rise, fall])),
         equal=(
             sp.bmat([[model.slack, -sp.identity(count), None], [-model.use, None, -sp.identity(rows)]]),

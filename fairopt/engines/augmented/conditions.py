@@ -106,11 +106,17 @@ class Conditions:
         error = error if np.isfinite(slack).all() else np.inf
         return Place(tasks, log_rows, total, part, slack, excess, share, idle, weight, room, error)
 
+    def fitted(self, tasks: Array, log_rows: Array) -> Place:
+        """The place at prices in the scale that fits best, as the judge finds it (in the game: of each server)."""
+        found = backward_error(self.polytope, self.criterion, self._feasible(tasks), log_rows)
+        return self.place(tasks, found.every_row)
+
     def judged(self, at: Place) -> float:
         """The backward error of a place, its tasks made feasible."""
-        polytope = self.polytope
-        tasks = polytope.allocation(polytope.inside(at.tasks / polytope.gamma))
-        return backward_error(polytope, self.criterion, tasks, at.log_rows).error
+        return backward_error(self.polytope, self.criterion, self._feasible(at.tasks), at.log_rows).error
+
+    def _feasible(self, tasks: Array) -> Array:
+        return self.polytope.allocation(self.polytope.inside(tasks / self.polytope.gamma))
 
     def linear(self, at: Place, pairs: Index) -> Linear:
         """How conditions change at a place with the unknowns of some pairs."""

@@ -67,7 +67,8 @@ def solutions(problem: Problem, solution: Solution, tol: float, options: JammedO
     if not (np.add.reduceat(tasks, polytope.start[:-1]) > 0).all():
         return
     conditions = Conditions(problem, log_marginal)
-    turns = _Turns(conditions, conditions.place(tasks, log_rows), options.accepted * tol, options)
+    start = conditions.fitted(tasks, log_rows)
+    turns = _Turns(conditions, start, options.accepted * tol, options)
     for taken in (turns.vertices, turns.turns):
         if not turns.reached and taken():
             run = Run("HiGHS", "solved" if turns.reached else "not solved", 0.0, _clock.now() - begun, turns.error)

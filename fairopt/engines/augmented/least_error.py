@@ -32,8 +32,9 @@ Array = NDArray[np.float64]
 class LeastErrorOptions:
     """Which pairs take part, and how far prices may go. Slacks are relative, in tasks."""
 
-    #: Pairs with a larger slack and no tasks are left out.
+    #: Pairs with a larger slack take part only if their part of the user's tasks is above `lost` times what is wrong.
     near: float = 1e-2
+    lost: float = 1e-3
     #: A price may rise until the cost of a pair with a slack below `noticed delta` (or `noticed_least`) has changed by
     #: `delta`, but by no more than its `rise`-fold; it may fall until the cost of any pair has, to `1 - fall` at most.
     noticed: float = 100.0
@@ -57,7 +58,7 @@ def step(
     if not np.isfinite(at.error):
         return None
     used, priced = at.part > at.slack, at.weight > at.idle
-    model = conditions.linear(at, np.flatnonzero((at.slack < options.near) | used))
+    model = conditions.linear(at, np.flatnonzero((at.slack < options.near) | (at.part > options.lost * at.error)))
     own = used[model.pairs]
     slack, part, idle = at.slack[model.pairs], at.part[model.pairs], at.idle
     others = sp.diags((~own).astype(float))
