@@ -98,7 +98,7 @@ def test_types_have_files_of_their_own(folder: Path) -> None:
 
 
 def test_a_damaged_file_is_compiled_again(folder: Path) -> None:
-    """One that is cut off, has a flipped bit, or holds the code of another name; machine code is not run to find out."""
+    """One that is cut off, has a flipped bit or holds what another has; machine code is not run to find out."""
 
     def flipped(data: bytes, where: float) -> bytes:
         byte = int(where * (len(data) - 1))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import os
 import shutil
+import stat
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -80,19 +84,147 @@ def test_gathering_keeps_every_row_and_one_part(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_gathering_spares_what_comes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, other = harness.Store(tmp_path), harness.Store(tmp_path)
-    store.write([row("a")])
-    store.write([row("b")])
-    write = store._write
+#: Another process at the store, whose pyarrow writes the same rows as other bytes; it does what it reads, line by line.
+OTHER = """
+import sys
+from pathlib import Path
+import pyarrow.parquet as pq
+from fairopt import harness
+from fairopt.errors import DataError
+from tests.harness.test_store import row
+write = pq.write_table
+pq.write_table = lambda table, sink, **more: write(table, sink, write_statistics=False, compression="gzip")
+for line in sys.stdin:
+    folder, step = line.split()
+    store = harness.Store(Path(folder))
+    store.adopt(store.read())
+    try:
+        if step == "write":
+            store.write([row("failed", "ok", 9.0)])
+        getattr(store, step.replace("write", "gather"))()
+        print("done", flush=True)
+    except DataError as error:
+        print("busy" if "another process" in str(error) else error, flush=True)
+"""
 
-    def meanwhile(table: pa.Table, sync: bool = False) -> Path:
-        other.write([row("late")])
-        return write(table, sync)
 
-    monkeypatch.setattr(store, "_write", meanwhile)
-    store.gather_all()
-    assert sorted(keys_stored(tmp_path)) == ["a", "b", "late"]
+class _Killed(BaseException):
+    pass
+
+
+@pytest.fixture(scope="module")
+def meanwhile() -> Iterator[Callable[[Path, str], str]]:
+    """Tell another process what to do in a store, and wait until it is done, or has found the store being gathered."""
+    words = [sys.executable, "-c", OTHER]
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(words, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+
+        def do(folder: Path, step: str) -> str:
+            if step == "kill":
+                raise _Killed
+            print(folder, step, file=other.stdin, flush=True)
+            return other.stdout.readline().strip()  # type: ignore[union-attr]
+
+        yield do
+
+
+#: What the hook below does before a step, if anything; hooks of Python cannot be taken away again.
+_STEP: list[Callable[[str, str], object]] = []
+
+
+def _before(event: str, arguments: tuple[Any, ...]) -> None:
+    if _STEP and event in ("open", "os.listdir", "os.mkdir", "os.remove", "os.rename", "os.scandir"):
+        _STEP[0](event, str(arguments[0]))
+
+
+sys.addaudithook(_before)
+
+
+@contextmanager
+def before_each_step(folder: Path, act: Callable[[str, str], object]) -> Iterator[None]:
+    """Call `act` before whatever this process does to a file in the folder, but for what `act` does there itself."""
+
+    def step(event: str, path: str) -> None:
+        if path.startswith(str(folder)):
+            _STEP.clear()
+            act(event, path)
+            _STEP.append(step)
+
+    _STEP.append(step)
+    try:
+        yield
+    finally:
+        _STEP.clear()
+
+
+@pytest.mark.parametrize("second", ["write", "gather", "gather_all", "kill"])
+@pytest.mark.parametrize("first", ["write", "gather", "gather_all"])
+def test_nothing_is_lost_whatever_another_process_does_at_any_step(
+    first: str, second: str, tmp_path: Path, meanwhile: Callable[[Path, str], str]
+) -> None:
+    """A retry that ends between reading and dropping, two processes that gather at once, one that is killed."""
+    for k in itertools.count():
+        folder = tmp_path / str(k)
+        store, writer = harness.Store(folder), harness.Store(folder)
+        for one in (row("a"), row("b"), row("failed", "failed", error="E")):
+            writer.write([one])
+        store.adopt(store.read())
+        steps, said = itertools.count(), []
+
+        def act(_: str, __: str, k=k, folder=folder, steps=steps, said=said) -> None:  # type: ignore[no-untyped-def]
+            if next(steps) == k:
+                said.append(meanwhile(folder, second))
+
+        with before_each_step(folder, act), suppress(_Killed):
+            store.write([row("c")]) if first == "write" else getattr(store, first)()
+        last = next(steps) <= k
+        assert said in ([], ["done"], ["busy"])
+        expected = {"a": "ok", "b": "ok", "failed": "ok" if second == "write" and not last else "failed"}
+        if first == "write" and (second != "kill" or last):
+            expected["c"] = "ok"
+        frame = harness.Store(folder).read().frame()
+        found = dict(zip(frame["key"], frame["status"], strict=True))
+        assert found.items() >= expected.items(), f"before step {k + 1}"
+        harness.Store(folder).gather_all()  # nobody holds the lock any more
+        assert len(parts(folder)) == 1
+        assert sorted(keys_stored(folder)) == sorted(found)
+        if last:
+            break
+    assert k > 3
+
+
+def test_what_is_dropped_is_safely_on_disk_in_another_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes of the part, then its name in the folder, then the others go."""
+    happened: list[str] = []
+    fsync = os.fsync
+
+    def synced(number: int) -> None:
+        happened.append("folder" if stat.S_ISDIR(os.fstat(number).st_mode) else "file")
+        fsync(number)
+
+    store = harness.Store(tmp_path)
+    for key in "ab":
+        store.write([row(key)])
+    monkeypatch.setattr(os, "fsync", synced)
+    with before_each_step(tmp_path, lambda event, _: happened.append(event.removeprefix("os."))):
+        store.gather()
+    assert [one for one in happened if one in ("file", "rename", "folder", "remove")] == [
+        "file", "rename", "folder", "remove", "remove",
+    ]  # fmt: skip
+
+
+def test_a_reader_finds_what_is_gathered_while_it_lists_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listing may have neither the parts that are gone nor the one that is new."""
+    store, listed = harness.Store(tmp_path), harness.Store._listed
+    for key in "ab":
+        store.write([row(key)])
+    answers = iter([parts(tmp_path)[:1]])
+    monkeypatch.setattr(harness.Store, "_listed", lambda self: next(answers, None) or listed(self))
+    assert sorted(store.read().frame()["key"]) == ["a", "b"]
 
 
 def test_truncated_changed_and_foreign_parts_are_named_and_not_read(tmp_path: Path) -> None:
