@@ -277,6 +277,9 @@ def _checked(path: Path, schema: Schema) -> pa.Table:
     if path.stem != f"part-{_digest(data)}":
         raise DataError("cut off or changed since it was written (its bytes do not have the digest in its name)")
     table = pq.read_table(pa.BufferReader(data))
+    at = schema.arrow.get_field_index("wall")
+    if table.column_names == [*schema.arrow.names[:at], *schema.arrow.names[at + 1 :]]:
+        table = table.add_column(at, "wall", table.column(at - 1))  # older parts: the seconds before it were the wall's
     made = (table.schema.metadata or {}).get(b"format", b"nothing").decode()
     if made != schema.format or not table.schema.equals(schema.arrow):
         raise _OtherVersion(

@@ -23,7 +23,8 @@ import pytest
 from fairopt import harness
 from fairopt.cli import main
 from fairopt.errors import DataError
-from fairopt.harness.schema import COLUMNS, LONG
+from fairopt.harness.schema import CELLS as CELLS_OF
+from fairopt.harness.schema import COLUMNS, LONG, SIMULATIONS, Schema
 
 from .sweeps import CELLS, keys_stored, parts
 
@@ -393,6 +394,25 @@ def test_a_real_limit_of_the_file_system(file: Path, tmp_path: Path) -> None:
         assert done.stderr.count("\n") == 1
     else:
         assert len(kept) == CELLS
+
+
+@pytest.mark.parametrize("schema", [CELLS_OF, SIMULATIONS], ids=lambda schema: schema.folder or "cells")
+def test_rows_from_before_there_was_a_column_are_read(schema: Schema, tmp_path: Path) -> None:
+    """Their seconds were the wall's."""
+    took = "seconds" if "seconds" in schema.columns else "simulate"
+    store = harness.Store(tmp_path, schema)
+    store.write([row("old") | {took: 3.0}])
+    (path,) = parts(tmp_path)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pq.read_table(path).drop_columns(["wall"]), sink)
+    path.unlink()
+    data = sink.getvalue().to_pybytes()
+    (tmp_path / f"part-{hashlib.sha256(data).hexdigest()[:32]}.parquet").write_bytes(data)
+    store.write([row("new", after=1) | {took: 1.0, "wall": 2.0}])
+    for _ in range(2):
+        assert store.read().frame()[["key", took, "wall"]].to_numpy().tolist() == [["old", 3, 3], ["new", 1, 2]]
+        store.gather_all()
+    assert len(parts(tmp_path)) == 1
 
 
 def test_parts_of_another_version_are_left_alone(file: Path, tmp_path: Path) -> None:
