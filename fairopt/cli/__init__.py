@@ -196,6 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gc.set_threshold(_GARBAGE)
         atexit.register(gc.freeze)
         sys.unraisablehook = _unraisable
+    for name in ("stdin", "stdout", "stderr"):  # closed: whatever is opened next would have its number
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error

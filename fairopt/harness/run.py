@@ -134,23 +134,22 @@ def _solved(cell: Cell, traces: str | None) -> Row:
     drawing = _clock.now() - begun
     if "times" in cell.measures:
         _solve(cell, cluster)  # compiles what has to be compiled, so that the next one shows what it takes
-    found, seconds = _solve(cell, cluster)
+    watch = _clock.Watch()
+    found = _solve(cell, cluster)
+    took = {"seconds": watch.cpu, "wall": watch.seconds}
     begun = _clock.now()
-    row = _measured(cell, cluster, found) | {"about": about, "drawing": drawing, "seconds": seconds}
+    row = _measured(cell, cluster, found) | {"about": about, "drawing": drawing} | took
     if "price_of_fairness" in cell.measures:
         row["price_of_fairness"] = 1 - row["welfare"] / _efficient(cell.origin, cell.seed, cell.repetition, traces)
     return row | {"measuring": _clock.now() - begun}
 
 
-def _solve(cell: Cell, cluster: Cluster) -> tuple[Allocation, float]:
+def _solve(cell: Cell, cluster: Cluster) -> Allocation:
     mechanism = cell.solver
-    begun = _clock.now()
     if cell.engine == PLAYED:
-        found = _play(cell, mechanism, cluster)
-    else:
-        engine = None if cell.engine == DEFAULT else cell.engine
-        found = mechanism.solve(cluster, cell.tol, engine=engine, throw=False)
-    return found, _clock.now() - begun
+        return _play(cell, mechanism, cluster)
+    engine = None if cell.engine == DEFAULT else cell.engine
+    return mechanism.solve(cluster, cell.tol, engine=engine, throw=False)
 
 
 def _play(cell: Cell, mechanism: Mechanism, cluster: Cluster) -> Allocation:

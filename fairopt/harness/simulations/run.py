@@ -83,12 +83,12 @@ def _here(threads: int | None) -> Row:
 def _simulated(cell: Simulation, traces: str | None) -> Row:
     begun = _clock.now()
     workload = workloads.build(cell.origin, cell.seed, cell.repetition, traces)
-    drawn = _clock.now()
+    drawing, watch = _clock.now() - begun, _clock.Watch()
     found = runners.run(cell.policy, workload, cell.options)
     if found.interrupted:
         raise KeyboardInterrupt  # half a simulation is not a result
-    row = _of_workload(workload) | {"drawing": drawn - begun, "simulate": _clock.now() - drawn}
-    return row | numbers(found) | _long(found, cell)
+    took = {"drawing": drawing, "simulate": watch.cpu, "wall": watch.seconds}
+    return _of_workload(workload) | took | numbers(found) | _long(found, cell)
 
 
 def numbers(found: runners.Ran) -> Row:
