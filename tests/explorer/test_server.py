@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import http.cookiejar
 import json
 import re
 import signal
@@ -10,7 +11,10 @@ import socket
 import subprocess
 import sys
 import threading
+import urllib.request
+import webbrowser
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -33,10 +37,15 @@ def server() -> Iterator[Server]:
         thread.join()
 
 
+def cookie(server: Server) -> str:
+    return f"fairopt-{server.server_port}={server.token}"
+
+
 def send(server: Server, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str, str]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
     try:
-        connection.request(method, path, body, {name.replace("_", "-"): text for name, text in headers.items()})
+        given = {"Cookie": cookie(server)} | {name.replace("_", "-"): text for name, text in headers.items()}
+        connection.request(method, path, body, given)
         reply = connection.getresponse()
         return reply.status, reply.read().decode(), reply.getheader("Content-Security-Policy") or ""
     finally:
@@ -60,6 +69,7 @@ def test_an_answer_is_sent_at_once(server: Server) -> None:
     """Headers and body in one packet: a browser acknowledges headers alone 40 ms later, and the body would wait."""
     body = json.dumps({"ask": "start"}).encode()
     head = f"POST /ask HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\nContent-Type: application/json\r\n"
+    head += f"Cookie: {cookie(server)}\r\n"
     for _ in range(3):
         with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
             connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
@@ -103,6 +113,60 @@ def test_what_is_no_json(server: Server, body: bytes) -> None:
     assert send(server, "POST", "/ask", body, **JSON)[0] == 400
 
 
+@pytest.mark.parametrize("path", ["/", "/explorer.js", "/explorer.css", "/ask", "/nothing"])
+def test_other_accounts_of_the_machine_are_refused(server: Server, path: str) -> None:
+    """Nothing is served without the token: it comes in the printed address, and in a cookie from then on."""
+    method, body = ("POST", b'{"ask": "start"}') if path == "/ask" else ("GET", None)
+    other = f"fairopt-{server.server_port + 1}={server.token}"
+    for wrong in (
+        "",
+        "fairopt",
+        other,
+        f"{cookie(server)}x",
+        cookie(server)[:-1],
+        f"fairopt-{server.server_port}=\xe9",
+    ):
+        for place in (path, f"{path}?token=", f"{path}?token={server.token[1:]}"):
+            status, text, _ = send(server, method, place, body, Cookie=wrong, **(JSON if body else {}))
+            assert status == 403
+            assert "with its token" in text
+            assert server.token not in text
+    allowed = 404 if path == "/nothing" else 200
+    assert send(server, method, path, body, Cookie=f"a=b; {cookie(server)}; c", **(JSON if body else {}))[0] == allowed
+    assert send(server, "GET", f"/?token={server.token}", Cookie="")[0] == 200
+
+
+def test_the_printed_address_brings_the_cookie(server: Server) -> None:
+    jar = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(jar))
+    with browser.open(server.address, timeout=10) as reply:
+        assert b"explorer.js" in reply.read()
+        assert {"HttpOnly", "SameSite=Strict"} <= {*reply.headers["Set-Cookie"].split("; ")}
+    with browser.open(f"http://127.0.0.1:{server.server_port}/explorer.js", timeout=10) as reply:
+        assert reply.status == 200
+
+
+def test_no_list_of_processes_shows_the_token(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every account can read what a browser is started with."""
+    opened: list[tuple[str, str, int]] = []
+
+    def look(address: str) -> bool:
+        page = Path(urllib.request.url2pathname(address.removeprefix("file://")))
+        opened.append((address, page.read_text(encoding="utf-8"), page.parent.stat().st_mode & 0o077))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(webbrowser, "open", look)
+    assert main(["explore", "paper:drf-4.1"]) == 0
+    printed = capsys.readouterr().out.splitlines()[1].partition(" ")[0]
+    [(address, text, others)] = opened
+    assert printed in text
+    assert "token" not in address
+    assert printed.partition("token=")[2] not in address
+    assert not others
+
+
 def test_loopback_only(server: Server) -> None:
     assert server.server_address[0] == "127.0.0.1"
 
@@ -122,7 +186,7 @@ def test_control_c_stops_the_command() -> None:
     )  # fmt: skip
     assert process.stdout is not None
     lines = [process.stdout.readline(), process.stdout.readline()]
-    assert re.match(r"http://127\.0\.0\.1:\d+/ \(Ctrl-C stops\)", lines[1])
+    assert re.match(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43} \(Ctrl-C stops\)", lines[1])
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 0
