@@ -38,7 +38,7 @@ def explore(options: argparse.Namespace) -> int:
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise DataError(f"--out {out}: a page ends in .html")
     cluster, source = open_cluster(options.file, options.traces)
-    name = (source or options.file).splitlines()[0]
+    name = (source or Path(options.file).name).splitlines()[0]
     session = Session(cluster, State(options.mechanism, alpha(options.alpha)), name)
     if out is not None:
         pages.write(session, out, progress=sys.stderr.isatty())
