@@ -61,7 +61,3 @@ def test_every_page_is_found_from_the_first() -> None:
                 found.add(name)
                 new.append(name)
     assert {path.relative_to(ROOT / "docs").as_posix() for path in DOCS} <= found
-
-
-def test_the_readme_is_two_screens() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 110
