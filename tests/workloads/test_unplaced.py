@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import shutil
 import zlib
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import fairopt as fo
@@ -21,9 +19,7 @@ from .conftest import Write
 
 #: Of folders above everything here, with a space, as homes have them.
 HOME = "jane doe"
-EXPERIMENT = """title = "Clusters by their folders"
-table = "{table}"
-repetitions = {repetitions}
+_CLUSTERS = """title = "Clusters by their folders"
 clusters.file = "{home}/cluster.toml"
 clusters.again = "{home}/again.toml"
 clusters.broken = "{home}/broken.toml"
@@ -32,14 +28,14 @@ clusters.lacking = "bitbrains?vms=3"
 [[grid]]
 mechanisms = ["drfh", "ceei"]
 """
-SIMULATIONS = """title = "Workloads by their folders"
+_SIMULATIONS = """title = "Workloads by their folders"
 workloads.own = "{home}/jobs"
 workloads.again = "{home}/again"
 workloads.broken = "{home}/broken"
 [[grid]]
 policies = ["best-fit-drfh"]
 """
-FIGURE = """NEEDS = ("{home}/means.toml",)
+_FIGURE = """NEEDS = ("{home}/means.toml",)
 CAPTION = "What there is to see."
 def figure(results, width=3.4):
     from matplotlib.figure import Figure
@@ -47,6 +43,13 @@ def figure(results, width=3.4):
     drawn.subplots().set_title("; ".join(results.of(NEEDS[0]).cells["source"]), fontsize=3)
     return drawn
 """
+FILES = {
+    "clusters.toml": f'table = "clusters"\n{_CLUSTERS}',
+    "means.toml": f"repetitions = 2\n{_CLUSTERS}",
+    "simulations.toml": _SIMULATIONS,
+    "fig_own.py": _FIGURE,
+    "broken.toml": "capacity = [[1, 2]\n",
+}
 COMMANDS = """
 solve {home}/cluster.toml --json --out out/solved.csv --save out/solved.json
 compare {home}/cluster.csv --json --out out/compared.tex
@@ -88,43 +91,31 @@ def test_no_folder_leaves_the_machine(
     cluster = fo.Cluster([[9, 18], [4, 30]], [[1, 4], [3, 1]])
     for name in ("cluster.toml", "again.toml", "cluster.csv"):
         cluster.save(home / name)
-    (home / "broken.toml").write_text("capacity = [[1, 2]\n")
     for name in ("jobs", "again", "broken"):
         save_workload(open_workload("drf-policies?jobs=2"), home / name)
     (home / "broken" / "servers.csv").write_text("count,cpu\n-1,x\n")
     shutil.copy(Path(__file__).resolve().parents[2] / "docs" / "explorer" / "snapshot.json", home)
-    (home / "clusters.toml").write_text(EXPERIMENT.format(home=home, table="clusters", repetitions=1))
-    (home / "means.toml").write_text(EXPERIMENT.format(home=home, table="means", repetitions=2))
-    (home / "simulations.toml").write_text(SIMULATIONS.format(home=home))
-    (home / "fig_own.py").write_text(FIGURE.format(home=home))
+    for name, text in FILES.items():
+        (home / name).write_text(text.format(home=home))
     monkeypatch.chdir(home)
     monkeypatch.setenv("FAIROPT_TRACES", str(home / "traces"))
     Path("out").mkdir()
-    said = {}
+    found: dict[str, str] = {}
     for line in COMMANDS.strip().splitlines():
         words = [word.format(home=home) for word in line.split()]
         assert main(words) == int(words[0] == "sweep"), line  # of broken files cells fail, and the rest goes on
-        said[line] = capsys.readouterr().out
-        if "--json" in words:
-            assert json.loads(said[line])
-    found = {line: text for line, text in said.items() if "--json" in line}
+        printed = capsys.readouterr().out
+        found |= {line: printed} if "--json" in words else {}
     found |= {path.name: inside(path) for path in Path("out").rglob("*") if path.is_file()}
     assert len(found) > 30
-    assert "cells failed" in found["means.tex"]
-    assert "no folder bitbrains" in found["clusters-lacking.tex"]
-    assert "broken.toml" in found["cells.csv"]
-    assert "broken" in found["simulated.json"]
-    assert {"cluster.toml", "again.toml"} <= {*pd.read_csv("out/cells.csv")["source"]}
+    for name, text in {"means.tex": "cells failed", "clusters-lacking.tex": "no folder bitbrains",
+                       "cells.csv": ",again.toml,", "simulated.json": "broken"}.items():  # fmt: skip
+        assert text in found[name]
     told = {name: re.findall(f".{{,50}}(?:{'|'.join(HOME.split())}).{{,50}}", text) for name, text in found.items()}
     assert {name: places for name, places in told.items() if places} == {}
 
 
 def test_only_folders_of_a_machine_go() -> None:
-    for text, said in {
-        "google:/data/my traces/google-2011?users=5&part=rnd/day": "google:google-2011?users=5&part=rnd/day",
-        "cannot read /home/j d/x.toml: line 3 and /b/y": "cannot read x.toml: line 3 and y",
-        r"C:\Users\me\x.csv:3": "x.csv:3",
-    }.items():
-        assert unplaced(text) == said
     for text in ("https://a.b/c/d, 32/3, 16/3", "tasks / share a/b", "nvidia.com/gpu", "../x/y.toml", "/x"):
         assert unplaced(text) == text
+    assert unplaced(r"of C:\Users\me\x.csv:3 or /a b/x/y") == "of x.csv:3 or y"
