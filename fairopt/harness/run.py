@@ -20,6 +20,7 @@ from ..errors import DataError, FairoptError
 from ..game.dynamics.distributed import best_response
 from ..mechanisms import Mechanism
 from ..mechanisms.utilitarian import Utilitarian
+from ..model import _files
 from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation
@@ -98,7 +99,7 @@ def _warm_up(cell: Cell) -> None:
 
 def failed(cell: Cell, error: BaseException) -> Row:
     """The row of a cell that has only an error."""
-    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    text = _files.unplaced(f"{type(error).__name__}: {' '.join(str(error).split())}")
     return _asked(cell) | _here(None) | {"status": "failed", "error": text}
 
 
@@ -114,7 +115,7 @@ def _asked(cell: Cell) -> Row:
     except Exception:
         name = alpha = None
     return {
-        "key": cell.key, "experiment": cell.experiment, "cluster": cell.cluster, "source": cell.origin.text,
+        "key": cell.key, "experiment": cell.experiment, "cluster": cell.cluster, "source": cell.origin.named,
         "data": cell.origin.kind, "digest": cell.origin.digest, "seed": cell.seed, "repetition": cell.repetition,
         "mechanism": cell.mechanism, "name": name, "alpha": math.inf if name == "ps-dsf" else alpha,
         "engine": cell.engine, "order": cell.order or None, "damping": cell.damping, "tol": cell.tol,
