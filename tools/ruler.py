@@ -49,11 +49,6 @@ from benchmarks.families import FAMILIES as LARGER  # noqa: E402
 from fairopt import _clock, papers, workloads  # noqa: E402
 from fairopt.errors import FairoptError  # noqa: E402
 
-TOL = 1e-6
-#: Answers that differ by more, relatively, have moved, or moved far.
-MOVED, FAR = 1e-6, 1e-4
-#: Solves of fewer CPU seconds are repeated.
-QUICK = 0.5
 #: Pairs (user, server) up to which condition numbers are cheap, and problems of a cluster share a process.
 CHEAP = 2_500
 MECHANISMS: dict[str, fo.mechanisms.Mechanism] = {
@@ -128,7 +123,7 @@ slurm-like 145 60 2 slurm-like?nodes=60""".splitlines(),
 Row = dict[str, Any]
 FIELDS = ("name", "status", "message", "algorithm", "steps", "residual", "condition", "cpu", "MiB", "data", "notes")
 LISTED = ["off", "condition", "cpu", "cpu now", "status", "status now", "algorithm", "algorithm now", "message",
-          "message now", "notes now"]  # fmt: skip
+          "message now"]  # fmt: skip
 
 
 class Problem(NamedTuple):
@@ -146,6 +141,7 @@ class Problem(NamedTuple):
 
 @lru_cache(maxsize=1)
 def draw(where: str, source: str) -> fo.Cluster:
+    """The cluster of this name; of a family of its own, `limited`, half of the users have at most so many tasks."""
     family, size, seed = where.split("/")
     if family == "papers":
         return papers.instance(size)
@@ -157,7 +153,7 @@ def draw(where: str, source: str) -> fo.Cluster:
     found = workloads.open_source(source, rng=rng).cluster
     if family != "limited":
         return found
-    part = np.where(rng.random(n) < 0.5, 10 ** rng.uniform(-1, 1, n), np.inf)  # of what is a user's fair part
+    part = np.where(rng.random(n) < 0.5, 10 ** rng.uniform(-1, 1, n), np.inf)  # of a user's fair part
     return found.replace(max_tasks=part * found.gamma.sum(axis=1) / n)
 
 
@@ -183,7 +179,7 @@ def solved(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster) -> tuple[Row
     """What one solve came to."""
     found, status, message, begun = None, "certified", "", _clock.cpu()
     try:
-        found = mechanism.solve(cluster, TOL)
+        found = mechanism.solve(cluster, 1e-6)
     except Exception as error:  # whatever it is, it is to be counted and named
         status = "refused" if isinstance(error, FairoptError) else "broken"
         message = f"{type(error).__name__}: {error}"
@@ -210,7 +206,7 @@ def measured(problem: Problem, limit: float) -> Row:
     row["name"] = problem.name
     if problem.alone:
         row["MiB"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    if row["cpu"] < QUICK:
+    if row["cpu"] < 0.5:
         row["cpu"] = min(row["cpu"], solved(mechanism, cluster)[0]["cpu"])
     data = (cluster.capacity, cluster.demand, cluster.weight, cluster.max_tasks)  # rounded: exp and log differ by ulps
     row["data"] = zlib.crc32(cluster.eligible.tobytes(), zlib.crc32(b"".join(a.astype("f4").tobytes() for a in data)))
@@ -233,7 +229,7 @@ def rows(batch: list[Problem], limit: float) -> Iterator[Row]:
                 try:
                     yield pool.submit(measured, problem, limit).result()
                 except BrokenProcessPool:
-                    message = f"no answer in {limit:g} CPU seconds, or the process died"
+                    message = "no answer in time, or the process died"
                     yield {"name": problem.name, "status": "no answer", "message": message, "cpu": limit}
                     break
 
@@ -241,9 +237,7 @@ def rows(batch: list[Problem], limit: float) -> Iterator[Row]:
 def kept(path: Path) -> dict[str, Row]:
     """The rows of a run so far, by problem."""
     parts = (part.read_text(encoding="utf-8") for part in path.parent.glob(f"{path.name}.*.jsonl"))
-    found = (
-        json.loads(line) for text in parts for line in text.splitlines() if line.endswith("}")
-    )  # none that was cut
+    found = (json.loads(line) for text in parts for line in text.splitlines() if line.endswith("}"))  # no cut one
     return {row["name"]: row for row in found}
 
 
@@ -293,8 +287,8 @@ def compare(old: Path, new: Path) -> str:
     summed = dict.fromkeys(["problems", "then", "now", "> 1e-6", "> 1e-4", "cpu", "cpu now"], "sum")
     summed |= {"off": "max", "MiB": "max", "MiB now": "max", "ratio": "median", "worst ratio": "max"}
     text = [f"{len(before)} problems in {old.name}, {len(after)} in {new.name}, {len(both)} in both."]
-    for by in (both.index.str.split("/").str[0], both.index.str.split("/").str[-1], both["problems"]):
-        table = both.groupby(by, sort=False).agg(summed)
+    for k in (0, 3, 4):
+        table = both.groupby([f"{name}/all".split("/")[k] for name in both.index], sort=False).agg(summed)
         table["ratio of sums"] = table["cpu now"] / table["cpu"]
         text.append(table.to_markdown(floatfmt=".3g"))
     for title, which in {
