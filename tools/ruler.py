@@ -77,8 +77,8 @@ concave           concave-utility""".splitlines()
 }
 #: Of a cluster one of these two is asked.
 EITHER = ("bottleneck", "concave")
-#: The others take minutes each where there are this many users and servers.
-MINUTES, FEW = "/200x2000/", ("DRFH", "CEEI", "alpha-fair(3)", "alphaPF-VDS(3)", "PS-DSF")
+#: The others take minutes each at 200 x 2,000.
+FEW = ("DRFH", "CEEI", "alpha-fair(3)", "alphaPF-VDS(3)", "PS-DSF")
 #: Clusters by family, users, servers (of `tests/families.py`: at most), how many, and where they are from.
 SOURCES = [
     *(
@@ -95,6 +95,7 @@ three-servers 300 60 2 lognormal?users=300&servers=60&density=.05
 three-servers 1000 200 1 lognormal?users=1000&servers=200&density=.015
 few-users 3 100 3 lognormal?users=3&servers=100
 few-users 10 300 2 lognormal?users=10&servers=300
+few-users 10 1000 1 lognormal?users=10&servers=1000
 few-users 10 3000 1 lognormal?users=10&servers=3000
 few-users 200 2000 1 lognormal?users=200&servers=2000
 limited 30 2 4 lognormal?users=30&servers=2
@@ -163,7 +164,7 @@ def corpus() -> Iterator[Problem]:
     for family, n, k, count, source in map(str.split, SOURCES):
         clusters += [(f"{family}/{n}x{k}/{seed}", source, int(n) * int(k)) for seed in range(int(count))]
     for where, source, pairs in clusters:
-        for mechanism in FEW if MINUTES in where else MECHANISMS:
+        for mechanism in FEW if "/200x2000/" in where else MECHANISMS:
             if mechanism != EITHER[zlib.crc32(where.encode()) % 2]:
                 yield Problem(where, source, mechanism, pairs > CHEAP)
 
@@ -191,7 +192,6 @@ def measured(problem: Problem, limit: float) -> Row:
     cluster, mechanism = draw(problem.where, problem.source), MECHANISMS[problem.mechanism]
     if problem.mechanism == "CMMF":
         cluster = of_one_resource(cluster)
-    warnings.simplefilter("ignore")
     before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, _clock.cpu()
 
     def over(*_: object) -> None:
@@ -223,15 +223,18 @@ def measured(problem: Problem, limit: float) -> Row:
 def rows(batch: list[Problem], limit: float) -> Iterator[Row]:
     """The rows of a batch, of processes that may end before they are done."""
     while batch:
+        before = sum(os.times()[2:4])
         with ProcessPoolExecutor(1, get_context("fork")) as pool:
             for problem in batch:
-                batch = batch[1:]
                 try:
                     yield pool.submit(measured, problem, limit).result()
                 except BrokenProcessPool:
-                    message = "no answer in time, or the process died"
-                    yield {"name": problem.name, "status": "no answer", "message": message, "cpu": limit}
                     break
+                batch = batch[1:]
+        if batch:
+            message = f"its process ended after {sum(os.times()[2:4]) - before:.1f} CPU seconds"
+            yield {"name": batch[0].name, "status": "no answer", "message": message, "cpu": limit}
+            batch = batch[1:]
 
 
 def kept(path: Path) -> dict[str, Row]:
@@ -246,21 +249,17 @@ def run(path: Path, problems: list[Problem], limit: float) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     done = kept(path)
     todo = [one for one in problems if one.name not in done]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for mechanism in MECHANISMS.values():  # loops are loaded before there are processes
-            solved(mechanism, families.draw("limits", 0, 8, 5, 2))
+    warnings.simplefilter("ignore")
+    for mechanism in MECHANISMS.values():  # loops are loaded before there are processes
+        solved(mechanism, families.draw("limits", 0, 8, 5, 2))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # processes end with this one
     tqdm.monitor_interval = 0  # no threads where processes are forked
-    with (
-        open(f"{path}.{os.getpid()}.jsonl", "a", encoding="utf-8") as file,
-        tqdm(total=len(todo), mininterval=10) as bar,
-    ):
-        for _, group in groupby(todo, key=lambda one: one.name if one.alone else one.where):
+    groups = groupby(todo, key=lambda one: one.name if one.alone else one.where)
+    with open(f"{path}.{os.getpid()}.jsonl", "a", encoding="utf-8") as file:
+        for _, group in tqdm(groups, mininterval=10, unit=" clusters"):
             for row in rows([*group], limit):
                 file.write(json.dumps(row) + "\n")
                 file.flush()
-                bar.update()
     found = kept(path).values()
     np.savez_compressed(f"{path}.npz", **{row["name"]: row.pop("x") for row in found if "x" in row})
     pd.DataFrame(found, columns=FIELDS).to_csv(f"{path}.csv", index=False)
@@ -286,7 +285,7 @@ def compare(old: Path, new: Path) -> str:
     both["problems"] = 1
     summed = dict.fromkeys(["problems", "then", "now", "> 1e-6", "> 1e-4", "cpu", "cpu now"], "sum")
     summed |= {"off": "max", "MiB": "max", "MiB now": "max", "ratio": "median", "worst ratio": "max"}
-    text = [f"{len(before)} problems in {old.name}, {len(after)} in {new.name}, {len(both)} in both."]
+    text = [f"{len(before)} and {len(after)} problems, {len(both)} in both."]
     for k in (0, 3, 4):
         table = both.groupby([f"{name}/all".split("/")[k] for name in both.index], sort=False).agg(summed)
         table["ratio of sums"] = table["cpu now"] / table["cpu"]
