@@ -287,9 +287,9 @@ def compare(old: Path, new: Path) -> str:
     summed |= {"off": "max", "MiB": "max", "MiB now": "max", "ratio": "median", "worst ratio": "max"}
     text = [f"{len(before)} and {len(after)} problems, {len(both)} in both."]
     for k in (0, 3, 4):
-        table = both.groupby([f"{name}/all".split("/")[k] for name in both.index], sort=False).agg(summed)
+        table = both.groupby([f"{name}/all".split("/")[k] for name in both.index]).agg(summed)
         table["ratio of sums"] = table["cpu now"] / table["cpu"]
-        text.append(table.to_markdown(floatfmt=".3g"))
+        text.append(table.to_markdown(floatfmt=".4g"))
     for title, which in {
         "Not certified then or now": ~(both["then"] & both["now"]),
         "Moved by over 1e-4": both["> 1e-4"],
@@ -298,7 +298,7 @@ def compare(old: Path, new: Path) -> str:
     }.items():
         text += [
             f"{title}: {which.sum()}",
-            both.loc[which, LISTED].dropna(axis=1, how="all").to_markdown(floatfmt=".3g"),
+            both.loc[which, LISTED].dropna(axis=1, how="all").to_markdown(floatfmt=".4g"),
         ]
     return "\n\n".join(text) + "\n"
 
