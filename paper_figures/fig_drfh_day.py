@@ -17,7 +17,7 @@ CAPTION = (
     "A day drawn like Google's, and Google's sample, under fits of DRFH and under slots: use of resources over "
     "time (DRFH figure 5), completion times and by how much jobs end sooner (6), and the part of every user's tasks "
     "that is done, by Best-Fit against slots (7) and against servers of the user's own (8). "
-    "Best fit and first fit are alike, and slots leave capacity unused; few users have more done without sharing."
+    "Best fit and first fit are alike, and slots leave capacity unused; some users have more done on their own."
 )
 _POLICIES = ("best-fit-drfh", "first-fit-drfh", "slots")
 #: Sizes of jobs in tasks: the paper has five bins and does not say which.
@@ -60,8 +60,8 @@ def _done(axes: Axes, users: pd.DataFrame, other: str, title: str) -> None:
     """A circle for every user: the part of its tasks that is done otherwise and by Best-Fit."""
     part = users.assign(part=users["tasks_done"] / users["tasks"])
     wide = part.pivot_table(index="user", columns="policy", values="part").reindex(columns=["best-fit-drfh", other])
+    wide = wide.dropna()  # of a pool of few servers some users have none of their own
     size = users.groupby("user")["tasks"].max().reindex(wide.index)
-    wide = wide.fillna(0.0)  # a user without a server of its own has nothing done
     axes.plot([0, 1], [0, 1], color="#999999", linewidth=0.6)
     axes.scatter(wide[other], wide["best-fit-drfh"], 4 * np.log2(1 + size), facecolor="none", edgecolor="#111111",
                  linewidth=0.5)  # fmt: skip

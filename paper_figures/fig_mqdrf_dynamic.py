@@ -13,8 +13,8 @@ from .style import DOUBLE, NARROW, legend, new, styled
 NEEDS = ("mqdrf_dynamic",)
 CAPTION = (
     "Above, what three users have under MQDRF who come at 0, 100 and 300 s (MQDRF figure 2); below, what the three "
-    "queues have where a user comes every 200 s (figure 3), and the three users under discrete DRF. Under MQDRF who was "
-    "there falls from .4 to .3 of the server as the next one comes; under DRF the first has all of it until then."
+    "queues have where a user comes every 200 s (figure 3), and the three users under discrete DRF. Under MQDRF who "
+    "was there falls from .4 to .3 of the server as the next one comes; under DRF the first has all of it until then."
 )
 #: What tasks of U1, U2 and U3 take of CPU and memory, in parts of what they take most of; later users as these in turn.
 _TAKES = {"CPU": (0.5, 1, 1), "Memory": (1, 0.5, 1)}
