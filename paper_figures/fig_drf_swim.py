@@ -15,7 +15,7 @@ NEEDS = ("drf_swim",)
 CAPTION = (
     "Use of a day drawn like Facebook's (SWIM) on 6 servers (DRF figure 13), and by how much jobs end sooner "
     "than under slots, by the number of their tasks, with 6 and with 10 servers (figure 14); 95% intervals over draws. "
-    "Sharing by demands uses more, and brings most where servers are not short."
+    "Sharing by demands uses more of servers that are short, and brings most where they are not."
 )
 _BINS = (1, 2, 11, 51, np.inf)
 _NAMES = ("1", "2-10", "11-50", "> 50")
