@@ -49,6 +49,10 @@ _ELSEWHERE = {
     "cluster_report": {
         "report": "how the users of a cluster stand: what they run, want and are entitled to, what holds them, what if",
     },
+    "pools": {
+        "dynamic-drf": "share one pool with users who arrive one after the other, by Dynamic DRF, one row per arrival",
+        "hug": "share links among tenants with correlated, elastic demands, by HUG, one row per tenant",
+    },
     "simulations": {
         "simulate": "run jobs of whole tasks on servers over time, under one policy or several, one row each",
     },
@@ -153,12 +157,12 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Call the function that is called like the command."""
+    """Call the function of the command's name."""
     homes = {"path": "alpha_path", "completion": "completion"} | {
         name: module for module, texts in _ELSEWHERE.items() for name in texts
     }
     module = importlib.import_module(f".{homes.get(options.command, 'commands')}", __package__)
-    return int(getattr(module, options.command)(options))
+    return int(getattr(module, options.command.replace("-", "_"))(options))
 
 
 def _out(command: argparse.ArgumentParser, what: str) -> None:
