@@ -119,7 +119,7 @@ class Stacked:
         """(problems,): whose numbers are all such as a cluster has."""
         with np.errstate(invalid="ignore"):
             good = {
-                name: _validate.inside(array) | (array == 0)
+                name: _validate.inside(array, 0.0)
                 for name, array in self.arrays.items()
                 if name in ("capacity", "demand")
             }
@@ -127,8 +127,7 @@ class Stacked:
             if "weight" in self.arrays:
                 good["weight"] = _validate.inside(self.arrays["weight"])
             if "max_tasks" in self.arrays:
-                most = self.arrays["max_tasks"]
-                good["max_tasks"] = _validate.inside(most) | (most == 0) | (most == np.inf)
+                good["max_tasks"] = _validate.inside(self.arrays["max_tasks"], 0.0, np.inf)
         if "eligible" in self.arrays:
             known = self.arrays["eligible"]
             good["eligible"] = (known == 0) | (known == 1)

@@ -96,14 +96,14 @@ def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
     return _frames.row(value, argument, names, axis)
 
 
-def inside(values: Array) -> NDArray[np.bool_]:
-    """Which are from `LEAST` to `MOST`?"""
-    return (values >= LEAST) & (values <= MOST)
+def inside(values: Array, *others: float) -> NDArray[np.bool_]:
+    """Which are from `LEAST` to `MOST`, or one of these others?"""
+    return np.asarray((values >= LEAST) & (values <= MOST) | np.isin(values, others))
 
 
 def amounts(table: Array, kind: str, what: str, labels: Sequence[str], resources: Sequence[str]) -> None:
     """Capacities and demands are 0 or inside the range."""
-    bad = np.argwhere(~(inside(table) | (table == 0)))
+    bad = np.argwhere(~inside(table, 0.0))
     if bad.size:
         row, column = (int(index) for index in bad[0])
         raise DataError(
@@ -115,10 +115,9 @@ def amounts(table: Array, kind: str, what: str, labels: Sequence[str], resources
 
 def people(labels: Sequence[str], weight: Array, max_tasks: Array, demand: Array) -> None:
     """Weights are inside the range, task limits too or 0 or infinite, and everyone demands something."""
-    limited = inside(max_tasks) | (max_tasks == 0) | (max_tasks == np.inf)
     for what, values, good, wanted in (
         ("weight", weight, inside(weight), "a finite number > 0"),
-        ("max_tasks", max_tasks, limited, ">= 0 (leave it out, or use inf, for no limit)"),
+        ("max_tasks", max_tasks, inside(max_tasks, 0.0, np.inf), ">= 0 (leave it out, or use inf, for no limit)"),
     ):
         for row in np.flatnonzero(~good).tolist():
             found = f"user {labels[row]!r} (row {row}) has {what} {values[row]:g}"
