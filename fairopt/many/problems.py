@@ -123,7 +123,7 @@ class Stacked:
                 for name, array in self.arrays.items()
                 if name in ("capacity", "demand")
             }
-            good["nothing"] = self.arrays["demand"].any(axis=2)
+            good["nothing"] = np.asarray(self.arrays["demand"].any(axis=2))
             if "weight" in self.arrays:
                 good["weight"] = _validate.inside(self.arrays["weight"])
             if "max_tasks" in self.arrays:
