@@ -6,7 +6,6 @@ only numbers are numbers.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -35,10 +34,15 @@ _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, Warning)
 _EVERYWHERE = frozen(np.ones((), dtype=bool))
 
 
+#: What tables and columns of pandas, Arrow, polars and others of their kind have, and arrays and lists have not.
+_OF_TABLES = ("to_pandas", "__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "iloc", "columns")
+
+
 def labelled(values: object) -> bool:
-    """Is it a data frame or a series? Its labels then count, see `_frames`."""
-    pandas = sys.modules.get("pandas")  # who has one has imported it
-    return pandas is not None and isinstance(values, pandas.DataFrame | pandas.Series)
+    """Is it a table or a column of a library of tables? Its labels then count, see `_frames`."""
+    if values is None or isinstance(values, np.ndarray | list | tuple | float | int):
+        return False
+    return any(hasattr(values, name) for name in _OF_TABLES)
 
 
 def numbers(values: Any) -> Array:
