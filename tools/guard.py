@@ -36,7 +36,6 @@ LIMIT = 12
 KNOWN = {
     ("10 users, servers", "asset-fairness(scope=servers)"): "2.5",
     ("10 users, servers", "drfh"): "2.5",
-    ("10 users, servers", "ps-dsf"): "2.2",
     ("10 users, servers", "task-maxmin"): "2.1",
     ("10 users, servers", "tsf"): "2.4",
     ("3 servers a user", "utilitarian"): "2.0",
