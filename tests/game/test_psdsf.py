@@ -149,7 +149,7 @@ def test_it_applies_where_every_user_of_a_server_needs_all_of_it() -> None:
     assert not equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])).positive
 
 
-@pytest.mark.parametrize("tau", [0.3, 1e-2, 1e-4])
+@pytest.mark.parametrize("tau", [0.3, 1e-2])
 @pytest.mark.parametrize(("users", "servers"), [(3, 40), (12, 10)])
 def test_a_step_solves_the_smoothed_equations_to_first_order(users: int, servers: int, tau: float) -> None:
     """`F(p + t step) = (1 - t) F(p)` up to t^2, whether users or servers are fewer."""
