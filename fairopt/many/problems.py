@@ -154,7 +154,7 @@ def of(capacity: Any, demand: Any, weight: Any, eligible: Any, max_tasks: Any) -
 def _stacked(name: str, values: Any) -> NDArray[Any]:
     """An array with the problems first."""
     axes = len(_AXES[name])
-    array = _intake.plain(values, name)
+    array = _intake.plain(values, name, truths=name == "eligible")
     if array.ndim == 0 and name in ("weight", "max_tasks"):
         array = array[None]
     if array.ndim == axes:

@@ -45,10 +45,12 @@ def labelled(values: object) -> bool:
     return any(hasattr(values, name) for name in _OF_TABLES)
 
 
-def numbers(values: Any) -> Array:
-    """A new array of floats, or one of `_REFUSALS`."""
+def numbers(values: Any, truths: bool = False) -> Array:
+    """A new array of floats, or one of `_REFUSALS`; `truths`: of truth values, too."""
     array = _array(values)
-    if _truth_among(values):  # NumPy makes ones of them
+    if truths and array.dtype.kind == "b":
+        return array.astype(float)
+    if not truths and _truth_among(values):  # NumPy makes ones of them
         raise TypeError("it holds truth values")
     if array.dtype.kind in _OTHERS:
         raise TypeError(f"it holds {_OTHERS[array.dtype.kind]}")
@@ -59,10 +61,10 @@ def numbers(values: Any) -> Array:
         return np.array(array, dtype=float, order="C")
 
 
-def plain(values: Any, what: str, where: tuple[str | int, ...] = ()) -> Array:
+def plain(values: Any, what: str, where: tuple[str | int, ...] = (), truths: bool = False) -> Array:
     """As `numbers`, of any shape."""
     try:
-        return numbers(values)
+        return numbers(values, truths)
     except _REFUSALS as error:
         raise DataError(f"{what} must be numbers ({error})", where) from None
 

@@ -201,7 +201,7 @@ class Cluster(Tabular):
     def _with_row(self, argument: str, axis: str, name: str, value: Any) -> Cluster:
         changed = np.array(getattr(self, argument))
         row = int(self._indices(axis, [name])[0])
-        new = _intake.plain(value, f"{argument} of {name!r}", (axis, row, argument))
+        new = _intake.plain(value, f"{argument} of {name!r}", (axis, row, argument), argument == "eligible")
         if new.shape != changed[row].shape:
             raise DataError(f"{argument} of {name!r} must have shape {changed[row].shape}; got {new.shape}")
         changed[row] = new

@@ -78,15 +78,13 @@ class Candidates:
     def search(self, engines: tuple[str, ...], solver: str | None, warm: object) -> Solution | None:
         """The first candidate that reaches the tolerance, or the best one."""
         for name in engines:
-            if name == engines[0]:
-                offers: Iterator[Solution] | None = self._first(name, solver, warm)
-            else:
-                offers = self._stand_in(name)
-            if offers is None:
-                self.notes += (f"on such a cluster {name} is not tried unasked; engine={name!r} does",)
-                continue
-            self.tried += (name,)
             try:
+                first = name == engines[0]
+                offers = self._first(name, solver, warm) if first else self._stand_in(name)
+                if offers is None:
+                    self.notes += (f"on such a cluster {name} is not tried unasked; engine={name!r} does",)
+                    continue
+                self.tried += (name,)
                 if any(self.reaches(offer, name) for offer in offers):
                     break
             except SolverError as error:

@@ -167,8 +167,8 @@ class ServersFirst:
 
 
 def _few_users(users: int, size: int) -> bool:
-    """Are servers the ones to eliminate first? Counted in operations, where there are enough for it to matter."""
-    return size > 200 and 4 * users**2 * (size + users / 3) < size**3 / 3
+    """Are servers the ones to eliminate first? It is less exact where equations are nearly singular: if it is far less."""
+    return size > 200 and 20 * users**2 * (size + users / 3) < size**3 / 3
 
 
 def factor(
