@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import os
@@ -263,17 +262,6 @@ def test_contents_are_the_same_in_every_process() -> None:
     ]  # fmt: skip
     assert found[0] == found[1]
     assert len({*json.loads(found[0]).values()}) == len(every_loop()) > 50
-
-
-def test_all_loops_are_made_here() -> None:
-    """One way to compile: nobody else imports numba."""
-    for path in (ROOT / "fairopt").rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-        names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
-        assert not any(name.split(".")[0] == "numba" for name in names) or path.name in ("_linking.py", "_numba.py"), (
-            path
-        )
 
 
 def test_options_and_constants_are_content() -> None:

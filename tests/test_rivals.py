@@ -57,9 +57,3 @@ def test_a_wrong_answer_and_one_that_is_late_are_called_so(folder: Path) -> None
     assert rivals.run("linprog", right, folder, 60, False)["ended"] == "answer"
     assert rivals.run("linprog", other, folder, 60, False)["ended"] == "wrong"
     assert rivals.guarded("CLARABEL", right, folder, 0.0, False)["ended"] == "not in 0 s"
-
-
-def test_the_page_is_what_was_measured() -> None:
-    page, rows = ROOT / "docs" / "rivals.md", pd.read_csv(ROOT / "docs" / "rivals.csv")
-    text = page.read_text(encoding="utf-8").partition("<!-- rivals -->\n")[2].partition("\n<!-- /rivals -->")[0]
-    assert text == rivals.section(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import matplotlib as mpl
@@ -18,7 +17,7 @@ from fairopt.cli import main
 from fairopt.errors import DataError
 from fairopt.mechanisms import Mechanism
 from fairopt.report import MissingCells, Results
-from fairopt.report.figures import caption, draw, known, module, save
+from fairopt.report.figures import draw, known, module, save
 
 EVERY = sorted(known())
 
@@ -168,14 +167,6 @@ def test_tables_have_means_and_intervals(smoke: Results, tmp_path: Path, capsys:
     assert "fairopt sweep drfh_figures" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_captions_say_what_is_shown_and_what_to_see(name: str) -> None:
-    said = caption(name)
-    assert len(re.findall(r"[.!] (?=[A-Z])|\.$", said)) >= 2, said
-    assert not re.search(r"\.(py|toml|json|csv)\b", said), "no names of files"
-    assert len(said) < 500
-
-
 def test_marks_do_not_crowd_at_infinity() -> None:
     from paper_figures.style import apart, at_alpha
 
@@ -193,12 +184,6 @@ def test_a_diamond_stands_alone(smoke: Results) -> None:
             points = np.array([point for point in line.get_xydata() if np.isfinite(point).all()])
             for x in np.unique(points[:, 0]):
                 assert (np.diff(np.sort(points[points[:, 0] == x, 1])) >= 3).all()
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_captions_are_two_sentences(name: str) -> None:
-    """What is shown, and what there is to see."""
-    assert len(re.split(r"(?<=\.)\s+(?=[A-Z0-9])", caption(name))) == 2
 
 
 def test_what_is_a_line_and_a_bar_stands_in_the_legend_as_both(smoke: Results) -> None:
