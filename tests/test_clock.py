@@ -65,17 +65,6 @@ def test_the_first_answer_of_a_process_reports_no_compilation(tmp_path: Path) ->
         assert total + loops <= wall
 
 
-def test_the_first_loop_of_a_process_is_heard() -> None:
-    """numba is imported for it, between two looks at the clock."""
-    code = (
-        "from fairopt import _clock; from fairopt.engines.maxmin._filling import fill; "
-        "before = bool(_clock._registered); fill.dispatcher; print(before, bool(_clock._registered))"
-    )
-    env = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
-    done = subprocess.run([sys.executable, "-c", code], env=env, text=True, capture_output=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
-
-
 def test_the_processor_of_what_is_compiled_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does it on a busy machine, where a compilation takes 9 seconds on the wall and 2 of the processor."""
     wall, own, whole = iter([0.0, 9.0]), iter([10.0, 12.0]), iter([100.0, 103.0])

@@ -1,4 +1,4 @@
-"""A cluster, an allocation and a criterion stay what they are: read-only, right in copies, apart from what was given."""
+"""Clusters, allocations and criteria stay what they are: read-only, right in copies, apart from what was given."""
 
 from __future__ import annotations
 

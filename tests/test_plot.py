@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.result._plot import OTHERS, colours
 
 
 def drawn(users: int, servers: int = 1) -> fo.Allocation:
@@ -26,39 +23,6 @@ def test_legend_is_in_the_order_of_the_stack() -> None:
     fills = [bar.get_facecolor() for bar in figure.axes[0].patches if bar.get_x() < 0.5]
     assert [one.get_facecolor() for one in figure.legends[0].get_patches()] == fills[::-1]
     assert [one.get_text() for one in figure.legends[0].get_texts()] == ["user4", "user3", "user2", "user1"]
-
-
-@pytest.mark.parametrize("users", [1, 9, 19, 20, 60])
-def test_colours_can_be_told_apart(users: int) -> None:
-    figure = drawn(users).plot()
-    shown = users if users < 20 else 12
-    labels = [one.get_text() for one in figure.legends[0].get_texts()]
-    assert len(labels) == shown
-    assert (labels[0] == f"{users - 11} others") == (users >= 20)
-    fills = [to_rgb(one.get_facecolor()) for one in figure.legends[0].get_patches()]
-    assert min((np.abs(np.subtract(a, b)).max() for a, b in combinations(fills, 2)), default=1) > 0.1
-
-
-def test_palette() -> None:
-    assert len({*colours(18), to_rgb(OTHERS)}) == 19
-
-
-def lightness(fill: tuple[float, ...]) -> float:
-    """L* of CIELAB: what is left of a colour on paper without colours, from 0 to 100."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in fill[:3]]
-    light = float(np.dot([0.2126, 0.7152, 0.0722], linear))
-    return 116 * np.cbrt(light) - 16 if light > 0.008856 else 903.3 * light
-
-
-@pytest.mark.parametrize("users", [2, 5, 19, 20])
-def test_neighbours_of_a_stack_differ_in_grey(users: int) -> None:
-    fills = [one.get_facecolor() for one in drawn(users).plot().legends[0].get_patches()]
-    assert min(abs(lightness(a) - lightness(b)) for a, b in pairwise(fills)) > 25
-    bars = drawn(users).plot().axes[0].patches
-    patches = drawn(users).plot().legends[0].get_patches()
-    looks = [(round(lightness(one.get_facecolor()) / 35), one.get_hatch()) for one in patches]
-    assert all(len({*looks[k : k + 10]}) == len(looks[k : k + 10]) for k in range(len(looks)))
-    assert {one.get_hatch() for one in bars} == {one.get_hatch() for one in patches}
 
 
 def test_no_name_is_a_formula_or_hidden() -> None:

@@ -288,11 +288,3 @@ class _Other(GameMechanism):
 def test_what_servers_maximise_is_what_is_solved() -> None:
     with pytest.raises(FairoptError):
         _Other().solve(SMALL["two servers, weights"], engine="declarative")
-
-
-def test_the_statement_is_looked_at_once_and_tells_no_mechanisms_apart() -> None:
-    drf = get("drf")
-    drf.solve(EXAMPLE)
-    assert drf == get("drf")
-    assert hash(drf) == hash(get("drf"))
-    assert "_stated" not in repr(drf)
