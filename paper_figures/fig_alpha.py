@@ -1,8 +1,6 @@
-"""What alpha does on a real cluster: Bitbrains and Google, in one figure and three sentences (those of the README)."""
+"""What alpha does on a real cluster: Bitbrains and Google, in one figure."""
 
 from __future__ import annotations
-
-import math
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -41,32 +39,6 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     band(table[0, 0])
     legend(drawn, table[0, 0])
     return drawn
-
-
-def sentences(results: Results) -> str:
-    """The same in words, every number from the store: fairness is the smallest dominant share and Jain's index."""
-    cells = results.of("frontier").cells
-    drawn = cells[cells["cluster"] != "paper"]
-    size = {name: drawn[drawn["cluster"] == name][["users", "servers"]].max() for name in _CLUSTERS}
-
-    def at(alpha: float, measure: str, form: str = ".1%") -> str:
-        """The means of both clusters."""
-        every = (_means(cells, cluster, measure).loc[alpha] for cluster in _CLUSTERS)
-        return " and ".join(format(one["mean"], form) for one in every)
-
-    (machines, servers), (people, pool) = ([f"{number:,}" for number in size[name]] for name in _CLUSTERS)
-    return (
-        f"{machines} machines of Bitbrains on {servers} servers, and {people} users of Google's {pool} machines "
-        f"(means of {drawn['repetition'].nunique()} draws each): at alpha = 0 alphaPF-VDS uses {at(0, 'utilization')} "
-        f"of the capacity, averaged over resources, but the smallest dominant share is {at(0, 'min_share', '.2%')} and "
-        f"Jain's index {at(0, 'jain', '.2f')}.\n"
-        f"At alpha = 1 it has most of the fairness that there is to be had, with smallest shares of "
-        f"{at(1, 'min_share', '.2%')} and a Jain's index of {at(1, 'jain', '.2f')}, for {at(1, 'utilization')} of the "
-        f"capacity.\n"
-        f"From there on more alpha costs capacity for hardly any more fairness: PS-DSF, at infinity, uses "
-        f"{at(math.inf, 'utilization')}, with smallest shares of {at(math.inf, 'min_share', '.2%')} and a Jain's index "
-        f"of {at(math.inf, 'jain', '.2f')}."
-    )
 
 
 def _means(cells: pd.DataFrame, cluster: str, measure: str) -> pd.DataFrame:

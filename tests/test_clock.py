@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,25 +63,6 @@ def test_the_first_answer_of_a_process_reports_no_compilation(tmp_path: Path) ->
         total, loops, wall = map(float, line.split())
         assert loops > 0
         assert total + loops <= wall
-
-
-def test_the_first_loop_of_a_process_is_heard() -> None:
-    """numba is imported for it, between two looks at the clock."""
-    code = (
-        "from fairopt import _clock; from fairopt.engines.maxmin._filling import fill; "
-        "before = bool(_clock._registered); fill.dispatcher; print(before, bool(_clock._registered))"
-    )
-    env = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
-    done = subprocess.run([sys.executable, "-c", code], env=env, text=True, capture_output=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
-
-
-def test_every_time_is_read_from_this_clock() -> None:
-    read = re.compile(r"time\.(perf_counter|time|process_time)\(")
-    found = {
-        path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if read.search(path.read_text("utf-8"))
-    }
-    assert found == {"_claims.py", "_clock.py", "harness/store.py"}  # the others: age of files
 
 
 def test_the_processor_of_what_is_compiled_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

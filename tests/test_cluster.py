@@ -149,37 +149,6 @@ def test_errors_name_the_row_and_the_remedy(changes: dict[str, Any], message: st
     assert isinstance(caught.value, ValueError)
 
 
-@settings(max_examples=40)
-@given(clusters())
-def test_immutable(cluster: Cluster) -> None:
-    for name in (
-        "capacity",
-        "demand",
-        "weight",
-        "max_tasks",
-        "eligible",
-        "gamma",
-        "gamma0",
-        "share_per_task",
-        "normalised_demand",
-    ):
-        with pytest.raises(ValueError, match="read-only"):
-            getattr(cluster, name)[...] = 0
-    for name in ("capacity", "weight", "users", "resources"):
-        with pytest.raises(AttributeError, match=rf"immutable; use replace\({name}=\.\.\.\)"):
-            setattr(cluster, name, None)
-    with pytest.raises(TypeError):
-        hash(cluster)
-
-
-def test_arguments_are_copied() -> None:
-    demand = np.array([[1.0, 4.0], [3.0, 1.0]])
-    cluster = Cluster([[9, 18]], demand)
-    demand[0, 0] = 99
-    assert cluster.demand[0, 0] == 1
-    assert demand.flags.writeable
-
-
 def test_copies_with_changes() -> None:
     changed = FIGURE_1.with_demand("user4", [1, 0.5, 0])
     np.testing.assert_allclose(changed.gamma[3], [8, 8])

@@ -74,19 +74,3 @@ def test_every_example_works(tmp_path: Path) -> None:
                 run(tmp_path, "-m", "fairopt.cli", *line.removeprefix("$ fairopt ").split())
     assert shown == 3
     assert (tmp_path / "paper_figures" / "out" / "smoke" / "norms.png").stat().st_size > 0
-
-
-def test_a_change_that_does_not_fit_is_noticed() -> None:
-    assert changed("a\nb\nc\n", " a\n-b\n+d\n+e\n") == "a\nd\ne\nc\n"
-    for text in ("a\nc\n", "a\nb\na\nb\n"):
-        with pytest.raises(AssertionError, match="what is not there, or more than once"):
-            changed(text, " a\n-b\n")
-
-
-def test_files_and_targets_that_are_named_are_there() -> None:
-    made = {file for kind, file, _ in steps(TEXT) if file and kind != "diff"}
-    for path in re.findall(r"`((?:fairopt|tests|tools|docs|paper_figures|experiments|benchmarks)/[\w/.]*)`", TEXT):
-        assert path in made or (ROOT / path).exists(), path
-    targets = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"make (\w+)", TEXT):
-        assert re.search(rf"^{target}:", targets, re.MULTILINE), target

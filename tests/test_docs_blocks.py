@@ -17,7 +17,6 @@ import textwrap
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,6 @@ PRINTED = {*PAGES, "README.md", "first-task.md", "explorer.md"}
 ELSEWHERE = {
     "first-minutes.md": "tools/first_minutes.py, in a new environment",
 }
-KNOWN = ("python", "sh", "console", "text", "json", "toml", "csv")
 _BLOCK = re.compile(
     r"(?: *<!-- (?P<mark>not run|first): (?P<said>[^>]*?) -->\n+)?"
     r"^(?P<indent> *)```(?P<kind>[\w-]*)[^\n]*\n(?P<body>.*?)^(?P=indent)```(?=(?P<printed>\n+```text)?)",
@@ -89,28 +87,6 @@ def blocks(page: str, text: str) -> list[Block]:
 
 
 EVERY = [block for page, text in DOCS.items() for block in blocks(page, text)]
-
-
-def test_blocks_are_of_a_kind_that_is_run_or_is_no_code() -> None:
-    assert not [f"{block.page}: {block.body[:60]!r}" for block in EVERY if block.kind not in KNOWN]
-    assert len(EVERY) == sum(len(re.findall(r"^ *```", text, re.MULTILINE)) for text in DOCS.values()) / 2
-
-
-def test_what_is_not_run_says_why() -> None:
-    assert not [block.page for block in EVERY if block.mark == "not run" and len(block.said.split()) < 3]
-    # A session that readme.py does not make would show what nobody has printed.
-    assert not [block.page for block in EVERY if block.here and block.kind == "console"]
-
-
-def test_a_block_that_nobody_runs_is_noticed() -> None:
-    text = (
-        "```python\n1 / 0\n```\n\n<!-- not run: it takes hours here -->\n```sh\nfairopt figures\n```\n\n```\nx\n```\n"
-    )
-    first, second, third = blocks("x.md", text)
-    assert first.here
-    assert not second.here
-    assert list(second.commands()) == [["figures"]]
-    assert third.kind not in KNOWN
 
 
 @pytest.mark.parametrize("page", sorted({block.page for block in EVERY if block.here and block.kind == "python"}))
@@ -173,9 +149,3 @@ def test_users_are_held_by_the_models_that_the_page_names(tmp_path: Path, capsys
     held = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if " gpu on " in line}
     assert held["vision"].endswith("gpu on t4-1")
     assert held["llm"].endswith("gpu on a100")
-
-
-def test_functions_that_prose_calls_by_their_whole_name_can_be_called() -> None:
-    names = {name for text in DOCS.values() for name in re.findall(r"`(?:fairopt|fo)\.([\w.]+)\(", text)}
-    assert len(names) > 15
-    assert [name for name in sorted(names) if not callable(attrgetter(name)(fo))] == []

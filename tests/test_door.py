@@ -69,13 +69,6 @@ def test_not_even_numpy(code: str) -> None:
     assert not {"numpy", "fairopt.mechanisms", "fairopt.model.cluster"} & imported(code)
 
 
-def test_one_mechanism_is_one_file() -> None:
-    found = imported(CLUSTER + "fo.DRF().solve(c)")
-    assert "fairopt.mechanisms.drf" in found
-    assert not {"fairopt.mechanisms.drfh", "fairopt.game", "fairopt.engines.welfare.interior_point"} & found
-    assert "fairopt.mechanisms.drfh" in imported(CLUSTER + "fo.GFJ")  # another file than its name says
-
-
 def test_a_mechanism_is_found_whatever_was_imported_before() -> None:
     """A class that is a plug-in's must not take the name of one that nobody has asked for yet."""
     code = (

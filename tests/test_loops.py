@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import os
@@ -10,14 +9,12 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt import _numba
 from fairopt._loops import Loop, compiled
 
 ROOT = Path(fo.__file__).resolve().parents[1]
@@ -148,37 +145,6 @@ def test_compiling_is_said_and_loading_is_not(folder: Path) -> None:
     assert ask(folder, at_once)[1:] == ([], "")
 
 
-def test_the_bar_is_full_when_the_last_loop_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not before, though some are compiled for more types than the one that is counted."""
-    seen: list[tuple[int, int]] = []
-    bar = SimpleNamespace(n=0, total=0, close=lambda: None)
-
-    def update() -> None:
-        bar.n += 1
-        seen.append((bar.n, bar.total))
-
-    def shown(total: int, initial: int, **_: object) -> SimpleNamespace:
-        bar.n, bar.total, bar.update = initial, total, update
-        return bar
-
-    inner, outer = compiled(len), compiled(max)  # type: ignore[arg-type]
-    vars(outer)["calls"] = {"inner": inner, "outer": outer}
-    monkeypatch.setattr(_numba, "_LOOPS", {one.py_func: one for one in (inner, outer)})
-    monkeypatch.setattr(_numba, "COMPILED", [])
-    monkeypatch.setattr(_numba, "SILENCE", 0.0)
-    monkeypatch.setattr("fairopt._progress.tqdm", shown)
-    telling = _numba._Telling()
-    of = [SimpleNamespace(data={"dispatcher": one}) for one in (inner, outer)]
-    telling.on_start(of[1])
-    telling._later.join()
-    for _ in range(3):
-        telling.on_start(of[0])
-        telling.on_end(of[0])
-    telling.on_end(of[1])
-    assert [n < total for n, total in seen] == [True, True, True, False]
-    assert seen[-1] == (4, 4)
-
-
 #: A loop that is too large to be copied, below one that is copied, below one that is called from Python.
 LARGE = """
 from fairopt._loops import compiled
@@ -230,14 +196,6 @@ def test_a_large_loop_has_code_of_its_own(folder: Path) -> None:
     assert ask(folder, code)[1] == ["called.large", "called.one_more", "asks.asked"]
 
 
-def test_code_that_refers_to_what_is_not_there_is_not_loaded() -> None:
-    """The linker would end the process."""
-    from fairopt._linking import Library
-
-    with pytest.raises(LookupError, match=r"refers to .*gone"):
-        Library.loaded(None, ("loop", b"", b"", set(), {"gone"}), [])
-
-
 def every_loop() -> dict[str, Loop]:
     found: dict[str, Loop] = {}
     for module in pkgutil.walk_packages(fo.__path__, "fairopt."):
@@ -263,17 +221,6 @@ def test_contents_are_the_same_in_every_process() -> None:
     ]  # fmt: skip
     assert found[0] == found[1]
     assert len({*json.loads(found[0]).values()}) == len(every_loop()) > 50
-
-
-def test_all_loops_are_made_here() -> None:
-    """One way to compile: nobody else imports numba."""
-    for path in (ROOT / "fairopt").rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-        names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
-        assert not any(name.split(".")[0] == "numba" for name in names) or path.name in ("_linking.py", "_numba.py"), (
-            path
-        )
 
 
 def test_options_and_constants_are_content() -> None:

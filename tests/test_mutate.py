@@ -57,12 +57,3 @@ def test_it_is_noticed(name: str) -> None:
     """By the tests that should notice it, before the wider ones."""
     tests = MUTATIONS[name].tests
     assert mutate.run(name, tests)[0].startswith(tests[0])
-
-
-def test_all_are_in_the_docs_with_the_test_that_notices_them() -> None:
-    page = mutate.PAGE.read_text(encoding="utf-8")
-    rows = page.partition(mutate.BEGIN)[2].partition(mutate.END)[0].strip().splitlines()[2:]
-    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == list(MUTATIONS)
-    for row in rows:
-        path, _, test = row.split("`")[1].partition("::")
-        assert f"def {test.partition('[')[0]}(" in (mutate.ROOT / path).read_text(encoding="utf-8")

@@ -18,12 +18,6 @@ def same(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
     return np.asarray(numbers[:, None] == numbers[None, :])
 
 
-def test_numbers_by_appearance() -> None:
-    rows = np.array([[2.0, 1.0], [0.0, 5.0], [2.0, 1.0], [7.0, 7.0], [0.0, 5.0]])
-    assert _patterns.numbered(rows).tolist() == [0, 1, 0, 2, 1]
-    assert _patterns.numbered(np.array([[3], [1], [2]])).tolist() == [0, 1, 2]
-
-
 @settings(max_examples=150)
 @given(clusters())
 def test_who_can_run_what(cluster: Cluster) -> None:

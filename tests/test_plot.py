@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from matplotlib.colors import to_rgb
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.result._plot import OTHERS, colours
 
 
 def drawn(users: int, servers: int = 1) -> fo.Allocation:
@@ -37,28 +36,6 @@ def test_colours_can_be_told_apart(users: int) -> None:
     assert (labels[0] == f"{users - 11} others") == (users >= 20)
     fills = [to_rgb(one.get_facecolor()) for one in figure.legends[0].get_patches()]
     assert min((np.abs(np.subtract(a, b)).max() for a, b in combinations(fills, 2)), default=1) > 0.1
-
-
-def test_palette() -> None:
-    assert len({*colours(18), to_rgb(OTHERS)}) == 19
-
-
-def lightness(fill: tuple[float, ...]) -> float:
-    """L* of CIELAB: what is left of a colour on paper without colours, from 0 to 100."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in fill[:3]]
-    light = float(np.dot([0.2126, 0.7152, 0.0722], linear))
-    return 116 * np.cbrt(light) - 16 if light > 0.008856 else 903.3 * light
-
-
-@pytest.mark.parametrize("users", [2, 5, 19, 20])
-def test_neighbours_of_a_stack_differ_in_grey(users: int) -> None:
-    fills = [one.get_facecolor() for one in drawn(users).plot().legends[0].get_patches()]
-    assert min(abs(lightness(a) - lightness(b)) for a, b in pairwise(fills)) > 25
-    bars = drawn(users).plot().axes[0].patches
-    patches = drawn(users).plot().legends[0].get_patches()
-    looks = [(round(lightness(one.get_facecolor()) / 35), one.get_hatch()) for one in patches]
-    assert all(len({*looks[k : k + 10]}) == len(looks[k : k + 10]) for k in range(len(looks)))
-    assert {one.get_hatch() for one in bars} == {one.get_hatch() for one in patches}
 
 
 def test_no_name_is_a_formula_or_hidden() -> None:

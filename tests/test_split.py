@@ -40,16 +40,6 @@ def solved(name: str, cluster: Cluster = TYPED) -> Allocation:
     return parse(name)[0].solve(cluster)
 
 
-@pytest.fixture
-def no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever makes the whole table fails."""
-
-    def fail(self: Split) -> Array:
-        raise AssertionError("the table of all users and servers was made")
-
-    monkeypatch.setattr(Split, "__call__", fail)
-
-
 @settings(max_examples=100)
 @given(clusters(), st.booleans(), st.integers(0, 2**32 - 1))
 def test_split_is_the_whole_table(cluster: Cluster, users: bool, seed: int) -> None:
@@ -123,22 +113,6 @@ def test_solutions_certify_the_same_whole(name: str, cluster: Cluster) -> None:
     assert found.tasks.shape == cluster.shape[:2]
     assert again.feasibility == pytest.approx(found.certificate.feasibility, abs=1e-12)
     assert again.optimality == pytest.approx(found.certificate.optimality, abs=1e-12)
-
-
-@pytest.mark.usefixtures("no_table")
-def test_solving_and_showing_make_no_table() -> None:
-    cluster = TYPED.replace(
-        capacity=np.tile(TYPED.capacity, (5, 1)), eligible=np.tile(TYPED.eligible, (1, 5)), servers=None
-    )
-    found = AlphaPFVDS(3.0).solve(cluster)
-    assert not {"gamma", "gamma0"} & set(vars(cluster)), "monopoly tasks of all users and servers were computed"
-    text, row = repr(found), found.summary()
-    assert "user5" in text
-    assert row["use_resource1"] <= 1 + 1e-9
-    assert len(found.utilization) == 26
-    assert not {"gamma", "gamma0"} & set(vars(cluster))
-    with pytest.raises(AssertionError, match="table"):
-        _ = found.tasks
 
 
 def test_numbers_are_those_of_the_table() -> None:

@@ -37,11 +37,7 @@ ABOUT = (
     "architecture", "changelog", "contributing", "engines-tried", "figures-changed", "game-tried", "newcomers", "site",
     "slips", "testing",
 )  # fmt: skip
-#: Pages whose code is mathematics where it is a formula; elsewhere `alpha` is an argument.
-FORMULAS = (
-    "algorithms", "certificates", "equilibria", "fluid", "game", "inverse", "properties", "psdsf", "sensitivity",
-)  # fmt: skip
-_CODE = re.compile(r"\[`?([^\]`]+)`?\]\((?:\.\./)+(\w[\w./-]+\.(?:py|toml))(?:#L(\d+))?\)")
+_CODE = re.compile(r"\[`?([^\]`]+)`?\]\((?:\.\./)+(\w[\w./-]+\.(?:py|toml))\)")
 _ENTRY = re.compile(r"^- \[[^\]]+\]\(([\w./-]+?)(?:\.md|\.ipynb|\.rst)\)", re.MULTILINE)
 #: What is in a checkout and not on the site: named, without a link.
 _ELSEWHERE = re.compile(r"\[([^\]]+)\]\((\.\./[^)]+|witnesses/)\)")
@@ -50,7 +46,6 @@ _FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
 def assemble(target: Path = SOURCE) -> Path:
     """The source of the site in a folder, made anew."""
-    import docstring_text
     import site_pages
 
     shutil.rmtree(target, ignore_errors=True)
@@ -65,8 +60,6 @@ def assemble(target: Path = SOURCE) -> Path:
     code: set[str] = set()
     for path in sorted(target.rglob("*.md")):
         text = _linked(path.read_text(encoding="utf-8"), len(path.relative_to(target).parts) - 1, code)
-        if path.parent.name == "algorithms" or (path.parent == target and path.stem in FORMULAS):
-            text = docstring_text.typeset_page(text)
         if path.parent == target:
             text += contents(text, path.stem)
         path.write_text(text, encoding="utf-8")
@@ -112,8 +105,7 @@ def _linked(text: str, depth: int, code: set[str]) -> str:
 
     def to_code(found: re.Match[str]) -> str:
         code.add(found[2])
-        line = f"#L-{found[3]}" if found[3] else ""
-        return f'<a href="{up}code/{found[2]}.html{line}"><code>{found[1]}</code></a>'
+        return f'<a href="{up}code/{found[2]}.html"><code>{found[1]}</code></a>'
 
     def named(found: re.Match[str]) -> str:
         inside = found[2].startswith("../") and not found[2].startswith("../" * (depth + 1))

@@ -1,14 +1,9 @@
-"""Docstrings of fairopt for numpydoc: formulas become mathematics, `Properties:` and `Source:` sections.
-
-An indented block that is no formula (`tools/formula.py`) stays as it is written."""
+"""Docstrings of fairopt for numpydoc: indented blocks become literal, `Properties:` and `Source:` sections."""
 
 from __future__ import annotations
 
-import contextlib
 import re
 from typing import Any
-
-import formula
 
 #: Paragraphs that begin so go to a section of numpydoc, or they would be part of the last parameter.
 _SECTIONS = {"Properties": "Notes", "Source": "References", "Sources": "References"}
@@ -18,11 +13,11 @@ _TITLES = ("Parameters", "Returns", "Raises", "Yields", "Attributes", "Notes", "
 
 def process(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Rewrite the lines in place; Sphinx calls it for every docstring."""
-    lines[:] = sections(typeset(literal([f"    {line}" if line.startswith("|") else line for line in lines])))
+    lines[:] = sections(literal([f"    {line}" if line.startswith("|") else line for line in lines]))
 
 
 def markdown(text: str) -> str:
-    """A docstring as Markdown: sections as bold words, parameters as a list, formulas as blocks."""
+    """A docstring as Markdown: sections as bold words, parameters as a list, indented lines as blocks."""
     out: list[str] = []
     lines = text.splitlines()
     section, fenced = "", False
@@ -56,69 +51,14 @@ def markdown(text: str) -> str:
 
 
 def _closed(lines: list[str]) -> None:
-    """The end of a block, behind its last line that is not empty; a formula becomes mathematics."""
+    """The end of a block, behind its last line that is not empty."""
     while not lines[-1].strip():
         lines.pop()
-    begin = max(k for k, line in enumerate(lines) if line == "```text")
-    with contextlib.suppress(formula.NotAFormula):
-        lines[begin:] = ["```math", *formula.tex("\n".join(lines[begin + 1 :])).splitlines()]
     lines += ["```", ""]
 
 
-def typeset(lines: list[str]) -> list[str]:
-    """Literal blocks that are formulas, as the directive `math`."""
-    made: list[str] = []
-    k = 0
-    while k < len(lines):
-        made.append(lines[k])
-        k += 1
-        if made[-1] != "::":
-            continue
-        end = k
-        while end < len(lines) and (not lines[end].strip() or lines[end].startswith("    ")):
-            end += 1
-        try:
-            rows = formula.tex("\n".join(lines[k:end])).splitlines()
-        except formula.NotAFormula:
-            continue
-        made[-1:] = [".. math::", "", *(f"    {row}" for row in rows), ""]
-        k = end
-    return made
-
-
-_FENCED = re.compile(r"(^ *```.*?^ *```)", re.MULTILINE | re.DOTALL)
-_INLINE = re.compile(r"``.*?``|`([^`]+)`", re.DOTALL)
-_BLOCK = re.compile(r"(?<=\n\n)((?:^    (?![-*] |\d+\. ).*\n)+)(?=\n)", re.MULTILINE)
-
-
-def typeset_page(text: str) -> str:
-    """Markdown whose code, in a line or indented, is mathematics where it is a formula; fenced blocks stay."""
-    parts = _FENCED.split(text)
-    return "".join(
-        part if k % 2 else _BLOCK.sub(_as_block, _INLINE.sub(_as_role, part)) for k, part in enumerate(parts)
-    )
-
-
-def _as_role(found: re.Match[str]) -> str:
-    try:
-        return f"{{math}}`{formula.inline(found[1])}`" if found[1] else found[0]
-    except formula.NotAFormula:
-        return found[0]
-
-
-def _as_block(found: re.Match[str]) -> str:
-    """The directive, as far to the right as the item of a list that it belongs to."""
-    lines = [line for line in found[1].splitlines() if line.strip()]
-    pad = " " * (min(len(line) - len(line.lstrip()) for line in lines) - 4)
-    try:
-        made = ["```math", *formula.tex(found[1]).splitlines(), "```"]
-    except formula.NotAFormula:
-        return found[0]
-    return "".join(f"{pad}{line}\n" for line in made)
-
-
 def literal(lines: list[str]) -> list[str]:
-    """Indented lines that no section owns are formulas: `::` before them, unless it is there."""
+    """Indented lines that no section owns are as written: `::` before them, unless it is there."""
     made: list[str] = []
     owned, block = False, False
     for k, line in enumerate(lines):

@@ -33,7 +33,7 @@ def write(folder: Path) -> list[str]:
     made, survey, witnesses = [], fairness_tables.rows(), _witnesses()
     for name in properties.names():
         prop = properties.get(name)
-        text = docstring_text.typeset_page(docstring_text.markdown(inspect.getdoc(type(prop)) or ""))
+        text = docstring_text.markdown(inspect.getdoc(type(prop)) or "")
         lines = [f"# {name}", "", text, "", "## Who has it", "", *_claimed(name), "", *_searched(name, survey), ""]
         lines += _counterexamples(name, witnesses.get(name, []), folder)
         lines += [f"In Python `fairopt.properties.get({name!r})`. Here are [all of them](../properties.md), how",

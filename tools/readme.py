@@ -2,15 +2,12 @@
 
     python tools/readme.py                      # rewrite README.md, and fairopt/__init__.pyi (`make readme`)
     python tools/readme.py --check              # exit 1 if it would change (a test does the same)
-    python tools/readme.py --store DIR          # and what it says of real clusters, with docs/alpha.png, from a store
 
 A block of `python` followed by one of `text` is run, and what it prints replaces the text; in a block of `console`
-every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated. The section `alpha` takes
-the real traces, and cells that take minutes: `fairopt sweep frontier`.
+every line behind `$ ` is. Tables between `<!-- name -->` and `<!-- /name -->` are generated.
 
-Pages of docs/ (`PAGES`, `WITH_FILES`) are made anew, and the picture of docs/first-task.md; what is said of
-convergence comes from the measurements that come with fairopt (`tools/measurements.py`). `fairopt/__init__.pyi` tells
-type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms."""
+Pages of docs/ (`PAGES`, `WITH_FILES`) are made anew, and the picture of docs/first-task.md. `fairopt/__init__.pyi`
+tells type checkers the names that `fairopt/__init__.py` takes from the registry of mechanisms."""
 
 from __future__ import annotations
 
@@ -33,22 +30,18 @@ import pandas as pd
 sys.path.append(str(Path(__file__).resolve().parent))
 
 import fairness_tables
-import measured_words
 
 import fairopt as fo
 from fairopt.cli import main as fairopt_command
-from fairopt.errors import DataError
-from fairopt.report import Results, figures, mechanism_table
+from fairopt.report import mechanism_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 _NAMES = (
-    "index", "quickstart", "choose", "find-alpha", "papers", "real-clusters", "utilities", "alpha", "many", "inverse",
+    "index", "quickstart", "choose", "find-alpha", "papers", "utilities", "many", "inverse",
     "properties", "properties-table", "simulation", "sensitivity", "equilibria",
 )  # fmt: skip
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
-#: The page that speaks of real clusters.
-REAL = ROOT / "docs" / "real-clusters.md"
 #: Pages that run in a folder with files of theirs, which are kept in docs/PAGE.
 WITH_FILES = {ROOT / "docs" / "first-task.md": ("cluster.csv",), ROOT / "docs" / "explorer.md": ("snapshot.json",)}
 STUB = ROOT / "fairopt" / "__init__.pyi"
@@ -64,7 +57,7 @@ def render(text: str) -> str:
         flags=re.DOTALL,
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
-    tables = {"mechanisms": _mechanisms, "claims": _claims, "errors": _errors} | measured_words.sections()
+    tables = {"mechanisms": _mechanisms, "claims": _claims, "errors": _errors}
     tables |= {"properties": _properties, "witnesses": _witnesses, "gives-up": _gives_up} | fairness_tables.sections()
     for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
@@ -92,27 +85,6 @@ def stub() -> str:
         lines.add(f"from .{package} import {last} as {name}")
     lines.add("from ._version import __version__ as __version__")
     return "# Written by `make readme`: do not edit.\n\n" + "\n".join(sorted(lines)) + "\n"
-
-
-def render_alpha(text: str, results: Results) -> str:
-    """A page with its section on real clusters from a store.
-
-    Raises
-    ------
-    MissingCells, DataError
-        The store lacks cells; they were computed without the traces.
-    """
-    notes = results.of("frontier").notes
-    if any("stand in" in note for note in notes):
-        raise DataError(f"the page speaks of real clusters; {notes[0]}")
-    section = re.compile(r"(<!-- alpha -->\n).*?(<!-- /alpha -->)", re.DOTALL)
-    return section.sub(lambda found: f"{found[1]}{alpha(results)}\n{found[2]}", text)
-
-
-def alpha(results: Results) -> str:
-    """Three sentences, in lines of the pages' length."""
-    said = figures.module("alpha").sentences(results)
-    return "\n\n".join("\n".join(wrap(sentence, 120, break_on_hyphens=False)) for sentence in said.splitlines())
 
 
 def _printed(run: Callable[[], object]) -> str:
@@ -195,18 +167,9 @@ def _errors() -> str:
     return str(wrong[columns].to_markdown(index=False, disable_numparse=True))
 
 
-def _draw(results: Results) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(figures.save(figures.draw("alpha", results), Path(folder), "alpha")[1], ROOT / "docs" / "alpha.png")
-
-
 if __name__ == "__main__":
     old = README.read_text(encoding="utf-8")
     new = render(old)
-    if "--store" in sys.argv:
-        stored = Results(Path(sys.argv[sys.argv.index("--store") + 1]))
-        REAL.write_text(render_alpha(REAL.read_text(encoding="utf-8"), stored), encoding="utf-8")
-        _draw(stored)
     if "--check" in sys.argv:
         stale = new != old or not STUB.exists() or STUB.read_text(encoding="utf-8") != stub()
         sys.exit("README.md or fairopt/__init__.pyi is not what the code says: run make readme" if stale else 0)

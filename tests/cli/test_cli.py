@@ -140,14 +140,6 @@ def test_pools_are_shared_by_their_own_commands(file: Path, tmp_path: Path, caps
     assert main(["dynamic-drf", str(file), "--order", "B"]) == 2
 
 
-def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["--help"])
-    assert stopped.value.code == 0
-    out = capsys.readouterr().out
-    assert all(name in out for name in ("solve", "compare", "claims", "tables"))
-
-
 def test_reader_that_stops_early_gets_no_traceback() -> None:
     command = f"{sys.executable} -m fairopt.cli compare paper:drf-4.1 -m drf | head -c 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import matplotlib as mpl
@@ -10,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from PIL import Image
 
 from fairopt import harness, papers
@@ -18,7 +16,7 @@ from fairopt.cli import main
 from fairopt.errors import DataError
 from fairopt.mechanisms import Mechanism
 from fairopt.report import MissingCells, Results
-from fairopt.report.figures import caption, draw, known, module, save
+from fairopt.report.figures import draw, known, module, save
 
 EVERY = sorted(known())
 
@@ -166,47 +164,6 @@ def test_tables_have_means_and_intervals(smoke: Results, tmp_path: Path, capsys:
     capsys.readouterr()
     assert main(["tables", "drfh_figures", "--store", str(tmp_path / "none"), "--out", str(tmp_path)]) == 2
     assert "fairopt sweep drfh_figures" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_captions_say_what_is_shown_and_what_to_see(name: str) -> None:
-    said = caption(name)
-    assert len(re.findall(r"[.!] (?=[A-Z])|\.$", said)) >= 2, said
-    assert not re.search(r"\.(py|toml|json|csv)\b", said), "no names of files"
-    assert len(said) < 500
-
-
-def test_marks_do_not_crowd_at_infinity() -> None:
-    from paper_figures.style import apart, at_alpha
-
-    alphas = np.array([0, 0.5, 1, 2, 8, 16, 32, 64, np.inf])
-    shown = apart(alphas)
-    assert shown[-1] == len(alphas) - 1
-    assert (np.diff(at_alpha(alphas[shown])) >= 0.03).all()
-    assert {0, 1, 2, 3, 4} <= set(shown)
-
-
-def test_a_diamond_stands_alone(smoke: Results) -> None:
-    """A part that is too small for one has none: it stood on that of the user below."""
-    for axes in draw("drfh", smoke).axes:
-        for line in (one for one in axes.lines if one.get_marker() == "D"):
-            points = np.array([point for point in line.get_xydata() if np.isfinite(point).all()])
-            for x in np.unique(points[:, 0]):
-                assert (np.diff(np.sort(points[points[:, 0] == x, 1])) >= 3).all()
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_captions_are_two_sentences(name: str) -> None:
-    """What is shown, and what there is to see."""
-    assert len(re.split(r"(?<=\.)\s+(?=[A-Z0-9])", caption(name))) == 2
-
-
-def test_what_is_a_line_and_a_bar_stands_in_the_legend_as_both(smoke: Results) -> None:
-    figure = draw("pf_semidynamic", smoke)
-    [legend] = figure.legends
-    [axes] = [one for one in figure.axes if one.get_title() == "CPU in use"]
-    assert len(axes.lines) > 1
-    assert {line.get_marker() for line in axes.lines} <= {line.get_marker() for line in legend.findobj(Line2D)}
 
 
 def test_pictures_for_the_site_are_drawn_from_the_store_that_has_them(

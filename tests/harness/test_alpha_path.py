@@ -128,16 +128,6 @@ def test_another_mechanism() -> None:
         )
 
 
-def test_what_does_not_depend_on_alpha_is_made_once() -> None:
-    shared = cluster(0, 40, 20)
-    doubled = fo.Cluster(np.vstack([shared.capacity] * 2), shared.demand)  # it merges
-    first, second = fo.alpha_path(doubled, [2.0, 3.0]).allocations
-    assert len(second.warm.merging.cluster.servers) == 20
-    assert second.warm.merging is first.warm.merging
-    assert second.warm.engine.equations.per_task is first.warm.engine.equations.per_task
-    assert (first.warm.engine.equations.alpha, second.warm.engine.equations.alpha) == (2.0, 3.0)
-
-
 @pytest.mark.parametrize(
     "other",
     [

@@ -105,10 +105,6 @@ def test_class_names_are_names() -> None:
     assert type(fo.mechanisms.get("GFJ", beta=2)) is fo.GFJ
 
 
-def test_dir_shows_what_is_public() -> None:
-    assert {name for name in dir(fo) if not name.startswith("__")} == {*fo.__all__}
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "cluster.toml"

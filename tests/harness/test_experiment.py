@@ -10,7 +10,6 @@ import pytest
 import fairopt as fo
 from fairopt import harness
 from fairopt.errors import DataError
-from fairopt.harness._toml import lines
 from fairopt.harness.experiment import known
 
 from .sweeps import load
@@ -145,32 +144,6 @@ def test_a_bad_file_is_named_with_line_and_key(path: Path, old: str, new: str, l
         harness.cells(load(path, GOOD.replace(old, new, 1)))
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert message in str(caught.value)
-
-
-def test_lines_are_found_in_every_kind_of_toml() -> None:
-    text = """
-a = '''
-b = 1
-'''
-"c d" = [
-  # x = 1
-  "]",
-]
-[t.u]
-v.w = 1 # y = [
-[[g]]
-k = 1
-[g.h]
-[[g]]
-k = { l = 1 }
-"""
-    found = lines(text)
-    assert found[("a",)] == 2
-    assert ("b",) not in found
-    assert found[("c d",)] == 5
-    assert ("x",) not in found
-    assert found[("t", "u", "v", "w")] == 10
-    assert (found[("g", 0, "k")], found[("g", 0, "h")], found[("g", 1, "k")]) == (12, 13, 15)
 
 
 def test_an_unknown_name_lists_the_known() -> None:

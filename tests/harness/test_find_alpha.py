@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,11 +132,3 @@ def test_the_largest_sum_of_shares_is_not_the_most_use(mechanism: str) -> None:
     path = fo.compare(shared, [f"{mechanism}(alpha={alpha})" for alpha in (0, 1)])
     assert path["welfare"].iloc[0] >= path["welfare"].iloc[1] - 1e-9
     assert path["utilization"].iloc[0] < path["utilization"].iloc[1] - 0.02
-
-
-def test_what_the_page_says_of_use_stands_in_its_table() -> None:
-    docs = Path(__file__).parents[2] / "docs"
-    said = re.search(r"(\S+%) at alpha = 0.1, (\S+%) at 1 and (\S+%) at infinity", (docs / "find-alpha.md").read_text())
-    table = (docs / "alpha.md").read_text().partition("<!-- equilibria -->\n| cluster")[2].partition("| 100 x 20")[0]
-    assert said is not None
-    assert list(said.groups()) == [re.search(rf"\| {alpha} +\| (\S+%)", table)[1] for alpha in ("0.1", "1", "∞.*?")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -61,28 +60,6 @@ def test_a_trace_that_is_edited_is_another_trace(path: Path, tmp_path: Path, mon
     shutil.copytree(tmp_path / "traces", tmp_path / "elsewhere")
     (cell,) = harness.cells(experiment, str(tmp_path / "elsewhere"))
     assert cell.key == keys[0]
-
-
-def test_a_digest_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    read: list[str] = []
-    real = hashlib.file_digest
-    monkeypatch.setattr(_contents.hashlib, "file_digest", lambda file, kind: read.append(file.name) or real(file, kind))
-    file = tmp_path / "a.csv"
-    file.write_text("x")
-    just_now = _contents.of_file(file)
-    assert _contents.of_file(file) == just_now
-    assert len(read) == 2  # it may be written again within the resolution of its time
-    os.utime(file, (0, 0))
-    assert _contents.of_file(file) == _contents.of_file(file) == just_now
-    assert len(read) == 3
-    _contents.kept_in().write_text("{ not json")
-    assert _contents.of_file(file) == just_now
-    assert len(read) == 4
-    file.write_text("y")
-    os.utime(file, (9, 9))
-    assert _contents.of_file(file) != just_now
-    assert not list(_contents.kept_in().parent.glob("*.tmp"))
 
 
 def test_digests_need_no_folder_to_be_kept_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

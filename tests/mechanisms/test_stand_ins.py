@@ -19,7 +19,6 @@ from fairopt.game.responses import played
 from fairopt.mechanisms import _game
 from fairopt.model import polytope
 from fairopt.model.problem import Problem
-from fairopt.solving import patience
 
 EXAMPLE = fo.Cluster([[9, 18], [4, 2]], [[1, 4], [3, 1]])
 
@@ -110,21 +109,3 @@ def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.Monkey
         for name in others:
             assert f"on such a cluster {name} is not tried unasked; engine='{name}' does" in flagged.notes
             assert mechanism.solve(EXAMPLE, engine=name).stats.engine == name
-
-
-def test_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock advances by a second per answer: at least one, and none once the seconds are over."""
-    answers = [Solution(np.zeros((1, 1)), None, str(k)) for k in range(9)]
-    now = [0.0]
-    monkeypatch.setattr(patience._clock, "cpu", lambda: now[0])
-
-    def taken(seconds: float) -> int:
-        count = 0
-        for _ in patience.within(seconds, iter(answers)):
-            now[0] += 1
-            count += 1
-        return count
-
-    assert taken(0) == 1
-    assert taken(3.5) == 4
-    assert taken(100) == len(answers)

@@ -47,11 +47,6 @@ def test_unknown_name_lists_what_there_is_and_suggests() -> None:
         papers.instance("zzz")
 
 
-def test_changing_the_dictionary_changes_nothing() -> None:
-    papers.instances().clear()
-    assert papers.instances()
-
-
 def test_instances_do_not_load_a_modelling_language() -> None:
     code = "import sys; from fairopt import papers; papers.instance('pf-fig1'); sys.exit('cvxpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

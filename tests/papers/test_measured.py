@@ -8,18 +8,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import pytest
 
 from fairopt import harness, papers
-from fairopt.errors import DataError
-from fairopt.papers import MEASURED_OTHERWISE, NOT_REPRODUCED, REPRODUCED, Measurements, measurements
-from fairopt.report import MissingCells, Results
+from fairopt.papers import MEASURED_OTHERWISE, NOT_REPRODUCED, Measurements, measurements
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
 
-import measurements as tool  # noqa: E402
 
 ALPHAS = [0.1, 0.2, 0.35, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 8, 16, 32, 64, math.inf]
 CLAIMS = {claim.statement: claim for claim in papers.claims("PF", 35)}
@@ -43,11 +38,6 @@ def test_every_cluster_has_every_alpha() -> None:
     assert (data.reached["there"] <= data.reached["n"]).all()
     assert (data.reached["rounds"] >= 1).all()
     assert data.solved["utilization"].between(0, 1).all()
-
-
-def test_no_name_of_a_machine_or_folder() -> None:
-    assert "/" not in (tool.FOLDER / "about.json").read_text()
-    assert "machine" not in measurements().about
 
 
 def test_verdicts_are_of_the_data() -> None:
@@ -92,54 +82,3 @@ def test_a_fall_counts_where_intervals_are_apart() -> None:
     touching = changed({"rounds": few, "rounds low": few - 3, "rounds high": few + 3})
     assert claim_of("the larger alpha").ours(apart) is False
     assert claim_of("the larger alpha").ours(touching) is True
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    store = tmp_path_factory.mktemp("store")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.delenv("FAIROPT_TRACES", raising=False)
-        harness.sweep("alpha_convergence", store=store, smoke=True, progress=False)
-        results = Results(store, smoke=True)
-        results.of("alpha_convergence")
-    return results
-
-
-def test_they_are_written_from_a_store(tiny: Results, tmp_path: Path) -> None:
-    found = tiny.of("alpha_convergence")
-    with pytest.raises(DataError, match="measurements are of real clusters; no trace here"):
-        tool.write(
-            dataclasses.replace(found, notes=("no trace here: calibrated generators stand in (google)",)), tmp_path
-        )
-    assert not list(tmp_path.iterdir())
-    tool.write(found, tmp_path)
-    for name in ("reached", "solved"):
-        here, there = (pd.read_csv(folder / f"{name}.csv") for folder in (tmp_path, tool.FOLDER))
-        assert list(here.columns) == list(there.columns)
-        assert set(here["cluster"]) == set(there["cluster"])
-    solved = pd.read_csv(tmp_path / "solved.csv")
-    cells = found.cells[found.cells["engine"] == "equilibrium"]
-    one = cells[(cells["cluster"] == "dense") & (cells["alpha"] == 3)].iloc[0]
-    row = solved[(solved["cluster"] == "dense") & (solved["alpha"] == 3)].iloc[0]
-    assert row["jain"] == pytest.approx(one["jain"], rel=1e-5)
-    assert row["seconds"] == pytest.approx(one["seconds"], rel=1e-5)
-
-
-def test_they_are_those_of_the_store() -> None:
-    """Where there is one."""
-    try:
-        found = Results(ROOT / harness.STORE, accept_older=True).of("alpha_convergence")
-    except MissingCells as error:
-        pytest.skip(f"no stored cells to compare with: {error}")
-    if any("stand in" in note for note in found.notes):
-        pytest.skip(found.notes[0])
-    mine, stored = measurements().reached, tool.games(found)
-    keys = ["cluster", "alpha", "order", "damping", "level"]
-    both = mine.merge(stored, on=keys, suffixes=("", " stored"))
-    assert len(both) == len(mine)
-    np.testing.assert_allclose(both["rounds"], both["rounds stored"], rtol=1e-5)
-
-
-def test_words() -> None:
-    assert claim_of("the larger alpha").numbers(measurements()).startswith("rounds to 1e-3: small ")  # type: ignore[misc]
-    assert claim_of("around 0.03 s").verdict(True) == REPRODUCED

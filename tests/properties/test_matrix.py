@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +9,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.papers.fairness import compared, said
-from fairopt.properties import Witness, claims
+from fairopt.properties import Witness
 from fairopt.properties._matrix import answers, matrix
 from fairopt.properties._survey import cells, surveyed
 
@@ -64,16 +63,6 @@ def test_every_counterexample_is_kept() -> None:
             found.replay()
 
 
-def test_proofs_are_there() -> None:
-    """What is claimed refers to a proof, and every proof has its heading."""
-    text = (DOCS / "properties.md").read_text(encoding="utf-8")
-    for claimed in claims(holds=True):
-        if type(claimed.mechanism).__module__.startswith("fairopt."):
-            letter = re.search(r"docs/properties\.md, ([A-Z])$", claimed.claim.source)
-            assert letter, (claimed.mechanism, claimed.claim)
-            assert f"\n### Proof {letter[1]}\n" in text
-
-
 def test_a_disagreement_without_a_reason_shows() -> None:
     some = ROWS[(ROWS["mechanism"] == "drf") & (ROWS["property"] == "envy-freeness")].copy()
     some["answer"], some["file"], some["violation"] = "counterexample", "w.json", 0.5
@@ -109,27 +98,8 @@ def test_every_disagreement_with_a_paper_is_explained() -> None:
     }
 
 
-def test_violations_by_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is proved is 0 in the table of the figure; gains from lies are within proof C; the figure has every line."""
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    import violations
-
-    table = violations.read().set_index(["property", "conditions", "alpha"])["violation"].sort_index()
-    assert len(table) == len(violations.ALPHAS) * (len(violations.LIES) + len(violations.OTHERS))
-    for name in ("sharing-incentive", "envy-freeness"):
-        values = table[name, "no task counts"]
-        assert (values[values.index >= 1] == 0).all()
-        assert (values[values.index < 1] > 0.1).all()
-    pareto = table["pareto-optimality", "no task counts"]
-    assert [alpha for alpha, value in pareto.items() if value == 0] == [1.0]
-    lies = table["strategy-proofness", "no task counts, one server"]
-    assert lies[32.0] < lies[8.0] < lies[2.0]
-    figure = violations.draw()
-    assert [len(axes.lines) for axes in figure.axes] == [2, 4]
-
-
 def test_what_is_said_in_short_are_the_claims() -> None:
-    """README's table: every abbreviation that stands there is claimed, and the reverse."""
+    """Every abbreviation that is said is claimed, and the reverse."""
     assert fo.properties.in_short(fo.AlphaPFVDS) == (
         "SI, EF (alpha >= 1); PO (no task counts, alpha = 1); BF per server (no task counts, alpha >= 0.01); not SP"
     )

@@ -22,6 +22,8 @@ STRAY = Cluster([[1e8, 1e8], [1, 2]], [[1, 1], [1, 1]], eligible=[[1, 1], [0, 1]
 SMALL = Cluster(
     [[10, 20], [0.7, 0.4]], [[3, 4], [5, 2]], weight=[0.5, 0.5], eligible=[[1, 0], [1, 1]], max_tasks=[0.2, 1]
 )
+#: Who is at its limit costs next to nothing beside what its tasks are worth: 1e20 times less.
+CHEAP = Cluster([[1, 1], [1, 1]], [[1, 1], [1, 0.5], [1, 0.25]], max_tasks=[0.1, np.inf, np.inf])
 FINITE = [
     case for case in OPTIMA if case.values[0].name in ("ceei", "alpha-fair") or case.values[0].name == "alphapf-vds"
 ]
@@ -83,6 +85,16 @@ def test_what_is_off_is_refuted(change: float) -> None:
             less = right.copy()
             less[j] *= 1 - Decimal(change)
             assert refuted(of, less, none, Decimal("1e-18")) == f"user {of.user[j]} would buy more"
+
+
+def test_prices_far_below_what_tasks_are_worth() -> None:
+    """Alpha 50: user 1 has a tenth of a task where others have one; it pays as much on either server, to all digits."""
+    found = reference(CHEAP, 50, "global")
+    assert found is not None
+    assert found.user_tasks[0] == 0.1
+    again = reference(CHEAP, 50, "global", near=found.tasks)
+    assert again is not None
+    np.testing.assert_allclose(again.user_tasks, found.user_tasks, rtol=1e-15)
 
 
 def test_welfare_at_alpha_0() -> None:

@@ -93,10 +93,6 @@ def test_many_users_who_wait_in_turn(text: str, cursors: int, monkeypatch: pytes
         assert all(compiled.run(setup, index=index).same(expected) for index in (False, True))
 
 
-def test_policies_of_the_package_are_known() -> None:
-    assert all(compiled.knows(policies.get(name)) for name in policies.names())
-
-
 @dataclass(frozen=True)
 class _Last(BestFitDRFH):
     """A policy of a researcher: no name, one part of its own."""

@@ -183,9 +183,3 @@ REFUSED: dict[str, Callable[[], Workload]] = {
 def test_what_cannot_be_is_refused_with_its_row(message: str) -> None:
     with pytest.raises(DataError, match=message):
         REFUSED[message]()
-
-
-def test_nobody_can_write_to_it() -> None:
-    w = Workload.from_frames(TASKS, SERVERS)
-    with pytest.raises(ValueError, match="read-only"):
-        w.demand[0, 0] = 7

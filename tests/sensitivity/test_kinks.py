@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from families import draw
-from scipy import sparse
 
 import fairopt as fo
 from fairopt.sensitivity import answer
-from fairopt.sensitivity.derivatives import Derivatives
 from fairopt.sensitivity.linear import LeastSquares, Options
 
 from .differences import compared
@@ -35,18 +31,6 @@ def test_a_limit_that_is_nearly_reached_is_no_kink(mechanism: fo.mechanisms.Mech
     for limit, slope in ((2 * (1 + 1e-5), 0), (2 * (1 - 1e-5), 1)):
         found = mechanism.solve(fo.Cluster([[6.0]], [[1.0]] * 3, max_tasks=[limit, np.inf, np.inf]), 1e-9)
         assert found.sensitivity().max_tasks.loc["user1", "user1"] == pytest.approx(slope, abs=1e-6)
-
-
-def test_what_equations_leave_open_has_no_derivative() -> None:
-    found = fo.AlphaFair(2.0).solve(fo.Cluster([[9.1, 18.3], [4.2, 7.7]], [[1, 4.2], [3.1, 1], [1, 1.7]]), 1e-9)
-    whole = answer.derivatives(found.cluster, found.criterion, found.tasks, found.log_prices)
-    conditions = whole.conditions
-    rows = conditions.matrix.shape[0]
-    assert not np.isnan(whole.of_tasks(np.eye(3)).weight).any()
-    keep = sparse.diags((np.arange(rows) != rows - 1).astype(float))  # a resource that need not be used up
-    loose = dataclasses.replace(conditions, matrix=(keep @ conditions.matrix).tocsr())
-    left = Derivatives(loose, whole.criterion, whole.merging, whole.pooling).of_tasks(np.eye(3))
-    assert np.isnan(left.weight).any()
 
 
 def test_servers_that_are_alike_concern_their_own_users() -> None:
@@ -98,11 +82,6 @@ def test_large_equations_have_the_kinks_of_small_ones(mechanism: fo.mechanisms.M
             assert (np.isnan(one) == np.isnan(other)).all(), (seed, name)
         kinks += int(np.isnan(small.weight).sum())
     assert kinks
-
-
-def test_what_is_nearly_singular_is_solved() -> None:
-    matrix = sparse.csr_matrix([[1.0, 1], [1, 1 + 1e-6]])
-    np.testing.assert_allclose(LeastSquares(matrix).solve(matrix @ np.array([1.0, 2])), [1, 2], rtol=1e-6)
 
 
 def test_a_tie_of_servers_at_equal_levels_is_a_kink() -> None:
