@@ -113,7 +113,7 @@ def test_from_frames_takes_every_kind_of_number() -> None:
         USERS.astype(object),
         USERS.astype("category"),
         USERS.assign(max_tasks=pd.array([None, None], dtype="Int64")),
-        USERS.assign(max_tasks=[np.nan, np.inf], weight=True),
+        USERS.assign(max_tasks=[np.nan, np.inf], weight=1),
     ):
         assert fo.Cluster.from_frames(SERVERS, users) == WANTED
     numbered = fo.Cluster.from_frames(SERVERS.reset_index(drop=True), USERS.reset_index(drop=True))

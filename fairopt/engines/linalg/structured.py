@@ -167,7 +167,7 @@ class ServersFirst:
 
 
 def _few_users(users: int, size: int) -> bool:
-    """Are servers the ones to eliminate first? It is less exact where equations are nearly singular: if it is far less."""
+    """Are servers the ones to eliminate first? Less exact near singular equations: if it is far cheaper."""
     return size > 200 and 20 * users**2 * (size + users / 3) < size**3 / 3
 
 
