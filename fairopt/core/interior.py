@@ -13,6 +13,7 @@ from .system import Stack
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+LIFT=0.3
 
 
 @dataclass
@@ -25,7 +26,7 @@ class State:
     w: Array  # (R, K, B), what idles
     xi: Array | None  # (N, B), prices of limits
     left: Array | None  # (N, B), what limits leave
-    log_unit: Array  # (K, B)
+    log_unit: Array  # (R, K, B)
 
     def some(self, chosen: Mask) -> State:
         """Of some of the problems."""
@@ -45,7 +46,7 @@ def begun(q: Stack) -> State:
     crowd = np.maximum(np.add.reduce(q.usable, axis=0), 1)
     z = np.where(q.usable, 0.7 / crowd, 0.0)
     xi = None if q.limited is None else np.zeros(q.limit.shape)
-    price, gain = np.zeros(crowd.shape), np.where(q.usable, q.gain, -np.inf)
+    gain = np.where(q.usable, q.gain, -np.inf)
     for step in range(40):
         if xi is not None:
             full = np.maximum(q.of_limits(z), 1e-300)
@@ -54,10 +55,10 @@ def begun(q: Stack) -> State:
         level = q.ratio * np.log(q.user_tasks(z))
         value = gain - (level if xi is None else level + xi)[:, None]
         if step == 0:
-            price = np.maximum(np.maximum.reduce(value, axis=0), -1e3)
-        fullest = np.maximum.reduce(q.used(z), axis=0)
-        price = price + 0.7 * np.clip(np.log(np.maximum(fullest, 1e-300) / 0.7), -1, 1)
-        z = np.minimum(z * np.exp(np.clip(0.7 * (value - price), -2, 2)), 1.0)
+            log_unit = np.repeat(np.maximum(np.maximum.reduce(value, axis=0), -1e3)[None], len(q.rows), axis=0)
+        log_unit = log_unit + 0.7 * np.clip(np.log(np.maximum(q.used(z), 1e-300) / 0.7), -1, 1)
+        cost = q.costs(log_unit)[0]
+        z = np.minimum(z * np.exp(np.clip(0.7 * (value - cost), -2, 2)), 1.0)
     x = q.user_tasks(z)
     with np.errstate(divide="ignore"):
         least = np.minimum(0.02 * x[:, None] / q.size, 0.07 / crowd)
@@ -69,9 +70,12 @@ def begun(q: Stack) -> State:
         xi = np.where(q.limited, np.maximum(xi, 0.1), 0.0)
         left = np.where(q.limited, np.maximum(1 - q.of_limits(z), 0.1), 1.0)
     use = q.used(z)
-    m = np.maximum(use / np.maximum(np.maximum.reduce(use, axis=0), 1e-300), 0.05)
+    m = np.ones(use.shape)
     w = np.where(q.rows, np.maximum(1 - use, 0.1), 1.0)
-    at = State(z, z, m, w, xi, left, price)
+    # A row that idles costs the first user to whom that matters a part of what it pays.
+    least = np.minimum.reduce(q.costs(log_unit)[0] - q.log_use / q.power, axis=1)
+    log_unit = np.where(q.rows, np.maximum(log_unit, least + np.log(LIFT) / q.power), 0.0)
+    at = State(z, z, m, w, xi, left, log_unit)
     at.s = np.where(q.usable, np.maximum(q.slacks(z, log_v(q, at), xi)[1], 0.1), 1.0)
     return at
 

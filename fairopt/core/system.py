@@ -150,7 +150,7 @@ def of_arrays(
             tau = np.where(limited[:, None], gamma / np.where(limited, limit, 1.0)[:, None], 0.0)
             # Nothing costs nothing: the price of a limit stays bounded where its user stands on an idle server.
             at_limit = ratio * (np.log(np.where(limited, limit, 1.0))[:, None] - log_largest)
-            bottom = np.where(limited[:, None] & usable, power * (gain - at_limit) - 40.0, -np.inf)
+            bottom = np.where(limited[:, None] & usable, power * (gain - at_limit - 40.0), -np.inf)
     rows = use.any(axis=1)
     some = limited if tau is not None else None
     return Stack(
