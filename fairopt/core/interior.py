@@ -14,6 +14,8 @@ from .system import Stack
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LIFT=0.3
+NORM=4.0
+SOFT=.005
 
 
 @dataclass
@@ -27,6 +29,7 @@ class State:
     xi: Array | None  # (N, B), prices of limits
     left: Array | None  # (N, B), what limits leave
     log_unit: Array  # (R, K, B)
+    norm: Array  # (B,), exponent of sums over rows
 
     def some(self, chosen: Mask) -> State:
         """Of some of the problems."""
@@ -75,8 +78,8 @@ def begun(q: Stack) -> State:
     # A row that idles costs the first user to whom that matters a part of what it pays.
     least = np.minimum.reduce(q.costs(log_unit)[0] - q.log_use / q.power, axis=1)
     log_unit = np.where(q.rows, np.maximum(log_unit, least + np.log(LIFT) / q.power), 0.0)
-    at = State(z, z, m, w, xi, left, log_unit)
-    at.s = np.where(q.usable, np.maximum(q.slacks(z, log_v(q, at), xi)[1], 0.1), 1.0)
+    at = State(z, z, m, w, xi, left, log_unit, np.minimum(q.power, NORM))
+    at.s = np.where(q.usable, np.maximum(q.slacks(z, log_v(q, at), xi, at.norm)[1], 0.1), 1.0)
     return at
 
 
@@ -101,7 +104,7 @@ class Measured:
     @classmethod
     def of(cls, q: Stack, at: State, count: Array) -> Measured:
         """Residuals of pairs count by their part in the user's tasks; `count` (B,) is that of all products."""
-        x, slack, share = q.slacks(at.z, log_v(q, at), at.xi)
+        x, slack, share = q.slacks(at.z, log_v(q, at), at.xi, at.norm)
         part = q.size * at.z / x[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             omega = np.where(q.usable, np.minimum(x[:, None] / q.size, 1.0), 1.0)
@@ -142,6 +145,10 @@ def _longest(at: State, d: Direction) -> Array:
 def stepped(q: Stack, at: State, now: Measured, count: Array) -> tuple[State, Measured, Array]:
     """One predictor and corrector; the next state, what follows from it, and the length of the step."""
     mu = now.mu
+    norm = np.minimum(q.power, np.maximum(at.norm, SOFT / mu))
+    if (norm > at.norm).any():
+        at.norm = norm
+        now = Measured.of(q, at, count)
     system = System(q, at, now)
     zero = np.zeros_like(mu)
     d = system.direction(zero, None)
@@ -165,6 +172,7 @@ def stepped(q: Stack, at: State, now: Measured, count: Array) -> tuple[State, Me
             None if at.xi is None else at.xi * (1 + length * d.n),
             None if at.xi is None else at.left + length * d.left,
             at.log_unit,
+            at.norm,
         )
         then = Measured.of(q, new, count)
         worse = ~(then.residual + then.mu <= 2 * merit + 1e-9)

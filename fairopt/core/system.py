@@ -70,26 +70,31 @@ class Stack(NamedTuple):
         """Part of every limit that is used, (N, B)."""
         return np.add.reduce(self.share_of_limit * z, axis=1)
 
-    def costs(self, log_v: Array) -> tuple[Array, Array]:
-        """Log level of what a pair pays (N, K, B), and every row's part in it (R, N, K, B), from log prices v."""
-        each = self.log_use + (self.power * log_v)[:, None]
+    def costs(self, log_v: Array, norm: Array | None = None) -> tuple[Array, Array]:
+        """Log level of what a pair pays (N, K, B), and every row's part in it (R, N, K, B), from log prices v.
+
+        `norm` (B,): the exponent of the sum over rows, A unless given.
+        """
+        norm = self.power if norm is None else norm
+        bottom = None if self.bottom is None else norm * self.bottom
+        each = (norm / self.power) * self.log_use + (norm * log_v)[:, None]
         top = np.maximum.reduce(each, axis=0)
-        if self.bottom is not None:
-            np.maximum(top, self.bottom, out=top)
+        if bottom is not None:
+            np.maximum(top, bottom, out=top)
         top[~self.usable] = 0.0
         each -= top
         np.exp(each, out=each)
         total = np.add.reduce(each, axis=0)
-        if self.bottom is not None:
-            total += np.exp(self.bottom - top)
+        if bottom is not None:
+            total += np.exp(bottom - top)
         total[~self.usable] = 1.0
         each /= total
-        return (top + np.log(total)) / self.power, each
+        return (top + np.log(total)) / norm, each
 
-    def slacks(self, z: Array, log_v: Array, xi: Array | None) -> tuple[Array, Array, Array]:
+    def slacks(self, z: Array, log_v: Array, xi: Array | None, norm: Array | None = None) -> tuple[Array, Array, Array]:
         """User tasks x (N, B), slacks (N, K, B) as they follow from z and prices, and parts of costs (R, N, K, B)."""
         x = self.user_tasks(z)
-        cost, share = self.costs(log_v)
+        cost, share = self.costs(log_v, norm)
         level = self.ratio * np.log(x)
         if xi is not None:
             level = level + xi
@@ -150,7 +155,7 @@ def of_arrays(
             tau = np.where(limited[:, None], gamma / np.where(limited, limit, 1.0)[:, None], 0.0)
             # Nothing costs nothing: the price of a limit stays bounded where its user stands on an idle server.
             at_limit = ratio * (np.log(np.where(limited, limit, 1.0))[:, None] - log_largest)
-            bottom = np.where(limited[:, None] & usable, power * (gain - at_limit - 40.0), -np.inf)
+            bottom = np.where(limited[:, None] & usable, gain - at_limit - 40.0, -np.inf)
     rows = use.any(axis=1)
     some = limited if tau is not None else None
     return Stack(
