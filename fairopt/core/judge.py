@@ -101,25 +101,23 @@ def _middle(off: Array, upper: Mask, lower: Mask, axis: int) -> Array:
     return np.where(np.isfinite(high), (high + low) / 2, 0.0)
 
 
-def backward_errors(q: Stack, z: Array, log_rows: Array, aim: float | None = None) -> Array:
+def backward_errors(q: Stack, z: Array, log_rows: Array, on_the_way: bool = False) -> Array:
     """(B,), the errors of fractions at log prices of whole capacities (R, K, B), -inf for none.
 
-    `aim`: levels below it are not tried where an error is above `_NEAR`, nor coarse ones at all, on the way.
+    `on_the_way`: how wrong a bad answer is does not matter.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         point = Point(q, z, log_rows)
-        best = np.full(q.count, np.inf)
-        levels = [(tau, True) for tau in _FINE] + ([] if aim is not None else [(tau, False) for tau in _COARSE])
-        for j, (tau, fine) in enumerate(levels):
+        best, going = np.full(len(q.alpha), np.inf), point.possible
+        for tau in (*_FINE, *(() if on_the_way else _COARSE)):
+            going = going & (best > tau)
+            fine = _FINE[0] > tau
             for fitted in (False, True):
-                todo = point.possible & (best > tau)
-                if fine and j:
-                    todo &= best <= _NEAR
-                if not todo.any():
-                    break
+                todo = going & (best <= _NEAR) if fine else going
+                todo = todo & (best > tau)
                 if todo.all():
                     best = np.minimum(best, point.at(tau, fitted))
-                else:
+                elif todo.any():
                     best[todo] = np.minimum(best[todo], point.some(todo).at(tau, fitted))
     return best
 

@@ -7,239 +7,221 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .system import Stack
+from .system import OfLimits, Stack
 
 if TYPE_CHECKING:
     from .interior import Measured, State
 
 Array = NDArray[np.float64]
-KEEP = 100.0
+
+#: Up to so many unknowns nothing is eliminated: calls take longer than arithmetic.
+WHOLE = 40
 
 
 class Direction(NamedTuple):
-    """Relative changes of fractions, prices and prices of limits; changes of what complements them."""
+    """Relative changes of fractions z and prices m, xi; changes of what complements them."""
 
     a: Array  # (N, K, B)
     b: Array  # (R, K, B)
-    n: Array | None  # (N, B)
-    s: Array
-    w: Array
-    left: Array | None
+    n: OfLimits  # (N, B)
+    s: Array  # (N, K, B)
+    w: Array  # (R, K, B)
+    left: OfLimits  # (N, B)
 
 
 class System:
-    r"""The linear system at a state.
+    r"""The linear system at a state, `t` the part of a pair in its user's tasks.
 
     .. math::
 
         s_p a_p + \rho \sum_{j \in n} t_j a_j + \sum_r share_{pr} b_r + \xi_n b_n = f_p, \qquad
         \sum_p D_{pr} z_p a_p - w_r b_r = g_r, \qquad \sum_p \tau_p z_p a_p - w_n b_n = g_n
 
-    Pairs with a part t below their slack s are eliminated, which divides by nothing small: with sums over them
-    :math:`Y_n = y_n (\sum_{kept} t a + \sum t/s (f - share\, b - \xi b_n))`, :math:`y_n = 1/(1 + \rho \sum t/s)`.
-    While mu is large, all are; where there are few unknowns, none.
+    Where there are few unknowns all of them are solved for. Else pairs are eliminated but for those whose part is far
+    above their slack, of which at most as many stay as there are users and rows. With sums over those that go
+
+    .. math::
+
+        \sum_{j \in n} t_j a_j = y_n \Big(\sum_{kept} t a + \sum \tfrac ts (f - share\, b - \xi_n b_n)\Big), \qquad
+        y_n = 1 / (1 + \rho \sum \tfrac ts)
     """
 
     def __init__(self, q: Stack, at: State, now: Measured) -> None:
         self.q, self.at, self.now = q, at, now
-        users, servers, count = at.z.shape
-        resources = len(at.m)
-        pairs, rows = users * servers, resources * servers
-        limits = 0 if at.xi is None else users
-        self.pairs, self.rows, self.limits, self.count = pairs, rows, limits, count
+        users, servers, self.count = at.z.shape
+        self.pairs, self.rows = users * servers, len(at.m) * servers
+        self.limits = 0 if at.xi is None else users
         self.share = now.share / np.minimum(q.power, 4.0)
         self.touch = q.use * at.z  # (R, N, K, B)
-        self.of_limit = None if at.xi is None else q.share_of_limit * at.z
-        self.whole = pairs + rows + limits <= 40
-        if self.whole:
-            kept, stay = None, pairs
-        else:
-            ratio = (now.part / at.s).reshape(pairs, count)
-            stay = min(int(np.add.reduce(ratio > KEEP, axis=0).max()), users + rows)
-            kept = None
-            if stay:
-                self.index = np.argpartition(-ratio, stay - 1, axis=0)[:stay]  # (S, B)
-                self.real = np.take_along_axis(ratio, self.index, axis=0) > KEEP
-                flat = np.zeros((pairs, count), bool)
-                np.put_along_axis(flat, self.index, self.real, axis=0)
-                kept = flat.reshape(at.z.shape)
-        self.stay = stay
-        if self.whole:
-            self.matrix = self._everything()
-        else:
-            self.matrix = self._reduced(kept)
+        self.of_limit: OfLimits = None if q.share_of_limit is None else q.share_of_limit * at.z
+        self.whole = self.pairs + self.rows + self.limits <= WHOLE
+        self.matrix = self._everything() if self.whole else self._reduced()
         self.scale = 1 / np.maximum(np.abs(self.matrix).max(axis=2, keepdims=True), 1e-300)
         self.matrix *= self.scale
 
     def _everything(self) -> Array:
         """(B, n, n): pairs, rows, limits."""
-        q, at, now = self.q, self.at, self.now
-        users, servers, count = at.z.shape
-        resources, pairs, rows = len(at.m), self.pairs, self.rows
+        at, pairs, rows, count = self.at, self.pairs, self.rows, self.count
+        users, servers = at.z.shape[:2]
         size = pairs + rows + self.limits
+        each, hosts, resources = np.arange(users), np.arange(servers), len(at.m)
         m = np.zeros((size, size, count))
-        ones = np.arange(users)
-        block = m[:pairs, :pairs].reshape(users, servers, users, servers, count)
-        block[ones, :, ones] = (q.ratio * now.part)[:, None]
-        hosts = np.arange(servers)
-        m[:pairs, pairs : pairs + rows].reshape(users, servers, resources, servers, count)[:, hosts, :, hosts] = self.share.transpose(2, 1, 0, 3)
-        m[pairs : pairs + rows, :pairs].reshape(resources, servers, users, servers, count)[:, hosts, :, hosts] = self.touch.transpose(2, 0, 1, 3)
+        by_user = m[:pairs, :pairs].reshape(users, servers, users, servers, count)
+        by_user[each, :, each] = (self.q.ratio * self.now.part)[:, None]
+        paid = m[:pairs, pairs : pairs + rows].reshape(users, servers, resources, servers, count)
+        paid[:, hosts, :, hosts] = self.share.transpose(2, 1, 0, 3)
+        used = m[pairs : pairs + rows, :pairs].reshape(resources, servers, users, servers, count)
+        used[:, hosts, :, hosts] = self.touch.transpose(2, 0, 1, 3)
         diagonal = np.einsum("iib->ib", m)
         diagonal[:pairs] += at.s.reshape(pairs, count)
         diagonal[pairs : pairs + rows] = -at.w.reshape(rows, count)
-        if self.limits:
-            m[:pairs, pairs + rows :].reshape(users, servers, users, count)[ones, :, ones] = at.xi[:, None]
-            m[pairs + rows :, :pairs].reshape(users, users, servers, count)[ones, ones] = self.of_limit
+        if at.xi is not None:
+            m[:pairs, pairs + rows :].reshape(users, servers, users, count)[each, :, each] = at.xi[:, None]
+            m[pairs + rows :, :pairs].reshape(users, users, servers, count)[each, each] = self.of_limit
             diagonal[pairs + rows :] = -at.left
         return np.ascontiguousarray(m.transpose(2, 0, 1))
 
-    def _reduced(self, kept: Array) -> Array:
-        """(B, n, n): rows, limits, kept pairs."""
-        q, at, now = self.q, self.at, self.now
-        users, servers, count = at.z.shape
-        resources, pairs, rows, limits, stay = len(at.m), self.pairs, self.rows, self.limits, self.stay
-        e = 1 / at.s
+    def _reduced(self) -> Array:
+        """(B, n, n): rows, limits, pairs that are kept."""
+        q, at, now, pairs, rows, count = self.q, self.at, self.now, self.pairs, self.rows, self.count
+        users, servers = at.z.shape[:2]
+        resources, c = len(at.m), rows + self.limits
+        ratio = (now.part / at.s).reshape(pairs, count)
+        stay = min(int(np.add.reduce(ratio > 100, axis=0).max()), users + rows)
+        self.e = 1 / at.s  # 0 for those that are kept
         if stay:
-            e = np.where(kept, 0.0, e)
-        self.e = e
-        te = now.part * e
-        self.y = 1 / (1 + q.ratio * np.add.reduce(te, axis=1))  # (N, B)
-        self.bought = self.share * te  # (R, N, K, B)
-        used = self.touch * e
-        c = rows + limits
-        size = c + stay
-        m = np.zeros((count, size, size))
-        left = used.transpose(3, 0, 2, 1).reshape(count, rows, users)
-        self.left = left = left * (q.ratio * self.y).T[:, None]
-        right = self.bought.transpose(3, 1, 0, 2).reshape(count, users, rows)
-        m[:, :rows, :rows] = left @ right
-        hosts, ones = np.arange(servers), np.arange(users)
-        block = m[:, :rows, :rows].reshape(count, resources, servers, resources, servers)
-        first = used.transpose(3, 2, 0, 1) @ self.share.transpose(3, 2, 1, 0)  # (B, K, R, R)
-        block[:, :, hosts, :, hosts] -= first.transpose(1, 0, 2, 3)
+            index = np.argpartition(-ratio, stay - 1, axis=0)[:stay]  # (S, B)
+            real = np.take_along_axis(ratio, index, axis=0) > 100
+            kept = np.zeros((pairs, count), dtype=bool)
+            np.put_along_axis(kept, index, real, axis=0)
+            self.e[kept.reshape(at.z.shape)] = 0.0
+            self.index, self.real = index, real
+        self.stay = stay
+        gone = now.part * self.e
+        self.shrink = q.ratio / (1 + q.ratio * np.add.reduce(gone, axis=1))  # (N, B), rho y
+        used = self.touch * self.e
+        right = (self.share * gone).transpose(3, 1, 0, 2).reshape(count, users, rows)
+        self.lost = used.transpose(3, 0, 2, 1).reshape(count, rows, users) * self.shrink.T[:, None]
+        hosts = np.arange(servers)
+        m = np.zeros((count, c + stay, c + stay))
+        m[:, :rows, :rows] = self.lost @ right
+        own = m[:, :rows, :rows].reshape(count, resources, servers, resources, servers)
+        own[:, :, hosts, :, hosts] -= (used.transpose(3, 2, 0, 1) @ self.share.transpose(3, 2, 1, 0)).swapaxes(0, 1)
         diagonal = np.einsum("bii->bi", m)
         diagonal[:, :rows] -= at.w.reshape(rows, count).T
-        if limits:
-            taken = self.of_limit * e  # (N, K, B)
-            self.quota = np.add.reduce(taken, axis=1)  # (N, B)
-            self.paid = np.add.reduce(te, axis=1) * at.xi
-            # limits by rows: -tau z/s share + rho y quota bought
-            own = -taken * self.share  # (R, N, K, B)
-            own += (q.ratio * self.y * self.quota)[:, None] * self.bought
-            m[:, rows:c, :rows] = own.transpose(3, 1, 0, 2).reshape(count, users, rows)
-            # rows by limits: -used xi + left paid
-            own = -(used * at.xi[:, None]).transpose(3, 0, 2, 1).reshape(count, rows, users)
-            m[:, :rows, rows:c] = own + left * self.paid.T[:, None]
-            diagonal[:, rows:c] = (-at.xi * self.quota * self.y - at.left).T
+        if at.xi is not None:
+            taken = self.of_limit * self.e  # (N, K, B)
+            self.quota = self.shrink * np.add.reduce(taken, axis=1)  # (N, B)
+            self.paid = np.add.reduce(gone, axis=1) * at.xi
+            of_rows = (self.quota[:, None] * gone - taken) * self.share  # (R, N, K, B)
+            m[:, rows:c, :rows] = of_rows.transpose(3, 1, 0, 2).reshape(count, users, rows)
+            of_rows = (used * at.xi[:, None]).transpose(3, 0, 2, 1).reshape(count, rows, users)
+            m[:, :rows, rows:c] = self.lost * self.paid.T[:, None] - of_rows
+            diagonal[:, rows:c] = (self.quota * self.paid - at.xi * np.add.reduce(taken, axis=1) - at.left).T
         if stay:
-            index, real = self.index, self.real
-            user, server = index // servers, index % servers
-            b, j = np.arange(count), np.arange(stay)
-            t = np.take_along_axis(now.part.reshape(pairs, count), index, axis=0) * real  # (S, B)
-            y = np.take_along_axis(self.y, user, axis=0) * q.ratio  # (S, B)
-            same = user[:, None] == user[None]
-            m[:, c:, c:] = np.where(same & real[:, None], y[:, None] * t[None], 0.0).transpose(2, 0, 1)
-            s = np.take_along_axis(at.s.reshape(pairs, count), index, axis=0)
-            diagonal[:, c:] += np.where(real, s, 1.0).T
-            # kept by rows
-            m[:, c:, :rows] = -(y * real).T[:, :, None] * right[b[:, None], user.T]
-            m[:, :rows, c:] = -left.transpose(0, 2, 1)[b[:, None], user.T].transpose(0, 2, 1) * t.T[:, None]
-            for r in range(resources):
-                share = np.take_along_axis(self.share[r].reshape(pairs, count), index, axis=0) * real
-                touch = np.take_along_axis(self.touch[r].reshape(pairs, count), index, axis=0) * real
-                m[b[None], c + j[:, None], r * servers + server] += share
-                m[b[None], r * servers + server, c + j[:, None]] += touch
-            if limits:
-                xi = np.take_along_axis(at.xi - q.ratio * self.y * self.paid, user, axis=0) * real
-                m[b[None], c + j[:, None], rows + user] += xi
-                tau = np.take_along_axis(self.of_limit.reshape(pairs, count), index, axis=0) * real
-                mine = np.take_along_axis(q.ratio * self.y * self.quota, user, axis=0) * t
-                m[b[None], rows + user, c + j[:, None]] += tau - mine
+            self._keep(m, diagonal, right, index, real)
         return m
 
-    def direction(self, target: Array, before: Direction | None, weight: Array | None = None) -> Direction:
-        """The step to products `target` (B,), with second-order terms of the one before, times their weight."""
+    def _keep(self, m: Array, diagonal: Array, right: Array, index: NDArray[np.intp], real: NDArray[np.bool_]) -> None:
+        """Write rows and columns of pairs that are kept."""
+        at, pairs, rows, count, stay = self.at, self.pairs, self.rows, self.count, self.stay
+        servers, c = at.z.shape[1], rows + self.limits
+        user, server = index // servers, index % servers
+        of, own = np.arange(count), c + np.arange(stay)[:, None]
+
+        def pick(table: Array) -> Array:
+            return np.take_along_axis(table.reshape(pairs, count), index, axis=0) * real
+
+        def by_user(table: Array) -> Array:
+            return np.take_along_axis(table, user, axis=0) * real
+
+        t, y = pick(self.now.part), by_user(self.shrink)
+        m[:, c:, c:] = np.where(user[:, None] == user, y[:, None] * t, 0.0).transpose(2, 0, 1)
+        diagonal[:, c:] += np.where(real, pick(at.s), 1.0).T
+        m[:, c:, :rows] = -y.T[:, :, None] * right[of[:, None], user.T]
+        m[:, :rows, c:] = -self.lost.transpose(0, 2, 1)[of[:, None], user.T].swapaxes(1, 2) * t.T[:, None]
+        for r in range(len(at.m)):
+            m[of, own, r * servers + server] += pick(self.share[r])
+            m[of, r * servers + server, own] += pick(self.touch[r])
+        if at.xi is not None:
+            m[of, own, rows + user] += by_user(at.xi - self.shrink * self.paid)
+            m[of, rows + user, own] += pick(self.of_limit) - by_user(self.quota) * t
+
+    def direction(self, target: Array, before: Direction | None, weight: Array | float = 0.0) -> Direction:
+        """The step to products `target` (B,), with `weight` of the second-order terms of a step `before`."""
         q, at, now = self.q, self.at, self.now
-        f0 = np.divide(target * now.omega, at.z, out=np.zeros_like(at.z), where=q.usable)
-        g0 = target / at.m
-        h0 = None if at.xi is None else np.divide(target, at.xi, out=np.zeros_like(at.xi), where=q.limited)
+        to_s = np.divide(target * now.omega, at.z, out=np.zeros_like(at.z), where=q.usable)
+        to_w = target / at.m
+        to_left: OfLimits = (
+            None if at.xi is None else np.divide(target, at.xi, out=np.zeros_like(at.xi), where=q.limited)
+        )
         if before is not None:
-            f0 = f0 - weight * before.a * before.s
-            g0 = g0 - weight * before.b * before.w
-            h0 = None if at.xi is None else h0 - weight * before.n * before.left
-        f = np.where(q.usable, f0 - now.slack, 0.0)
-        g = np.where(q.rows, now.idle - g0, 0.0)
-        h = None if at.xi is None else np.where(q.limited, now.room - h0, 0.0)
+            to_s = to_s - weight * before.a * before.s
+            to_w = to_w - weight * before.b * before.w
+            to_left = None if to_left is None else to_left - weight * before.n * before.left
+        f = np.where(q.usable, to_s - now.slack, 0.0)
+        g = np.where(q.rows, now.idle - to_w, 0.0)
+        h = None if to_left is None else np.where(q.limited, now.room - to_left, 0.0)
         a, b, n = self._solved(f, g, h)
-        if not self.whole and now.mu.min() < 1e-4:
-            ra, rb, rn = self._unreduced(a, b, n)
-            more = self._solved(f - ra, g - rb, None if h is None else h - rn)
+        if not self.whole and now.mu.min() < 1e-4:  # cancelled digits
+            by = self.product(a, b, n)
+            more = self._solved(f - by[0], g - by[1], None if h is None else h - by[2])
             a, b, n = a + more[0], b + more[1], None if n is None else n + more[2]
-        s = f0 - at.s - at.s * a
-        w = g0 - at.w - at.w * b
-        left = None if n is None else h0 - at.left - at.left * n
-        s = np.where(q.usable, s, 0.0)
-        w = np.where(q.rows, w, 0.0)
-        if left is not None:
-            left = np.where(q.limited, left, 0.0)
+        s = np.where(q.usable, to_s - at.s - at.s * a, 0.0)
+        w = np.where(q.rows, to_w - at.w - at.w * b, 0.0)
+        left = None if n is None else np.where(q.limited, to_left - at.left - at.left * n, 0.0)
         return Direction(a, b, n, s, w, left)
 
-    def _unreduced(self, a: Array, b: Array, n: Array | None) -> tuple[Array, Array, Array | None]:
-        """The left-hand sides."""
-        q, at, now = self.q, self.at, self.now
-        whole = q.ratio * np.add.reduce(now.part * a, axis=1)
+    def product(self, a: Array, b: Array, n: OfLimits) -> tuple[Array, Array, OfLimits]:
+        """The left-hand sides of the equations."""
+        at = self.at
+        whole = self.q.ratio * np.add.reduce(self.now.part * a, axis=1)
         if n is not None:
             whole = whole + at.xi * n
         f = at.s * a + whole[:, None] + np.add.reduce(self.share * b[:, None], axis=0)
         g = np.add.reduce(self.touch * a, axis=1) - at.w * b
-        h = None if n is None else np.add.reduce(self.of_limit * a, axis=1) - at.left * n
-        return f, g, h
+        return f, g, None if n is None else np.add.reduce(self.of_limit * a, axis=1) - at.left * n
 
-    def _lapack(self, rhs: Array) -> Array:
-        """(n, B) for a right-hand side (n, B)."""
-        rhs = np.ascontiguousarray(rhs.T)[:, :, None] * self.scale
-        try:
-            return np.linalg.solve(self.matrix, rhs)[:, :, 0].T
-        except np.linalg.LinAlgError:  # one is singular: it stops, the others go on
-            found = np.zeros_like(rhs)
-            for k in range(len(rhs)):
-                try:
-                    found[k] = np.linalg.solve(self.matrix[k], rhs[k])
-                except np.linalg.LinAlgError:
-                    found[k] = np.nan
-            return found[:, :, 0].T
-
-    def _solved(self, f: Array, g: Array, h: Array | None) -> tuple[Array, Array, Array | None]:
-        q, at, now = self.q, self.at, self.now
-        pairs, rows, limits, stay, count = self.pairs, self.rows, self.limits, self.stay, self.count
+    def _solved(self, f: Array, g: Array, h: OfLimits) -> tuple[Array, Array, OfLimits]:
+        """The solution for right-hand sides."""
+        at, pairs, rows, count = self.at, self.pairs, self.rows, self.count
         if self.whole:
-            rhs = [f.reshape(pairs, count), g.reshape(rows, count), *([] if h is None else [h])]
-            found = self._lapack(np.concatenate(rhs))
-            n = None if h is None else found[pairs + rows :]
-            return found[:pairs].reshape(f.shape), found[pairs : pairs + rows].reshape(g.shape), n
-        e = self.e
-        fe = f * e
-        sums = np.add.reduce(now.part * fe, axis=1)  # (N, B)
-        c = rows + limits
-        rhs = np.empty((c + stay, count))
-        rhs[:rows] = (g - np.add.reduce(self.touch * fe, axis=1)).reshape(rows, count)
-        rhs[:rows] += (self.left @ sums.T[:, :, None])[:, :, 0].T
+            found = self._lapack([f.reshape(pairs, count), g.reshape(rows, count), *([] if h is None else [h])])
+            a, b = found[:pairs].reshape(f.shape), found[pairs : pairs + rows].reshape(g.shape)
+            return a, b, None if h is None else found[pairs + rows :]
+        gone = f * self.e
+        sums = np.add.reduce(self.now.part * gone, axis=1)  # (N, B)
+        own = (g - np.add.reduce(self.touch * gone, axis=1)).reshape(rows, count)
+        rhs = [own + (self.lost @ sums.T[:, :, None])[:, :, 0].T]
         if h is not None:
-            rhs[rows:c] = h - np.add.reduce(self.of_limit * fe, axis=1) + q.ratio * self.y * self.quota * sums
-        if stay:
-            due = (f - (q.ratio * self.y * sums)[:, None]).reshape(pairs, count)
-            rhs[c:] = np.take_along_axis(due, self.index, axis=0) * self.real
+            rhs.append(h - np.add.reduce(self.of_limit * gone, axis=1) + self.quota * sums)
+        if self.stay:
+            due = (f - (self.shrink * sums)[:, None]).reshape(pairs, count)
+            rhs.append(np.take_along_axis(due, self.index, axis=0) * self.real)
         found = self._lapack(rhs)
-        b = found[:rows].reshape(g.shape)
-        n = None if h is None else found[rows:c]
+        b, n = found[:rows].reshape(g.shape), None if h is None else found[rows : rows + self.limits]
         paid = np.add.reduce(self.share * b[:, None], axis=0)
         if n is not None:
             paid = paid + (at.xi * n)[:, None]
-        total = sums - np.add.reduce(now.part * e * paid, axis=1)
-        if stay:
-            mine = np.zeros((pairs, count))
-            np.put_along_axis(mine, self.index, found[c:] * self.real, axis=0)
-            mine = mine.reshape(f.shape)
-            total = total + np.add.reduce(now.part * mine, axis=1)
-        a = (f - (q.ratio * self.y * total)[:, None] - paid) * e
-        return (a + mine if stay else a), b, n
+        total = sums - np.add.reduce(self.now.part * self.e * paid, axis=1)
+        if not self.stay:
+            return (f - (self.shrink * total)[:, None] - paid) * self.e, b, n
+        kept = np.zeros((pairs, count))
+        np.put_along_axis(kept, self.index, found[rows + self.limits :] * self.real, axis=0)
+        kept = kept.reshape(f.shape)
+        total = total + np.add.reduce(self.now.part * kept, axis=1)
+        return (f - (self.shrink * total)[:, None] - paid) * self.e + kept, b, n
+
+    def _lapack(self, parts: list[Array]) -> Array:
+        """(n, B), the solution of the matrix; NaN for problems whose matrix is singular."""
+        rhs = np.ascontiguousarray(np.concatenate(parts).T)[:, :, None] * self.scale
+        try:
+            return np.asarray(np.linalg.solve(self.matrix, rhs)[:, :, 0].T)
+        except np.linalg.LinAlgError:
+            found = np.full_like(rhs, np.nan)
+            for k in range(self.count if self.count > 1 else 0):
+                try:
+                    found[k] = np.linalg.solve(self.matrix[k], rhs[k])
+                except np.linalg.LinAlgError:
+                    continue
+            return np.asarray(found[:, :, 0].T)

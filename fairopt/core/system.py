@@ -17,7 +17,8 @@ Arrays end with the axis of problems, which keeps NumPy's inner loops long: pair
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +27,20 @@ from ..model.problem import Problem
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+#: An array of limits, whose first axis is that of users, or None where none could bind.
+OfLimits = Any
+T = TypeVar("T")
 
 
-class Stack(NamedTuple):
+def of_some(whole: T, chosen: Any) -> T:
+    """Some of the problems of a dataclass of arrays."""
+    parts: Any = [getattr(whole, each.name) for each in fields(whole)]  # type: ignore[arg-type]
+    parts = [one[..., chosen] if isinstance(one, np.ndarray) else one for one in parts]
+    return type(whole)(*parts)
+
+
+@dataclass
+class Stack:
     """Scaled data of problems of one shape: N users, K servers, R resources, B problems."""
 
     game: bool
@@ -45,30 +57,25 @@ class Stack(NamedTuple):
     worth: Array  # (N, K, B), log of the marginal utility at one task
     rows: Mask  # (R, K, B): does somebody use the row?
     limit: Array  # (N, B), most tasks, infinite for none
-    limited: Mask | None  # (N, B): whose limit could bind; None: nobody's
-    share_of_limit: Array | None  # (N, K, B), tau
-    bottom: Array | None  # (N, K, B), log of the least that a pair pays, where a limit could bind
+    limited: OfLimits  # (N, B): whose limit could bind; None: nobody's
+    share_of_limit: OfLimits  # (N, K, B), tau
+    bottom: OfLimits  # (N, K, B), log of the least that a pair pays, where a limit could bind
 
-    @property
-    def count(self) -> int:
-        """Problems."""
-        return len(self.alpha)
-
-    def some(self, chosen: NDArray[np.intp] | Mask) -> Stack:
+    def some(self, chosen: Any) -> Stack:
         """The same for some of the problems."""
-        return Stack(self.game, *(None if one is None else one[..., chosen] for one in self[1:]))
+        return of_some(self, chosen)
 
     def user_tasks(self, z: Array) -> Array:
         """User tasks in units of the largest gamma, (N, B); 1 of users who can run nothing."""
-        return np.add.reduce(self.size * z, axis=1) + self.unused
+        return np.asarray(np.add.reduce(self.size * z, axis=1) + self.unused)
 
     def used(self, z: Array) -> Array:
         """Part of every row that is used, (R, K, B)."""
-        return np.add.reduce(self.use * z, axis=1)
+        return np.asarray(np.add.reduce(self.use * z, axis=1))
 
     def of_limits(self, z: Array) -> Array:
         """Part of every limit that is used, (N, B)."""
-        return np.add.reduce(self.share_of_limit * z, axis=1)
+        return np.asarray(np.add.reduce(self.share_of_limit * z, axis=1))
 
     def costs(self, log_v: Array, norm: Array | None = None) -> tuple[Array, Array]:
         """Log level of what a pair pays (N, K, B), and every row's part in it (R, N, K, B), from log prices v.
@@ -91,7 +98,7 @@ class Stack(NamedTuple):
         each /= total
         return (top + np.log(total)) / norm, each
 
-    def slacks(self, z: Array, log_v: Array, xi: Array | None, norm: Array | None = None) -> tuple[Array, Array, Array]:
+    def slacks(self, z: Array, log_v: Array, xi: OfLimits, norm: Array | None = None) -> tuple[Array, Array, Array]:
         """User tasks x (N, B), slacks (N, K, B) as they follow from z and prices, and parts of costs (R, N, K, B)."""
         x = self.user_tasks(z)
         cost, share = self.costs(log_v, norm)
@@ -115,7 +122,7 @@ def stacked(problems: list[Problem], alpha: Array | None = None) -> Stack:
     weight = np.stack([one.weight for one in rules], axis=-1)
     limit = np.stack([one.limits for one in problems], axis=-1)
     alpha = np.array([one.alpha for one in rules]) if alpha is None else alpha
-    share = None if game else np.stack([one.share for one in rules], axis=-1)
+    share: Any = None if game else np.stack([one.share for one in rules], axis=-1)
     return of_arrays(game, alpha, capacity.swapaxes(0, 1), demand.swapaxes(0, 1), eligible, weight, limit, share)
 
 
@@ -127,7 +134,7 @@ def of_arrays(
     eligible: Mask,
     weight: Array,
     limit: Array,
-    share: Array | None,
+    share: Any,
 ) -> Stack:
     """From capacity (R, K, B), demand (R, N, B), eligible (N, K, B); weight, limit and the share (N, B) per task."""
     power = np.maximum(alpha, 1.0)
@@ -144,20 +151,36 @@ def of_arrays(
         log_use, log_gamma = np.log(use), np.log(np.where(usable, gamma, 1.0))
         own = alpha * np.log(weight)
         if game:
-            worth = own[:, None] + (alpha - 1) * log_gamma
+            worth: Any = own[:, None] + (alpha - 1) * log_gamma
         else:
             worth = np.broadcast_to((own + (1 - alpha) * np.log(share))[:, None], gamma.shape)
         log_largest = np.log(largest + unused)[:, None]
         gain = np.where(usable, (worth + log_gamma - alpha * log_largest) / power, 0.0)
-        limited = (limit < gamma.sum(axis=1) * (1 + 1e-9)) & (unused == 0)
+        limited: OfLimits = (limit < gamma.sum(axis=1) * (1 + 1e-9)) & (unused == 0)
         tau = bottom = None
         if limited.any():
             tau = np.where(limited[:, None], gamma / np.where(limited, limit, 1.0)[:, None], 0.0)
             # Nothing costs nothing: the price of a limit stays bounded where its user stands on an idle server.
             at_limit = ratio * (np.log(np.where(limited, limit, 1.0))[:, None] - log_largest)
             bottom = np.where(limited[:, None] & usable, gain - at_limit - 40.0, -np.inf)
-    rows = use.any(axis=1)
+    rows: Any = use.any(axis=1)
     some = limited if tau is not None else None
     return Stack(
-        game, alpha, power, ratio, use, log_use, gamma, usable, unused, size, gain, worth, rows, limit, some, tau, bottom
+        game,
+        alpha,
+        power,
+        ratio,
+        use,
+        log_use,
+        gamma,
+        usable,
+        unused,
+        size,
+        gain,
+        worth,
+        rows,
+        limit,
+        some,
+        tau,
+        bottom,
     )
