@@ -11,6 +11,7 @@ from .system import OfLimits, Stack
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+CUT = 0.999
 
 
 def refined(
@@ -29,7 +30,7 @@ def refined(
     z, log_v = np.where(pairs, z, 0.0), np.where(rows, log_v, -np.inf)
     xi = None if xi is None else np.where(held, xi, 0.0)
     best, error = (z, q.power * log_v), np.full(1, np.inf)
-    if not size:
+    if not 0 < size <= 300:  # dense algebra of more takes longer than engines for large problems
         return *best, error
     same_user, same_limit = user[:, None] == user, user[:, None] == limits
     for _ in range(8):
@@ -50,7 +51,7 @@ def refined(
         z, log_v = z.copy(), log_v.copy()
         z.ravel()[p] *= 1 + np.maximum(step[:first], -0.9)
         money = float(q.power[0]) * step[first:second]
-        log_v.ravel()[r] += np.where(money > -0.9, np.log1p(np.maximum(money, -0.9)), money) / q.power
+        log_v.ravel()[r] += np.log1p(np.maximum(money, -0.99)) / q.power
         if xi is not None:
             xi = xi.copy()
             xi.ravel()[limits] += step[second:]
@@ -79,8 +80,6 @@ def least(m: Array, rhs: Array) -> Array | None:
     if pivots.min() > 1e-7 * pivots.max():
         found = lapack.dgetrs(factors, order, rhs)[0]
     else:
-        try:
-            found = np.linalg.lstsq(m, rhs, rcond=1e-11)[0]
-        except np.linalg.LinAlgError:
-            return None
+        work = int(lapack.dgelsy_lwork(*m.shape, 1, 1e-11)[0])
+        found = lapack.dgelsy(m, rhs, np.zeros((len(m), 1), np.int32), 1e-11, work)[1][: len(m)]
     return found if np.isfinite(found).all() else None

@@ -238,7 +238,7 @@ def _attempt(q: Stack, live: NDArray[np.intp], found: Answers, aim: float, most:
 
 
 def _looked(run: _Run, look: Mask, found: Answers, aim: float) -> None:
-    """Judge states, and after two looks that end above 1e-9 look for their last digits."""
+    """Judge states, and look for last digits where that gained little."""
     q, at, now = run.q, run.at, run.now
     if not look.all():
         q, at, now = q.some(look), of_some(at, look), of_some(now, look)
@@ -247,7 +247,7 @@ def _looked(run: _Run, look: Mask, found: Answers, aim: float) -> None:
     z, rows = np.where((now.part < at.s) & (now.part < 1e-6), 0.0, at.z), np.where(q.rows, q.power * log_v, -np.inf)
     error = backward_errors(q, z, rows, on_the_way=True)
     found.better(live, z, rows, error)
-    for k in np.flatnonzero((error > 1e-9) & (before > 1e-9) & np.isfinite(before)):
+    for k in np.flatnonzero((error > np.maximum(1e-9, 0.1 * before)) & np.isfinite(before)):
         one = np.arange(len(live)) == k
         own = of_some(at, one)
         held = None if own.xi is None else (own.xi > own.left) & q.limited[..., one]

@@ -8,6 +8,7 @@ from families import FAMILIES, STYLES, draw
 from kernels import without_kernels
 
 import fairopt as fo
+from fairopt.core.solve import Found
 from fairopt.engines.small import _conditions, _newton, _scaled, _steps, batches, kinds
 from fairopt.engines.small import solutions as small
 from fairopt.engines.small.options import INTERIOR
@@ -42,17 +43,22 @@ def test_a_kernel_answers_and_the_engines_for_any_size_agree(mechanism: Mechanis
     np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-7)
 
 
+def _again(*answer: object) -> tuple[object, ...]:
+    """In the form of the core's answer, or of a batch's."""
+    return Found(*answer) if len(answer) == len(Found._fields) else answer  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("mechanism", BY, ids=str)
 def test_where_a_kernel_fails_the_next_engine_answers(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
     def missed(loop: object) -> object:
         def call(*given: object) -> tuple[object, ...]:
             tasks, certificate, *more = loop(*given)  # type: ignore[operator]
-            return tasks * 0.99, certificate + 1e-3, *more
+            return _again(tasks * 0.99, certificate + 1e-3, *more)
 
         return call
 
-    for name in ("leximins", "equilibria", "limits"):
-        monkeypatch.setattr(batches, name, missed(getattr(batches, name)))
+    for room, name in ((batches, "leximins"), (batches, "limits"), (small, "finite")):
+        monkeypatch.setattr(room, name, missed(getattr(room, name)))
     found = mechanism.solve(CLUSTER)
     assert found.stats.solver not in BY.values()
     assert found.certify().passes(1e-6)
@@ -63,12 +69,12 @@ def test_a_kernel_that_lies_is_not_believed(mechanism: Mechanism, monkeypatch: p
     def lying(loop: object) -> object:
         def call(*given: object) -> tuple[object, ...]:
             tasks, certificate, *more = loop(*given)  # type: ignore[operator]
-            return tasks * 0.99, certificate * 0, *more
+            return _again(tasks * 0.99, certificate * 0, *more)
 
         return call
 
-    for name in ("leximins", "equilibria", "limits"):
-        monkeypatch.setattr(batches, name, lying(getattr(batches, name)))
+    for room, name in ((batches, "leximins"), (batches, "limits"), (small, "finite")):
+        monkeypatch.setattr(room, name, lying(getattr(room, name)))
     found = mechanism.solve(CLUSTER)
     assert found.certify().passes(1e-6)
     with without_kernels():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ... import _clock
 from ...certificates.ill_scaled import SEEN
+from ...core.solve import finite
 from ...model.problem import Problem
 from ..base import Run, Solution
 from . import kinds
@@ -68,7 +69,7 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     elif kind == "psdsf":
         found = _limit(data, tol, effort)
     else:
-        found = _equilibrium(problem, kind, data, tol, effort)
+        found = _equilibrium(problem, kind, tol)
     fine = bool(found.certificate <= min(OPTIONS.digits, tol))
     if fine or (found.certificate <= tol and effort is ALL):
         run = Run(found.by, "converged", 0.0, _clock.now() - begun, float(found.certificate))
@@ -104,15 +105,13 @@ def _limit(data: Stacked, tol: float, effort: Effort) -> _Answer:
     return _Answer("dense limit", tasks[0], certificate[0] if certain[0] else np.inf, None, 1)
 
 
-def _equilibrium(problem: Problem, kind: kinds.Kind, data: Stacked, tol: float, effort: Effort) -> _Answer:
+def _equilibrium(problem: Problem, kind: kinds.Kind, tol: float) -> _Answer:
     """Finite alpha. Where a task count binds equilibria of the game are many: none, so that size does not choose."""
-    from . import batches
-
-    aims, alpha = (OPTIONS.aim * tol, min(OPTIONS.aim * tol, OPTIONS.fine)), np.array([problem.criterion.alpha])
-    tasks, certificate, log_rows, steps = batches.equilibria(kind == "game", *data, alpha, *aims, effort.steps)
-    bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - OPTIONS.binds)) & (problem.limits > 0)
-    known = np.inf if kind == "game" and bound.any() else certificate[0]
-    return _Answer("dense interior point", tasks[0], known, _per_unit(problem, log_rows[0]), int(steps[0]))
+    found = finite([problem], OPTIONS.aim * tol, min(OPTIONS.aim * tol, OPTIONS.fine))
+    tasks, certificate = found.tasks[0], float(found.certificate[0])
+    bound = (tasks.sum(axis=1) >= problem.limits * (1 - OPTIONS.binds)) & (problem.limits > 0)
+    known = np.inf if kind == "game" and bound.any() else certificate
+    return _Answer("dense interior point", tasks, known, _per_unit(problem, found.log_rows[0]), int(found.steps[0]))
 
 
 def _per_unit(problem: Problem, log_rows: Array) -> Array:
