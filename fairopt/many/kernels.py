@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..certificates import certify_problem
 from ..certificates.ill_scaled import SEEN
 from ..core.solve import finite
+from ..engines.small import solutions
 from ..engines.small.stack import ALL, stacked
 from ..exact import rational
 from ..model._immutable import frozen
@@ -45,14 +46,14 @@ def answer(batch: Batch, tol: float) -> Answer:
         return Answer(*finite(problems, aim, aim)[:2])
     from ..engines.small import batches
 
+    if batch.kind == "psdsf":
+        return Answer(*solutions.limits(problems, aim, ALL)[:2])
     data = stacked(problems)
     if batch.kind == "leximin":
         return _judged(batch, tol, *batches.leximins(*data)[:4])
     if batch.kind == "per_server":
         return Answer(*batches.alone(*data))
-    if batch.kind == "efficient":
-        return Answer(*batches.optima(*data)[:2])
-    return Answer(*batches.limits(*data, aim, *ALL)[:2])
+    return Answer(*batches.optima(*data)[:2])
 
 
 def _judged(batch: Batch, tol: float, tasks: Array, certificate: Array, prices: Array, scaling: Array) -> Answer:
