@@ -15,20 +15,20 @@ CUT = 0.999
 
 
 def refined(
-    q: Stack, z: Array, log_v: Array, xi: OfLimits, pairs: Mask, rows: Mask, held: OfLimits, aim: float
+    q: Stack, z: Array, log_v: Array, xi: OfLimits, pairs: Mask, rows: Mask, binding: OfLimits, aim: float
 ) -> tuple[Array, Array, Array]:
     """Of one problem: the fractions (N, K, 1) and log prices of whole capacities (R, K, 1) of least error, and that.
 
-    `pairs`, `rows` and `held` say which pairs, rows and limits are active: the others have no tasks and no price. What
-    a pair pays is linear in money, where prices in levels would take alpha steps.
+    `pairs`, `rows` and `binding` say which pairs, rows and limits are active: the others have no tasks and no price.
+    What a pair pays is linear in money, where prices in levels would take alpha steps.
     """
     p, r = np.flatnonzero(pairs), np.flatnonzero(rows)
-    limits = np.zeros(0, np.intp) if held is None else np.flatnonzero(held)
+    limits = np.zeros(0, np.intp) if binding is None else np.flatnonzero(binding)
     servers = z.shape[1]
     user, server = p // servers, p % servers
     first, second, size = len(p), len(p) + len(r), len(p) + len(r) + len(limits)
     z, log_v = np.where(pairs, z, 0.0), np.where(rows, log_v, -np.inf)
-    xi = None if xi is None else np.where(held, xi, 0.0)
+    xi = None if xi is None else np.where(binding, xi, 0.0)
     best, error = (z, q.power * log_v), np.full(1, np.inf)
     if not 0 < size <= 300:  # dense algebra of more takes longer than engines for large problems
         return *best, error

@@ -25,7 +25,7 @@ class Point:
         total = np.where(total > 0, total, 1.0)
         self.part = tasks / total[:, None]
         self.idle = np.where(q.rows, 1 - q.used(z), np.inf)
-        self.marginal = q.worth - (q.alpha * np.log(total))[:, None]
+        self.marginal = q.log_worth - (q.alpha * np.log(total))[:, None]
         self.log_gamma = np.log(np.where(q.usable, q.gamma, 1.0))
         with np.errstate(invalid="ignore"):
             self.room = np.where(np.isfinite(q.limit), np.maximum(1 - total / q.limit, 0.0), np.inf)

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
+from .state import Direction, Measured, State
 from .system import OfLimits, Stack
-
-if TYPE_CHECKING:
-    from .interior import Measured, State
 
 Array = NDArray[np.float64]
 
 #: Up to so many unknowns nothing is eliminated: calls take longer than arithmetic.
 WHOLE = 40
-
-
-class Direction(NamedTuple):
-    """Relative changes of fractions z and prices m, xi; changes of what complements them."""
-
-    a: Array  # (N, K, B)
-    b: Array  # (R, K, B)
-    n: OfLimits  # (N, B)
-    s: Array  # (N, K, B)
-    w: Array  # (R, K, B)
-    left: OfLimits  # (N, B)
 
 
 class System:
@@ -97,10 +82,10 @@ class System:
             self.e[kept.reshape(at.z.shape)] = 0.0
             self.index, self.real = index, real
         self.stay = stay
-        gone = now.part * self.e
-        self.shrink = q.ratio / (1 + q.ratio * np.add.reduce(gone, axis=1))  # (N, B), rho y
+        leaving = now.part * self.e
+        self.shrink = q.ratio / (1 + q.ratio * np.add.reduce(leaving, axis=1))  # (N, B), rho y
         used = self.touch * self.e
-        right = (self.share * gone).transpose(3, 1, 0, 2).reshape(count, users, rows)
+        right = (self.share * leaving).transpose(3, 1, 0, 2).reshape(count, users, rows)
         self.lost = used.transpose(3, 0, 2, 1).reshape(count, rows, users) * self.shrink.T[:, None]
         hosts = np.arange(servers)
         m = np.zeros((count, c + stay, c + stay))
@@ -112,8 +97,8 @@ class System:
         if at.xi is not None:
             taken = self.of_limit * self.e  # (N, K, B)
             self.quota = self.shrink * np.add.reduce(taken, axis=1)  # (N, B)
-            self.paid = np.add.reduce(gone, axis=1) * at.xi
-            of_rows = (self.quota[:, None] * gone - taken) * self.share  # (R, N, K, B)
+            self.paid = np.add.reduce(leaving, axis=1) * at.xi
+            of_rows = (self.quota[:, None] * leaving - taken) * self.share  # (R, N, K, B)
             m[:, rows:c, :rows] = of_rows.transpose(3, 1, 0, 2).reshape(count, users, rows)
             of_rows = (used * at.xi[:, None]).transpose(3, 0, 2, 1).reshape(count, rows, users)
             m[:, :rows, rows:c] = self.lost * self.paid.T[:, None] - of_rows
@@ -189,12 +174,12 @@ class System:
             found = self._lapack([f.reshape(pairs, count), g.reshape(rows, count), *([] if h is None else [h])])
             a, b = found[:pairs].reshape(f.shape), found[pairs : pairs + rows].reshape(g.shape)
             return a, b, None if h is None else found[pairs + rows :]
-        gone = f * self.e
-        sums = np.add.reduce(self.now.part * gone, axis=1)  # (N, B)
-        own = (g - np.add.reduce(self.touch * gone, axis=1)).reshape(rows, count)
+        leaving = f * self.e
+        sums = np.add.reduce(self.now.part * leaving, axis=1)  # (N, B)
+        own = (g - np.add.reduce(self.touch * leaving, axis=1)).reshape(rows, count)
         rhs = [own + (self.lost @ sums.T[:, :, None])[:, :, 0].T]
         if h is not None:
-            rhs.append(h - np.add.reduce(self.of_limit * gone, axis=1) + self.quota * sums)
+            rhs.append(h - np.add.reduce(self.of_limit * leaving, axis=1) + self.quota * sums)
         if self.stay:
             due = (f - (self.shrink * sums)[:, None]).reshape(pairs, count)
             rhs.append(np.take_along_axis(due, self.index, axis=0) * self.real)

@@ -54,7 +54,7 @@ class Stack:
     unused: Array  # (N, B): 1 of users who can run nothing
     size: Array  # (N, K, B), gamma by the user's largest
     gain: Array  # (N, K, B): exp(A gain) is what the first unit of x is worth
-    worth: Array  # (N, K, B), log of the marginal utility at one task
+    log_worth: Array  # (N, K, B), log of the marginal utility at one task
     rows: Mask  # (R, K, B): does somebody use the row?
     limit: Array  # (N, B), most tasks, infinite for none
     limited: OfLimits  # (N, B): whose limit could bind; None: nobody's
@@ -151,11 +151,11 @@ def of_arrays(
         log_use, log_gamma = np.log(use), np.log(np.where(usable, gamma, 1.0))
         own = alpha * np.log(weight)
         if game:
-            worth: Any = own[:, None] + (alpha - 1) * log_gamma
+            log_worth: Any = own[:, None] + (alpha - 1) * log_gamma
         else:
-            worth = np.broadcast_to((own + (1 - alpha) * np.log(share))[:, None], gamma.shape)
+            log_worth = np.broadcast_to((own + (1 - alpha) * np.log(share))[:, None], gamma.shape)
         log_largest = np.log(largest + unused)[:, None]
-        gain = np.where(usable, (worth + log_gamma - alpha * log_largest) / power, 0.0)
+        gain = np.where(usable, (log_worth + log_gamma - alpha * log_largest) / power, 0.0)
         limited: OfLimits = (limit < gamma.sum(axis=1) * (1 + 1e-9)) & (unused == 0)
         tau = bottom = None
         if limited.any():
@@ -177,7 +177,7 @@ def of_arrays(
         unused,
         size,
         gain,
-        worth,
+        log_worth,
         rows,
         limit,
         some,

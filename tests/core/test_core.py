@@ -14,6 +14,7 @@ from fairopt.certificates import backward_error, feasibility
 from fairopt.core import interior, judge, newton
 from fairopt.core.active_set import least
 from fairopt.core.solve import finite
+from fairopt.core.state import State, measured
 from fairopt.core.system import OfLimits, Stack, of_arrays, of_some, stacked
 from fairopt.mechanisms import Mechanism
 from fairopt.model.problem import Problem
@@ -35,14 +36,14 @@ def stated(mechanism: Mechanism, family: str, seed: int, *most: int) -> Problem:
     return Problem(seen, mechanism.criterion(seen))
 
 
-def random_state(q: Stack, rng: np.random.Generator) -> interior.State:
+def random_state(q: Stack, rng: np.random.Generator) -> State:
     """Numbers over six decades, where pairs are kept and others eliminated."""
 
     def amounts(like: Array, there: Array) -> Array:
         return np.where(there, 10 ** rng.uniform(-6, 0, like.shape), 1.0)
 
     limited = q.limited
-    return interior.State(
+    return State(
         np.where(q.usable, 10 ** rng.uniform(-6, 0, q.gamma.shape), 0.0),
         amounts(q.gamma, q.usable),
         amounts(q.rows, q.rows),
@@ -63,7 +64,7 @@ def test_a_direction_solves_the_equations_whatever_is_eliminated(family: str, mo
         if not q.usable.any():
             continue
         at = random_state(q, rng)
-        now = interior.measured(q, at, np.ones(1))
+        now = measured(q, at, np.ones(1))
         now.mu = np.full(1, 1e-6)
         system = newton.System(q, at, now)
         f, g = rng.standard_normal(now.slack.shape) * q.usable, rng.standard_normal(now.idle.shape) * q.rows
@@ -80,7 +81,7 @@ def test_elimination_and_the_whole_system_agree(monkeypatch: pytest.MonkeyPatch)
     q = stacked([stated(fo.AlphaFair(2.0), "limits", seed, 4, 3, 3) for seed in (1, 1)])
     assert q.limited is not None
     at = random_state(q, rng)
-    now = interior.measured(q, at, np.ones(2))
+    now = measured(q, at, np.ones(2))
     monkeypatch.setattr(newton, "WHOLE", 1000)
     whole = newton.System(q, at, now)
     monkeypatch.setattr(newton, "WHOLE", 0)
@@ -97,7 +98,7 @@ def test_the_matrix_has_the_derivatives_of_the_conditions(mechanism: Mechanism) 
     q = stacked([stated(mechanism, "limits", 2, 4, 3, 2)])
     at = random_state(q, rng)
     at.z = np.where(q.usable, rng.uniform(0.1, 1, at.z.shape), 0.0)
-    now = interior.measured(q, at, np.ones(1))
+    now = measured(q, at, np.ones(1))
     a, b = rng.standard_normal(at.z.shape) * q.usable, rng.standard_normal(at.m.shape) * q.rows
     n: OfLimits = None if at.xi is None else rng.standard_normal(at.xi.shape) * q.limited
     f, g, _ = newton.System(q, at, now).product(a, b, n)
@@ -105,7 +106,7 @@ def test_the_matrix_has_the_derivatives_of_the_conditions(mechanism: Mechanism) 
     def conditions(by: float) -> tuple[Array, Array]:
         xi = None if at.xi is None else at.xi * (1 + by * n)
         m = at.m * np.exp(by * b)
-        moved = interior.State(at.z * np.exp(by * a), at.s, m, at.w, xi, at.left, at.log_unit, at.norm)
+        moved = State(at.z * np.exp(by * a), at.s, m, at.w, xi, at.left, at.log_unit, at.norm)
         return q.slacks(moved.z, moved.log_v(q), xi)[1], q.used(moved.z)
 
     (up, used), (down, less) = conditions(small), conditions(-small)
@@ -198,11 +199,11 @@ def test_a_singular_problem_ends_alone() -> None:
         np.ones((6, 3)),
     )
     at = interior.begun(q, 4.0)
-    system = newton.System(q, at, interior.measured(q, at, np.ones(3)))
+    system = newton.System(q, at, measured(q, at, np.ones(3)))
     system.matrix[1] = 0.0
     d = system.direction(np.full(3, 0.1), None)
     alone = of_some(at, [0])
-    expected = newton.System(q.some([0]), alone, interior.measured(q.some([0]), alone, np.ones(1)))
+    expected = newton.System(q.some([0]), alone, measured(q.some([0]), alone, np.ones(1)))
     assert np.isnan(d.b[..., 1]).all()
     np.testing.assert_allclose(d.a[..., 0], expected.direction(np.full(1, 0.1), None).a[..., 0])
 

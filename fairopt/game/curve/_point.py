@@ -38,15 +38,15 @@ def refined(
     whole, log_v = np.zeros((*q.gamma.shape, 1)), np.full((*q.row.T.shape, 1), -np.inf)
     whole[g.user, g.server, 0] = z
     log_v[resource, server, 0] = log_price / stack.power
-    level, held = None, None
+    level, binding = None, None
     if stack.limited is not None:
-        level, held = (stack.ratio * xi)[:, None], (xi > 0)[:, None] & stack.limited
+        level, binding = (stack.ratio * xi)[:, None], (xi > 0)[:, None] & stack.limited
     part, best = stack.size * whole / stack.user_tasks(whole)[:, None], np.inf
     for least in (0.0, options.tied):  # ties: tasks that only the change of the data has made positive
         if best <= options.fine:
             break
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found, rows, error = refine(stack, whole, log_v, level, part > least, log_v > -np.inf, held, 0.01 * tol)
+            found, rows, error = refine(stack, whole, log_v, level, part > least, log_v > -np.inf, binding, 0.01 * tol)
         error = np.maximum(error, infeasibility(stack, found))
         if error[0] < best:
             best, tasks[:], log_rows[:] = float(error[0]), stack.tasks(found)[0], rows[..., 0].T
