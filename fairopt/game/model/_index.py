@@ -27,7 +27,7 @@ def index(
         return None
     slack, share = _costs(alpha, demand, gamma, weight, log_prices, total)
     best = tasks.max(axis=1, keepdims=True)
-    above = tasks > total[:, None] * np.maximum(np.nan_to_num(slack, nan=np.inf), OPTIONS.part)
+    above = tasks > total[:, None] * np.fmax(slack, OPTIONS.part)
     active = (gamma > 0) & (best > 0) & (above | (tasks == best))
     user, server = np.nonzero(active)
     if not len(user):
@@ -51,7 +51,7 @@ def _costs(
     alpha: float, demand: Array, gamma: Array, weight: Array, log_prices: Array, total: Array
 ) -> tuple[Array, Array]:
     """Slacks of levels (users, servers), NaN where not usable, and parts of rows in prices."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # users without tasks
         each = np.log(demand)[:, None] + np.where(demand[:, None] > 0, log_prices, -np.inf)
         top = each.max(axis=2)
         share = np.exp(each - np.where(np.isfinite(top), top, 0.0)[..., None])
