@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ..certificates import certify_problem
 from ..certificates.ill_scaled import SEEN
+from ..core.solve import finite
+from ..engines.small import solutions
 from ..engines.small.stack import ALL, stacked
 from ..exact import rational
 from ..model._immutable import frozen
@@ -39,19 +41,19 @@ class Answer(NamedTuple):
 
 def answer(batch: Batch, tol: float) -> Answer:
     """The answers to one batch."""
+    problems, aim = [one.problem for one in batch.statements], OPTIONS.aim * tol
+    if batch.kind in ("global", "game"):
+        return Answer(*finite(problems, aim, aim)[:2])
     from ..engines.small import batches
 
-    data = stacked([one.problem for one in batch.statements])
+    if batch.kind == "psdsf":
+        return Answer(*solutions.limits(problems, aim, ALL)[:2])
+    data = stacked(problems)
     if batch.kind == "leximin":
         return _judged(batch, tol, *batches.leximins(*data)[:4])
     if batch.kind == "per_server":
         return Answer(*batches.alone(*data))
-    if batch.kind == "efficient":
-        return Answer(*batches.optima(*data)[:2])
-    if batch.kind == "psdsf":
-        return Answer(*batches.limits(*data, OPTIONS.aim * tol, *ALL)[:2])
-    alpha, aim = np.array([one.criterion.alpha for one in batch.statements]), OPTIONS.aim * tol
-    return Answer(*batches.equilibria(batch.kind == "game", *data, alpha, aim, aim, ALL.steps)[:2])
+    return Answer(*batches.optima(*data)[:2])
 
 
 def _judged(batch: Batch, tol: float, tasks: Array, certificate: Array, prices: Array, scaling: Array) -> Answer:

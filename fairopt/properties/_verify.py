@@ -21,6 +21,8 @@ from ._solved import Instance, exact, speaks_of
 #: What answers are certified to, and what a violation must exceed where it is not a fraction: at degenerate ties an
 #: error of 1e-8 leaves 2e-5 in tasks.
 TOL, MARGIN = 1e-9, 1e-4
+#: No certificate sees what is lost in the rounding of the sums that it compares.
+ROUNDING = 1e-14
 #: How a violation can be verified, the best first.
 FRACTIONS, ENCLOSED, CERTIFIED = "exact fractions", "rational enclosures", f"answers certified to {TOL:g}"
 ROUTES = (FRACTIONS, ENCLOSED, CERTIFIED)
@@ -108,13 +110,19 @@ def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -
 def _errors(found: Allocation, prop: Property) -> NDArray[np.float64]:
     """Relative errors of tasks, (users,), to first order: residual times condition; at degenerate ties infinite.
 
-    `MARGIN` where conditions are not known, and where an optimum need not be unique (alpha = 0).
+    `MARGIN` where conditions are not known, and where an optimum need not be unique (alpha = 0). Infinite as well where
+    a price is lost in the rounding of another of its server, as at large alpha: nobody sees what it is to decide.
     """
     residual = found.certificate.residual
     known = found.certificate.conditions
     if known is None or np.isnan(known).any() or found.criterion.starves:
         return np.full(len(found.cluster.users), MARGIN)
-    errors = np.maximum(TOL, residual * np.asarray(known)) if residual > 0 else np.full(len(known), TOL)
+    prices = found.log_prices
+    if prices is not None and prices.ndim == 2 and np.isfinite(found.criterion.alpha):
+        least = np.where(np.isfinite(prices), prices, np.inf).min(axis=1)
+        if (prices.max(axis=1) + np.log(ROUNDING) > least).any():
+            return np.full(len(found.cluster.users), np.inf)
+    errors = np.maximum(TOL, max(residual, ROUNDING) * np.asarray(known))
     return np.full(len(errors), errors.max()) if prop.needs_all else errors
 
 

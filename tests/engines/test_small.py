@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import FAMILIES, STYLES, draw
+from families import draw
 from kernels import without_kernels
 
 import fairopt as fo
-from fairopt.engines.small import _conditions, _newton, _scaled, _steps, batches, kinds
+from fairopt.core.solve import Found
+from fairopt.engines.small import batches, kinds
 from fairopt.engines.small import solutions as small
-from fairopt.engines.small.options import INTERIOR
-from fairopt.engines.small.stack import stacked
 from fairopt.mechanisms import Mechanism
 from fairopt.model.problem import Problem
 
@@ -42,17 +41,22 @@ def test_a_kernel_answers_and_the_engines_for_any_size_agree(mechanism: Mechanis
     np.testing.assert_allclose(found.user_tasks, other.user_tasks, rtol=1e-7)
 
 
+def _again(*answer: object) -> tuple[object, ...]:
+    """In the form of the core's answer, or of a batch's."""
+    return Found(*answer) if len(answer) == len(Found._fields) else answer  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("mechanism", BY, ids=str)
 def test_where_a_kernel_fails_the_next_engine_answers(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
     def missed(loop: object) -> object:
         def call(*given: object) -> tuple[object, ...]:
             tasks, certificate, *more = loop(*given)  # type: ignore[operator]
-            return tasks * 0.99, certificate + 1e-3, *more
+            return _again(tasks * 0.99, certificate + 1e-3, *more)
 
         return call
 
-    for name in ("leximins", "equilibria", "limits"):
-        monkeypatch.setattr(batches, name, missed(getattr(batches, name)))
+    for room, name in ((batches, "leximins"), (small, "limits"), (small, "finite")):
+        monkeypatch.setattr(room, name, missed(getattr(room, name)))
     found = mechanism.solve(CLUSTER)
     assert found.stats.solver not in BY.values()
     assert found.certify().passes(1e-6)
@@ -63,12 +67,12 @@ def test_a_kernel_that_lies_is_not_believed(mechanism: Mechanism, monkeypatch: p
     def lying(loop: object) -> object:
         def call(*given: object) -> tuple[object, ...]:
             tasks, certificate, *more = loop(*given)  # type: ignore[operator]
-            return tasks * 0.99, certificate * 0, *more
+            return _again(tasks * 0.99, certificate * 0, *more)
 
         return call
 
-    for name in ("leximins", "equilibria", "limits"):
-        monkeypatch.setattr(batches, name, lying(getattr(batches, name)))
+    for room, name in ((batches, "leximins"), (small, "limits"), (small, "finite")):
+        monkeypatch.setattr(room, name, lying(getattr(room, name)))
     found = mechanism.solve(CLUSTER)
     assert found.certify().passes(1e-6)
     with without_kernels():
@@ -148,42 +152,3 @@ def test_ps_dsf_is_the_same_limit(kind: str) -> None:
         with without_kernels():
             np.testing.assert_allclose(found.user_tasks, fo.PSDSF().solve(cluster).user_tasks, rtol=1e-6, atol=1e-12)
     assert used > 15
-
-
-@pytest.mark.parametrize("family", [*FAMILIES, *STYLES])
-def test_the_system_of_a_step_is_solved_whatever_is_eliminated(family: str) -> None:
-    """The same changes as those of the whole system, written down densely."""
-    rng = np.random.default_rng(3)
-    for seed in range(3):
-        cluster = draw(family, seed, 5, 4, 3)
-        rule = fo.AlphaPFVDS(2.0).criterion(cluster)
-        data = stacked([Problem(cluster, rule)])
-        q = _scaled.cell(2.0, True, *(data[k][0] for k in (0, 1, 2, 5, 4, 3)))
-        c = _conditions.conditions(q)
-        pairs, size = len(c.user), len(c.user) + c.rows
-        if not pairs:
-            continue
-        z, s, w = (10 ** rng.uniform(-6, 0, length) for length in (pairs, pairs, c.rows))
-        x, share, slack = np.zeros(len(cluster.users)), np.empty(c.at.shape), np.empty(pairs)
-        _conditions.slacks(c, z, rng.uniform(1, 2, c.rows), x, share, slack)
-        whole = np.empty((size, size))
-        _conditions.jacobian(c, z, x, share, np.arange(size), whole)
-        whole += np.diag(np.concatenate([s, -w]))
-        rhs, found = rng.standard_normal(size), np.empty(size)
-        known = _newton.factors(c, z, s, w, x, share)
-        assert known.sound
-        _newton.direction(c, known, rhs[:pairs], rhs[pairs:], found[:pairs], found[pairs:])
-        left = whole @ found - rhs
-        assert np.abs(left).max() < 1e-9 * max(1.0, float(np.abs(whole * found).max()))
-
-
-def test_a_system_that_cannot_be_solved_ends_a_run() -> None:
-    """A step of length zero, not of no number."""
-    data = stacked([Problem(CLUSTER, fo.AlphaPFVDS(2.0).criterion(CLUSTER))])
-    q = _scaled.cell(2.0, True, *(data[k][0] for k in (0, 1, 2, 5, 4, 3)))
-    c = _conditions.conditions(q)
-    at = _steps.begin(q, c, np.inf)
-    at.z[:] = np.nan
-    tasks, rows = np.zeros(len(CLUSTER.users)), np.empty(c.at.shape)
-    _, length = _steps.stepped(c, at, 0.1, INTERIOR.attempts[0], tasks, rows, np.empty(len(at.z)))
-    assert length == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -233,9 +233,9 @@ def test_a_beginning_that_is_no_equilibrium_is_none() -> None:
 
 
 def test_a_beginning_that_is_not_near_enough_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster, found = several(), _begin.equilibrium
+    cluster, found = several(), _begin.solved
     cell = _point.cell_of(1.001, [one[0] for one in stacked([Problem(cluster, fo.AlphaPFVDS(2.0).criterion(cluster))])])
-    monkeypatch.setattr(_begin, "equilibrium", SimpleNamespace(py_func=lambda *each: (1e-6, found.py_func(*each)[1])))
+    monkeypatch.setattr(_begin, "solved", lambda *given: replace(found(*given), error=np.full(1, 1e-6)))
     assert not _begin.begun(cell, 1e-12, 400)[2]
 
 

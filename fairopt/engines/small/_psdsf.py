@@ -12,8 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from ._interior import equilibrium
-from ._scaled import Cell
 from ._servers import exploitability, filled
 from .options import LIMIT
 
@@ -169,35 +167,22 @@ def _strict(q, tasks, level, pair, row):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def psdsf(q, tol, steps, alphas, rounds, tasks):  # type: ignore[no-untyped-def]
-    """Fill tasks (users, servers); the exploitability, and whether it is the limit for certain.
+def psdsf(q, alpha, tol, rounds, found, log_rows, best, certain, tasks):  # type: ignore[no-untyped-def]
+    """Better tasks (users, servers) from an equilibrium at `alpha`; exploitability, and is it the limit for certain?
 
-    It tries the first `alphas` of `LIMIT.large`, each with at most `steps` steps and `rounds` rounds of responses.
+    From tasks `found` and log prices of whole capacities (servers, resources), by at most so many rounds of responses.
     """
-    best, log_rows, certain = np.inf, np.empty(q.capacity.shape), False
-    found = np.zeros(tasks.shape)
-    tasks[:] = 0.0
-    if not (q.gamma > 0).any():
-        return 0.0, True
-    for k in range(min(alphas, len(LIMIT.large))):
-        alpha = LIMIT.large[k]
-        finite = Cell(alpha, True, q.capacity, q.demand, q.gamma, q.use, q.row, q.limit, q.weight, q.share)
-        if not equilibrium(finite, LIMIT.near, LIMIT.near, steps, found, log_rows)[0] <= LIMIT.reached:
-            continue
-        followed, level = found.copy(), np.exp(log_rows / alpha)
-        pair, row, count = _numbered(q, followed, log_rows)
-        determined = _limit(q, followed, level, pair, row, count)
-        if determined >= 0:
-            _inside(q, followed)
-            missing = exploitability(q, followed, True, q.limit)
-            if missing < best:
-                best, tasks[:], certain = missing, followed, determined == 1 and alpha == LIMIT.large[0]
-                certain = certain and _strict(q, followed, level, pair, row)
-        if best <= tol:
-            break
+    followed, level = found.copy(), np.exp(log_rows / alpha)
+    pair, row, count = _numbered(q, followed, log_rows)
+    determined = _limit(q, followed, level, pair, row, count)
+    if determined >= 0:
+        _inside(q, followed)
+        missing = exploitability(q, followed, True, q.limit)
+        if missing < best:
+            best, tasks[:], certain = missing, followed, determined == 1 and alpha == LIMIT.large[0]
+            certain = certain and _strict(q, followed, level, pair, row)
+    if best > tol:
         missing = _responses(q, tol, rounds, found)
         if missing < best:
             best, tasks[:], certain = missing, found, False
-        if best <= tol:
-            break
     return best, certain

@@ -6,28 +6,11 @@ import numpy as np
 
 from ..._loops import compiled
 from ._efficient import efficiency_error, efficient
-from ._interior import equilibrium
 from ._lexicographic import ill_scaling, lexicographic_rise
 from ._leximin import leximin
 from ._psdsf import psdsf
 from ._scaled import cell, infeasibility
 from ._servers import exploitability, filled
-
-
-@compiled
-def equilibria(game, capacity, demand, eligible, share, weight, limit, alpha, tol, aim, most):  # type: ignore[no-untyped-def]
-    """Finite alpha, global or game: tasks (problems, users, servers), certificates (problems,), prices and steps.
-
-    Prices (problems, servers, resources) are logarithms, of whole capacities. Below `tol` a run goes on to `aim`, but
-    there is no further one; there are never more than `most` steps.
-    """
-    problems, users, servers = share.shape
-    tasks, certificate = np.zeros((problems, users, servers)), np.empty(problems)
-    log_rows, steps = np.empty(capacity.shape), np.zeros(problems, np.int64)
-    for k in range(problems):
-        q = cell(alpha[k], game, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
-        certificate[k], steps[k] = equilibrium(q, tol, aim, most, tasks[k], log_rows[k])
-    return tasks, certificate, log_rows, steps
 
 
 @compiled
@@ -80,13 +63,16 @@ def alone(capacity, demand, eligible, share, weight, limit):  # type: ignore[no-
 
 
 @compiled
-def limits(capacity, demand, eligible, share, weight, limit, tol, steps, alphas, rounds):  # type: ignore[no-untyped-def]
-    """PS-DSF: tasks, certificates, and whether they are limits for certain. See `_psdsf.psdsf` for the rest."""
-    problems, users, servers = share.shape
-    tasks, certificate = np.zeros((problems, users, servers)), np.empty(problems)
-    certain = np.zeros(problems, np.bool_)
-    for k in range(problems):
+def limits(  # type: ignore[no-untyped-def]
+    capacity, demand, eligible, share, weight, limit, alpha, tol, rounds, near, log_rows, tasks, missing, certain
+):
+    """PS-DSF from equilibria at `alpha`, `near` (problems, users, servers) with log prices of whole capacities.
+
+    Where they are not beyond `tol` yet, better tasks are filled in, with their certificates (problems,), and whether
+    they are limits for certain.
+    """
+    for k in range(len(share)):
         q = cell(np.inf, True, capacity[k], demand[k], eligible[k], limit[k], weight[k], share[k])
-        missing, certain[k] = psdsf(q, tol, steps, alphas, rounds, tasks[k])
-        certificate[k] = max(missing, infeasibility(q, tasks[k]))
-    return tasks, certificate, certain
+        if missing[k] > tol and np.isfinite(near[k, 0, 0]):
+            best, sure = psdsf(q, alpha, tol, rounds, near[k], log_rows[k], missing[k], certain[k], tasks[k])
+            missing[k], certain[k] = max(best, infeasibility(q, tasks[k])), sure

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from ... import _clock
 from ...certificates.ill_scaled import SEEN
+from ...core.solve import finite
 from ...model.problem import Problem
 from ..base import Run, Solution
 from . import kinds
+from .options import LIMIT
 from .stack import ALL, SHORT, Effort, Stacked, stacked
 
 Array = NDArray[np.float64]
@@ -61,14 +63,14 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     if kind == "psdsf" and pairs > OPTIONS.tiny and not (problem.cluster.demand > 0).all():
         return  # as a rule something is decided by rounding there
     begun = _clock.now()
-    data, effort = stacked([problem]), ALL if pairs <= OPTIONS.tiny else SHORT
+    effort = ALL if pairs <= OPTIONS.tiny else SHORT
     build, begun = _clock.now() - begun, _clock.now()
     if kind == "leximin":
-        found = _leximin(problem, data)
+        found = _leximin(problem, stacked([problem]))
     elif kind == "psdsf":
-        found = _limit(data, tol, effort)
+        found = _limit(problem, tol, effort)
     else:
-        found = _equilibrium(problem, kind, data, tol, effort)
+        found = _equilibrium(problem, kind, tol)
     fine = bool(found.certificate <= min(OPTIONS.digits, tol))
     if fine or (found.certificate <= tol and effort is ALL):
         run = Run(found.by, "converged", 0.0, _clock.now() - begun, float(found.certificate))
@@ -96,23 +98,42 @@ def _leximin(problem: Problem, data: Stacked) -> _Answer:
     return _Answer("dense simplex", tasks[0], known, _per_unit(problem, log), int(rounds[0]))
 
 
-def _limit(data: Stacked, tol: float, effort: Effort) -> _Answer:
+def _limit(problem: Problem, tol: float, effort: Effort) -> _Answer:
     """PS-DSF, where it is the limit for certain."""
-    from . import batches
-
-    tasks, certificate, certain = batches.limits(*data, min(OPTIONS.aim * tol, 1e-9), effort.steps, 1, 0)
+    tasks, certificate, certain = limits([problem], min(OPTIONS.aim * tol, 1e-9), effort._replace(alphas=1, rounds=0))
     return _Answer("dense limit", tasks[0], certificate[0] if certain[0] else np.inf, None, 1)
 
 
-def _equilibrium(problem: Problem, kind: kinds.Kind, data: Stacked, tol: float, effort: Effort) -> _Answer:
-    """Finite alpha. Where a task count binds equilibria of the game are many: none, so that size does not choose."""
+def limits(problems: list[Problem], tol: float, effort: Effort) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """PS-DSF of problems of one shape: tasks, certificates, and whether they are limits for certain.
+
+    From equilibria at one large alpha after the other, where those before did not lead to `tol`.
+    """
     from . import batches
 
-    aims, alpha = (OPTIONS.aim * tol, min(OPTIONS.aim * tol, OPTIONS.fine)), np.array([problem.criterion.alpha])
-    tasks, certificate, log_rows, steps = batches.equilibria(kind == "game", *data, alpha, *aims, effort.steps)
-    bound = (tasks[0].sum(axis=1) >= problem.limits * (1 - OPTIONS.binds)) & (problem.limits > 0)
-    known = np.inf if kind == "game" and bound.any() else certificate[0]
-    return _Answer("dense interior point", tasks[0], known, _per_unit(problem, log_rows[0]), int(steps[0]))
+    data, count = stacked(problems), len(problems)
+    tasks, certain = np.zeros(data.eligible.shape), np.zeros(count, dtype=bool)
+    certificate = np.where([len(one.polytope.users) > 0 for one in problems], np.inf, 0.0)
+    certain[certificate == 0] = True
+    for alpha in LIMIT.large[: effort.alphas]:
+        todo = np.flatnonzero(certificate > tol)
+        if not len(todo):
+            break
+        found = finite([problems[k] for k in todo], LIMIT.reached, LIMIT.near, np.full(len(todo), alpha), effort.steps)
+        near, log_rows = np.full(tasks.shape, np.nan), np.full(data.capacity.shape, -np.inf)
+        good = found.certificate <= LIMIT.reached
+        near[todo[good]], log_rows[todo[good]] = found.tasks[good], found.log_rows[good]
+        batches.limits(*data, alpha, tol, effort.rounds, near, log_rows, tasks, certificate, certain)
+    return tasks, certificate, certain
+
+
+def _equilibrium(problem: Problem, kind: kinds.Kind, tol: float) -> _Answer:
+    """Finite alpha. Where a task count binds equilibria of the game are many: none, so that size does not choose."""
+    found = finite([problem], OPTIONS.aim * tol, min(OPTIONS.aim * tol, OPTIONS.fine))
+    tasks, certificate = found.tasks[0], float(found.certificate[0])
+    bound = (tasks.sum(axis=1) >= problem.limits * (1 - OPTIONS.binds)) & (problem.limits > 0)
+    known = np.inf if kind == "game" and bound.any() else certificate
+    return _Answer("dense interior point", tasks, known, _per_unit(problem, found.log_rows[0]), int(found.steps[0]))
 
 
 def _per_unit(problem: Problem, log_rows: Array) -> Array:

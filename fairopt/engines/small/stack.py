@@ -21,7 +21,7 @@ class Effort(NamedTuple):
 
 
 #: All that there is; and what is worth while where an engine for large problems comes next.
-ALL, SHORT = Effort(1000, 4, 1000), Effort(30, 1, 0)
+ALL, SHORT = Effort(60, 4, 1000), Effort(30, 1, 0)
 
 
 class Stacked(NamedTuple):

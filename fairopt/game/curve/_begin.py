@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from ...engines.small._conditions import conditions
-from ...engines.small._interior import equilibrium
+from ...core.interior import solved
+from ...core.system import Stack, of_arrays
 from ...engines.small._scaled import Cell
 from ...engines.small.options import BINDS
 from ._gauge import gauged
@@ -23,8 +23,8 @@ from .options import BEGIN
 @compiled
 def _game(q):  # type: ignore[no-untyped-def]
     """The numbers of a game."""
-    c, users, resources = conditions(q), len(q.demand), q.capacity.shape[1]
-    pairs, rows = len(c.user), q.row.sum()
+    (user, server), users, resources = np.nonzero(q.gamma > 0), len(q.demand), q.capacity.shape[1]
+    pairs, rows, size = len(user), q.row.sum(), np.empty(len(user))
     first, limit = np.zeros(users + 1, np.int64), np.full(users, np.inf)
     number = np.cumsum(q.row.astype(np.int64).ravel()).reshape(q.row.shape) - 1
     at, host, gain = np.full((pairs, resources), -1), np.empty(rows, np.int64), np.empty(pairs)
@@ -34,9 +34,10 @@ def _game(q):  # type: ignore[no-untyped-def]
                 host[number[i, r]] = i
     cost = np.zeros((pairs, resources))
     for p in range(pairs):
-        n, i = c.user[p], c.server[p]
+        n, i = user[p], server[p]
         first[n + 1] += 1
-        gain[p] = np.log(q.weight[n] * c.size[p])
+        size[p] = q.gamma[n, i] / q.gamma[n].max()
+        gain[p] = np.log(q.weight[n] * size[p])
         for r in range(resources):
             if q.use[n, i, r] > 0:
                 at[p, r], cost[p, r] = number[i, r], q.use[n, i, r]
@@ -44,9 +45,9 @@ def _game(q):  # type: ignore[no-untyped-def]
         first[n + 1] += first[n]
         if q.gamma[n].max() > 0 and q.limit[n] < q.gamma[n].sum() * (1 + BINDS):
             limit[n] = q.limit[n] / q.gamma[n].max()
-    log_cost, tax = np.log(cost), gain - np.log(limit)[c.user] - BEGIN.tax
+    log_cost, tax = np.log(cost), gain - np.log(limit)[user] - BEGIN.tax
     unchanged = np.zeros(pairs), np.zeros(rows)
-    return Game(c.user, c.server, first, c.size, gain, at, cost, log_cost, host, limit, tax, *unchanged)
+    return Game(user, server, first, size, gain, at, cost, log_cost, host, limit, tax, *unchanged)
 
 
 @compiled
@@ -110,11 +111,17 @@ def _pushed(matrix, amount, on, value, sign, fixed):  # type: ignore[no-untyped-
     return -1
 
 
+def stack_of(q: Cell) -> Stack:
+    """The game of a cell as the core has it."""
+    usable, one = (q.gamma > 0)[..., None], np.full(1, q.alpha)
+    data = q.capacity.T[..., None], q.demand.T[..., None], usable, q.weight[:, None], q.limit[:, None]
+    return of_arrays(True, one, *data, None)
+
+
 def begun(q: Cell, tol: float, most: int) -> tuple[Game, Place, bool]:
     """The game, the curve's place at the alpha of a cell, and whether there is one.
 
-    Not compiled, nor are `equilibrium` here and `_regular`: they run once a curve, and compiling them takes longer than
-    it would ever save.
+    Not compiled, nor is `_regular`: they run once a curve, and compiling them takes longer than it would ever save.
     """
     g = _game(q)
     pairs, rows, users = len(g.user), len(g.host), len(g.limit)
@@ -129,10 +136,10 @@ def begun(q: Cell, tol: float, most: int) -> tuple[Game, Place, bool]:
         np.zeros(users, np.bool_),
         np.zeros(rows, np.bool_),
     )
-    tasks, log_rows = np.empty(q.gamma.shape), np.empty(q.capacity.shape)
-    certificate, _ = equilibrium.py_func(q, BEGIN.good, tol, most, tasks, log_rows)
-    v = values_of(g)
-    sound = pairs > 0 and certificate <= BEGIN.sound and _placed(q, g, at, v, tasks, log_rows)
+    stack, v = stack_of(q), values_of(g)
+    found = solved(stack, BEGIN.good, tol, most)
+    tasks, log_rows = stack.tasks(found.z)[0], found.log_rows[..., 0].T.copy()
+    sound = pairs > 0 and found.error[0] <= BEGIN.sound and _placed(q, g, at, v, tasks, log_rows)
     if sound and np.isfinite(g.limit).any():
         sound = _without_noise(g, at, v)
     if sound:

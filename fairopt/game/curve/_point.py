@@ -7,43 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._loops import compiled
-from ...engines.small._conditions import conditions
-from ...engines.small._refinement import active_set_refined
+from ...core.active_set import refined as refine
+from ...core.judge import infeasibility
 from ...engines.small._scaled import Cell, cell
-from ._begin import begun
+from ._begin import begun, stack_of
 from ._follow import ARRIVED, follow, memory_of
 from ._system import Game
 from .options import OPTIONS, CurveOptions
 
 Array = NDArray[np.float64]
 Data = Sequence[Array]
-
-#: A slack or idle part that nothing active has, and one that nothing inactive has.
-_IN, _OUT = -1.0, 1e9
-
-
-@compiled
-def _signs(q, c, g, z, log_price, xi, s, w, v):  # type: ignore[no-untyped-def]
-    """Fill what is active, in the slacks s and idle parts w, and prices v."""
-    resources, x = q.capacity.shape[1], np.zeros(len(g.limit))
-    for p in range(len(z)):
-        x[g.user[p]] += g.size[p] * z[p]
-        if z[p] > 0:
-            s[p] = _IN
-        for r in range(resources):
-            k = g.at[p, r]
-            if k >= 0 and log_price[k] > -np.inf:
-                v[c.at[p, r]], w[c.at[p, r]] = np.exp(log_price[k] / c.power), _IN
-    for p in range(len(z)):
-        k, n = c.at[p, resources], g.user[p]
-        if k >= 0 and xi[n] > 0 and c.cost[p, resources] == 1.0:
-            # The price of a limit is what users would pay less what they have to.
-            log_worth = c.power * c.gain[p] - q.alpha * np.log(x[n]) + np.log(-np.expm1(-q.alpha * xi[n]))
-            v[k], w[k] = np.exp(log_worth / c.power), _IN
-
-
-# Not compiled: they run once a point, and compiling them takes longer than it would ever save.
 
 
 def refined(
@@ -61,19 +34,23 @@ def refined(
 
     `log_price` (rows,) is minus infinity for rows that are not active.
     """
-    c = conditions(q)
-    s, w = np.full(len(z), _OUT), np.full(c.rows, _OUT)
-    v, unit = np.zeros(c.rows), np.ones(c.rows)
-    _signs(q, c, g, z, log_price, xi, s, w, v)
-    error = float(active_set_refined(q, c, z, s, v, w, unit, tol, tasks, log_rows))
-    if error > options.fine:  # ties: tasks that only the change of the data has made positive
-        total = np.bincount(g.user, g.size * z, len(g.limit))
-        s = np.where(g.size * z > options.tied * total[g.user], _IN, _OUT)
-        found, rows = np.empty(tasks.shape), np.empty(log_rows.shape)
-        other = float(active_set_refined(q, c, z, s, v, w, unit, tol, found, rows))
-        if other < error:
-            error, tasks[:], log_rows[:] = other, found, rows
-    return error
+    stack, (server, resource) = stack_of(q), np.nonzero(q.row)
+    whole, log_v = np.zeros((*q.gamma.shape, 1)), np.full((*q.row.T.shape, 1), -np.inf)
+    whole[g.user, g.server, 0] = z
+    log_v[resource, server, 0] = log_price / stack.power
+    level, binding = None, None
+    if stack.limited is not None:
+        level, binding = (stack.ratio * xi)[:, None], (xi > 0)[:, None] & stack.limited
+    part, best = stack.size * whole / stack.user_tasks(whole)[:, None], np.inf
+    for least in (0.0, options.tied):  # ties: tasks that only the change of the data has made positive
+        if best <= options.fine:
+            break
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found, rows, error = refine(stack, whole, log_v, level, part > least, log_v > -np.inf, binding, 0.01 * tol)
+        error = np.maximum(error, infeasibility(stack, found))
+        if error[0] < best:
+            best, tasks[:], log_rows[:] = float(error[0]), stack.tasks(found)[0], rows[..., 0].T
+    return best
 
 
 def first(

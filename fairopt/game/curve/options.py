@@ -18,7 +18,7 @@ class CurveOptions:
     #: Error at which the interior point ends that finds the beginning.
     begin: float = 1e-12
     #: Its steps.
-    begin_steps: int = 400
+    begin_steps: int = 60
     #: A crossing of which the error is above `fine` is tried to be made better without pairs that have less than the
     #: part `tied` of the user's tasks.
     fine: float = 1e-11

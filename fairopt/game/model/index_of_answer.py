@@ -1,4 +1,4 @@
-"""The index of an answer that has been certified: by a compiled loop where it is small, else by sparse factors."""
+"""The index of an answer that has been certified: densely where it is small, else by sparse factors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...model.criterion import Criterion
 from ...model.problem import Problem
+from . import _index
 from .active_newton import NewtonOptions, newton
 from .equilibrium_system import EquilibriumSystem
 from .index import index
@@ -50,12 +51,9 @@ def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) ->
     if alpha == 1:
         return 1
     if cluster.shape[0] * cluster.shape[1] <= OPTIONS.small:
-        from . import _index
-
-        found = _index.index(
+        return _index.index(
             alpha, cluster.capacity, cluster.demand, cluster.gamma, cluster.weight, problem.limits, tasks, log_prices
         )
-        return None if found == 2 else int(found)
     polytope = problem.polytope
     system = EquilibriumSystem.of(polytope, problem.criterion)
     levels = polytope.by_server(polytope.log_row_prices(log_prices), unused=-np.inf) / alpha

@@ -1,4 +1,4 @@
-"""What counts as singular where the index of an equilibrium is found, in NumPy (`index`) and compiled (`_index`)."""
+"""What counts as singular where the index of an equilibrium is found, sparsely (`index`) and densely (`_index`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class IndexOptions:
     #: unknown has one of its own.
     probes: int = 4
     all: int = 24
-    #: Compiled: a pair is active if its part is above its slack, and `part`; a limit binds that lacks less than the
+    #: Densely: a pair is active if its part is above its slack, and `part`; a limit binds that lacks less than the
     #: part `binds`.
     part: float = 1e-12
     binds: float = 1e-9

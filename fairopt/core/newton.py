@@ -1,0 +1,212 @@
+"""Newton's step of the interior point: pairs that hardly count are eliminated, the rest is solved by LAPACK."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .state import Direction, Measured, State
+from .system import OfLimits, Stack
+
+Array = NDArray[np.float64]
+
+#: Up to so many unknowns nothing is eliminated: calls take longer than arithmetic.
+WHOLE = 40
+
+
+class System:
+    r"""The linear system at a state, `t` the part of a pair in its user's tasks.
+
+    .. math::
+
+        s_p a_p + \rho \sum_{j \in n} t_j a_j + \sum_r share_{pr} b_r + \xi_n b_n = f_p, \qquad
+        \sum_p D_{pr} z_p a_p - w_r b_r = g_r, \qquad \sum_p \tau_p z_p a_p - w_n b_n = g_n
+
+    Where there are few unknowns all of them are solved for. Else pairs are eliminated but for those whose part is far
+    above their slack, of which at most as many stay as there are users and rows. With sums over those that go
+
+    .. math::
+
+        \sum_{j \in n} t_j a_j = y_n \Big(\sum_{kept} t a + \sum \tfrac ts (f - share\, b - \xi_n b_n)\Big), \qquad
+        y_n = 1 / (1 + \rho \sum \tfrac ts)
+    """
+
+    def __init__(self, q: Stack, at: State, now: Measured) -> None:
+        self.q, self.at, self.now = q, at, now
+        users, servers, self.count = at.z.shape
+        self.pairs, self.rows = users * servers, len(at.m) * servers
+        self.limits = 0 if at.xi is None else users
+        self.share = now.share / np.minimum(q.power, 4.0)
+        self.touch = q.use * at.z  # (R, N, K, B)
+        self.of_limit: OfLimits = None if q.share_of_limit is None else q.share_of_limit * at.z
+        self.whole = self.pairs + self.rows + self.limits <= WHOLE
+        self.matrix = self._everything() if self.whole else self._reduced()
+        self.scale = 1 / np.maximum(np.abs(self.matrix).max(axis=2, keepdims=True), 1e-300)
+        self.matrix *= self.scale
+
+    def _everything(self) -> Array:
+        """(B, n, n): pairs, rows, limits."""
+        at, pairs, rows, count = self.at, self.pairs, self.rows, self.count
+        users, servers = at.z.shape[:2]
+        size = pairs + rows + self.limits
+        each, hosts, resources = np.arange(users), np.arange(servers), len(at.m)
+        m = np.zeros((size, size, count))
+        by_user = m[:pairs, :pairs].reshape(users, servers, users, servers, count)
+        by_user[each, :, each] = (self.q.ratio * self.now.part)[:, None]
+        paid = m[:pairs, pairs : pairs + rows].reshape(users, servers, resources, servers, count)
+        paid[:, hosts, :, hosts] = self.share.transpose(2, 1, 0, 3)
+        used = m[pairs : pairs + rows, :pairs].reshape(resources, servers, users, servers, count)
+        used[:, hosts, :, hosts] = self.touch.transpose(2, 0, 1, 3)
+        diagonal = np.einsum("iib->ib", m)
+        diagonal[:pairs] += at.s.reshape(pairs, count)
+        diagonal[pairs : pairs + rows] = -at.w.reshape(rows, count)
+        if at.xi is not None:
+            m[:pairs, pairs + rows :].reshape(users, servers, users, count)[each, :, each] = at.xi[:, None]
+            m[pairs + rows :, :pairs].reshape(users, users, servers, count)[each, each] = self.of_limit
+            diagonal[pairs + rows :] = -at.left
+        return np.ascontiguousarray(m.transpose(2, 0, 1))
+
+    def _reduced(self) -> Array:
+        """(B, n, n): rows, limits, pairs that are kept."""
+        q, at, now, pairs, rows, count = self.q, self.at, self.now, self.pairs, self.rows, self.count
+        users, servers = at.z.shape[:2]
+        resources, c = len(at.m), rows + self.limits
+        ratio = (now.part / at.s).reshape(pairs, count)
+        stay = min(int(np.add.reduce(ratio > 100, axis=0).max()), users + rows)
+        self.e = 1 / at.s  # 0 for those that are kept
+        if stay:
+            index = np.argpartition(-ratio, stay - 1, axis=0)[:stay]  # (S, B)
+            real = np.take_along_axis(ratio, index, axis=0) > 100
+            kept = np.zeros((pairs, count), dtype=bool)
+            np.put_along_axis(kept, index, real, axis=0)
+            self.e[kept.reshape(at.z.shape)] = 0.0
+            self.index, self.real = index, real
+        self.stay = stay
+        leaving = now.part * self.e
+        self.shrink = q.ratio / (1 + q.ratio * np.add.reduce(leaving, axis=1))  # (N, B), rho y
+        used = self.touch * self.e
+        right = (self.share * leaving).transpose(3, 1, 0, 2).reshape(count, users, rows)
+        self.lost = used.transpose(3, 0, 2, 1).reshape(count, rows, users) * self.shrink.T[:, None]
+        hosts = np.arange(servers)
+        m = np.zeros((count, c + stay, c + stay))
+        m[:, :rows, :rows] = self.lost @ right
+        own = m[:, :rows, :rows].reshape(count, resources, servers, resources, servers)
+        own[:, :, hosts, :, hosts] -= (used.transpose(3, 2, 0, 1) @ self.share.transpose(3, 2, 1, 0)).swapaxes(0, 1)
+        diagonal = np.einsum("bii->bi", m)
+        diagonal[:, :rows] -= at.w.reshape(rows, count).T
+        if at.xi is not None:
+            taken = self.of_limit * self.e  # (N, K, B)
+            self.quota = self.shrink * np.add.reduce(taken, axis=1)  # (N, B)
+            self.paid = np.add.reduce(leaving, axis=1) * at.xi
+            of_rows = (self.quota[:, None] * leaving - taken) * self.share  # (R, N, K, B)
+            m[:, rows:c, :rows] = of_rows.transpose(3, 1, 0, 2).reshape(count, users, rows)
+            of_rows = (used * at.xi[:, None]).transpose(3, 0, 2, 1).reshape(count, rows, users)
+            m[:, :rows, rows:c] = self.lost * self.paid.T[:, None] - of_rows
+            diagonal[:, rows:c] = (self.quota * self.paid - at.xi * np.add.reduce(taken, axis=1) - at.left).T
+        if stay:
+            self._keep(m, diagonal, right, index, real)
+        return m
+
+    def _keep(self, m: Array, diagonal: Array, right: Array, index: NDArray[np.intp], real: NDArray[np.bool_]) -> None:
+        """Write rows and columns of pairs that are kept."""
+        at, pairs, rows, count, stay = self.at, self.pairs, self.rows, self.count, self.stay
+        servers, c = at.z.shape[1], rows + self.limits
+        user, server = index // servers, index % servers
+        of, own = np.arange(count), c + np.arange(stay)[:, None]
+
+        def pick(table: Array) -> Array:
+            return np.take_along_axis(table.reshape(pairs, count), index, axis=0) * real
+
+        def by_user(table: Array) -> Array:
+            return np.take_along_axis(table, user, axis=0) * real
+
+        t, y = pick(self.now.part), by_user(self.shrink)
+        m[:, c:, c:] = np.where(user[:, None] == user, y[:, None] * t, 0.0).transpose(2, 0, 1)
+        diagonal[:, c:] += np.where(real, pick(at.s), 1.0).T
+        m[:, c:, :rows] = -y.T[:, :, None] * right[of[:, None], user.T]
+        m[:, :rows, c:] = -self.lost.transpose(0, 2, 1)[of[:, None], user.T].swapaxes(1, 2) * t.T[:, None]
+        for r in range(len(at.m)):
+            m[of, own, r * servers + server] += pick(self.share[r])
+            m[of, r * servers + server, own] += pick(self.touch[r])
+        if at.xi is not None:
+            m[of, own, rows + user] += by_user(at.xi - self.shrink * self.paid)
+            m[of, rows + user, own] += pick(self.of_limit) - by_user(self.quota) * t
+
+    def direction(self, target: Array, before: Direction | None, weight: Array | float = 0.0) -> Direction:
+        """The step to products `target` (B,), with `weight` of the second-order terms of a step `before`."""
+        q, at, now = self.q, self.at, self.now
+        to_s = np.divide(target * now.omega, at.z, out=np.zeros_like(at.z), where=q.usable)
+        to_w = target / at.m
+        to_left: OfLimits = (
+            None if at.xi is None else np.divide(target, at.xi, out=np.zeros_like(at.xi), where=q.limited)
+        )
+        if before is not None:
+            to_s = to_s - weight * before.a * before.s
+            to_w = to_w - weight * before.b * before.w
+            to_left = None if to_left is None else to_left - weight * before.n * before.left
+        f = np.where(q.usable, to_s - now.slack, 0.0)
+        g = np.where(q.rows, now.idle - to_w, 0.0)
+        h = None if to_left is None else np.where(q.limited, now.room - to_left, 0.0)
+        a, b, n = self._solved(f, g, h)
+        if not self.whole and now.mu.min() < 1e-4:  # cancelled digits
+            by = self.product(a, b, n)
+            more = self._solved(f - by[0], g - by[1], None if h is None else h - by[2])
+            a, b, n = a + more[0], b + more[1], None if n is None else n + more[2]
+        s = np.where(q.usable, to_s - at.s - at.s * a, 0.0)
+        w = np.where(q.rows, to_w - at.w - at.w * b, 0.0)
+        left = None if n is None else np.where(q.limited, to_left - at.left - at.left * n, 0.0)
+        return Direction(a, b, n, s, w, left)
+
+    def product(self, a: Array, b: Array, n: OfLimits) -> tuple[Array, Array, OfLimits]:
+        """The left-hand sides of the equations."""
+        at = self.at
+        whole = self.q.ratio * np.add.reduce(self.now.part * a, axis=1)
+        if n is not None:
+            whole = whole + at.xi * n
+        f = at.s * a + whole[:, None] + np.add.reduce(self.share * b[:, None], axis=0)
+        g = np.add.reduce(self.touch * a, axis=1) - at.w * b
+        return f, g, None if n is None else np.add.reduce(self.of_limit * a, axis=1) - at.left * n
+
+    def _solved(self, f: Array, g: Array, h: OfLimits) -> tuple[Array, Array, OfLimits]:
+        """The solution for right-hand sides."""
+        at, pairs, rows, count = self.at, self.pairs, self.rows, self.count
+        if self.whole:
+            found = self._lapack([f.reshape(pairs, count), g.reshape(rows, count), *([] if h is None else [h])])
+            a, b = found[:pairs].reshape(f.shape), found[pairs : pairs + rows].reshape(g.shape)
+            return a, b, None if h is None else found[pairs + rows :]
+        leaving = f * self.e
+        sums = np.add.reduce(self.now.part * leaving, axis=1)  # (N, B)
+        own = (g - np.add.reduce(self.touch * leaving, axis=1)).reshape(rows, count)
+        rhs = [own + (self.lost @ sums.T[:, :, None])[:, :, 0].T]
+        if h is not None:
+            rhs.append(h - np.add.reduce(self.of_limit * leaving, axis=1) + self.quota * sums)
+        if self.stay:
+            due = (f - (self.shrink * sums)[:, None]).reshape(pairs, count)
+            rhs.append(np.take_along_axis(due, self.index, axis=0) * self.real)
+        found = self._lapack(rhs)
+        b, n = found[:rows].reshape(g.shape), None if h is None else found[rows : rows + self.limits]
+        paid = np.add.reduce(self.share * b[:, None], axis=0)
+        if n is not None:
+            paid = paid + (at.xi * n)[:, None]
+        total = sums - np.add.reduce(self.now.part * self.e * paid, axis=1)
+        if not self.stay:
+            return (f - (self.shrink * total)[:, None] - paid) * self.e, b, n
+        kept = np.zeros((pairs, count))
+        np.put_along_axis(kept, self.index, found[rows + self.limits :] * self.real, axis=0)
+        kept = kept.reshape(f.shape)
+        total = total + np.add.reduce(self.now.part * kept, axis=1)
+        return (f - (self.shrink * total)[:, None] - paid) * self.e + kept, b, n
+
+    def _lapack(self, parts: list[Array]) -> Array:
+        """(n, B), the solution of the matrix; NaN for problems whose matrix is singular."""
+        rhs = np.ascontiguousarray(np.concatenate(parts).T)[:, :, None] * self.scale
+        try:
+            return np.asarray(np.linalg.solve(self.matrix, rhs)[:, :, 0].T)
+        except np.linalg.LinAlgError:
+            found = np.full_like(rhs, np.nan)
+            for k in range(self.count if self.count > 1 else 0):
+                try:
+                    found[k] = np.linalg.solve(self.matrix[k], rhs[k])
+                except np.linalg.LinAlgError:
+                    continue
+            return np.asarray(found[:, :, 0].T)

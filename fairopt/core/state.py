@@ -1,0 +1,101 @@
+"""Where runs of the interior point are, directions from there, and what follows from a state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .system import OfLimits, Stack
+
+Array = NDArray[np.float64]
+
+
+class Direction(NamedTuple):
+    """Relative changes of fractions z and prices m, xi; changes of what complements them."""
+
+    a: Array  # (N, K, B)
+    b: Array  # (R, K, B)
+    n: OfLimits  # (N, B)
+    s: Array  # (N, K, B)
+    w: Array  # (R, K, B)
+    left: OfLimits  # (N, B)
+
+
+@dataclass
+class State:
+    """Where runs are; the axis of problems comes last."""
+
+    z: Array  # (N, K, B), fractions
+    s: Array  # (N, K, B), slacks of pairs
+    m: Array  # (R, K, B), prices (v/unit)^min(A, 4)
+    w: Array  # (R, K, B), what idles
+    xi: OfLimits  # (N, B), prices of limits
+    left: OfLimits  # (N, B), what limits leave
+    log_unit: Array  # (R, K, B)
+    norm: Array  # (B,), exponent of sums over rows, A at last
+
+    def log_v(self, q: Stack) -> Array:
+        """Log level prices of rows, (R, K, B)."""
+        return self.log_unit + np.log(self.m) / np.minimum(q.power, 4.0)
+
+    def after(self, d: Direction, length: Array) -> State:
+        """A part of a step further."""
+        return State(
+            self.z * (1 + length * d.a),
+            self.s + length * d.s,
+            self.m * (1 + length * d.b),
+            self.w + length * d.w,
+            None if self.xi is None else self.xi * (1 + length * d.n),
+            None if self.left is None else self.left + length * d.left,
+            self.log_unit,
+            self.norm,
+        )
+
+    def longest(self, d: Direction) -> Array:
+        """(B,), how far everything stays positive along a direction."""
+        falls = [d.a, d.s / self.s, d.b, d.w / self.w]
+        if self.left is not None:
+            falls += [d.n, d.left / self.left]
+        worst = np.maximum.reduce([np.maximum.reduce(-one.reshape(-1, one.shape[-1]), axis=0) for one in falls])
+        return np.asarray(1 / np.maximum(worst, 1e-300))
+
+
+@dataclass
+class Measured:
+    """What follows from a state: user tasks, slacks and use as they are, and how far the state is from both."""
+
+    x: Array  # (N, B)
+    slack: Array  # (N, K, B)
+    share: Array  # (R, N, K, B)
+    part: Array  # (N, K, B), of a pair in its user's tasks
+    omega: Array  # (N, K, B), a user whose tasks are a small part of a server counts by that part
+    idle: Array  # (R, K, B)
+    room: OfLimits  # (N, B)
+    residual: Array  # (B,)
+    mu: Array  # (B,)
+
+
+def measured(q: Stack, at: State, count: Array) -> Measured:
+    """Residuals of pairs count by their part in the user's tasks; `count` (B,) is that of all products.
+
+    Prices of limits take what a step leaves of their users' slacks, where prices of rows fall by decades.
+    """
+    x, slack, share = q.slacks(at.z, at.log_v(q), at.xi, at.norm)
+    part = q.size * at.z / x[:, None]
+    omega = np.where(q.usable, np.minimum(x[:, None] / q.size, 1.0), 1.0)
+    idle, room = 1 - q.used(at.z), None
+    mu = np.add.reduce(at.z * at.s / omega, axis=(0, 1)) + np.add.reduce(at.m * at.w * q.rows, axis=(0, 1))
+    worst = [np.where(q.rows, np.abs(idle - at.w), 0.0)]
+    if at.xi is not None:
+        to = at.xi + np.add.reduce(part * (at.s - slack), axis=1)
+        to = np.where(q.limited, np.minimum(np.maximum(to, at.xi / 2), at.xi * 2), 0.0)
+        slack = slack + (to - at.xi)[:, None]
+        at.xi, room = to, 1 - q.of_limits(at.z)
+        mu = mu + np.add.reduce(at.xi * at.left, axis=0)
+        worst.append((np.abs(room - at.left) * q.limited)[None])
+    worst.append(np.abs(slack - at.s) * part)
+    residual = np.maximum.reduce([np.maximum.reduce(one, axis=(0, 1)) for one in worst])
+    return Measured(x, slack, share, part, omega, idle, room, residual, mu / count)
