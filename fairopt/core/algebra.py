@@ -1,0 +1,519 @@
+r"""Normal equations over pairs (user, server), eliminated onto server rows by way of users first or of servers first.
+
+An interior point that weighs pairs by D = y/z asks for changes of prices, worths and levels with
+
+.. math::
+    G\,d\lambda - B\,dp = b, \qquad -B^T d\lambda + E\,dp - \tau\,dt = e, \qquad \tau\cdot dp = f,
+
+    G_i = \sum_n D_{ni} a_{ni} a_{ni}^T + W_i, \quad B_{ni} = D_{ni} a_{ni}, \quad E_n = \sum_i D_{ni} + S_n,
+
+where `a_nir = demand_nr inverse_ir`: what a unit of n takes of a whole capacity is rank one, so that sums over all
+pairs are products of thin matrices. Parts that share no server have a t each. Factors of either order precondition
+conjugate gradients on the equations of rows, which nobody forms; so factors may be rough: in single precision, and
+without the couplings of rows that have next to none.
+
+The game differs in the second equation alone, where B is weighted by what a task is worth at each server: a `Pairs`
+with other amounts on the right, and LU in place of Cholesky.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import blas, lapack, sp
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: Rows with less than this part of their diagonal from pairs are alone in rough factors.
+_ALONE = 1e-8
+#: From so many rows on factors are in single precision at first.
+_SINGLE = 400
+#: Parts are factored together up to so many rows.
+_TOGETHER = 200
+#: What a coupling of two pairs of a user in a list costs, in operations of a product of dense matrices.
+_COUPLING = 900.0
+_TINY = 1e-300
+
+
+def by_part(values: Array, start: Index) -> Array:
+    """Sums over parts, (parts,)."""
+    return np.array([values.sum()]) if len(start) == 2 else np.add.reduceat(values, start[:-1])
+
+
+def most(values: Array, start: Index) -> Array:
+    """Maxima over parts, (parts,)."""
+    return np.array([values.max()]) if len(start) == 2 else np.maximum.reduceat(values, start[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs sorted by user, of parts one after the other; users, servers and pairs of a part follow each other.
+
+    Attributes
+    ----------
+    user, server : (pairs,)
+    demand : (users, resources), of one unit
+    inverse : (servers, resources), one over capacity
+    users, servers : (parts + 1,), where the users and servers of every part start
+    """
+
+    user: Index
+    server: Index
+    demand: Array
+    inverse: Array
+    users: Index
+    servers: Index
+
+    @cached_property
+    def start(self) -> Index:
+        """(users + 1,), where each user's pairs start."""
+        return np.searchsorted(self.user, np.arange(len(self.demand) + 1))
+
+    @cached_property
+    def pairs(self) -> Index:
+        """(parts + 1,), where the pairs of every part start."""
+        return self.start[self.users]
+
+    @cached_property
+    def part_of_user(self) -> Index:
+        """(users,)."""
+        return np.repeat(np.arange(len(self.users) - 1), np.diff(self.users))
+
+    @cached_property
+    def part_of_server(self) -> Index:
+        """(servers,)."""
+        return np.repeat(np.arange(len(self.servers) - 1), np.diff(self.servers))
+
+    @cached_property
+    def full(self) -> bool:
+        """Is every user on every server?"""
+        return len(self.user) == len(self.demand) * len(self.inverse)
+
+    @cached_property
+    def takes(self) -> Array:
+        """(pairs, resources), what a unit takes of whole capacities."""
+        return np.asarray(self.demand[self.user] * self.inverse[self.server])
+
+    @cached_property
+    def _matrix(self) -> sp.csr_matrix:
+        """(pairs, rows)."""
+        size = self.inverse.shape[1]
+        columns = (self.server[:, None] * size + np.arange(size)).ravel()
+        starts = np.arange(0, len(columns) + 1, size)
+        return sp.csr_matrix((self.takes.ravel(), columns, starts), shape=(len(self.user), self.inverse.size))
+
+    @cached_property
+    def _transposed(self) -> sp.csc_matrix:
+        return self._matrix.T
+
+    @cached_property
+    def present(self) -> Mask:
+        """(servers, resources), rows that somebody uses."""
+        return np.asarray(self.use(np.ones(len(self.user))) > 0)
+
+    def of_user(self, values: Array) -> Array:
+        """A value of every user on its pairs, (pairs,)."""
+        return np.repeat(values, len(self.inverse)) if self.full else values[self.user]
+
+    def sums(self, amount: Array) -> Array:
+        """Over each user's pairs, (users,)."""
+        if self.full:
+            return np.asarray(amount.reshape(-1, len(self.inverse)).sum(axis=1))
+        return np.asarray(np.add.reduceat(amount, self.start[:-1]))
+
+    def least(self, values: Array) -> Array:
+        """Of each user's pairs, (users,)."""
+        if self.full:
+            return np.asarray(values.reshape(-1, len(self.inverse)).min(axis=1))
+        return np.asarray(np.minimum.reduceat(values, self.start[:-1]))
+
+    def cost(self, prices: Array) -> Array:
+        """Of a unit at prices (servers, resources) of whole capacities, (pairs,)."""
+        if self.full:
+            return np.asarray(self.demand @ (prices * self.inverse).T).ravel()
+        return np.asarray(self._matrix @ prices.ravel())
+
+    def use(self, amount: Array) -> Array:
+        """Parts of whole capacities that amounts (pairs,) take, (servers, resources)."""
+        if self.full:
+            return np.asarray((amount.reshape(len(self.demand), -1).T @ self.demand) * self.inverse)
+        return np.asarray(self._transposed @ amount).reshape(self.inverse.shape)
+
+    def squares(self, weight: Array) -> Array:
+        """`sum_n weight a a^T` of every server, (resources, resources, servers)."""
+        size = self.inverse.shape[1]
+        result = np.empty((size, size, len(self.inverse)))
+        if self.full:
+            weight = np.ascontiguousarray(weight.reshape(len(self.demand), -1).T)
+            for r in range(size):
+                result[r] = (self.inverse * self.inverse[:, r, None] * (weight @ (self.demand * self.demand[:, r, None]))).T
+            return result
+        for r in range(size):
+            one = weight * self.takes[:, r]
+            for s in range(r + 1):
+                result[r, s] = result[s, r] = np.bincount(self.server, one * self.takes[:, s], len(self.inverse))
+        return result
+
+    @cached_property
+    def bins(self) -> list[Bin]:
+        """Consecutive parts that are factored together."""
+        size, rows = self.inverse.shape[1], np.diff(self.servers)
+        result, first, total = [], 0, 0
+        for part in range(len(rows)):
+            if part > first and total + rows[part] * size > _TOGETHER:
+                result.append(self._bin(first, part))
+                first, total = part, 0
+            total += rows[part] * size
+        result.append(self._bin(first, len(rows)))
+        return result
+
+    def _bin(self, first: int, last: int) -> Bin:
+        """Parts first to last with the order of elimination that takes the fewest operations."""
+        users = slice(int(self.users[first]), int(self.users[last]))
+        servers = slice(int(self.servers[first]), int(self.servers[last]))
+        pairs = slice(int(self.pairs[first]), int(self.pairs[last]))
+        size, n, k = self.inverse.shape[1], users.stop - users.start, servers.stop - servers.start
+        count = np.diff(self.start[users.start : users.stop + 1])
+        coupled = float((count * (count - 1)).sum()) / 2 * size**2
+        rows = float(k * size)
+        cost = {
+            "listed": _COUPLING * coupled + rows**3 / 3,
+            "spread": n * rows**2 + rows**3 / 3,
+            "servers": float(n) ** 2 * rows + n**3 / 3,
+        }
+        found = Bin(users, servers, pairs, first, last, min(cost, key=cost.__getitem__))
+        if found.order == "listed":
+            found.couple(self.start[users.start : users.stop], count, self.server - servers.start)
+        return found
+
+
+@dataclass(eq=False)
+class Bin:
+    """Parts first to last, how they are eliminated, and which pairs of a user couple servers."""
+
+    users: slice
+    servers: slice
+    pairs: slice
+    first: int
+    last: int
+    order: str
+    one: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    other: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    server: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    def couple(self, start: Index, count: Index, server: Index) -> None:
+        """All two pairs of a user; the later first, which is on the later server."""
+        ones, others = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+        for size in np.unique(count[count > 1]):
+            later, earlier = np.tril_indices(int(size), -1)
+            begin = start[count == size][:, None]
+            ones.append((begin + later).ravel())
+            others.append((begin + earlier).ravel())
+        self.one, self.other, self.server = np.concatenate(ones), np.concatenate(others), server
+
+
+class Equations:
+    """The equations at one point, factored.
+
+    Parameters
+    ----------
+    weight : (pairs,), D
+    idle : (servers, resources), W; infinite for rows that take no part
+    loose : (users,), S
+    rising : (users,), tau
+    rough : with rough factors
+    """
+
+    def __init__(self, pairs: Pairs, weight: Array, idle: Array, loose: Array, rising: Array, rough: bool = True) -> None:
+        self.pairs, self.weight, self.rising = pairs, weight, rising
+        self.row = np.isfinite(idle)
+        self.idle = np.where(self.row, idle, 0.0)
+        whole = pairs.sums(weight)
+        self.loose, self.whole = loose, whole + loose
+        self.per_part = np.maximum(by_part(rising / self.whole, pairs.users), _TINY)
+        self.border = self._out(pairs.use(weight * pairs.of_user(rising / self.whole)))
+        self.factor(rough)
+
+    def factor(self, rough: bool) -> None:
+        """Factor every bin."""
+        self.rough = rough
+        pairs, weight = self.pairs, self.weight
+        kinds = {"servers": _ServersFirst}
+        if any(each.order != "servers" for each in pairs.bins):
+            # What a user's other pairs weigh: for the largest of them summed, not subtracted.
+            whole = pairs.of_user(self.whole)
+            rest = whole - weight
+            large = np.flatnonzero(rest < 0.5 * whole)
+            if len(large):
+                small = weight.copy()
+                small[large] = 0.0
+                user = pairs.user[large]
+                rest[large] = (pairs.sums(small) + self.loose)[user]
+            self.own = pairs.squares(weight * rest / whole)
+        else:
+            self.own = np.zeros(0)
+        self.factors = [kinds.get(each.order, _UsersFirst)(self, each, rough) for each in pairs.bins]
+
+    def _out(self, rows: Array) -> Array:
+        return np.where(self.row, rows, 0.0)
+
+    def _precondition(self, rows: Array) -> Array:
+        """About what S maps to `rows`."""
+        result = np.zeros(rows.shape)
+        for each in self.factors:
+            result[each.bin.servers] = each.solve(rows[each.bin.servers])
+        return self._out(result)
+
+    def _apply(self, prices: Array) -> Array:
+        """S of prices: without users and levels."""
+        pairs, weighted = self.pairs, self.weight * self.pairs.cost(prices)
+        worth = pairs.sums(weighted) / self.whole
+        dt = by_part((self.border * prices).sum(axis=1), pairs.servers) / self.per_part
+        spread = pairs.use(weighted - self.weight * pairs.of_user(worth))
+        return self._out(spread + self.idle * prices + self.border * dt[pairs.part_of_server][:, None])
+
+    def solve(self, b: Array, e: Array, f: Array, sharp: Array | None = None) -> tuple[Array, Array, Array]:
+        """`(dlam, dp, dt)`; with rows to within `sharp` (parts,) if given, else as the factors have them."""
+        pairs = self.pairs
+        free = e / self.whole
+        rest = f - by_part(self.rising * free, pairs.users)
+        of_part = rest / self.per_part
+        rhs = self._out(b + pairs.use(self.weight * pairs.of_user(free)) + self.border * of_part[pairs.part_of_server][:, None])
+        dlam = self._precondition(rhs)
+        if sharp is not None:
+            dlam = self._refined(dlam, rhs, sharp)
+        dt = of_part - by_part((self.border * dlam).sum(axis=1), pairs.servers) / self.per_part
+        dp = (pairs.sums(self.weight * pairs.cost(dlam)) + self.rising * dt[pairs.part_of_user]) / self.whole + free
+        return dlam, dp, dt
+
+    def _refined(self, x: Array, rhs: Array, sharp: Array) -> Array:
+        """Conjugate gradients from x, all parts at once, each with lengths of its own."""
+        pairs, part = self.pairs, self.pairs.part_of_server
+        for rough in dict.fromkeys((self.rough, False)):
+            if rough != self.rough:
+                self.factor(rough)
+            left = rhs - self._apply(x)
+            best, least = x, np.inf
+            before, along = np.ones(len(sharp)), np.zeros(x.shape)
+            for number in range(12):
+                wrong = most(np.abs(left).max(axis=1), pairs.servers)
+                size = float((wrong / sharp).max())
+                if size < least:
+                    best, least = x, size
+                if size <= 1 or not np.isfinite(size):
+                    break
+                step = self._precondition(left)
+                now = by_part((step * left).sum(axis=1), pairs.servers)
+                along = step + (now / before)[part][:, None] * along if number else step
+                image = self._apply(along)
+                length = now / np.maximum(by_part((along * image).sum(axis=1), pairs.servers), _TINY)
+                x = x + length[part][:, None] * along
+                left = left - length[part][:, None] * image
+                before = np.maximum(now, _TINY)
+            x = best
+            if least <= 1:
+                break
+        return x
+
+
+def _cholesky(matrix: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Of the lower triangle of a matrix with a diagonal of 1, in the order of LAPACK; damped until it is definite."""
+    single = matrix.dtype == np.float32
+    potrf, damping = (lapack.spotrf, 1e-6) if single else (lapack.dpotrf, 1e-14)
+    diagonal = np.einsum("ii->i", matrix)
+    while True:
+        diagonal += damping
+        factor, info = potrf(matrix, lower=1, clean=0, overwrite_a=0)
+        if info == 0 or not damping < 1:
+            return np.asarray(factor)
+        damping *= 100
+
+
+class _UsersFirst:
+    """Users are eliminated one by one: a matrix over the rows of a bin."""
+
+    def __init__(self, at: Equations, bin: Bin, rough: bool) -> None:
+        self.bin = bin
+        pairs = at.pairs
+        size = pairs.inverse.shape[1]
+        own, idle, border = at.own[:, :, bin.servers], at.idle[bin.servers], at.border[bin.servers]
+        level = at.per_part[bin.first : bin.last][pairs.part_of_server[bin.servers] - bin.first]
+        mine = np.einsum("rrk->kr", own) + border**2 / level[:, None]
+        self.diagonal = np.maximum(mine + idle, _TINY)
+        active = at.row[bin.servers] & (mine > (_ALONE if rough else 0.0) * self.diagonal)
+        self.rows = np.flatnonzero(active)
+        count = len(self.rows)
+        kind = np.float32 if rough and count >= _SINGLE else np.float64
+        self.kind = kind
+        scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
+        self.scale = scale.ravel()[self.rows].astype(kind)
+        place = np.full(active.size, -1)
+        place[self.rows] = np.arange(count)
+        if bin.order == "listed":
+            matrix = self._listed(at, scale, place.reshape(active.shape), count)
+        else:
+            matrix = self._spread(at, scale)
+        # Blocks of servers themselves, without a subtraction.
+        blocks = np.einsum("rsk,kr,ks->krs", own, scale, scale)
+        where = place.reshape(active.shape)
+        rows = np.broadcast_to(where[:, :, None], blocks.shape)
+        columns = np.broadcast_to(where[:, None, :], blocks.shape)
+        there = (rows >= 0) & (columns >= 0)
+        matrix[rows[there], columns[there]] = blocks[there]
+        scaled = (border * scale / np.sqrt(level)[:, None]).ravel()[self.rows]
+        begin = np.searchsorted(self.rows, (pairs.servers[bin.first : bin.last + 1] - bin.servers.start) * size)
+        for first, last in zip(begin[:-1], begin[1:], strict=True):
+            some = scaled[first:last].astype(kind)
+            matrix[first:last, first:last] += np.outer(some, some)
+        np.einsum("ii->i", matrix)[:] = 1.0
+        self.factor = _cholesky(matrix)
+
+    def _listed(self, at: Equations, scale: Array, place: Index, count: int) -> NDArray[np.floating]:
+        """From the couplings of every two pairs of a user."""
+        bin, pairs = self.bin, at.pairs
+        matrix = np.zeros((count, count), self.kind)
+        if not len(bin.one):
+            return matrix.T
+        weight = at.weight
+        by = -(weight[bin.one] * weight[bin.other]) / at.whole[pairs.user[bin.one]]
+        there = by < 0
+        one, other, by = bin.one[there], bin.other[there], by[there]
+        i, j = bin.server[one], bin.server[other]
+        left, right = pairs.takes[one] * scale[i] * by[:, None], pairs.takes[other] * scale[j]
+        # (column, row): the lower triangle in the order of LAPACK, as one is the later.
+        at_row, at_column = place[i][:, :, None], place[j][:, None, :]
+        where = at_column * count + at_row
+        kept = (at_row >= 0) & (at_column >= 0)
+        values = (left[:, :, None] * right[:, None, :])[kept].astype(self.kind)
+        np.add.at(matrix.reshape(-1), where[kept], values)
+        return matrix.T
+
+    def _spread(self, at: Equations, scale: Array) -> NDArray[np.floating]:
+        """As a product of dense matrices."""
+        bin, pairs = self.bin, at.pairs
+        n, k, size = bin.users.stop - bin.users.start, len(scale), scale.shape[1]
+        root = (1 / np.sqrt(at.whole[bin.users]))[:, None]
+        if pairs.full:
+            table = (at.weight.reshape(n, k) * root).astype(self.kind)
+            lefts = (pairs.inverse * scale).astype(self.kind)
+            wide = np.empty((n, k, size), self.kind)
+            for r in range(size):
+                np.multiply(table, lefts[:, r], out=wide[:, :, r])
+                wide[:, :, r] *= pairs.demand[:, r, None].astype(self.kind)
+        else:
+            wide = np.zeros((n, k, size), self.kind)
+            user, server = pairs.user[bin.pairs] - bin.users.start, pairs.server[bin.pairs] - bin.servers.start
+            value = at.weight[bin.pairs] * root[user, 0]
+            wide[user, server] = pairs.takes[bin.pairs] * scale[server] * value[:, None]
+        flat = wide.reshape(n, k * size)
+        if len(self.rows) < k * size:
+            flat = np.ascontiguousarray(flat[:, self.rows])
+        syrk = blas.ssyrk if self.kind == np.float32 else blas.dsyrk
+        return np.asarray(syrk(-1.0, flat.T, lower=1))
+
+    def solve(self, rows: Array) -> Array:
+        """What the matrix maps to `rows`, (servers, resources)."""
+        result = rows / self.diagonal
+        if len(self.rows):
+            flat = result.reshape(-1)
+            potrs = lapack.spotrs if self.kind == np.float32 else lapack.dpotrs
+            given = (rows.ravel()[self.rows] * self.scale).astype(self.kind)
+            flat[self.rows] = potrs(self.factor, given, lower=1)[0] * self.scale
+        return result
+
+
+class _ServersFirst:
+    """Servers are eliminated one by one, all at once: a matrix over the users of a bin."""
+
+    def __init__(self, at: Equations, bin: Bin, rough: bool) -> None:
+        self.bin, pairs = bin, at.pairs
+        n, k = bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start
+        self.demand, self.inverse = pairs.demand[bin.users], pairs.inverse[bin.servers]
+        size = self.inverse.shape[1]
+        if pairs.full:
+            self.table = at.weight.reshape(n, k)
+        else:
+            self.table = np.zeros((n, k))
+            mine = bin.pairs
+            self.table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = at.weight[mine]
+        squares = np.empty((size, size, k))
+        for r in range(size):
+            made = self.table.T @ (self.demand * self.demand[:, r, None])
+            squares[r] = (made * self.inverse * self.inverse[:, r, None]).T
+        # Rows that take no part are alone.
+        row, diagonal = at.row[bin.servers].T, np.einsum("rrk->rk", squares)
+        diagonal += at.idle[bin.servers].T
+        squares *= row * row[:, None]
+        diagonal += ~row
+        self.lower = np.zeros(squares.shape)
+        for r in range(size):
+            for s in range(r + 1):
+                left = squares[r, s] - np.einsum("qk,qk->k", self.lower[r, :s], self.lower[s, :s])
+                if s == r:
+                    self.lower[r, r] = np.sqrt(np.maximum(left, 1e-15 * np.maximum(squares[r, r], _TINY)))
+                else:
+                    self.lower[r, s] = left / self.lower[s, s]
+        root = 1 / np.sqrt(at.whole[bin.users])
+        matrix = np.zeros((n, n), order="F")
+        wide: list[Array] = []
+        table = self.table * root[:, None]
+        for r in range(size):
+            one = table * (self.inverse[:, r] * row[r])
+            one *= self.demand[:, r, None]
+            for s in range(r):
+                one -= wide[s] * self.lower[r, s]
+            one /= self.lower[r, r]
+            wide.append(one)
+            matrix = blas.dsyrk(-1.0, one.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+        diagonal = np.einsum("ii->i", matrix)
+        diagonal += 1.0
+        self.part = pairs.part_of_user[bin.users] - bin.first
+        begin = pairs.users[bin.first : bin.last + 1] - bin.users.start
+        self.begin, self.rising = begin, at.rising[bin.users]
+        # So that what raises all worths together, which means nothing to prices, has a size.
+        along = self.rising * root
+        for first, last in zip(begin[:-1], begin[1:], strict=True):
+            some = along[first:last]
+            total = float(some @ some)
+            if total > 0:
+                matrix[first:last, first:last] += np.outer(some, some) / total
+        size_of = np.maximum(diagonal, 1e-15)
+        self.scale = root / np.sqrt(size_of)
+        even = 1 / np.sqrt(size_of)
+        matrix *= even
+        matrix *= even[:, None]
+        self.factor = _cholesky(matrix)
+        self.of_rising = self._users(self.rising)
+        self.lengths = np.maximum(by_part(self.rising * self.of_rising, begin), _TINY)
+
+    def _users(self, values: Array) -> Array:
+        return np.asarray(lapack.dpotrs(self.factor, values * self.scale, lower=1)[0] * self.scale)
+
+    def _servers(self, rows: Array) -> Array:
+        """What G maps to `rows`, (servers, resources)."""
+        result, size, lower = rows.T.copy(), rows.shape[1], self.lower
+        for r in range(size):
+            for s in range(r):
+                result[r] -= lower[r, s] * result[s]
+            result[r] /= lower[r, r]
+        for r in range(size - 1, -1, -1):
+            for s in range(r + 1, size):
+                result[r] -= lower[s, r] * result[s]
+            result[r] /= lower[r, r]
+        return np.asarray(result.T)
+
+    def solve(self, rows: Array) -> Array:
+        """What the matrix maps to `rows`, (servers, resources)."""
+        direct = self._servers(rows)
+        cost = self.demand @ (direct * self.inverse).T
+        worth = self._users(np.einsum("nk,nk->n", self.table, cost))
+        dt = by_part(self.rising * worth, self.begin) / self.lengths
+        worth -= self.of_rising * dt[self.part]
+        back = ((self.table * worth[:, None]).T @ self.demand) * self.inverse
+        return np.asarray(direct + self._servers(back))
