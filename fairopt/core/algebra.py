@@ -9,8 +9,8 @@ An interior point that weighs pairs by D = y/z asks for changes of prices, worth
 
 where `a_nir = demand_nr inverse_ir`: what a unit of n takes of a whole capacity is rank one, so that sums over all
 pairs are products of thin matrices. Parts that share no server have a t each. Factors of either order precondition
-conjugate gradients on the equations of rows, which nobody forms; so factors may be rough: in single precision, and
-without the couplings of rows that have next to none.
+conjugate gradients on the equations of rows, which nobody forms: equations that depend on each other, and rounding,
+cost an iteration or two.
 
 The game differs in the second equation alone, where B is weighted by what a task is worth at each server: a `Pairs`
 with other amounts on the right, and LU in place of Cholesky.
@@ -30,10 +30,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-#: Rows with less than this part of their diagonal from pairs are alone in rough factors.
-_ALONE = 1e-8
-#: From so many rows on factors are in single precision at first.
-_SINGLE = 400
 #: Parts are factored together up to so many rows.
 _TOGETHER = 200
 #: What a coupling of two pairs of a user in a list costs, in operations of a product of dense matrices.
@@ -227,10 +223,9 @@ class Equations:
     idle : (servers, resources), W; infinite for rows that take no part
     loose : (users,), S
     rising : (users,), tau
-    rough : with rough factors
     """
 
-    def __init__(self, pairs: Pairs, weight: Array, idle: Array, loose: Array, rising: Array, rough: bool = True) -> None:
+    def __init__(self, pairs: Pairs, weight: Array, idle: Array, loose: Array, rising: Array) -> None:
         self.pairs, self.weight, self.rising = pairs, weight, rising
         self.row = np.isfinite(idle)
         self.idle = np.where(self.row, idle, 0.0)
@@ -238,27 +233,17 @@ class Equations:
         self.loose, self.whole = loose, whole + loose
         self.per_part = np.maximum(by_part(rising / self.whole, pairs.users), _TINY)
         self.border = self._out(pairs.use(weight * pairs.of_user(rising / self.whole)))
-        self.factor(rough)
-
-    def factor(self, rough: bool) -> None:
-        """Factor every bin."""
-        self.rough = rough
-        pairs, weight = self.pairs, self.weight
-        kinds = {"servers": _ServersFirst}
         if any(each.order != "servers" for each in pairs.bins):
             # What a user's other pairs weigh: for the largest of them summed, not subtracted.
-            whole = pairs.of_user(self.whole)
-            rest = whole - weight
-            large = np.flatnonzero(rest < 0.5 * whole)
+            all_of = pairs.of_user(self.whole)
+            rest = all_of - weight
+            large = np.flatnonzero(rest < 0.5 * all_of)
             if len(large):
                 small = weight.copy()
                 small[large] = 0.0
-                user = pairs.user[large]
-                rest[large] = (pairs.sums(small) + self.loose)[user]
-            self.own = pairs.squares(weight * rest / whole)
-        else:
-            self.own = np.zeros(0)
-        self.factors = [kinds.get(each.order, _UsersFirst)(self, each, rough) for each in pairs.bins]
+                rest[large] = (pairs.sums(small) + loose)[pairs.user[large]]
+            self.own = pairs.squares(weight * rest / all_of)
+        self.factors = [(_ServersFirst if each.order == "servers" else _UsersFirst)(self, each) for each in pairs.bins]
 
     def _out(self, rows: Array) -> Array:
         return np.where(self.row, rows, 0.0)
@@ -295,143 +280,131 @@ class Equations:
     def _refined(self, x: Array, rhs: Array, sharp: Array) -> Array:
         """Conjugate gradients from x, all parts at once, each with lengths of its own."""
         pairs, part = self.pairs, self.pairs.part_of_server
-        for rough in dict.fromkeys((self.rough, False)):
-            if rough != self.rough:
-                self.factor(rough)
-            left = rhs - self._apply(x)
-            best, least = x, np.inf
-            before, along = np.ones(len(sharp)), np.zeros(x.shape)
-            for number in range(12):
-                wrong = most(np.abs(left).max(axis=1), pairs.servers)
-                size = float((wrong / sharp).max())
-                if size < least:
-                    best, least = x, size
-                if size <= 1 or not np.isfinite(size):
-                    break
-                step = self._precondition(left)
-                now = by_part((step * left).sum(axis=1), pairs.servers)
-                along = step + (now / before)[part][:, None] * along if number else step
-                image = self._apply(along)
-                length = now / np.maximum(by_part((along * image).sum(axis=1), pairs.servers), _TINY)
-                x = x + length[part][:, None] * along
-                left = left - length[part][:, None] * image
-                before = np.maximum(now, _TINY)
-            x = best
-            if least <= 1:
+        left = rhs - self._apply(x)
+        best, least = x, np.inf
+        before, along = np.ones(len(sharp)), np.zeros(x.shape)
+        for number in range(12):
+            wrong = most(np.abs(left).max(axis=1), pairs.servers)
+            size = float((wrong / sharp).max())
+            if size < least:
+                best, least = x, size
+            if size <= 1 or not np.isfinite(size):
                 break
-        return x
+            step = self._precondition(left)
+            now = by_part((step * left).sum(axis=1), pairs.servers)
+            along = step + (now / before)[part][:, None] * along if number else step
+            image = self._apply(along)
+            length = now / np.maximum(by_part((along * image).sum(axis=1), pairs.servers), _TINY)
+            x = x + length[part][:, None] * along
+            left = left - length[part][:, None] * image
+            before = np.maximum(now, _TINY)
+        return best
 
 
-def _cholesky(matrix: NDArray[np.floating]) -> NDArray[np.floating]:
+def _cholesky(matrix: Array) -> Array:
     """Of the lower triangle of a matrix with a diagonal of 1, in the order of LAPACK; damped until it is definite."""
-    single = matrix.dtype == np.float32
-    potrf, damping = (lapack.spotrf, 1e-6) if single else (lapack.dpotrf, 1e-14)
+    if not len(matrix):
+        return matrix
+    damping = 1e-14
     diagonal = np.einsum("ii->i", matrix)
     while True:
         diagonal += damping
-        factor, info = potrf(matrix, lower=1, clean=0, overwrite_a=0)
+        factor, info = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=0)
         if info == 0 or not damping < 1:
             return np.asarray(factor)
         damping *= 100
 
 
 class _UsersFirst:
-    """Users are eliminated one by one: a matrix over the rows of a bin."""
+    """Users are eliminated one by one: a matrix over the rows of a bin, resource after resource."""
 
-    def __init__(self, at: Equations, bin: Bin, rough: bool) -> None:
+    def __init__(self, at: Equations, bin: Bin) -> None:
         self.bin = bin
         pairs = at.pairs
-        size = pairs.inverse.shape[1]
-        own, idle, border = at.own[:, :, bin.servers], at.idle[bin.servers], at.border[bin.servers]
-        level = at.per_part[bin.first : bin.last][pairs.part_of_server[bin.servers] - bin.first]
-        mine = np.einsum("rrk->kr", own) + border**2 / level[:, None]
+        own, idle, border = at.own[:, :, bin.servers], at.idle[bin.servers].T, at.border[bin.servers].T
+        part = pairs.part_of_server[bin.servers] - bin.first
+        border = border / np.sqrt(at.per_part[bin.first : bin.last])[part]
+        mine = np.einsum("rrk->rk", own) + border**2
         self.diagonal = np.maximum(mine + idle, _TINY)
-        active = at.row[bin.servers] & (mine > (_ALONE if rough else 0.0) * self.diagonal)
+        active = at.row[bin.servers].T & (mine > 0)
         self.rows = np.flatnonzero(active)
         count = len(self.rows)
-        kind = np.float32 if rough and count >= _SINGLE else np.float64
-        self.kind = kind
         scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
-        self.scale = scale.ravel()[self.rows].astype(kind)
-        place = np.full(active.size, -1)
-        place[self.rows] = np.arange(count)
-        if bin.order == "listed":
-            matrix = self._listed(at, scale, place.reshape(active.shape), count)
-        else:
-            matrix = self._spread(at, scale)
+        self.scale = scale.ravel()[self.rows]
+        place = np.full(active.shape, -1)
+        place.ravel()[self.rows] = np.arange(count)
+        matrix = self._listed(at, scale, place) if bin.order == "listed" else self._spread(at, scale, active)
         # Blocks of servers themselves, without a subtraction.
-        blocks = np.einsum("rsk,kr,ks->krs", own, scale, scale)
-        where = place.reshape(active.shape)
-        rows = np.broadcast_to(where[:, :, None], blocks.shape)
-        columns = np.broadcast_to(where[:, None, :], blocks.shape)
-        there = (rows >= 0) & (columns >= 0)
-        matrix[rows[there], columns[there]] = blocks[there]
-        scaled = (border * scale / np.sqrt(level)[:, None]).ravel()[self.rows]
-        begin = np.searchsorted(self.rows, (pairs.servers[bin.first : bin.last + 1] - bin.servers.start) * size)
-        for first, last in zip(begin[:-1], begin[1:], strict=True):
-            some = scaled[first:last].astype(kind)
-            matrix[first:last, first:last] += np.outer(some, some)
+        for r in range(len(place)):
+            for s in range(r + 1):
+                both = np.flatnonzero(active[r] & active[s])
+                matrix[place[r, both], place[s, both]] = own[r, s, both] * scale[r, both] * scale[s, both]
+        scaled = (border * scale).ravel()[self.rows]
+        if bin.last - bin.first == 1:
+            matrix = blas.dsyr(1.0, scaled, lower=1, a=matrix, overwrite_a=1)
+        else:
+            apart = np.zeros((bin.last - bin.first, count))
+            apart[np.tile(part, len(place))[self.rows], np.arange(count)] = scaled
+            matrix += apart.T @ apart
         np.einsum("ii->i", matrix)[:] = 1.0
         self.factor = _cholesky(matrix)
 
-    def _listed(self, at: Equations, scale: Array, place: Index, count: int) -> NDArray[np.floating]:
+    def _listed(self, at: Equations, scale: Array, place: Index) -> Array:
         """From the couplings of every two pairs of a user."""
-        bin, pairs = self.bin, at.pairs
-        matrix = np.zeros((count, count), self.kind)
-        if not len(bin.one):
-            return matrix.T
+        bin, pairs, count = self.bin, at.pairs, len(self.rows)
+        matrix = np.zeros((count, count))
         weight = at.weight
         by = -(weight[bin.one] * weight[bin.other]) / at.whole[pairs.user[bin.one]]
         there = by < 0
         one, other, by = bin.one[there], bin.other[there], by[there]
         i, j = bin.server[one], bin.server[other]
-        left, right = pairs.takes[one] * scale[i] * by[:, None], pairs.takes[other] * scale[j]
-        # (column, row): the lower triangle in the order of LAPACK, as one is the later.
-        at_row, at_column = place[i][:, :, None], place[j][:, None, :]
-        where = at_column * count + at_row
-        kept = (at_row >= 0) & (at_column >= 0)
-        values = (left[:, :, None] * right[:, None, :])[kept].astype(self.kind)
-        np.add.at(matrix.reshape(-1), where[kept], values)
+        left = (pairs.takes * scale.T[bin.server])[one].T * by
+        right = (pairs.takes * scale.T[bin.server])[other].T
+        for r in range(len(place)):
+            for s in range(len(place)):
+                row, column = place[r, i], place[s, j]
+                kept = np.flatnonzero((row >= 0) & (column >= 0))
+                row, column = row[kept], column[kept]
+                # (column, row): the lower triangle in the order of LAPACK.
+                where = np.minimum(row, column) * count + np.maximum(row, column)
+                np.add.at(matrix.reshape(-1), where, left[r, kept] * right[s, kept])
         return matrix.T
 
-    def _spread(self, at: Equations, scale: Array) -> NDArray[np.floating]:
+    def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
         """As a product of dense matrices."""
         bin, pairs = self.bin, at.pairs
-        n, k, size = bin.users.stop - bin.users.start, len(scale), scale.shape[1]
-        root = (1 / np.sqrt(at.whole[bin.users]))[:, None]
+        n, k = bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start
+        root = 1 / np.sqrt(at.whole[bin.users])
+        table = np.zeros((n, k))
         if pairs.full:
-            table = (at.weight.reshape(n, k) * root).astype(self.kind)
-            lefts = (pairs.inverse * scale).astype(self.kind)
-            wide = np.empty((n, k, size), self.kind)
-            for r in range(size):
-                np.multiply(table, lefts[:, r], out=wide[:, :, r])
-                wide[:, :, r] *= pairs.demand[:, r, None].astype(self.kind)
+            table = at.weight.reshape(n, k)
         else:
-            wide = np.zeros((n, k, size), self.kind)
-            user, server = pairs.user[bin.pairs] - bin.users.start, pairs.server[bin.pairs] - bin.servers.start
-            value = at.weight[bin.pairs] * root[user, 0]
-            wide[user, server] = pairs.takes[bin.pairs] * scale[server] * value[:, None]
-        flat = wide.reshape(n, k * size)
-        if len(self.rows) < k * size:
-            flat = np.ascontiguousarray(flat[:, self.rows])
-        syrk = blas.ssyrk if self.kind == np.float32 else blas.dsyrk
-        return np.asarray(syrk(-1.0, flat.T, lower=1))
+            mine = bin.pairs
+            table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = at.weight[mine]
+        wide, first = np.empty((n, len(self.rows))), 0
+        for r in range(len(scale)):
+            on = np.flatnonzero(active[r])
+            part = wide[:, first : first + len(on)]
+            factor = (pairs.inverse[bin.servers, r] * scale[r])[on]
+            np.multiply(table if len(on) == k else table[:, on], factor, out=part)
+            part *= (root * pairs.demand[bin.users, r])[:, None]
+            first += len(on)
+        return np.asarray(blas.dsyrk(-1.0, wide.T, lower=1))
 
     def solve(self, rows: Array) -> Array:
         """What the matrix maps to `rows`, (servers, resources)."""
-        result = rows / self.diagonal
+        result = rows.T / self.diagonal
         if len(self.rows):
             flat = result.reshape(-1)
-            potrs = lapack.spotrs if self.kind == np.float32 else lapack.dpotrs
-            given = (rows.ravel()[self.rows] * self.scale).astype(self.kind)
-            flat[self.rows] = potrs(self.factor, given, lower=1)[0] * self.scale
-        return result
+            given = np.ascontiguousarray(rows.T).reshape(-1)[self.rows] * self.scale
+            flat[self.rows] = lapack.dpotrs(self.factor, given, lower=1)[0] * self.scale
+        return np.asarray(result.T)
 
 
 class _ServersFirst:
     """Servers are eliminated one by one, all at once: a matrix over the users of a bin."""
 
-    def __init__(self, at: Equations, bin: Bin, rough: bool) -> None:
+    def __init__(self, at: Equations, bin: Bin) -> None:
         self.bin, pairs = bin, at.pairs
         n, k = bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start
         self.demand, self.inverse = pairs.demand[bin.users], pairs.inverse[bin.servers]

@@ -20,6 +20,7 @@ level is held at that. Freezing has no proof here: `stages` have the prices from
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -47,10 +48,11 @@ _PATIENCE = 8
 #: Part by which floors that leave no room are lowered, by which held users may miss theirs, and that is no difference.
 _SAME = 1e-9
 #: Equations may depend on each other: what is added to their diagonals, as a part.
-_DEPENDENT = 1e-9
+_DEPENDENT = 1e-13
 #: Most pairs of which a simplex method is asked, and for how many seconds in all.
 _SIMPLEX, _SECONDS = 30_000, 20.0
 _TINY = 1e-300
+import os; GC=int(os.environ.get("GC","5")); BAL=int(os.environ.get("BAL","6")); SHARP=float(os.environ.get('SHARP','1e-2'))
 
 
 class Stage(NamedTuple):
@@ -106,6 +108,8 @@ class State:
         )  # fmt: skip
         parts = len(self.t)
         self.best = np.full(parts, np.inf)
+        self.known = np.zeros(parts, dtype=bool)
+        self.good = self.early = self.now
         self.still = np.zeros(parts, dtype=int)
         self.tries = np.zeros(parts, dtype=int)
         self.residuals()
@@ -119,6 +123,21 @@ class State:
         wanted = np.where(self.rising > 0, self.t[part], self.held)
         self.short = wanted - self.have + np.where(self.exact, 0.0, self.s)
         self.sum = 1 - by_part(self.rising * self.p, pairs.users)
+
+    @cached_property
+    def reach(self) -> Array:
+        """The most that each user could have alone, (users,)."""
+        return self.pairs.sums(1 / np.maximum(self.pairs.takes.max(axis=1), _TINY))
+
+    @property
+    def now(self) -> _Step:
+        """All that moves."""
+        return _Step(self.y, self.z, self.w, self.lam, self.s, self.p, self.t)
+
+    def set(self, to: _Step) -> None:
+        """Be there."""
+        self.y, self.z, self.w, self.lam, self.s, self.p, self.t = to
+        self.residuals()
 
     def products(self) -> Array:
         """The sum of all products of a part, (parts,)."""
@@ -143,9 +162,12 @@ class State:
         least = pairs.least(self.cost)
         paid = by_part(self.lam.sum(axis=1), pairs.servers)
         fix = by_part(np.where(rising, 0.0, least * self.held), pairs.users)
-        total = by_part(np.where(rising, least, 0.0), pairs.users)
-        below = -most(np.where(rising | ~self.exact, -least, -np.inf), pairs.users)
-        high = np.where((total > 0) & (below > -1e-12 * total), (paid - fix) / np.maximum(total, _TINY), np.inf)
+        total = by_part(np.where(rising, np.maximum(least, 0.0), 0.0), pairs.users)
+        if self.full.any():
+            paid_to = np.where(rising | ~self.exact, np.maximum(-least, 0.0), 0.0)
+            if paid_to.any():
+                fix = fix - by_part(paid_to * (self.reach - np.where(rising, 0.0, self.held)), pairs.users)
+        high = np.where(total > 0, (paid - fix) / np.maximum(total, _TINY), np.inf)
         return low, np.maximum(high, low), least
 
 
@@ -165,7 +187,7 @@ class _Step(NamedTuple):
 class _Newton:
     """Newton's equations of all parts at a state."""
 
-    def __init__(self, at: State, rough: bool) -> None:
+    def __init__(self, at: State) -> None:
         self.at, pairs = at, at.pairs
         self.weight = at.y / at.z
         own = pairs.sums(self.weight)
@@ -174,7 +196,7 @@ class _Newton:
         if at.full.any():
             size = np.einsum("rrk->kr", pairs.squares(self.weight))
             self.idle = np.where(at.full & at.dual_row, _DEPENDENT * size + _TINY, self.idle)
-        self.equations = Equations(pairs, self.weight, self.idle, self.loose, at.rising, rough)
+        self.equations = Equations(pairs, self.weight, self.idle, self.loose, at.rising)
 
     def step(self, cy: Array, cw: Array, cs: Array, wrong: bool, sharp: Array | None = None) -> _Step:
         """Changes of products by `cy`, `cw`, `cs` to the first order; `wrong`: and of all that is wrong."""
@@ -232,14 +254,14 @@ def _lengths(at: State, step: _Step) -> tuple[Array, Array]:
     return primal, fastest((at.z, step.z), (at.lam, step.lam), (at.p, step.p))
 
 
-def advance(at: State, gap: Array, rough: bool) -> Array:
+def advance(at: State, gap: Array) -> Array:
     """Predictor, corrector and two centring correctors; returns the shorter of the two lengths, (parts,)."""
     pairs = at.pairs
     of_pair = (lambda v: v) if len(at.t) == 1 else (lambda v: v[at.part][pairs.user])
     of_row = lambda v: v[pairs.part_of_server][:, None]  # noqa: E731
     total = at.products()
     mu = total / at.count
-    newton = _Newton(at, rough)
+    newton = _Newton(at)
     yz, lw, ps = at.y * at.z, np.where(at.row, at.lam * at.w, 0.0), np.where(at.exact, 0.0, at.p * at.s)
     aim = newton.step(-yz, -lw, -ps, True)
 
@@ -256,13 +278,13 @@ def advance(at: State, gap: Array, rough: bool) -> Array:
 
     primal, dual = _lengths(at, aim)
     after = summed(products(aim, primal, dual)) / total
-    target = np.clip(after**3, 1e-8, 0.5) * mu
+    target = np.clip(after**float(os.environ.get('PW','3')), float(os.environ.get('MN','1e-8')), 0.5) * mu
     t_pair, t_row, t_user = of_pair(target) if len(at.t) > 1 else target[0], of_row(target), target[at.part]
     cw = np.where(at.row, t_row - aim.lam * aim.w, 0.0)
     cs = np.where(at.exact, 0.0, t_user - aim.p * aim.s)
     step = aim.plus(newton.step(t_pair - aim.y * aim.z, cw, cs, False))
     primal, dual = _lengths(at, step)
-    for _ in range(2):
+    for _ in range(GC):
         if (np.minimum(primal, dual) > 0.95).all():
             break
         far = np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0)
@@ -280,9 +302,13 @@ def advance(at: State, gap: Array, rough: bool) -> Array:
         else:
             step = _chosen(at, better, tried, step)
         primal, dual = np.where(better, lengths[0], primal), np.where(better, lengths[1], dual)
-    step = newton.finished(step, np.maximum(1e-2 * np.minimum(gap, 1.0), 1e-15))
+    # Where held users have not their levels yet no gap is known; products know it.
+    sharp = SHARP * np.minimum(gap, total / np.abs(at.t))
+    sharp = np.where(by_part(at.held, pairs.users) > 0, np.minimum(sharp, 1e-2 * _SAME), sharp)
+    step = newton.finished(step, np.maximum(sharp, 1e-15))
     primal, dual = _lengths(at, step)
-    back = np.where(np.minimum(primal, dual) > 0.9, np.clip(1 - gap, 0.9, 0.99995), 0.9)
+    BK=float(os.environ.get('BK','.95'))
+    back = np.where(np.minimum(primal, dual) > 0.9, np.clip(1 - gap, 0.9, 0.99995), np.clip(1-gap,.9,BK))
     primal, dual = back * primal, back * dual
     a, b = of_pair(primal) if len(at.t) > 1 else primal[0], of_pair(dual) if len(at.t) > 1 else dual[0]
     at.y, at.z = at.y + a * step.y, at.z + b * step.z
@@ -358,12 +384,25 @@ class Leximin:
         at.still = np.where(better, 0, at.still + 1)
         at.best = np.minimum(at.best, gap)
         stuck = (at.still > _PATIENCE) | ~np.isfinite(at.t)
-        known = (gap <= _ROUNDING) | ((gap <= _KNOWN) & self._apart(at)) | (stuck & (gap <= _WORST))
-        if known.any():
-            return self._cut(at, known, low, high, least)
+        if better.any():
+            at.good = _chosen(at, better, at.now, at.good)
+        lost = stuck & ~at.known & (at.best <= _WORST)
+        if lost.any():
+            at.set(_chosen(at, lost, at.good, at.now))
+            at.early = _chosen(at, lost, at.now, at.early)
+            return self._cut(at, lost, *at.bounds())
+        if at.known.any():
+            worse = at.known & ~(gap <= 2 * at.best)
+            if worse.any():
+                at.set(_chosen(at, worse, at.early, at.now))
+                low, high, least = at.bounds()
+            return self._cut(at, at.known, low, high, least)
+        at.known = (gap <= _ROUNDING) | ((gap <= _KNOWN) & self._apart(at))
+        if at.known.any():  # one step beyond takes idle capacity down to rounding
+            at.early = _chosen(at, at.known, at.now, at.early)
         if stuck.any():
             return self._rescued(at, int(np.flatnonzero(stuck)[0]))
-        advance(at, gap, True)
+        advance(at, gap)
         self.steps += 1
         return at
 
@@ -397,25 +436,31 @@ class Leximin:
         waiting = mine & rising & (self.floor[at.user] > (high * (1 + _SAME))[part])
         if waiting.any():
             return self._waiting(at, waiting)
-        self.gap = max(self.gap, float((high / np.maximum(low, _TINY) - 1)[known].max()))
-        frozen = mine & ~at.exact & (at.p * count > at.s / t)
+        proved = known & (by_part(at.rising, pairs.users) > 0)
+        self.gap = max(self.gap, float((high / np.maximum(low, _TINY) - 1)[proved].max(initial=0.0)))
+        was = at.early
+        frozen = mine & ~at.exact & (was.p * count > was.s / t)
         missing = known & (by_part((frozen & rising).astype(float), pairs.users) == 0)
         if missing.any():
-            highest = most(np.where(rising, at.p, -1.0), pairs.users)
-            frozen |= missing[part] & rising & (at.p >= highest[part])
+            highest = most(np.where(rising, was.p, -1.0), pairs.users)
+            frozen |= missing[part] & rising & (was.p >= highest[part])
         # Rows and pairs, by the same rule.
         inside, on = mine[pairs.user], known[pairs.part_of_server]
         t_pair, count_pair = pairs.of_user(t), pairs.of_user(count)
-        dropped = inside & (at.z * count_pair > at.y / t_pair)
+        live = by_part(at.rising, pairs.users) > 0
+        inside, on = inside & pairs.of_user(live[part].astype(float)).astype(bool), on & live[pairs.part_of_server]
+        load = np.where(live, 1.0, np.maximum(most(at.use.max(axis=1), pairs.servers), 1.0))
+        dropped = inside & (was.z * count_pair > was.y / t_pair)
         rows = np.maximum(by_part(at.dual_row.sum(axis=1).astype(float), pairs.servers), 1.0)
         scale = (rows / at.t)[pairs.part_of_server][:, None]
-        full = at.full | (on[:, None] & at.row & (at.lam * scale > at.w))
+        full = at.full | (on[:, None] & at.row & (was.lam * scale > was.w))
         held = np.where(frozen & rising, low[part], at.held)
         exact = at.exact | frozen
         # Those who wait at their floors rise again.
         again = mine & ~rising & ~exact & (at.held < self.cap[at.user] * (1 - _SAME))
         tau = np.where(frozen, 0.0, np.where(again, 1.0, at.rising))
-        s = np.where(again, np.maximum(at.held + at.s - t, _TINY), at.s)
+        start = _chosen(at, known, was, at.now)
+        s = np.where(again, np.maximum(at.held + start.s - t, _TINY), start.s)
         total = np.maximum(by_part(np.where(rising, least, 0.0), pairs.users), _TINY)
         before = len(self.pieces)
         for k in np.flatnonzero(known):
@@ -426,7 +471,7 @@ class Leximin:
                 Stage(at.server[servers], at.lam[servers] / total[k], at.user[users], least[users] / total[k], before)
             )
         made = _Cut(at.user, at.server, pairs.user, pairs.server, at.pair, tau, exact, full, held)
-        state = _Start(at.y, at.z, at.w, at.lam, s, at.p, at.t, known, dropped, total, least, pairs.users)
+        state = _Start(start._replace(s=s), at.y / pairs.of_user(load[part]), at.z, at.lam, known, dropped, total, least, pairs.users)
         return self._arranged(made, state)
 
     def _waiting(self, at: State, waiting: Mask) -> State | None:
@@ -504,16 +549,16 @@ class Leximin:
             return _cold(pairs, who, which, pair, rising, exact, full, held)
         old = np.searchsorted(start.users, order_u[pairs.users[:-1]], side="right") - 1
         again = start.known[old]
-        p = np.where(rising > 0, start.p[order_u], 0.0)
+        p = np.where(rising > 0, start.at.p[order_u], 0.0)
         left = np.where(again, np.maximum(by_part(p, pairs.users), _TINY), 1.0)
         part = pairs.part_of_user
         row = 1 / left[pairs.part_of_server][:, None]
         at = State(
-            pairs, who, which, pair, rising, exact, full, held, start.y[order_p],
-            start.z[order_p] / left[part][pairs.user], np.where(full, 1.0, start.w[order_s]),
-            np.where(full & again[pairs.part_of_server][:, None], 0.0, start.lam[order_s] * row),
-            np.where(exact, 1.0, start.s[order_u]),
-            np.where(exact & again[part], 0.0, start.p[order_u] / left[part]), start.t[old],
+            pairs, who, which, pair, rising, exact, full, held, start.at.y[order_p],
+            start.at.z[order_p] / left[part][pairs.user], np.where(full, 1.0, start.at.w[order_s]),
+            np.where(full & again[pairs.part_of_server][:, None], 0.0, start.at.lam[order_s] * row),
+            np.where(exact, 1.0, start.at.s[order_u]),
+            np.where(exact & again[part], 0.0, start.at.p[order_u] / left[part]), start.at.t[old],
         )  # fmt: skip
         _centred(at, again)
         return at
@@ -523,7 +568,7 @@ class Leximin:
         lost = np.flatnonzero(start.dropped)
         if not len(lost):
             return
-        part_of_user = np.repeat(np.arange(len(start.t)), np.diff(start.users))
+        part_of_user = np.repeat(np.arange(len(start.known)), np.diff(start.users))
         total = start.total[part_of_user]
         user, server = cut.pair_user[lost], cut.pair_server[lost]
         surplus = start.z[lost] + 0.0
@@ -609,13 +654,10 @@ class _Cut(NamedTuple):
 class _Start(NamedTuple):
     """Where it was, which parts are `known`, and what they drop."""
 
-    y: Array
+    at: _Step
+    y: Array  # at the end, (pairs,), as z and lam
     z: Array
-    w: Array
     lam: Array
-    s: Array
-    p: Array
-    t: Array
     known: Mask
     dropped: Mask
     total: Array
@@ -638,7 +680,7 @@ def _cold(
     share = 1 / z
     share /= pairs.of_user(pairs.sums(share))
     wanted = pairs.of_user(rising)
-    for _ in range(6):
+    for _ in range(BAL):
         load = pairs.use(share * wanted).max(axis=1)
         root = np.where(load > 0, load, 1.0) ** -0.5
         share *= np.tile(root, len(p)) if pairs.full else root[pairs.server]
