@@ -109,6 +109,7 @@ class State:
         parts = len(self.t)
         self.best = np.full(parts, np.inf)
         self.known = np.zeros(parts, dtype=bool)
+        self.last = np.full(parts, np.inf)
         self.good = self.early = self.now
         self.still = np.zeros(parts, dtype=int)
         self.tries = np.zeros(parts, dtype=int)
@@ -218,22 +219,32 @@ class _Newton:
         return _Step(y, z, w, lam, s, p, t)
 
     def finished(self, step: _Step, sharp: Array) -> _Step:
-        """With what factors left of the equations of rows put right."""
-        at, pairs = self.at, self.at.pairs
-        use = pairs.use(step.y)
-        left = np.where(at.row, at.excess - use - step.w, 0.0)
-        left = np.where(at.full & at.dual_row, at.excess - use + self.idle_of_full * step.lam, left)
-        size = most(np.abs(left).max(axis=1), pairs.servers)
-        if (size <= sharp).all():
-            return step
-        lam, p, t = self.equations.solve(-left, np.zeros(len(step.p)), np.zeros(len(step.t)), sharp)
-        z = pairs.cost(lam) - pairs.of_user(p)
-        return step.plus(
-            _Step(
-                -self.weight * z, z, np.where(at.row, -np.where(at.row, self.idle, 0.0) * lam, 0.0), lam,
-                np.where(at.exact, 0.0, -self.loose * p), p, t,
-            )
-        )  # fmt: skip
+        """With what factors and rounding left of the equations put right."""
+        at, pairs, least = self.at, self.at.pairs, np.inf
+        for _ in range(3):
+            use, have = pairs.use(step.y), pairs.sums(step.y)
+            left = np.where(at.row, at.excess - use - step.w, 0.0)
+            if at.full.any():
+                left = np.where(at.full, at.excess - use + self.idle_of_full * step.lam, left)
+            user = at.short - have + at.rising * step.t[at.part] + np.where(at.exact, -self.loose * step.p, step.s)
+            of_sum = at.sum - by_part(at.rising * step.p, pairs.users)
+            size = np.maximum(
+                most(np.abs(left).max(axis=1), pairs.servers), most(np.abs(user), pairs.users) / np.abs(at.t)
+            ) / sharp  # fmt: skip
+            if not size.max() < least:
+                return best
+            best, least = step, float(size.max())
+            if least <= 1:
+                return step
+            lam, p, t = self.equations.solve(-left, user, of_sum, sharp)
+            z = pairs.cost(lam) - pairs.of_user(p)
+            step = step.plus(
+                _Step(
+                    -self.weight * z, z, np.where(at.row, -np.where(at.row, self.idle, 0.0) * lam, 0.0), lam,
+                    np.where(at.exact, 0.0, -self.loose * p), p, t,
+                )
+            )  # fmt: skip
+        return best
 
     @property
     def idle_of_full(self) -> Array:
@@ -380,7 +391,7 @@ class Leximin:
                 return self._cut(at, by_part(at.rising, at.pairs.users) == 0, low, high, least)
             low, high, least = at.bounds()
             gap = np.where(low > 0, high / np.maximum(low, _TINY) - 1, np.inf)
-        better = gap < 0.9 * at.best
+        better = gap < np.where(at.known, 1.0, 0.9) * at.best
         at.still = np.where(better, 0, at.still + 1)
         at.best = np.minimum(at.best, gap)
         stuck = (at.still > _PATIENCE) | ~np.isfinite(at.t)
@@ -391,15 +402,19 @@ class Leximin:
             at.set(_chosen(at, lost, at.good, at.now))
             at.early = _chosen(at, lost, at.now, at.early)
             return self._cut(at, lost, *at.bounds())
-        if at.known.any():
-            worse = at.known & ~(gap <= 2 * at.best)
+        # Steps beyond take idle capacity and what is paid too much down to rounding.
+        done = at.known & ((gap <= _ROUNDING) | (gap > 0.3 * at.last))
+        if done.any():
+            worse = done & ~(gap <= at.best)
             if worse.any():
-                at.set(_chosen(at, worse, at.early, at.now))
+                at.set(_chosen(at, worse, at.good, at.now))
                 low, high, least = at.bounds()
-            return self._cut(at, at.known, low, high, least)
-        at.known = (gap <= _ROUNDING) | ((gap <= _KNOWN) & self._apart(at))
-        if at.known.any():  # one step beyond takes idle capacity down to rounding
-            at.early = _chosen(at, at.known, at.now, at.early)
+            return self._cut(at, done, low, high, least)
+        new = ~at.known & ((gap <= _ROUNDING) | ((gap <= _KNOWN) & self._apart(at)))
+        if new.any():
+            at.early = _chosen(at, new, at.now, at.early)
+            at.known = at.known | new
+        at.last = gap
         if stuck.any():
             return self._rescued(at, int(np.flatnonzero(stuck)[0]))
         advance(at, gap)
