@@ -39,8 +39,8 @@ Mask = NDArray[np.bool_]
 
 #: A level is known when it is bounded to within this and who stands still stands out; or when rounding is all.
 _KNOWN, _ROUNDING = 1e-11, 1e-14
-#: A level bounded no better than this is not known at all.
-_WORST = 1e-6
+#: A level bounded so well will do where no more is to be had; one bounded no better than that is not known at all.
+_SUFFICIENT, _WORST = 1e-9, 1e-2
 #: Frozen or not: what says so must be so many times what says the opposite.
 _APART = 1e3
 #: Steps without a better bound by a tenth before a part is given up.
@@ -397,11 +397,9 @@ class Leximin:
         stuck = (at.still > _PATIENCE) | ~np.isfinite(at.t)
         if better.any():
             at.good = _chosen(at, better, at.now, at.good)
-        lost = stuck & ~at.known & (at.best <= _WORST)
+        lost = stuck & ~at.known & (at.best <= _SUFFICIENT)
         if lost.any():
-            at.set(_chosen(at, lost, at.good, at.now))
-            at.early = _chosen(at, lost, at.now, at.early)
-            return self._cut(at, lost, *at.bounds())
+            return self._accepted(at, lost)
         # Steps beyond take idle capacity and what is paid too much down to rounding.
         done = at.known & ((gap <= _ROUNDING) | (gap > 0.3 * at.last))
         if done.any():
@@ -443,7 +441,7 @@ class Leximin:
 
     # --- levels that are known
 
-    def _cut(self, at: State, known: Mask, low: Array, high: Array, least: Array) -> State | None:
+    def _cut(self, at: State, known: Mask, low: Array, high: Array, least: Array, cold: bool = False) -> State | None:
         """Freeze users of parts whose level is known, keep their prices, and go on with the rest."""
         pairs, part = at.pairs, at.part
         count, t = self._scales(at)
@@ -486,7 +484,7 @@ class Leximin:
                 Stage(at.server[servers], at.lam[servers] / total[k], at.user[users], least[users] / total[k], before)
             )
         made = _Cut(at.user, at.server, pairs.user, pairs.server, at.pair, tau, exact, full, held)
-        state = _Start(start._replace(s=s), at.y / pairs.of_user(load[part]), at.z, at.lam, known, dropped, total, least, pairs.users)
+        state = _Start(start._replace(s=s), at.y / pairs.of_user(load[part]), at.z, at.lam, known, dropped, total, least, pairs.users, cold)
         return self._arranged(made, state)
 
     def _waiting(self, at: State, waiting: Mask) -> State | None:
@@ -514,10 +512,67 @@ class Leximin:
         return made
 
     def _rescued(self, at: State, part: int) -> State | None:
-        """A part that gets on no more: from a cold start, then by a simplex method."""
+        """A part that gets on no more: from a cold start, then by a simplex method, or as well as it is known."""
         if at.tries[part] == 0:
             return self._anew(at, np.array([part]), at.rising, at.held)
+        one = np.arange(len(at.t)) == part
+        vertex = self._vertex(at, part)
+        if vertex is not None:
+            at.set(_chosen(at, one, vertex, at.now))
+            at.early = _chosen(at, one, at.now, at.early)
+            return self._cut(at, one, *at.bounds(), cold=True)
+        if at.best[part] <= _WORST:
+            return self._accepted(at, one)
         raise SolverError("a level could not be bounded, or not in the time that a simplex method may take")
+
+    def _accepted(self, at: State, parts: Mask) -> State | None:
+        """Go on from the best that was found."""
+        at.set(_chosen(at, parts, at.good, at.now))
+        at.early = _chosen(at, parts, at.now, at.early)
+        return self._cut(at, parts, *at.bounds())
+
+    def _vertex(self, at: State, part: int) -> _Step | None:
+        """The level of a part by HiGHS: slow, but it needs no interior. Prices of next to nothing are none."""
+        pairs, low, high = at.pairs, at.pairs.users[part], at.pairs.users[part + 1]
+        begin, end = pairs.pairs[part], pairs.pairs[part + 1]
+        if end - begin > _SIMPLEX or self.seconds <= 0:
+            return None
+        users, count, size = high - low, end - begin, at.lam.shape[1]
+        rows = (pairs.server[begin:end, None] * size + np.arange(size)).ravel()
+        take = sp.csr_matrix((pairs.takes[begin:end].ravel(), (rows, np.repeat(np.arange(count), size))), (at.lam.size, count))
+        rising, held = at.rising[low:high] > 0, at.held[low:high]
+        unit = np.where(rising, 1.0, np.maximum(held, _TINY))
+        user = pairs.user[begin:end] - low
+        have = sp.csr_matrix((1 / unit[user], (user, np.arange(count))), (users, count))
+        begun = _clock.now()
+        found = optimize.linprog(
+            np.append(np.zeros(count), -1.0),
+            A_ub=sp.vstack(
+                [sp.hstack([take, sp.csr_matrix((at.lam.size, 1))]), sp.hstack([-have, sp.csr_matrix(rising[:, None] * 1.0)])],
+                format="csr",
+            ),
+            b_ub=np.concatenate([np.ones(at.lam.size), np.where(rising, 0.0, -1.0)]),
+            method="highs-ds",
+            options={
+                "primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": self.seconds,
+            },
+        )  # fmt: skip
+        self.seconds -= _clock.now() - begun
+        if found.status != 0:
+            return None
+        y, z, p, s, t = at.y.copy(), at.z.copy(), at.p.copy(), at.s.copy(), at.t.copy()
+        y[begin:end], t[part] = np.maximum(found.x[:count], 0.0), found.x[-1]
+        marginal = np.maximum(-found.ineqlin.marginals, 0.0)
+        lam = marginal[: at.lam.size].reshape(at.lam.shape)
+        lam = np.where(lam > _SAME * lam.sum(), lam, 0.0)
+        cost = pairs.cost(lam)[begin:end]
+        least = np.minimum.reduceat(cost, pairs.start[low:high] - begin)
+        few = _SAME * max(float(least.max()), _TINY)
+        p[low:high] = np.where(least > few, least, 0.0)
+        z[begin:end] = np.where(cost - least[user] > few, cost - least[user], 0.0)
+        s[low:high] = np.maximum(pairs.sums(y)[low:high] - np.where(rising, t[part], held), 0.0)
+        w = np.maximum(1 - pairs.use(y), 0.0)
+        return _Step(y, z, w, lam, s, p, t)
 
     # --- taking apart
 
@@ -575,6 +630,8 @@ class Leximin:
             np.where(exact, 1.0, start.at.s[order_u]),
             np.where(exact & again[part], 0.0, start.at.p[order_u] / left[part]), start.at.t[old],
         )  # fmt: skip
+        if start.cold and again.any():
+            return self._anew(at, np.flatnonzero(again), at.rising, at.held)
         _centred(at, again)
         return at
 
@@ -678,6 +735,7 @@ class _Start(NamedTuple):
     total: Array
     least: Array
     users: Index
+    cold: bool
 
 
 def _cold(
