@@ -52,7 +52,6 @@ _DEPENDENT = 1e-13
 #: Most pairs of which a simplex method is asked, and for how many seconds in all.
 _SIMPLEX, _SECONDS = 30_000, 20.0
 _TINY = 1e-300
-import os; GC=int(os.environ.get("GC","5")); BAL=int(os.environ.get("BAL","6")); SHARP=float(os.environ.get('SHARP','1e-2'))
 
 
 class Stage(NamedTuple):
@@ -266,7 +265,7 @@ def _lengths(at: State, step: _Step) -> tuple[Array, Array]:
 
 
 def advance(at: State, gap: Array) -> Array:
-    """Predictor, corrector and two centring correctors; returns the shorter of the two lengths, (parts,)."""
+    """Predictor, corrector and up to five centring correctors; returns the shorter of the two lengths, (parts,)."""
     pairs = at.pairs
     of_pair = (lambda v: v) if len(at.t) == 1 else (lambda v: v[at.part][pairs.user])
     of_row = lambda v: v[pairs.part_of_server][:, None]  # noqa: E731
@@ -289,13 +288,13 @@ def advance(at: State, gap: Array) -> Array:
 
     primal, dual = _lengths(at, aim)
     after = summed(products(aim, primal, dual)) / total
-    target = np.clip(after**float(os.environ.get('PW','3')), float(os.environ.get('MN','1e-8')), 0.5) * mu
+    target = np.clip(after**3, 1e-8, 0.5) * mu
     t_pair, t_row, t_user = of_pair(target) if len(at.t) > 1 else target[0], of_row(target), target[at.part]
     cw = np.where(at.row, t_row - aim.lam * aim.w, 0.0)
     cs = np.where(at.exact, 0.0, t_user - aim.p * aim.s)
     step = aim.plus(newton.step(t_pair - aim.y * aim.z, cw, cs, False))
     primal, dual = _lengths(at, step)
-    for _ in range(GC):
+    for _ in range(5):
         if (np.minimum(primal, dual) > 0.95).all():
             break
         far = np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0)
@@ -314,12 +313,11 @@ def advance(at: State, gap: Array) -> Array:
             step = _chosen(at, better, tried, step)
         primal, dual = np.where(better, lengths[0], primal), np.where(better, lengths[1], dual)
     # Where held users have not their levels yet no gap is known; products know it.
-    sharp = SHARP * np.minimum(gap, total / np.abs(at.t))
+    sharp = 1e-2 * np.minimum(gap, total / np.abs(at.t))
     sharp = np.where(by_part(at.held, pairs.users) > 0, np.minimum(sharp, 1e-2 * _SAME), sharp)
     step = newton.finished(step, np.maximum(sharp, 1e-15))
     primal, dual = _lengths(at, step)
-    BK=float(os.environ.get('BK','.95'))
-    back = np.where(np.minimum(primal, dual) > 0.9, np.clip(1 - gap, 0.9, 0.99995), np.clip(1-gap,.9,BK))
+    back = np.where(np.minimum(primal, dual) > 0.9, np.clip(1 - gap, 0.9, 0.99995), np.clip(1 - gap, 0.9, 0.95))
     primal, dual = back * primal, back * dual
     a, b = of_pair(primal) if len(at.t) > 1 else primal[0], of_pair(dual) if len(at.t) > 1 else dual[0]
     at.y, at.z = at.y + a * step.y, at.z + b * step.z
@@ -674,6 +672,11 @@ class Leximin:
         return self.amount * np.minimum(self.level / have, 1.0)[self.polytope.pair_user]
 
     @property
+    def loose(self) -> bool:
+        """Is some level bounded less well than answers are asked for?"""
+        return self.gap > 1e-6
+
+    @property
     def use(self) -> Array:
         """(pairs, resources), parts of whole capacities per unit of level."""
         return np.asarray(self.demand[self.polytope.pair_user] * self.inverse[self.polytope.pair_server])
@@ -753,7 +756,7 @@ def _cold(
     share = 1 / z
     share /= pairs.of_user(pairs.sums(share))
     wanted = pairs.of_user(rising)
-    for _ in range(BAL):
+    for _ in range(6):
         load = pairs.use(share * wanted).max(axis=1)
         root = np.where(load > 0, load, 1.0) ** -0.5
         share *= np.tile(root, len(p)) if pairs.full else root[pairs.server]

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._libraries import sp, sparse_linalg
-from .levels import Levels
+from ...core.leximin import Leximin
 from .options import RESTORATION, RestorationOptions
 
 Array = NDArray[np.float64]
 
 
-def restored(levels: Levels, options: RestorationOptions = RESTORATION) -> Array | None:
+def restored(levels: Leximin, options: RestorationOptions = RESTORATION) -> Array | None:
     """The tasks (all users, servers) of levels with their last digits; None if no small change gives them."""
     polytope, level = levels.polytope, levels.level
     amounts = levels.amounts()
@@ -49,7 +49,7 @@ def restored(levels: Levels, options: RestorationOptions = RESTORATION) -> Array
     return polytope.allocation(polytope.inside(fractions))
 
 
-def _common(levels: Levels, equations: int) -> sp.csr_matrix:
+def _common(levels: Leximin, equations: int) -> sp.csr_matrix:
     """By what a rise of each common level changes what users' equations ask for, (equations, levels).
 
     Users with tasks as their limit says stay there.
