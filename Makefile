@@ -10,7 +10,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 # The environment is made once. That of tables and figures has its loops compiled, a minute or two; tests compile theirs
 # as they come to them, on all cores.
-.PHONY: tables figures claims readme docs test test-long lint types unit bench warmup clean
+.PHONY: tables figures claims readme docs test test-long lint types unit guard bench warmup clean
 
 # Seconds: what is not yet stored of the single clusters is computed; means come of what sweeps have stored.
 tables: $(VENV)/run-ready
@@ -43,6 +43,7 @@ docs: $(VENV)/docs-ready
 # At the same time: type checkers have one thread, and so does the end of the tests.
 test: $(VENV)/dev-ready
 	@$(MAKE) --no-print-directory --jobs=3 lint types unit
+	@$(MAKE) --no-print-directory guard
 
 lint: $(VENV)/dev-ready
 	$(BIN)/ruff check .
@@ -55,6 +56,10 @@ types: $(VENV)/dev-ready
 # One thread per process: the tests run in parallel themselves.
 unit: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+# A minute or two: how seconds and memory grow with the cluster, in one table; an error where they grow too fast.
+guard: $(VENV)/dev-ready
+	$(BIN)/python tools/guard.py
 
 # Hours: errors of all mechanisms on all families against exact answers; it may be interrupted, and goes on. With traces
 # (TRACES=DIR) also on snapshots of Bitbrains and Google. Then minutes: the package is broken in several ways, and every

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from fairopt import _numba
+from fairopt.certificates import Certificate
 
 # What commands print is compared, whether loops had been compiled before or not.
 _numba.SILENCE = 1e6  # seconds
@@ -27,3 +29,11 @@ settings.register_profile("fixed", derandomize=True, database=None, phases=(*_SE
 settings.register_profile("explore", derandomize=False, phases=(*_SEARCH, Phase.shrink), **_COMMON)
 settings.register_profile("first", derandomize=True, database=None, phases=_SEARCH, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture
+def out_of_reach(monkeypatch: pytest.MonkeyPatch) -> float:
+    """A tolerance that nothing meets, whatever rounding does: a residual may be exactly 0."""
+    residual = Certificate.residual.fget
+    monkeypatch.setattr(Certificate, "residual", property(lambda self: max(residual(self), 1e-16)))
+    return 1e-20

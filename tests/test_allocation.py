@@ -74,13 +74,13 @@ def test_judges_itself_anew(drf: Allocation) -> None:
     assert replace(wrong, certificate=wrong.certify()).flagged
 
 
-def test_tolerance_and_throw() -> None:
+def test_tolerance_and_throw(out_of_reach: float) -> None:
     pair = Cluster([[1.1, 3.3]], [[0.7, 0.9], [0.2, 1.7]])
-    with pytest.raises(Exception, match="misses tol=1e-300"):
-        get("ceei").solve(pair, tol=1e-300)
-    flagged = get("ceei").solve(pair, tol=1e-300, throw=False)
+    with pytest.raises(Exception, match="misses tol=1e-20"):
+        get("ceei").solve(pair, tol=out_of_reach)
+    flagged = get("ceei").solve(pair, tol=out_of_reach, throw=False)
     assert flagged.flagged
-    assert flagged.tol == 1e-300
+    assert flagged.tol == out_of_reach
     assert "misses the tolerance" in repr(flagged)
     assert "misses the tolerance" in flagged._repr_html_()
     assert not issubclass(CertificateError, ValueError)

@@ -243,7 +243,7 @@ def _estimated(active: _Active, options: ConditionOptions) -> Array:
     size, pairs, users = active.matrix.shape[0], len(active.user), active.users
     try:
         factors = sparse_linalg.splu(active.regular(options.regular))
-    except RuntimeError:
+    except (RuntimeError, MemoryError):
         return np.full(users, np.inf)
     summed = sp.csr_matrix((np.ones(pairs), (active.user, np.arange(pairs))), shape=(users, size))
 

@@ -220,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _silence()
         return _failed(_of_system(error), 2)
     except MemoryError:
-        return _failed("there is not enough memory for this; take a smaller cluster, or merge its servers", 2)
+        return _failed("there is not enough memory for this; take fewer users or servers", 2)
 
 
 def _failed(text: str, status: int) -> int:

@@ -14,6 +14,7 @@ from ..errors import DataError
 from ..model import _intake, _validate
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, criterion
+from ..model.merging import merge
 from ._base import Mechanism
 
 Array = NDArray[np.float64]
@@ -62,7 +63,7 @@ class GuaranteedAlphaFair(Mechanism):
 
     def benchmark(self, cluster: Cluster) -> Array:
         """The tasks of each user with its weight's part of every server that it may use, (users,)."""
-        alone = cluster.gamma.sum(axis=1)
+        alone = merge(cluster, users=False).cluster.gamma.sum(axis=1)  # thousands of machines are a few kinds
         return np.asarray(cluster.weight / cluster.weight.sum() * alone)
 
     def criterion(self, cluster: Cluster) -> Criterion:

@@ -84,11 +84,19 @@ class Candidates:
                 if any(self.reaches(offer, name) for offer in offers):
                     break
             except SolverError as error:
-                self.failure = error
+                self._failed(error)
+            except MemoryError:
+                users, servers, resources = self.problem.cluster.shape
+                size = f"{users} users x {servers} servers x {resources} resources, {self.eligible} pairs"
+                self._failed(SolverError(f"the {name} engine ran out of memory on {size}"))
         if self.best is not None and self.answered != engines[0]:
             note = f"the {engines[0]} engine did not reach the tolerance: this is the {self.answered} one's answer"
             self.notes += (note,)
         return self.best
+
+    def _failed(self, error: SolverError) -> None:
+        """What failed before stays in the message."""
+        self.failure = error if self.failure is None else SolverError(f"{self.failure}; {error}")
 
     def _first(self, name: str, solver: str | None, warm: object) -> Iterator[Solution]:
         """What the first engine offers; where that is not enough, what it would have offered a modest caller.

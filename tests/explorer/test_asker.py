@@ -28,7 +28,7 @@ const must = (name) => ask.must({ name }, told(name));
 def run(script: str) -> dict[str, list[object]]:
     text = (Path(module.__file__).parent / "static" / "asker.js").read_text() + _HOST + script
     text += "\nconsole.log(JSON.stringify({ sent: sent.map((one) => one[1].name), done, waiting }));"
-    found = subprocess.run(["node", "-e", text], check=True, capture_output=True, text=True, timeout=60)
+    found = subprocess.run(["node", "-e", text], check=True, capture_output=True, text=True, timeout=300)
     made: dict[str, list[object]] = json.loads(found.stdout)
     return made
 

@@ -34,7 +34,7 @@ def server() -> Iterator[Server]:
 
 
 def send(server: Server, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=300)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): text for name, text in headers.items()})
         reply = connection.getresponse()
@@ -61,7 +61,7 @@ def test_an_answer_is_sent_at_once(server: Server) -> None:
     body = json.dumps({"ask": "start"}).encode()
     head = f"POST /ask HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\nContent-Type: application/json\r\n"
     for _ in range(3):
-        with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=300) as connection:
             connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
             headers, _, text = connection.recv(1 << 20).partition(b"\r\n\r\n")
         assert f"Content-Length: {len(text)}".encode() in headers
@@ -124,7 +124,7 @@ def test_control_c_stops_the_command() -> None:
     lines = [process.stdout.readline(), process.stdout.readline()]
     assert re.match(r"http://127\.0\.0\.1:\d+/ \(Ctrl-C stops\)", lines[1])
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 0
     assert said == ""
 

@@ -180,15 +180,15 @@ def test_a_continuum_has_index_0_and_two_ends() -> None:
     assert any("not locally unique" in note for note in answer.notes)
 
 
-def test_what_is_not_proved_complete() -> None:
+def test_what_is_not_proved_complete(out_of_reach: float) -> None:
     """Where a task count can bind; where an equilibrium misses the tolerance; where one is part of a continuum."""
     assert fo.game.equilibria(SEVERAL, 3).complete
     bounded = fo.game.equilibria(SEVERAL.replace(max_tasks=[0.7, np.inf, np.inf]), 3, rng=0)
     assert not bounded.complete
     assert "task counts can bind" in bounded.tried["enumeration"]
-    missed = fo.game.equilibria(SEVERAL, 3, tol=1e-17)
+    missed = fo.game.equilibria(SEVERAL, 3, tol=out_of_reach)
     assert not missed.complete
-    assert "missed tol=1e-17" in missed.tried["certificates"]
+    assert "missed tol=1e-20" in missed.tried["certificates"]
     ends = [SimpleNamespace(index=sign) for sign in (1, 0)]
     assert not all_equilibria._sums(SimpleNamespace(found=ends))  # type: ignore[arg-type]
     assert all_equilibria._sums(SimpleNamespace(found=ends[:1]))  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ def keys_stored(store: Path) -> list[str]:
     return [key for part in parts(store) for key in pq.read_table(part, columns=["key"]).column("key").to_pylist()]
 
 
-def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 600.0) -> None:
     """Wait for something to happen."""
     end = time.monotonic() + seconds
     while not condition():
@@ -119,7 +119,7 @@ def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subproc
                 process.terminate()
             for process in running:
                 try:
-                    process.wait(timeout=20)
+                    process.wait(timeout=300)
                 except subprocess.TimeoutExpired:
                     process.kill()
-                    process.wait(timeout=20)
+                    process.wait(timeout=300)

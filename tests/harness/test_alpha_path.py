@@ -106,12 +106,12 @@ def test_what_cannot_be_followed(alphas: Any, mechanism: Any, message: str) -> N
         fo.alpha_path(cluster(), alphas, mechanism=mechanism)
 
 
-def test_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_reach(monkeypatch: pytest.MonkeyPatch, out_of_reach: float) -> None:
     monkeypatch.setattr(declarative, "solutions", partial(declarative.solutions, max_rounds=2))  # or it tries for long
     shared = cluster(0, 4, 2)
     with pytest.raises(NotConverged, match="misses tol"):
-        fo.alpha_path(shared, [1.5], tol=1e-300)
-    frame = fo.alpha_path(shared, [1.5, 2.0], tol=1e-300, throw=False)
+        fo.alpha_path(shared, [1.5], tol=out_of_reach)
+    frame = fo.alpha_path(shared, [1.5, 2.0], tol=out_of_reach, throw=False)
     assert all(found.flagged for found in frame.allocations)
 
 

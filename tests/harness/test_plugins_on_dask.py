@@ -32,7 +32,7 @@ def test_dask_workers_load_what_the_sweep_names(tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 1) as (address, (_, worker)):
         words = ["sweep", "plugged.toml", "--plugin", "own.py", "--store", "store", "--dask", address]
         done = subprocess.run(  # in a process of its own, so that nothing stays registered here
-            [sys.executable, "-m", "fairopt.cli", *words], cwd=tmp_path, capture_output=True, text=True, timeout=150
+            [sys.executable, "-m", "fairopt.cli", *words], cwd=tmp_path, capture_output=True, text=True, timeout=600
         )
         assert done.returncode == 0, done.stderr
         pid = worker.pid

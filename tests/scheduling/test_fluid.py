@@ -255,14 +255,14 @@ def test_frames_say_what_happened() -> None:
     assert fluid(w, "drf", until=0).jobs["state"].tolist() == ["to come"] * 2
 
 
-def test_what_misses_its_tolerance_raises_or_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_misses_its_tolerance_raises_or_is_flagged(monkeypatch: pytest.MonkeyPatch, out_of_reach: float) -> None:
     rng = np.random.default_rng(1)
     tasks = pd.DataFrame({"user": ["a", "b", "c"], "duration": 10.0, "cpu": rng.random(3), "memory": rng.random(3)})
     w = Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0, 2.0], "memory": [2.0, 1.0]}))
     monkeypatch.setattr(AlphaPFVDS, "engines", lambda self, criterion=None: ("equilibrium",))  # not for minutes
     with pytest.raises(FairoptError, match="misses tol"):
-        fluid(w, "alphapf-vds(alpha=3)", tol=1e-300, until=1)
-    assert fluid(w, "alphapf-vds(alpha=3)", tol=1e-300, throw=False, until=1).timeline["flagged"].any()
+        fluid(w, "alphapf-vds(alpha=3)", tol=out_of_reach, until=1)
+    assert fluid(w, "alphapf-vds(alpha=3)", tol=out_of_reach, throw=False, until=1).timeline["flagged"].any()
 
 
 @pytest.mark.parametrize(

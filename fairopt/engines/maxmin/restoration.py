@@ -67,14 +67,17 @@ def _moved(equations: sp.csr_matrix, common: sp.csr_matrix, amount: Array, optio
     size = matrix.diagonal()
     if not (size > 0).all():
         return None
+    # Bordered: `rise common common'` would tie all users of a level to each other.
+    border = np.sqrt(options.rise) * common
+    whole = sp.bmat([[matrix + sp.diags(options.regular * size), border], [border.T, -sp.eye(common.shape[1])]], "csc")
     try:
-        whole = matrix + options.rise * (common @ common.T) + sp.diags(options.regular * size)
-        factors = sparse_linalg.splu(sp.csc_matrix(whole))
-    except RuntimeError:
+        factors = sparse_linalg.splu(whole)
+    except (RuntimeError, MemoryError):
         return None
     moved, rise = amount, np.zeros(common.shape[1])
     for _ in range(options.rounds):
-        step = factors.solve(1 + common @ rise - equations @ moved)
+        short = 1 + common @ rise - equations @ moved
+        step = factors.solve(np.concatenate([short, np.zeros(common.shape[1])]))[: len(size)]
         moved, rise = moved + amount * (equations.T @ step), rise - options.rise * (common.T @ step)
     far = np.abs(moved / amount - 1).max(initial=0.0)
     return np.asarray(moved) if far < options.far else None

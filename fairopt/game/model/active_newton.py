@@ -52,7 +52,7 @@ def step(
             found = scale * np.linalg.lstsq(matrix * scale, rhs, options.tie)[0]
         else:
             found = scale * _refined((matrix @ sp.diags(scale)).tocsc(), rhs, len(active.pairs), options)
-    except (np.linalg.LinAlgError, RuntimeError):
+    except (np.linalg.LinAlgError, RuntimeError, MemoryError):
         return None
     return found if np.isfinite(found).all() else None
 

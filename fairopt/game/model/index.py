@@ -58,7 +58,7 @@ def _sparse(matrix: sp.csc_matrix, rhs: Array) -> tuple[int, Array]:
     """The sign of the determinant, and solutions."""
     try:
         factors = sparse_linalg.splu(matrix)
-    except RuntimeError:
+    except (RuntimeError, MemoryError):
         return 0, np.full(rhs.shape, np.inf)
     sign = int(np.prod(np.sign(factors.U.diagonal()))) * _parity(factors.perm_r) * _parity(factors.perm_c)
     return sign, np.asarray(factors.solve(rhs))

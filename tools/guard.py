@@ -1,0 +1,151 @@
+"""How cost grows with a cluster: `make guard`; exit status 1 where something grows faster than it may.
+
+Every mechanism with an engine of its own, on three shapes at a size and at four times that: CPU seconds and peak memory
+of a solve, in a process of its own, and the powers by which they grow. What exceeds its limits is measured again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import math
+import os
+import resource
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import numpy as np  # noqa: E402 - threads are chosen first
+
+import fairopt as fo  # noqa: E402
+
+SHAPES = {"google-like users": (500, 2000), "10 users, servers": (150, 600), "3 servers a user": (100, 400)}
+#: Solved by CVXPY alone, or for one resource alone.
+LEFT_OUT = ("cmmf", "concave-game", "concave-utility", "maxmin")
+VARIANTS = ("alphapf-vds(alpha=3)", "asset-fairness(scope=servers)", "ceei(scope=servers)")
+#: Powers of the size that CPU seconds and memory may grow by; below the floors (s, MiB) growth is not seen.
+MOST, FLOOR = (1.7, 1.3), (0.02, 8.0)
+#: CPU seconds that a solve may take.
+LIMIT = 12
+#: Rows that exceed them, by the powers of CPU seconds that were measured: prices remain where users should.
+KNOWN = {
+    ("10 users, servers", "alpha-fair"): "1.5 to 1.9",
+    ("10 users, servers", "alphapf-vds"): "2.7",
+    ("10 users, servers", "alphapf-vds(alpha=3)"): "2.5",
+    ("10 users, servers", "asset-fairness(scope=servers)"): "2.5",
+    ("10 users, servers", "ceei(scope=servers)"): "2.7",
+    ("10 users, servers", "drfh"): "2.5",
+    ("10 users, servers", "guaranteed-alpha-fair"): "2.2",
+    ("10 users, servers", "ps-dsf"): "2.2",
+    ("10 users, servers", "task-maxmin"): "2.1",
+    ("10 users, servers", "tsf"): "2.4",
+    ("10 users, servers", "utilitarian"): "1.5 to 1.9",
+    ("3 servers a user", "utilitarian"): "2.0",
+}
+
+
+def cluster(shape: str, size: int) -> fo.Cluster:
+    """A cluster of that shape, the same every time."""
+    if shape == "google-like users":
+        return fo.open_source(f"google-like?users={size}&servers=12583&seed=5").cluster
+    rng = np.random.default_rng(7)
+    users = 10 if shape == "10 users, servers" else 2 * size
+    capacity, demand = rng.gamma(4, 0.25, (size, 2)) + 0.05, rng.gamma(2, 0.5, (users, 2)) + 0.05
+    if users == 10:
+        return fo.Cluster(capacity, demand)
+    eligible = np.zeros((users, size), dtype=bool)
+    for row in eligible:
+        row[rng.choice(size, 3, replace=False)] = True
+    return fo.Cluster(capacity, demand, eligible=eligible)
+
+
+def memory(key: str) -> float:
+    """MiB that Linux says this process has (`VmRSS`), or had at most (`VmHWM`)."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(key))
+
+
+def solved(shape: str, size: int, name: str) -> tuple[float, float]:
+    """CPU seconds and MiB that a solve takes, beyond those of a smaller one."""
+    mechanism, data = fo.mechanisms.parse(name)[0], cluster(shape, size)
+    mechanism.solve(cluster(shape, size // 4))
+    gc.collect()
+    with suppress(OSError, AttributeError):  # elsewhere than on Linux memory reads as 0
+        ctypes.CDLL(None).malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
+    before = memory("VmRSS") if Path("/proc/self/status").exists() else math.nan
+    begun = time.process_time()
+    mechanism.solve(data)
+    seconds = time.process_time() - begun
+    more = memory("VmHWM") - before if before == before else 0.0
+    if seconds < LIMIT / 30:
+        begun = time.process_time()
+        mechanism.solve(data)
+        seconds = min(seconds, time.process_time() - begun)
+    return seconds, more
+
+
+def apart(shape: str, size: int, name: str) -> tuple[float, float] | str:
+    """`solved` in a process of its own; or why there is no answer."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 1))
+        try:
+            found: object = solved(shape, size, name)
+        except BaseException as error:
+            found = f"{type(error).__name__}: {str(error)[:80]}"
+        os.write(write, json.dumps(found).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as stream:
+        text = stream.read()
+    os.waitpid(pid, 0)
+    found = json.loads(text) if text else f"no answer in {LIMIT} CPU s"
+    return found if isinstance(found, str) else (found[0], found[1])
+
+
+def row(shape: str, name: str) -> tuple[str, bool]:
+    """A line of the table, and whether it keeps its limits."""
+    kept: list[tuple[float, float]] = []
+    for _ in range(3):  # a busy machine is no growth
+        for k, size in enumerate(SHAPES[shape]):
+            found = apart(shape, size, name)
+            if isinstance(found, str):
+                return f"{size}: {found}", False
+            kept[k : k + 1] = [(min(found[0], kept[k][0]), min(found[1], kept[k][1])) if k < len(kept) else found]
+        powers = [
+            math.log(max(large, floor) / max(small, floor), 4) for small, large, floor in zip(*kept, FLOOR, strict=True)
+        ]
+        if good := all(power <= most for power, most in zip(powers, MOST, strict=True)):
+            break
+    shown = [f"{size:5}: {one[0]:6.3f} s {one[1]:5.0f} MiB" for size, one in zip(SHAPES[shape], kept, strict=True)]
+    return "   ".join((*shown, f"powers {powers[0]:4.1f} {powers[1]:4.1f}")), good
+
+
+def main() -> int:
+    """Print the table, and say what is amiss."""
+    names = [name for name in (*fo.mechanisms.names(), *VARIANTS) if name not in LEFT_OUT]
+    for name in names:  # what is imported and loaded once is shared by all
+        fo.mechanisms.parse(name)[0].solve(fo.Cluster([[9, 18], [5, 5]], [[1, 4], [3, 1]]))
+    amiss = []
+    for shape in SHAPES:
+        for name in names:
+            text, good = row(shape, name)
+            known = KNOWN.get((shape, name))
+            if not good and known is None:
+                amiss.append(f"{name} on {shape}: {text}")
+            mark = f"  (known: {known})" if known else "" if good else "  TOO MUCH"
+            print(f"{shape:18} {name:30} {text}{mark}", flush=True)
+    for text in amiss:
+        print(f"grows too fast: {text}", file=sys.stderr)
+    return 1 if amiss else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
