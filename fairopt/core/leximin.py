@@ -65,10 +65,14 @@ class Stage(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Prices that a stage left on servers of one part, and pairs that they keep out, by what these cost too much."""
+    """Prices that a stage left on servers of one part, and pairs that they keep out, by what these cost too much.
+
+    `full`: the rows that they fill, whose prices may be negative from then on.
+    """
 
     servers: Index
     prices: Array
+    full: Mask
     users: Index
     user_price: Array
     dropped: Index
@@ -482,7 +486,7 @@ class Leximin:
                 Stage(at.server[servers], at.lam[servers] / total[k], at.user[users], least[users] / total[k], before)
             )
         made = _Cut(at.user, at.server, pairs.user, pairs.server, at.pair, tau, exact, full, held)
-        state = _Start(start._replace(s=s), at.y / pairs.of_user(load[part]), at.z, at.lam, known, dropped, total, least, pairs.users, cold)
+        state = _Start(start._replace(s=s), at.y / pairs.of_user(load[part]), at.z, at.lam, known, dropped, total, least, pairs.users, full & ~at.full, cold)
         return self._arranged(made, state)
 
     def _waiting(self, at: State, waiting: Mask) -> State | None:
@@ -636,25 +640,23 @@ class Leximin:
     def _keep_pieces(self, cut: _Cut, start: _Start, of_user: Index, of_server: Index, count: int) -> None:
         """Prices that keep dropped pairs out, of every part on its own."""
         lost = np.flatnonzero(start.dropped)
-        if not len(lost):
-            return
-        part_of_user = np.repeat(np.arange(len(start.known)), np.diff(start.users))
-        total = start.total[part_of_user]
-        user, server = cut.pair_user[lost], cut.pair_server[lost]
-        surplus = start.z[lost] + 0.0
+        total = start.total[np.repeat(np.arange(len(start.known)), np.diff(start.users))]
         users, servers = np.argsort(of_user, kind="stable"), np.argsort(of_server, kind="stable")
-        begin_u = np.searchsorted(of_user[users], np.arange(count + 1))
-        begin_s = np.searchsorted(of_server[servers], np.arange(count + 1))
-        order = np.argsort(of_server[server], kind="stable")
-        begin_l = np.searchsorted(of_server[server][order], np.arange(count + 1))
-        for k in np.flatnonzero(np.diff(begin_l)):
+        lost = lost[np.argsort(of_server[cut.pair_server[lost]], kind="stable")]
+        every = np.arange(count + 1)
+        begin_u, begin_s = np.searchsorted(of_user[users], every), np.searchsorted(of_server[servers], every)
+        begin_l = np.searchsorted(of_server[cut.pair_server[lost]], every)
+        for k in range(count):
             on, who = servers[begin_s[k] : begin_s[k + 1]], users[begin_u[k] : begin_u[k + 1]]
-            mine = order[begin_l[k] : begin_l[k + 1]]
-            unit = total[user[mine[0]]]
+            mine = lost[begin_l[k] : begin_l[k + 1]]
+            some = who[0] if len(who) else cut.pair_user[mine[0]] if len(mine) else -1
+            if some < 0 or not start.of_known[some] or not len(on) or not (start.lam[on] > 0).any():
+                continue
+            unit = total[some]
             self.pieces.append(
                 Piece(
-                    cut.server[on], start.lam[on] / unit, cut.user[who], start.least[who] / unit,
-                    cut.pair[lost[mine]], surplus[mine] / unit,
+                    cut.server[on], start.lam[on] / unit, start.filled[on], cut.user[who], start.least[who] / unit, cut.pair[mine],
+                    start.z[mine] / unit,
                 )
             )  # fmt: skip
 
@@ -702,9 +704,10 @@ class Leximin:
             factor = 0.0
             if user_price[user].any():
                 cost = (self.demand[user] * self.inverse[server] * prices[server]).sum(axis=1)
-                factor = float(((user_price[user] - cost) / np.maximum(piece.surplus, _TINY)).max())
-            if (here < 0).any():
-                factor = max(factor, float((-here / np.maximum(piece.prices, _TINY))[here < 0].max()))
+                factor = float(((user_price[user] - cost) / np.maximum(piece.surplus, _TINY)).max(initial=0.0))
+            below = piece.full & (here < 0)
+            if below.any():
+                factor = max(factor, float((-here / np.maximum(piece.prices, _TINY))[below].max()))
             if factor > 0:
                 factor *= 1.001
                 prices[piece.servers] += factor * piece.prices
@@ -738,7 +741,13 @@ class _Start(NamedTuple):
     total: Array
     least: Array
     users: Index
+    filled: Mask
     cold: bool
+
+    @property
+    def of_known(self) -> Mask:
+        """Whose level is known, (users,)."""
+        return np.repeat(self.known, np.diff(self.users))
 
 
 def _cold(
