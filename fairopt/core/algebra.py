@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +149,9 @@ class Pairs:
         if self.full:
             weight = np.ascontiguousarray(weight.reshape(len(self.demand), -1).T)
             for r in range(size):
-                result[r] = (self.inverse * self.inverse[:, r, None] * (weight @ (self.demand * self.demand[:, r, None]))).T
+                result[r] = (
+                    self.inverse * self.inverse[:, r, None] * (weight @ (self.demand * self.demand[:, r, None]))
+                ).T
             return result
         for r in range(size):
             one = weight * self.takes[:, r]
@@ -269,7 +272,9 @@ class Equations:
         free = e / self.whole
         rest = f - by_part(self.rising * free, pairs.users)
         of_part = rest / self.per_part
-        rhs = self._out(b + pairs.use(self.weight * pairs.of_user(free)) + self.border * of_part[pairs.part_of_server][:, None])
+        rhs = self._out(
+            b + pairs.use(self.weight * pairs.of_user(free)) + self.border * of_part[pairs.part_of_server][:, None]
+        )
         dlam = self._precondition(rhs)
         if sharp is not None:
             dlam = self._refined(dlam, rhs, sharp)
@@ -451,7 +456,7 @@ class _ServersFirst:
         self.begin, self.rising = begin, at.rising[bin.users]
         # So that what raises all worths together, which means nothing to prices, has a size.
         along = self.rising * root
-        for first, last in zip(begin[:-1], begin[1:], strict=True):
+        for first, last in pairwise(begin):
             some = along[first:last]
             total = float(some @ some)
             if total > 0:

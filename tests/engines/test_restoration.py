@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.certificates.leximin import SAME_LEVEL, by_level, proved
-from fairopt.engines.maxmin.levels import Levels
-from fairopt.engines.maxmin.options import RESTORATION
-from fairopt.engines.maxmin.restoration import restored
+from fairopt.core.leximin import Leximin
+from fairopt.engines.maxmin.restoration import RESTORATION, restored
 from fairopt.mechanisms import get
 from fairopt.model.merging import merge
 from fairopt.model.problem import Problem
@@ -24,15 +23,15 @@ Array = NDArray[np.float64]
 MECHANISMS = [fo.DRFH(), fo.TSF(), get("asset-fairness", scope="servers")]
 
 
-def found(mechanism: fo.mechanisms.Mechanism, seed: int) -> tuple[Problem, Levels]:
+def found(mechanism: fo.mechanisms.Mechanism, seed: int) -> tuple[Problem, Leximin]:
     """Users of whom most need no GPU and all have finite tasks: many levels, with held users in all of them."""
     cluster = merge(alibaba_like(np.random.default_rng(seed), 150, 120, max_tasks=True).cluster).cluster
     problem = Problem(cluster, mechanism.criterion(cluster))
     with np.errstate(all="ignore"):
-        return problem, Levels(problem.polytope, problem.criterion, 1e-8)
+        return problem, Leximin(problem.polytope, problem.criterion)
 
 
-def proof(problem: Problem, levels: Levels, tasks: Array) -> float:
+def proof(problem: Problem, levels: Leximin, tasks: Array) -> float:
     """The largest rise that prices leave open, by arithmetic alone."""
     polytope, own = problem.polytope, problem.criterion.restrict(problem.polytope.users)
     total = polytope.user_tasks(polytope.fractions(tasks))
