@@ -27,7 +27,7 @@ Mask = NDArray[np.bool_]
 #: By what part held users may miss their levels, and what counts as nothing beside the largest.
 SAME = 1e-9
 #: Equations may depend on each other: what is added to their diagonals, as a part.
-_DEPENDENT = 1e-13
+_DEPENDENT = 1e-11
 #: Most pairs of which a simplex method is asked.
 _SIMPLEX = 30_000
 TINY = 1e-300
@@ -140,7 +140,7 @@ class State:
             if paid_to.any():
                 fix = fix - by_part(paid_to * (self.reach - np.where(rising, 0.0, self.held)), pairs.users)
         high = np.where(total > 0, (paid - fix) / np.maximum(total, TINY), np.inf)
-        return low, np.maximum(high, low), least
+        return low, high, least
 
 
 class Point(NamedTuple):
@@ -164,11 +164,9 @@ class Newton:
         self.weight = at.y / at.z
         self.loose = np.where(at.exact, _DEPENDENT * pairs.sums(self.weight), at.s / at.p)
         self.idle = np.where(at.row, at.w / np.maximum(at.lam, TINY), np.inf)
-        #: What is added for full rows: as if they had so much room.
-        self.room = np.zeros(at.row.shape)
         if at.full.any():
-            self.room = np.where(at.full, _DEPENDENT * np.einsum("rrk->kr", pairs.squares(self.weight)) + TINY, 0.0)
-            self.idle = np.where(at.full, self.room, self.idle)
+            size = np.einsum("rrk->kr", pairs.squares(self.weight))
+            self.idle = np.where(at.full, _DEPENDENT * size + TINY, self.idle)
         self.equations = Equations(pairs, self.weight, self.idle, self.loose, at.rising)
 
     def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
@@ -197,8 +195,8 @@ class Newton:
         for _ in range(3):
             rows = np.where(at.row, at.excess - pairs.use(step.y) - step.w, 0.0)
             if at.full.any():
-                rows = np.where(at.full, at.excess - pairs.use(step.y) + self.room * step.lam, rows)
-            users = np.where(at.exact, -self.loose * step.p, step.s) + at.rising * at.on_users(step.t)
+                rows = np.where(at.full, at.excess - pairs.use(step.y), rows)
+            users = np.where(at.exact, 0.0, step.s) + at.rising * at.on_users(step.t)
             users += at.short - pairs.sums(step.y)
             wrong = np.maximum(
                 most(np.abs(rows).max(axis=1), pairs.servers), most(np.abs(users), pairs.users) / np.abs(at.t)

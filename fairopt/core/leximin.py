@@ -40,8 +40,8 @@ Mask = NDArray[np.bool_]
 _KNOWN, _ROUNDING = 1e-11, 1e-14
 #: A level bounded so well will do where no more is to be had; one bounded no better than that is not known at all.
 _SUFFICIENT, _WORST = 1e-9, 1e-2
-#: Frozen or not: what says so must be so many times what says the opposite.
-_APART = 1e3
+#: Frozen or not, kept or not: what says so must be so many times what says the opposite.
+_APART = 1e5
 #: Steps without a better bound by a tenth before a part is given up.
 _PATIENCE = 8
 #: Seconds that a simplex method may take in all.
@@ -108,6 +108,15 @@ class _Start(NamedTuple):
         return np.repeat(self.known, np.diff(self.users))
 
 
+def _gap(low: Array, high: Array) -> Array:
+    return np.where(low > 0, high / np.maximum(low, TINY) - 1, np.inf)
+
+
+def _ratio(one: Array, other: Array) -> Array:
+    """Of the larger to the smaller."""
+    return np.asarray(np.maximum(one, other) / np.maximum(np.minimum(one, other), TINY))
+
+
 class Leximin:
     """Solves; `amount` (pairs,) in units of level, `level` (users,), and the stages' prices.
 
@@ -153,14 +162,14 @@ class Leximin:
     def _raised(self, at: State) -> State | None:
         """One step, and what is left once levels that are known then are cut off."""
         low, high, least = at.bounds()
-        gap = np.where(low > 0, high / np.maximum(low, TINY) - 1, np.inf)
         stop = (at.rising > 0) & (self.cap[at.user] < low[at.part])
         if stop.any():
             self._stopped(at, stop)
             if not by_part(at.rising, at.pairs.users).all():
                 return self._cut(at, by_part(at.rising, at.pairs.users) == 0, low, high, least)
             low, high, least = at.bounds()
-            gap = np.where(low > 0, high / np.maximum(low, TINY) - 1, np.inf)
+        # Where equations contradict each other by rounding, bounds may cross: then products know better.
+        gap = np.maximum(np.abs(_gap(low, high)), at.mu * at.count / np.abs(at.t))
         better = gap < np.where(at.known, 1.0, 0.9) * at.best
         at.still = np.where(better, 0, at.still + 1)
         at.best = np.minimum(at.best, gap)
@@ -178,7 +187,7 @@ class Leximin:
                 at.set(chosen(at, worse, at.good, at.now))
                 low, high, least = at.bounds()
             return self._cut(at, done, low, high, least)
-        new = ~at.known & ((gap <= _ROUNDING) | ((gap <= _KNOWN) & self._apart(at)))
+        new = ~at.known & (gap <= _KNOWN) & (self._apart(at) | (at.still > 1))
         if new.any():
             at.early = chosen(at, new, at.now, at.early)
             at.known = at.known | new
@@ -203,11 +212,23 @@ class Leximin:
         return rising[at.part], at.t[at.part]
 
     def _apart(self, at: State) -> Mask:
-        """Does everybody clearly stand still, or clearly not? (parts,)"""
+        """Is it clear of everybody who goes on, and then of every pair and row? (parts,)"""
         count, t = self._scales(at)
-        one, other = at.p * count, at.s / t
-        ratio = np.where(at.exact, np.inf, np.maximum(one, other) / np.maximum(np.minimum(one, other), TINY))
-        return -most(-ratio, at.pairs.users) > _APART
+        pairs = at.pairs
+        users = np.where(at.exact, np.inf, _ratio(at.p * count, at.s / t))
+        clear = -most(-users, pairs.users) > _APART
+        going = by_part(((at.rising > 0) & (at.p * count <= at.s / t)).astype(float), pairs.users) > 0
+        if not (clear & going).any():
+            return clear
+        two = _ratio(at.z * pairs.of_user(count), at.y / pairs.of_user(t))
+        rows = np.where(at.row, _ratio(at.lam * self._scale(at), at.w), np.inf).min(axis=1)
+        same = np.minimum(-most(-two, pairs.pairs), -most(-rows, pairs.servers)) > _APART
+        return np.asarray(clear & (same | ~going))
+
+    def _scale(self, at: State) -> Array:
+        """Rows of a part over its level, (servers, 1): prices sum up to about the level."""
+        rows = np.maximum(by_part(at.pairs.present.sum(axis=1).astype(float), at.pairs.servers), 1.0)
+        return at.on_rows(rows / at.t)
 
     # --- levels that are known
 
@@ -222,7 +243,7 @@ class Leximin:
         if waiting.any():
             return self._waiting(at, waiting)
         proved = known & (by_part(at.rising, pairs.users) > 0)
-        self.gap = max(self.gap, float((high / np.maximum(low, TINY) - 1)[proved].max(initial=0.0)))
+        self.gap = max(self.gap, float(np.abs(_gap(low, high)[proved]).max(initial=0.0)))
         was = at.early
         frozen = mine & ~at.exact & (was.p * count > was.s / t)
         missing = known & (by_part((frozen & rising).astype(float), pairs.users) == 0)
@@ -236,8 +257,7 @@ class Leximin:
         inside, on = inside & pairs.of_user(live[part].astype(float)).astype(bool), on & live[pairs.part_of_server]
         load = np.where(live, 1.0, np.maximum(most(at.use.max(axis=1), pairs.servers), 1.0))
         dropped = inside & (was.z * count_pair > was.y / t_pair)
-        rows = np.maximum(by_part(at.pairs.present.sum(axis=1).astype(float), pairs.servers), 1.0)
-        scale = (rows / at.t)[pairs.part_of_server][:, None]
+        scale = self._scale(at)
         full = at.full | (on[:, None] & at.row & (was.lam * scale > was.w))
         held = np.where(frozen & rising, low[part], at.held)
         exact = at.exact | frozen
