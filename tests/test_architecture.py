@@ -111,8 +111,8 @@ def test_the_check_finds_calls(code: str) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_file_is_longer_than_300_lines(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
+def test_no_file_is_longer_than_600_lines(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
 
 
 def test_judges_know_no_engine() -> None:

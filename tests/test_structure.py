@@ -128,10 +128,3 @@ def test_help_and_folders_that_are_no_checkout(
         tool.main()
     assert ended.value.code == code
     assert message in "".join(capsys.readouterr())
-
-
-def test_old_words_are_gone(tool: ModuleType) -> None:
-    """Each of two levels of weight counts: that `"each"` is not the old scope of a criterion."""
-    found = tool.structure(ROOT)
-    words = {name.strip(): count for name, count in found.items() if name.startswith("  ") and count != "0"}
-    assert set(words) <= {'"each"'}
