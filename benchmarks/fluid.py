@@ -28,7 +28,7 @@ def measured(workload: Workload, mechanism: str, warm: bool, limits: bool, by: s
     """One row, and the schedule behind it."""
     begun = time.process_time()
     try:
-        found = fluid(workload, mechanism, until=until, warm=warm, limits=limits, by=by, throw=False)
+        found = fluid(workload, mechanism, until=until, warm=warm, limits=limits, by=by, throw=False, idle=True)
     except FairoptError as error:
         return {"mechanism": mechanism, "warm": warm, "error": str(error)[:60]}
     seconds, timeline = time.process_time() - begun, found.timeline
@@ -64,7 +64,7 @@ def main() -> None:
     rows = []
     for mechanism in asked.mechanisms:
         until, by = 3600 * asked.hours, asked.by
-        fluid(workload, mechanism, until=2400.0, limits=asked.limits, by=by, throw=False)
+        fluid(workload, mechanism, until=2400.0, limits=asked.limits, by=by, throw=False, idle=True)
         pair = [measured(workload, mechanism, warm, asked.limits, by, until) for warm in (False, True)]
         schedules = [row.pop("schedule", None) for row in pair]
         if all(one is not None for one in schedules):

@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--workload", default="google-day?tasks=60000&servers=600&load=1.5", help="without a seed")
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--by", choices=["job", "user"], default="job")
+    parser.add_argument("--idle", action="store_true", help="what is released is idle until the next five minutes")
     parser.add_argument("--limits", action="store_true", help="no task runs faster than on its own")
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--keep", type=Path)
@@ -44,7 +45,13 @@ def main() -> None:
         workload = open_workload(f"{asked.workload}&seed={seed}")
         workload = dataclasses.replace(workload, source=f"{workload.source}, seed {seed}")
         found = pf_section6(
-            workload, by=asked.by, limits=asked.limits, until=3600 * asked.hours, before=found, progress=True
+            workload,
+            by=asked.by,
+            limits=asked.limits,
+            idle=asked.idle,
+            until=3600 * asked.hours,
+            before=found,
+            progress=True,
         )
         if asked.keep:
             asked.keep.write_bytes(pickle.dumps(vars(found)))

@@ -91,11 +91,17 @@ class Watch:
 
     def __init__(self) -> None:
         self._begun, self._loops = now(), compiled()
+        self._begun_cpu = time.thread_time() - _COMPILING.spent_cpu
 
     @property
     def seconds(self) -> float:
         """Without compilation."""
         return now() - self._begun
+
+    @property
+    def cpu(self) -> float:
+        """Those of the processor, for this thread: another cell may be computed beside it."""
+        return time.thread_time() - _COMPILING.spent_cpu - self._begun_cpu
 
     @property
     def loops(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import pickle
 import re
 import sys
 import threading
@@ -12,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching, event, types
+from numba.core import caching, event, serialize, types
 from numba.extending import typeof_impl
 
 from . import _claims, _clock, _linking, _progress
 
 #: Of the files: another number where they hold something else.
-FORMAT = 2
+FORMAT = 3
+#: Bytes of a digest.
+_SEAL = hashlib.sha256().digest_size
 #: How seldom garbage is looked for while loops are compiled: numba makes many objects that live, a tenth of its time.
 _GARBAGE = (50_000, 20, 50)
 #: Seconds of silence at most.
@@ -79,7 +82,8 @@ class _Telling(event.Listener):  # type: ignore[misc]
             gc.set_threshold(*self._garbage)
         with self._lock:
             self._done += 1
-            if self._bar is not None:
+            if self._bar is not None:  # loops for several types come more than once, and nobody knows before how often
+                self._bar.total = max(self._bar.total, self._done + self._depth)
                 self._bar.update()
             if self._depth == 0:
                 self._later.cancel()
@@ -98,7 +102,8 @@ class _Telling(event.Listener):  # type: ignore[misc]
 class _Kept(caching.FunctionCache):  # type: ignore[misc]
     """Compiled code in files whose names tell what is in them, so that whoever writes at the same time writes the same.
 
-    A name has the function, the types of its arguments with the processor, and the content with numba's version. Of
+    A name has the function, the types of its arguments with the processor, and the content with numba's version. A file
+    begins with the digest of the loop's name, its own and the rest: other bytes end the process where they are run. Of
     processes that want the same one compiles, and the others wait for it (`_claims`).
     """
 
@@ -107,6 +112,7 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
         name = Path(loop.py_func.__code__.co_filename).stem + "." + re.sub(r"\W+", ".", loop.__qualname__)
         versions = numba.__version__, FORMAT, self._impl.filename_base.split("-")[-1]
         self._stem, self._content, self._loop = name, _digest(loop.content, *versions), loop
+        self._called = f"{loop.__module__}.{loop.__qualname__}"
 
     def _path(self, signature: Any, codegen: Any) -> str:
         types, processor, (_, closure) = self._index_key(signature, codegen)
@@ -118,7 +124,11 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
         if not _claims.kept_or_claimed(Path(self.cache_path, name)):
             return None
         try:
-            apart, data = self._cache_file._load_data(name)
+            file = Path(self.cache_path, name).read_bytes()
+            seal, code = file[:_SEAL], file[_SEAL:]
+            if seal != self._seal(name, code):
+                return None
+            apart, data = pickle.loads(code)
             found = _linking.rebuilt(target_context, data, [self._library(*one) for one in apart])
         except Exception:  # damaged: it is compiled again, and written anew
             return None
@@ -131,8 +141,11 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
         called.compile(signature)
         return called.overloads[signature].library
 
+    def _seal(self, name: str, code: bytes) -> bytes:
+        return hashlib.sha256(f"{self._called} {name} ".encode() + code).digest()
+
     def _named(self, library: Any, signature: Any) -> None:
-        library.loop, library.signature = f"{self._loop.__module__}.{self._loop.__qualname__}", signature
+        library.loop, library.signature = self._called, signature
 
     def _save_overload(self, sig: Any, data: Any) -> None:
         name = self._path(sig, data.codegen)
@@ -145,7 +158,9 @@ class _Kept(caching.FunctionCache):  # type: ignore[misc]
 
     def _keep(self, name: str, data: Any) -> None:
         with suppress(OSError):  # a full disk: the next process compiles as well
-            self._cache_file._save_data(name, _linking.reduced(data))
+            code = serialize.dumps(_linking.reduced(data))
+            with self._cache_file._open_for_write(Path(self.cache_path, name)) as file:
+                file.write(self._seal(name, code) + code)
             for old in Path(self.cache_path).glob(f"{name.rpartition('-')[0]}-*.nbc"):
                 if old.name != name:  # of other content
                     old.unlink()

@@ -1,4 +1,4 @@
-"""DRF 7.3: how much sooner jobs of Facebook's day complete under DRF than under slots, by their size."""
+"""DRF 7.3: CPU and memory in use on Facebook's day, and how much sooner jobs complete under DRF than under slots."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fairopt.report import Results, interval
+from fairopt.report import Results, StoredCells, interval
 
-from .over_time import policy
-from .style import DOUBLE, groups, legend, new, styled
+from .over_time import lines, policy
+from .style import DOUBLE, NARROW, groups, legend, new, styled
 
 NEEDS = ("drf_swim",)
 CAPTION = (
-    "By how much jobs end sooner than under slots, by the number of their tasks, on a day drawn like Facebook's "
-    "(SWIM) with 6 and with 10 servers; 95% intervals over draws. Sharing by demands brings most where servers "
-    "are not short."
+    "Use of a day drawn like Facebook's (SWIM) on 6 servers (DRF figure 13), and by how much jobs end sooner "
+    "than under slots, by the number of their tasks, with 6 and with 10 servers (figure 14); 95% intervals over draws. "
+    "Sharing by demands uses more of servers that are short, and brings most where they are not."
 )
 _BINS = (1, 2, 11, 51, np.inf)
 _NAMES = ("1", "2-10", "11-50", "> 50")
@@ -24,7 +24,7 @@ _SLOTS = "slots(n=12)"
 
 @styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Mean reductions over draws with 95% intervals; left on few servers, right on more; bars by policy."""
+    """Above the first draw on 6 servers; below mean reductions over draws with 95% intervals, by policy."""
     found = results.of("drf_swim")
     jobs = found.long("each_job")
     jobs["size"] = pd.cut(jobs["tasks"], _BINS, right=False, labels=_NAMES)
@@ -33,8 +33,10 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         index=["servers", "source", "repetition", "size", "job"], columns="policy", values="response", observed=True
     )
     others = [name for name in ("best-fit-drfh", "first-fit-drfh", "cpu-fair") if name in wide]
-    drawn, table = new(width, 2.1, 1, max(2, wide.index.get_level_values("servers").nunique()), stack=True)
-    for axes, number in zip(table.ravel(), sorted(wide.index.get_level_values("servers").unique()), strict=False):
+    drawn, table = new(width, 6.8, 4, 1) if width < NARROW else new(width, 4.0, 2, 2)
+    panels = table.ravel()
+    _use(panels[:2], found)
+    for axes, number in zip(panels[2:], sorted(wide.index.get_level_values("servers").unique()), strict=False):
         here = wide.xs(number, level="servers").dropna()
         means = here.groupby(level=["source", "repetition", "size"], observed=True).mean()
         series = []
@@ -47,9 +49,23 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
         axes.axhline(0, color="#111111", linewidth=0.6)
         axes.yaxis.set_major_formatter("{x:g}%")
         axes.set(title=f"{number:g} servers", xlabel="tasks of the job")
-    for axes in table.ravel():
+    for axes in panels:
         if not axes.has_data():
             axes.remove()
-    table[0, 0].set_ylabel("sooner than under slots")
-    legend(drawn, table[0, 0])
+    panels[0].set_ylabel("part of the servers")
+    panels[2].set_ylabel("sooner than under slots")
+    legend(drawn, panels[0], panels[2])
     return drawn
+
+
+def _use(panels: np.ndarray, found: StoredCells) -> None:
+    """The first draw of the middle source of the crowded ones: means of an hour of CPU and memory in use."""
+    times = found.long("timeline")
+    crowded = sorted(one for one in times["source"].unique() if "servers=10" not in one)
+    times = times[(times["source"] == crowded[len(crowded) // 2]) & (times["repetition"] == 0)]
+    hour = (times["time"] // 3600).rename("hour")
+    means = times.groupby(["policy", "what", hour], as_index=False)["value"].mean()
+    means = means.rename(columns={"hour": "time"})
+    for axes, what, title in zip(panels, ("use_cpu", "use_memory"), ("CPU in use", "Memory in use"), strict=True):
+        lines(axes, means[means["what"] == what], "policy", {name: policy(name) for name in ("first-fit-drfh", _SLOTS)})
+        axes.set(title=title, xlabel="hours", ylim=(0, 1.03))

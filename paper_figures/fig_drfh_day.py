@@ -1,4 +1,4 @@
-"""DRFH figures 5 and 6: use of resources over a day, completion times, and how much sooner jobs end, by size."""
+"""DRFH figures 5 to 8: use over a day, completion times, by how much jobs end sooner, and what users have done."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from .style import DOUBLE, NARROW, groups, legend, new, per_cent, styled
 NEEDS = ("drfh_day",)
 CAPTION = (
     "A day drawn like Google's, and Google's sample, under fits of DRFH and under slots: use of resources over "
-    "time, completion times, and by how much jobs end sooner (DRFH figures 5 and 6). "
-    "Best fit and first fit are alike, and slots leave capacity unused."
+    "time (DRFH figure 5), completion times and by how much jobs end sooner (6), and the part of every user's tasks "
+    "that is done, by Best-Fit against slots (7) and against servers of the user's own (8). "
+    "Best fit and first fit are alike, and slots leave capacity unused; some users have more done on their own."
 )
 _POLICIES = ("best-fit-drfh", "first-fit-drfh", "slots")
 #: Sizes of jobs in tasks: the paper has five bins and does not say which.
@@ -26,7 +27,8 @@ _BIN_NAMES = ("1", "2-10", "11-100", "101-500", "> 500")
 
 @styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """At the heaviest load of the days, the first draw; completion of jobs over all draws of that load."""
+    """At the heaviest load of the days, the first draw; completion of jobs over all draws of that load. The area of a
+    user's circle is the logarithm of its number of tasks."""
     found = results.of("drfh_day")
     cells = found.cells[found.cells["workload"] == "day"]
     heavy = cells[cells["source"] == sorted(cells["source"].unique())[-1]]
@@ -35,7 +37,7 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     use = found.long("timeline").merge(first[["key"]], on="key").assign(time=lambda t: t["time"] / 3600)
     jobs = found.long("each_job").merge(heavy[["key"]], on="key")
     narrow = width < NARROW
-    drawn, table = new(width, 1.9 * width, 4, 1) if narrow else new(width, 0.62 * width, 2, 2)
+    drawn, table = new(width, 2.9 * width, 6, 1) if narrow else new(width, 0.95 * width, 3, 2)
     panels = table.ravel()
     for axes, what, text in zip(panels[:2], ("use_cpu", "use_memory"), ("CPU", "Memory"), strict=True):
         lines(axes, use[use["what"] == what], "policy", names)
@@ -46,8 +48,24 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     distribution(panels[2], chosen)
     panels[2].set(title="Completion time of jobs", xlabel="seconds", ylabel="part of all jobs")
     _gain(panels[3], jobs, names)
+    done = found.long("each_user").merge(first[["key"]], on="key").drop_duplicates(["policy", "user"])
+    _done(panels[4], done, next((text for text in names if text.startswith("slots")), ""), "slots")
+    _done(panels[5], done, "dedicated:best-fit-drfh", "servers of its own")
+    panels[4].set_ylabel("under Best-Fit")
     legend(drawn, panels[0])
     return drawn
+
+
+def _done(axes: Axes, users: pd.DataFrame, other: str, title: str) -> None:
+    """A circle for every user: the part of its tasks that is done otherwise and by Best-Fit."""
+    part = users.assign(part=users["tasks_done"] / users["tasks"])
+    wide = part.pivot_table(index="user", columns="policy", values="part").reindex(columns=["best-fit-drfh", other])
+    wide = wide.dropna()  # of a pool of few servers some users have none of their own
+    size = users.groupby("user")["tasks"].max().reindex(wide.index)
+    axes.plot([0, 1], [0, 1], color="#999999", linewidth=0.6)
+    axes.scatter(wide[other], wide["best-fit-drfh"], 4 * np.log2(1 + size), facecolor="none", edgecolor="#111111",
+                 linewidth=0.5)  # fmt: skip
+    axes.set(title="Done, of every user's tasks", xlabel=f"under {title}" if "slots" in title else f"on {title}")
 
 
 def _gain(axes: Axes, jobs: pd.DataFrame, names: dict[str, str]) -> None:

@@ -1,33 +1,59 @@
-"""MQDRF figures 2 and 3: dominant shares of three users who come to one server, with caps by level and without."""
+"""MQDRF figures 2 and 3: CPU, memory and dominant shares of users, and of queues, as users come to one server."""
 
 from __future__ import annotations
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from fairopt.report import Results
 
-from .over_time import lines, policy
-from .style import DOUBLE, legend, new, styled
+from .over_time import lines
+from .style import DOUBLE, NARROW, legend, new, styled
 
 NEEDS = ("mqdrf_dynamic",)
 CAPTION = (
-    "Dominant shares of three users who arrive one after the other, under MQDRF (MQDRF figures 2 and 3) and under "
-    "discrete DRF, which takes no task back. MQDRF keeps room for those who come; under DRF the first user keeps "
-    "all it had."
+    "Above, what three users have under MQDRF who come at 0, 100 and 300 s (MQDRF figure 2); below, what the three "
+    "queues have where a user comes every 200 s (figure 3), and the three users under discrete DRF. Under MQDRF who "
+    "was there falls from .4 to .3 of the server as the next one comes; under DRF the first has all of it until then."
 )
+#: What tasks of U1, U2 and U3 take of CPU and memory, in parts of what they take most of; later users as these in turn.
+_TAKES = {"CPU": (0.5, 1, 1), "Memory": (1, 0.5, 1)}
 
 
 @styled
 def figure(results: Results, width: float = DOUBLE) -> Figure:
-    """Under caps who comes first leaves room for others; without, tasks that never end keep all of it."""
+    """Users in the first row, queues in the second: the newest user is in the first, the one before in the second."""
     shares = results.of("mqdrf_dynamic").long("shares").rename(columns={"share": "value"})
-    drawn, table = new(width, 2.1, 1, 2, stack=True, sharey=True)
-    for axes, text in zip(table.ravel(), ("mqdrf", "discrete-drf"), strict=True):
-        here = shares[shares["policy"] == text]
-        lines(axes, here, "user", {name: name for name in here["user"].unique()})
-        axes.set_title(policy(text))
-        axes.set_xlabel("seconds")
-        axes.set_ylim(0, 1.03)
-    table[0, 0].set_ylabel("dominant share")
-    legend(drawn, *table.ravel())
+    kind = (shares["user"].str[1:].astype(int) - 1) % 3
+    three, many = (shares["workload"] == one for one in ("figure2", "figure3"))
+    capped = shares["policy"].str.startswith("mqdrf")
+    queues = _in_queues(shares[many])
+    narrow = width < NARROW
+    drawn, table = new(width, 5.4, 3, 2, sharey=True) if narrow else new(width, 4.0, 2, 3, sharey=True)
+    table = table.T if narrow else table
+    for column, (name, takes) in enumerate(_TAKES.items()):
+        part = shares["value"] * kind.map(dict(enumerate(takes)))
+        for row, (chosen, by) in enumerate(((shares[three & capped], "user"), (queues, "queue"))):
+            here = chosen.assign(value=part[chosen.index]).groupby([by, "time"], as_index=False)["value"].sum()
+            lines(table[row, column], here, by, {one: one for one in here[by].unique()}, first=3 * row)
+            table[row, column].set_title(f"{name}, {by}s")
+    for row, (chosen, title) in enumerate(
+        ((shares[three & capped], "Dominant share"), (shares[three & ~capped], "The same, DRF"))
+    ):
+        lines(table[row, 2], chosen, "user", {one: one for one in chosen["user"].unique()})
+        table[row, 2].set_title(title)
+    for axes in table.ravel():
+        axes.set(xlabel="seconds", ylim=(0, 1.03))
+    for axes in table[0] if narrow else table[:, 0]:
+        axes.set_ylabel("part of the server")
+    legend(drawn, *table[:, 0])
     return drawn
+
+
+def _in_queues(shares: pd.DataFrame) -> pd.DataFrame:
+    """The queue of every user over time, by how many have come since."""
+    come = shares[shares["value"] > 0].groupby("user")["time"].min()
+    later = pd.Series({(user, time): ((come > come[user]) & (come <= time)).sum()
+                       for user in come.index for time in shares["time"].unique()})  # fmt: skip
+    rank = later.reindex(pd.MultiIndex.from_frame(shares[["user", "time"]])).to_numpy()
+    return shares.assign(queue=[f"queue {int(k) + 1}" for k in rank.clip(max=2)]).sort_values("queue")

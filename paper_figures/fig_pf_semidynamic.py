@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from fairopt.report import Results, interval
@@ -12,9 +11,9 @@ from .style import DOUBLE, groups, legend, new, per_cent, styled
 
 NEEDS = ("pf_semidynamic",)
 CAPTION = (
-    "A day of arriving jobs under PF's mechanisms, re-solved over time: CPU in use, mean use of CPU and memory "
-    "with 95% intervals over draws, and completion times. Over a day the mechanisms are hard to tell apart: what "
-    "arrives decides."
+    "A day of arriving jobs under PF's mechanisms, re-solved every five minutes and when one ends: CPU in use, use "
+    "of CPU and memory with 95% intervals over draws, and completion times. Over a day the mechanisms are hard to tell "
+    "apart: what arrives decides."
 )
 _LINES = ("fluid:ps-dsf", "fluid:drfh", "fluid:tsf", "fluid:alphapf-vds(alpha=1.0)")
 
@@ -30,12 +29,11 @@ def figure(results: Results, width: float = DOUBLE) -> Figure:
     drawn, table = new(width, 2.2, 1, 3, stack=True)
     left, middle, right = table.ravel()
     times = found.long("timeline").merge(first[["key"]], on="key")
-    cpu = times[(times["what"] == "use_cpu") & times["policy"].isin(_LINES)]
-    smooth = pd.concat(
-        one.assign(time=one["time"] / 3600, value=one["value"].rolling(12, min_periods=1).mean())
-        for _, one in cpu.sort_values("time").groupby("policy")
-    )
-    lines(left, smooth, "policy", {text: names[text] for text in _LINES if text in names})
+    times = times[times["policy"].isin(_LINES)].assign(hour=times["time"] // 3600)
+    wide = times.pivot_table(index=["policy", "hour", "time"], columns="what", values="value").dropna(subset="use_cpu")
+    sums = wide.assign(used=wide["use_cpu"] * wide["span"]).groupby(level=["policy", "hour"])[["used", "span"]].sum()
+    hourly = (sums["used"] / sums["span"]).rename("value").reset_index().rename(columns={"hour": "time"})
+    lines(left, hourly, "policy", {text: names[text] for text in _LINES if text in names})
     left.set(title="CPU in use", xlabel="hours", ylabel="part of the pool", ylim=(0, 1.03))
     use = found.long("use").merge(heavy[["key"]], on="key")
     use = use.rename(columns={"utilization_y": "utilization"}) if "utilization_y" in use else use

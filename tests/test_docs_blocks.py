@@ -17,6 +17,7 @@ import textwrap
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,9 @@ def test_users_are_held_by_the_models_that_the_page_names(tmp_path: Path, capsys
     held = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if " gpu on " in line}
     assert held["vision"].endswith("gpu on t4-1")
     assert held["llm"].endswith("gpu on a100")
+
+
+def test_functions_that_prose_calls_by_their_whole_name_can_be_called() -> None:
+    names = {name for text in DOCS.values() for name in re.findall(r"`(?:fairopt|fo)\.([\w.]+)\(", text)}
+    assert len(names) > 15
+    assert [name for name in sorted(names) if not callable(attrgetter(name)(fo))] == []

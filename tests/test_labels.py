@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -132,3 +133,84 @@ def test_frames_in_any_order_are_the_same_cluster(cluster: fo.Cluster, random: A
             random.shuffle(columns)
         shuffled[name] = frame.iloc[rows, columns]
     assert fo.Cluster.from_frames(**shuffled) == cluster
+
+
+class Stream:
+    """A table of a library that speaks Arrow: its columns have names, its rows have none."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __array__(self, dtype: object = None, copy: object = None) -> Any:
+        return self.table.to_pandas().to_numpy()
+
+
+class Exchanged:
+    """A table that offers its labels by the interchange protocol of data frames alone."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+
+    def __dataframe__(self, *_: object, **__: object) -> None:
+        raise NotImplementedError
+
+    def __array__(self, dtype: object = None, copy: object = None) -> Any:
+        return self.frame.to_numpy()
+
+
+class Imitation(Exchanged):
+    """A table with the interface of pandas: labels of rows as well, that Arrow would lose."""
+
+    __dataframe__ = None
+
+    @property
+    def iloc(self) -> Any:
+        return self.frame.iloc
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return Stream(self.frame).__arrow_c_stream__()
+
+
+class Convertible(Exchanged):
+    def to_pandas(self) -> pd.DataFrame:
+        return self.frame
+
+
+def arrow(frame: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(frame, preserve_index=True)
+
+
+#: Tables, whether they keep the labels of rows, and whether they can be read.
+TABLES: list[tuple[Any, bool, bool]] = [
+    (lambda frame: frame, True, True),
+    (arrow, True, True),
+    (Convertible, True, True),
+    (Imitation, True, False),
+    (Exchanged, True, False),
+    (Stream, False, True),
+    (lambda frame: Stream(frame).table, False, True),
+    (lambda frame: Stream(frame).table.to_batches()[0], False, True),
+    (lambda frame: Stream(frame).table.to_reader(), False, True),
+]
+
+
+@pytest.mark.parametrize(("table", "rows_too", "read"), TABLES)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_table_counts_by_its_labels_or_is_refused(table: Any, rows_too: bool, read: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    eligible = pd.DataFrame([[1, 0], [1, 1]], index=["A", "B"], columns=["S", "T"])
+    frames = {"capacity": SERVERS, "demand": USERS, "eligible": eligible}
+    names = {"resources": ["cpu", "ram"], "users": ["A", "B"], "servers": ["S", "T"]}
+    for name, frame in frames.items():
+        rows = rng.permutation(frame.index) if rows_too else frame.index
+        frames[name] = table(frame.loc[rows, rng.permutation(frame.columns)])
+    most = [3, 4] if rows_too else pa.chunked_array([[3], [4]])
+    given = {**frames, **names, "weight": [1, 2], "max_tasks": most}
+    if read:
+        assert fo.Cluster(**given) == WANTED.replace(eligible=eligible, weight=[1, 2], max_tasks=[3, 4])
+    else:
+        with pytest.raises(DataError, match="whose labels nobody would read; make it a pandas DataFrame"):
+            fo.Cluster(**given)

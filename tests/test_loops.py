@@ -10,12 +10,14 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fairopt as fo
+from fairopt import _numba
 from fairopt._loops import Loop, compiled
 
 ROOT = Path(fo.__file__).resolve().parents[1]
@@ -96,11 +98,28 @@ def test_types_have_files_of_their_own(folder: Path) -> None:
 
 
 def test_a_damaged_file_is_compiled_again(folder: Path) -> None:
-    ask(folder)
-    for path in (folder / "kept").rglob("*.nbc"):
-        path.write_bytes(path.read_bytes()[:100])
-    assert ask(folder)[:2] == (9.0, ["callee.twice", "caller.total"])
-    assert ask(folder)[1] == []
+    """One that is cut off, has a flipped bit or holds what another has; machine code is not run to find out."""
+
+    def flipped(data: bytes, where: float) -> bytes:
+        byte = int(where * (len(data) - 1))
+        return data[:byte] + bytes([data[byte] ^ 1]) + data[byte + 1 :]
+
+    loops = ask(folder)[1]
+    callee, caller = sorted((folder / "kept").rglob("*.nbc"))
+    for cut, bits in (([callee], {caller: 0.5}), ([], {callee: 0.0, caller: 1.0})):
+        for path in cut:
+            path.write_bytes(path.read_bytes()[:100])
+        for path, where in bits.items():
+            path.write_bytes(flipped(path.read_bytes(), where))
+        assert ask(folder)[:2] == (9.0, loops)
+    single = ASK.replace("np.ones(3)", "np.ones(3, np.float32)")
+    assert ask(folder, single)[1] == loops
+    (other,) = {*(folder / "kept").rglob("caller*.nbc")} - {caller}
+    whole = caller.read_bytes(), other.read_bytes()
+    for path, data in zip((other, caller), whole, strict=True):
+        path.write_bytes(data)
+    for code in (ASK, single):
+        assert ask(folder, code)[:2] == (9.0, ["caller.total"])
 
 
 def test_no_folder_to_write_to(folder: Path) -> None:
@@ -127,6 +146,37 @@ def test_compiling_is_said_and_loading_is_not(folder: Path) -> None:
     assert names
     assert "compiling, once" in said
     assert ask(folder, at_once)[1:] == ([], "")
+
+
+def test_the_bar_is_full_when_the_last_loop_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not before, though some are compiled for more types than the one that is counted."""
+    seen: list[tuple[int, int]] = []
+    bar = SimpleNamespace(n=0, total=0, close=lambda: None)
+
+    def update() -> None:
+        bar.n += 1
+        seen.append((bar.n, bar.total))
+
+    def shown(total: int, initial: int, **_: object) -> SimpleNamespace:
+        bar.n, bar.total, bar.update = initial, total, update
+        return bar
+
+    inner, outer = compiled(len), compiled(max)  # type: ignore[arg-type]
+    vars(outer)["calls"] = {"inner": inner, "outer": outer}
+    monkeypatch.setattr(_numba, "_LOOPS", {one.py_func: one for one in (inner, outer)})
+    monkeypatch.setattr(_numba, "COMPILED", [])
+    monkeypatch.setattr(_numba, "SILENCE", 0.0)
+    monkeypatch.setattr("fairopt._progress.tqdm", shown)
+    telling = _numba._Telling()
+    of = [SimpleNamespace(data={"dispatcher": one}) for one in (inner, outer)]
+    telling.on_start(of[1])
+    telling._later.join()
+    for _ in range(3):
+        telling.on_start(of[0])
+        telling.on_end(of[0])
+    telling.on_end(of[1])
+    assert [n < total for n, total in seen] == [True, True, True, False]
+    assert seen[-1] == (4, 4)
 
 
 #: A loop that is too large to be copied, below one that is copied, below one that is called from Python.

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -12,10 +16,12 @@ import pytest
 
 import fairopt as fo
 from fairopt import harness
+from fairopt.cli import main as fairopt_command
 from fairopt.errors import DataError
 from fairopt.report import MissingCells, Results
 
 ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [
     *("index.md", "quickstart.md", "choose.md", "find-alpha.md", "papers.md", "real-clusters.md", "utilities.md"),
     *(
@@ -46,6 +52,46 @@ def test_readme_prints_what_it_says(tool: ModuleType) -> None:
     assert tool.render(text) == text, "run: make readme"
     # The check can fail: a wrong output and a wrong table are put right.
     assert tool.render(text.replace("DRF: 2 users", "DRF: 3 users")) == text
+
+
+#: What a reader puts in, and what keeps a command short that others test.
+STANDS_FOR = {"ADDRESS": ROOT.as_uri(), "FILE": "paper:drf-4.1", "DIR": "mine"}
+SHORT = {
+    "fairopt reproduce": ["--dry-run"],
+    "fairopt claims": ["--paper", "LEC"],
+    "fairopt warmup": ["--help"],
+    "fairopt docs": ["--where"],
+    "pip install": ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", "../installed"],
+}
+
+
+def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a clone: those of `make` as far as `make -n` goes, and an installation beside it."""
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    lines = [*re.split(r"\n|&&", "".join(blocks)), *re.findall(r"`((?:fairopt|make|pip|git) [^`]+)`", README)]
+    typed = [words for line in dict.fromkeys(lines) if (words := shlex.split(line, comments=True))]
+    assert [words[:2] for words in typed[:5]] == [
+        ["git", "clone"], ["cd", "fairopt"], ["make", "tables"], ["make", "test"], ["pip", "install"],
+    ]  # fmt: skip
+    monkeypatch.setattr("fairopt.cli.pages._shipped.folder", lambda name: tmp_path)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").touch()
+    monkeypatch.chdir(tmp_path)
+    for name in ("FAIROPT_TRACES", "MAKEFLAGS", "PYTHONPATH"):
+        monkeypatch.delenv(name, raising=False)
+    runs = {"make": ["make", "-n"], "pip": [sys.executable, "-m", "pip"], "git": ["git"]}
+    for program, *words in typed:
+        given = [STANDS_FOR.get(word, word) for word in words]
+        given += SHORT.get(f"{program} {words[0]}", [])
+        if program == "cd":
+            monkeypatch.chdir(given[0])
+        elif program == "fairopt":
+            with contextlib.suppress(SystemExit) if "--help" in given else contextlib.nullcontext():
+                assert fairopt_command(given) == 0, words
+        else:
+            done = subprocess.run([*runs[program], *given], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+    assert (tmp_path / "installed" / "fairopt" / "__init__.py").is_file()
 
 
 def test_type_checkers_know_every_name(tool: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""A new user's path from `pip install` to a figure of an own cluster, run: `python tools/first_minutes.py`.
+"""A new user's path from a clone to a figure of an own cluster, run: `python tools/first_minutes.py`.
 
 In an empty folder and a new virtual environment, with fairopt from a clone of this repository's last commit. What the
 commands print goes into docs/first-minutes.md (`--times-only`: nowhere); how long they took, which is this machine's,
@@ -75,7 +75,8 @@ The first answers of a new installation are slow: their loops are compiled, once
 #: What is typed, and what is run for it where that differs.
 STEPS: tuple[tuple[str, str], ...] = (
     ("python3 -m venv .venv", ""),
-    (".venv/bin/pip install --quiet fairopt", ".venv/bin/pip install --quiet --disable-pip-version-check ./clone"),
+    ("git clone --quiet ADDRESS fairopt", f"git clone --quiet --depth 1 {ROOT.as_uri()} fairopt"),
+    (".venv/bin/pip install --quiet ./fairopt", ".venv/bin/pip install --quiet --disable-pip-version-check ./fairopt"),
     (".venv/bin/fairopt solve cluster.toml", ""),
     (".venv/bin/python figure.py", ""),
     (".venv/bin/fairopt report cluster.toml --mechanism drfh --out report.md", ""),
@@ -85,7 +86,6 @@ STEPS: tuple[tuple[str, str], ...] = (
 
 def run(folder: Path) -> str:
     """Run all steps; the transcript."""
-    subprocess.run(["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), folder / "clone"], check=True)
     (folder / "cluster.toml").write_text(CLUSTER, encoding="utf-8")
     (folder / "figure.py").write_text(FIGURE, encoding="utf-8")
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}

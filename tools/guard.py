@@ -34,17 +34,10 @@ MOST, FLOOR = (1.7, 1.3), (0.02, 8.0)
 LIMIT = 12
 #: Rows that exceed them, by the powers of CPU seconds that were measured: prices remain where users should.
 KNOWN = {
-    ("10 users, servers", "alpha-fair"): "1.5 to 1.9",
-    ("10 users, servers", "alphapf-vds"): "2.7",
-    ("10 users, servers", "alphapf-vds(alpha=3)"): "2.5",
     ("10 users, servers", "asset-fairness(scope=servers)"): "2.5",
-    ("10 users, servers", "ceei(scope=servers)"): "2.7",
     ("10 users, servers", "drfh"): "2.5",
-    ("10 users, servers", "guaranteed-alpha-fair"): "2.2",
-    ("10 users, servers", "ps-dsf"): "2.2",
     ("10 users, servers", "task-maxmin"): "2.1",
     ("10 users, servers", "tsf"): "2.4",
-    ("10 users, servers", "utilitarian"): "1.5 to 1.9",
     ("3 servers a user", "utilitarian"): "2.0",
 }
 

@@ -66,6 +66,7 @@ def about(found: StoredCells) -> dict[str, Any]:
         "to": f"{cells['finished'].max():%Y-%m-%d}",
         "cores": int(cells["cores"].max()),
         "threads": int(cells["threads"].max()),
+        "seconds": "processor",
         "clusters": {name: _OF_ONE.sub("", str(row["about"])) for name, row in drawn.iterrows()},
     }
 

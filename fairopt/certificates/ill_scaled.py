@@ -6,12 +6,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exact.rational import tried
+from ..model._validate import LEAST
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
 #: Below this part of what another needs a user's rise is a matter of the last digits of the other's tasks.
 SEEN = 1e-7
+#: Marginal utilities further apart, in decades, are beyond doubles in any unit.
+_DECADES = 308.0
+
+
+def spread(cluster: Cluster) -> tuple[float, str]:
+    """The largest ratio of two numbers of a kind that are not 0, and the kind: weights, capacities or demands."""
+    found = float(cluster.weight.max() / cluster.weight.min()), "weights"
+    for amounts, kind in ((cluster.capacity, "capacities"), (cluster.demand, "demands")):
+        part = amounts / np.maximum(amounts.max(axis=0), LEAST)  # of one resource
+        found = max(found, (1 / float(part[part > 0].min(initial=1.0)), kind))
+    return found
+
+
+def beyond_doubles(cluster: Cluster, criterion: Criterion) -> str:
+    """What is too far apart for a finite alpha, as a sentence; empty where nothing is."""
+    ratio, kind = spread(cluster)
+    if np.isinf(criterion.alpha) or criterion.stiffness * np.log10(ratio) < _DECADES:
+        return ""
+    return (
+        f". The largest of the {kind} is {ratio:.0e} times the smallest, and at alpha = {criterion.alpha:g} marginal "
+        "utilities are then further apart than numbers reach: bring them closer together, or take alpha = inf"
+    )
 
 
 def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[int, int, int, int] | None]:
@@ -42,10 +65,9 @@ def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[
 
 
 def advice(cluster: Cluster, criterion: Criterion) -> str:
-    """What to do where rounding hides a user of max-min, as a sentence; empty where it does not, and of all but
-    max-min.
+    """What to do where rounding hides a user of max-min, or a finite alpha is beyond doubles; empty elsewhere.
 
-    It does if of two users of a server, at equal levels, one needs less than 1e-7 of what the other needs of a
+    It hides one if of two users of a server, at equal levels, one needs less than 1e-7 of what the other needs of a
     resource.
 
     Parameters
@@ -54,7 +76,7 @@ def advice(cluster: Cluster, criterion: Criterion) -> str:
     criterion : of the same cluster
     """
     if np.isfinite(criterion.alpha) or criterion.scope == "game":
-        return ""
+        return beyond_doubles(cluster, criterion)
     least, where = ill_scaling(Polytope(cluster, criterion.limits(cluster)), criterion)
     if where is None or least >= SEEN:
         return ""

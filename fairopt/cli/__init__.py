@@ -49,6 +49,10 @@ _ELSEWHERE = {
     "cluster_report": {
         "report": "how the users of a cluster stand: what they run, want and are entitled to, what holds them, what if",
     },
+    "pools": {
+        "dynamic-drf": "share one pool with users who arrive one after the other, by Dynamic DRF, one row per arrival",
+        "hug": "share links among tenants with correlated, elastic demands, by HUG, one row per tenant",
+    },
     "simulations": {
         "simulate": "run jobs of whole tasks on servers over time, under one policy or several, one row each",
     },
@@ -153,12 +157,12 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Call the function that is called like the command."""
+    """Call the function of the command's name."""
     homes = {"path": "alpha_path", "completion": "completion"} | {
         name: module for module, texts in _ELSEWHERE.items() for name in texts
     }
     module = importlib.import_module(f".{homes.get(options.command, 'commands')}", __package__)
-    return int(getattr(module, options.command)(options))
+    return int(getattr(module, options.command.replace("-", "_"))(options))
 
 
 def _out(command: argparse.ArgumentParser, what: str) -> None:
@@ -196,6 +200,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gc.set_threshold(_GARBAGE)
         atexit.register(gc.freeze)
         sys.unraisablehook = _unraisable
+    for name in ("stdin", "stdout", "stderr"):  # closed: whatever is opened next would have its number
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no error

@@ -34,17 +34,18 @@ def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, chang
             part = loss[name] / (1 - loss[name]) if loss[name] < 1 else float("inf")
             yield f"  a lie gains {part:.1%} ({name}): {witness[name]}"
     if kept := [name for name in lies if name not in violated]:
-        yield f"  no lie found that gains, of {changes} tried each: {', '.join(_proved(kept, mechanism, cluster))}"
+        yield f"  no lie found that gains, of {changes} tried each: {_proved(kept, mechanism, cluster, witness)}"
     for name in violated:
         if name not in _LIES:
             yield f"  {name} is violated by {loss[name]:.1%}: {witness[name]}"
     if kept := [name for name in said if name not in violated and name not in _LIES]:
-        yield f"  not violated: {', '.join(_proved(kept, mechanism, cluster))}"
+        yield f"  not violated: {_proved(kept, mechanism, cluster, witness)}"
     for why in dict.fromkeys(witness[loss.isna()]):
         yield f"  {', '.join(frame.index[witness == why])}: {why}"
 
 
-def _proved(names: list[str], mechanism: Mechanism, cluster: Cluster) -> list[str]:
-    """Names, with `(proved)` where the mechanism claims the property of such clusters."""
+def _proved(names: list[str], mechanism: Mechanism, cluster: Cluster, witness: pd.Series) -> str:
+    """Names, with `(proved)` where the mechanism claims the property of such clusters, or what time was for."""
     claimed = {one.property for one in mechanism.claims if one.holds and one.about(mechanism) and one.met(cluster)}
-    return [f"{fairness.get(name).name}{' (proved)' if name in claimed else ''}" for name in names]
+    words = {name: "proved" if fairness.get(name).name in claimed else witness[name] for name in names}
+    return ", ".join(f"{fairness.get(name).name}{f' ({more})' if more else ''}" for name, more in words.items())

@@ -58,7 +58,7 @@ def report(options: argparse.Namespace) -> int:
     found = standing(
         named.cluster,
         State(options.mechanism, alpha(options.alpha), edits),
-        source=(named.source or options.file).splitlines()[0],
+        source=(named.source or Path(options.file).name).splitlines()[0],
         running=named.running,
         dropped=named.dropped,
         requested=options.what_if,

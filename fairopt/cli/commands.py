@@ -42,7 +42,7 @@ def solve(options: argparse.Namespace) -> int:
     print_json(
         {
             "mechanism": str(mechanism),
-            "cluster": source or options.file,
+            "cluster": source or Path(options.file).name,
             "users": dict(zip(allocation.cluster.users, allocation.user_tasks.tolist(), strict=True)),
             "servers": list(allocation.cluster.servers),
             "tasks": allocation.tasks.tolist(),

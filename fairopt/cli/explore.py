@@ -7,6 +7,7 @@ import sys
 import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ..errors import DataError
 from ._open import open_cluster
@@ -37,7 +38,7 @@ def explore(options: argparse.Namespace) -> int:
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise DataError(f"--out {out}: a page ends in .html")
     cluster, source = open_cluster(options.file, options.traces)
-    name = (source or options.file).splitlines()[0]
+    name = (source or Path(options.file).name).splitlines()[0]
     session = Session(cluster, State(options.mechanism, alpha(options.alpha)), name)
     if out is not None:
         pages.write(session, out, progress=sys.stderr.isatty())
@@ -45,11 +46,14 @@ def explore(options: argparse.Namespace) -> int:
         return 0
     from ..explorer.server import Server
 
-    with Server(session, options.port) as server:
+    with Server(session, options.port) as server, TemporaryDirectory() as folder:
         try:
             print(f"{name}\n{server.address} (Ctrl-C stops)", flush=True)
             if not options.no_browser:
-                webbrowser.open(server.address)
+                # Words that a browser is started with can be read by every account: the address comes from a file.
+                page = Path(folder, "explorer.html")
+                page.write_text(f'<meta http-equiv="refresh" content="0; url={server.address}">', encoding="utf-8")
+                webbrowser.open(page.as_uri())
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             print()

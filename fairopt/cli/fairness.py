@@ -8,15 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import mechanisms, report
+from .. import _clock, mechanisms, report
 from .. import properties as fairness
 from .._libraries import pd
+from .._progress import tqdm
 from ..errors import DataError
+from ..properties._solved import accepted
 from . import _screen
 from ._fairness_words import sentences
 from ._json import print_json
 from ._open import open_cluster
 from ._slips import listed
+
+#: What a FILE takes by default, with what is loaded before less than 20.
+_SECONDS = 13.0
 
 
 def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
@@ -28,7 +33,9 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     command.add_argument("--properties", "-p", nargs="+", metavar="NAME", help="default: all of them")
     command.add_argument("--trials", type=int, default=500, help="clusters to try in a search; default: %(default)s")
     command.add_argument("--changes", type=int, default=200, help="lies to try on a FILE; default: %(default)s")
-    command.add_argument("--seconds", type=float, default=np.inf, help="CPU seconds after which a search is ended")
+    command.add_argument(
+        "--seconds", type=float, help=f"CPU seconds of a search, or of a FILE; default: none, or {_SECONDS:g}"
+    )
     command.add_argument("--store", metavar="DIR", help="keep what searches find there, and go on with what is there")
     command.add_argument("--matrix", action="store_true", help="print properties by mechanisms, with what is proved")
     command.add_argument("--jobs", type=int, default=1, help="processes of a search; default: %(default)s")
@@ -73,7 +80,7 @@ def _searched(chosen: list[mechanisms.Mechanism], names: list[str], options: arg
         chosen,
         names,
         trials=options.trials,
-        seconds=options.seconds,
+        seconds=np.inf if options.seconds is None else options.seconds,
         store=options.store,
         jobs=options.jobs,
         seed=options.seed,
@@ -106,12 +113,22 @@ def _reported(
     cluster, _ = open_cluster(options.file, options.traces)
     frames: list[pd.DataFrame] = []
     words: list[str] = []
-    for mechanism in chosen:
-        frame = fairness.report(mechanism, cluster, names, changes=options.changes, rng=options.seed)
-        words += sentences(mechanism, mechanism.prepare(cluster)[0], frame, options.changes)
-        frame = frame.reset_index()
-        frame.insert(0, "mechanism", str(mechanism))
-        frames.append(frame)
+    if not listed(options.mechanisms):  # of all mechanisms those that are defined there
+        chosen = [mechanism for mechanism in chosen if accepted(mechanism, cluster)]
+    end = _clock.cpu() + (_SECONDS if options.seconds is None else options.seconds)
+    shown = None if _screen.shows_progress(options) else True
+    with tqdm(total=len(chosen) * len(names), disable=shown, unit="property", leave=False) as bar:
+        for place, mechanism in enumerate(chosen):
+            bar.set_description(str(mechanism))
+            share = max(end - _clock.cpu(), 0.0) / (len(chosen) - place)
+            about = {"changes": options.changes, "rng": options.seed, "seconds": share, "done": bar.update}
+            frame = fairness.report(mechanism, cluster, names, **about)
+            words += sentences(mechanism, mechanism.prepare(cluster)[0], frame, options.changes)
+            frame = frame.reset_index()
+            frame.insert(0, "mechanism", str(mechanism))
+            frames.append(frame)
+    if any(frame["witness"].str.contains(" the time").any() for frame in frames):
+        words.append("The time was short: --seconds gives more, --mechanisms and --properties ask for less")
     return pd.concat(frames, ignore_index=True), words
 
 

@@ -1,12 +1,15 @@
 """A local page: the standard library's HTTP server on the loopback, for one person and one cluster.
 
-Whoever runs in another page of the same browser can send requests here, too: a request must name this host (so that no
-foreign name that resolves to 127.0.0.1 is served), and questions must be JSON, which foreign pages may not send.
+Every account of the machine can connect, so a request must bring the token of this server: in the address that is
+opened first, in a cookie afterwards. Whoever runs in another page of the same browser can send requests here, too: a
+request must name this host (so that no foreign name that resolves to 127.0.0.1 is served), and questions must be JSON,
+which foreign pages may not send.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 import threading
 from dataclasses import dataclass
@@ -56,7 +59,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, session: Session, port: int = 0) -> None:
-        self.session, self.lock = session, threading.Lock()
+        self.session, self.lock, self.token = session, threading.Lock(), secrets.token_urlsafe(32)
         self.texts = {
             "/": ("text/html", served(session.source)),
             "/explorer.js": ("text/javascript", program()),
@@ -75,8 +78,13 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """What to open."""
-        return f"http://{HOST}:{self.server_port}/"
+        """What to open; whoever knows it is served."""
+        return f"http://{HOST}:{self.server_port}/?token={self.token}"
+
+    @property
+    def cookie(self) -> str:
+        """Its name: cookies of all ports of a host are in one jar."""
+        return f"fairopt-{self.server_port}"
 
     @property
     def names(self) -> tuple[str, str]:
@@ -94,16 +102,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """A page, its module or its style."""
-        if not self._named():
+        if not self._admitted():
             return
-        if self.path not in self.server.texts:
+        place = self.path.partition("?")[0]
+        if place not in self.server.texts:
             self._send(404, "text/plain", "there is no such page")
             return
-        self._send(200, *self.server.texts[self.path])
+        self._send(200, *self.server.texts[place])
 
     def do_POST(self) -> None:
         """A question; bad ones are answered in words."""
-        if not self._named():
+        if not self._admitted():
             return
         size = self.headers.get("Content-Length", "")
         if self.headers.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
@@ -127,13 +136,20 @@ class _Handler(BaseHTTPRequestHandler):
             reply = self.server.session.reply(question)
         self._send(200, "application/json", json.dumps(reply, allow_nan=False))
 
-    def _named(self) -> bool:
-        """Whether the request names this host, and comes from no other page."""
-        origin = self.headers.get("Origin")
-        host = self.headers.get("Host", "")
-        if host in self.server.names and (origin is None or origin in {f"http://{name}" for name in self.server.names}):
+    def _admitted(self) -> bool:
+        """Whether the request names this host, comes from no other page, and brings the token."""
+        server, origin = self.server, self.headers.get("Origin")
+        if self.headers.get("Host") not in server.names or origin not in (
+            None,
+            *(f"http://{one}" for one in server.names),
+        ):
+            self._refuse(403, "this server answers its own page only")
+            return False
+        given = [self.path.partition("?")[2].removeprefix("token=")]
+        given += [one.strip().removeprefix(f"{server.cookie}=") for one in self.headers.get("Cookie", "").split(";")]
+        if any(secrets.compare_digest(one.encode(), server.token.encode()) for one in given):
             return True
-        self._refuse(403, "this server answers its own page only")
+        self._refuse(403, "open the address that `fairopt explore` has printed, with its token")
         return False
 
     def _refuse(self, status: int, text: str) -> None:
@@ -146,6 +162,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
+        if status == 200:
+            self.send_header(
+                "Set-Cookie", f"{self.server.cookie}={self.server.token}; Path=/; HttpOnly; SameSite=Strict"
+            )
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         if self.close_connection:

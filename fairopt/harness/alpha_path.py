@@ -22,7 +22,7 @@ from .jumps import curve_of_path, on_curve
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: From efficient to max-min: 39 values from 0.1 to 64, and infinity.
+#: From nearly the largest sum of shares to max-min: 39 values from 0.1 to 64, and infinity.
 ALPHAS = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 39)), math.inf)
 
 #: A mechanism with a parameter `alpha`: its class, or its name.

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _plugins, papers
 from ..errors import DataError
+from ..model import _files
 from ..model._validate import ARGUMENTS
 from ..model.cluster import Cluster
 from ..model.merging import merge
@@ -34,6 +35,11 @@ class Origin:
     digest: str
     merge: bool
     path: str = field(default="", compare=False)  # of a file: where it is does not matter, what it holds does
+
+    @property
+    def named(self) -> str:
+        """The text with files and folders by their names, for what leaves this machine."""
+        return _files.unplaced(self.text)
 
     @property
     def random(self) -> bool:
@@ -80,7 +86,7 @@ def build(source: Origin, seed: int, repetition: int, traces: str | None) -> tup
     elif source.kind == "file":
         if _contents.of_file(Path(source.path)) != source.digest:
             raise Elsewhere(f"the cluster file {source.path} has changed since the sweep was started")
-        cluster, about = Cluster.load(source.path), source.text
+        cluster, about = Cluster.load(source.path), source.named
     else:
         rng = np.random.default_rng(np.random.SeedSequence([seed, repetition]))
         here = origin(source.text, source.merge, Path(), traces)

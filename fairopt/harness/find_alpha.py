@@ -16,7 +16,7 @@ from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 from .alpha_path import AlphaPath, Followed, Follower, as_path
 
-#: What is looked at first: 17 alphas from efficient to max-min, neighbours a factor of 1.5 apart, and infinity.
+#: What is looked at first: 17 alphas towards max-min, neighbours a factor of 1.5 apart, and infinity.
 SCAN = (*(float(alpha) for alpha in np.geomspace(0.1, 64, 17)), math.inf)
 
 
@@ -35,7 +35,7 @@ OPTIONS = AlphaOptions()
 
 
 #: Measures that can be aimed at: does the target count in parts of the largest value by default, and which of the
-#: alphas that reach it is wanted, the last (fairest) or the first (most efficient)?
+#: alphas that reach it is wanted, the last (fairest) or the first?
 MEASURES = {"utilization": (True, "last"), "min_share": (False, "first")}
 
 
@@ -89,7 +89,7 @@ def find_alpha(
     tol: float | None = None,
     accuracy: float = 1e-3,
 ) -> AlphaFound:
-    """The fairest alpha with a utilization, or a part of the largest, or the most efficient with a smallest share.
+    """The largest alpha with a utilization, or a part of the largest, or the least with a smallest share.
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from ..errors import DataError, FairoptError
 from ..game.dynamics.distributed import best_response
 from ..mechanisms import Mechanism
 from ..mechanisms.utilitarian import Utilitarian
+from ..model import _files
 from ..model.cluster import Cluster
 from ..result import metrics
 from ..result.allocation import Allocation
@@ -98,7 +99,7 @@ def _warm_up(cell: Cell) -> None:
 
 def failed(cell: Cell, error: BaseException) -> Row:
     """The row of a cell that has only an error."""
-    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    text = _files.unplaced(f"{type(error).__name__}: {' '.join(str(error).split())}")
     return _asked(cell) | _here(None) | {"status": "failed", "error": text}
 
 
@@ -114,7 +115,7 @@ def _asked(cell: Cell) -> Row:
     except Exception:
         name = alpha = None
     return {
-        "key": cell.key, "experiment": cell.experiment, "cluster": cell.cluster, "source": cell.origin.text,
+        "key": cell.key, "experiment": cell.experiment, "cluster": cell.cluster, "source": cell.origin.named,
         "data": cell.origin.kind, "digest": cell.origin.digest, "seed": cell.seed, "repetition": cell.repetition,
         "mechanism": cell.mechanism, "name": name, "alpha": math.inf if name == "ps-dsf" else alpha,
         "engine": cell.engine, "order": cell.order or None, "damping": cell.damping, "tol": cell.tol,
@@ -134,23 +135,22 @@ def _solved(cell: Cell, traces: str | None) -> Row:
     drawing = _clock.now() - begun
     if "times" in cell.measures:
         _solve(cell, cluster)  # compiles what has to be compiled, so that the next one shows what it takes
-    found, seconds = _solve(cell, cluster)
+    watch = _clock.Watch()
+    found = _solve(cell, cluster)
+    took = {"seconds": watch.cpu, "wall": watch.seconds}
     begun = _clock.now()
-    row = _measured(cell, cluster, found) | {"about": about, "drawing": drawing, "seconds": seconds}
+    row = _measured(cell, cluster, found) | {"about": about, "drawing": drawing} | took
     if "price_of_fairness" in cell.measures:
         row["price_of_fairness"] = 1 - row["welfare"] / _efficient(cell.origin, cell.seed, cell.repetition, traces)
     return row | {"measuring": _clock.now() - begun}
 
 
-def _solve(cell: Cell, cluster: Cluster) -> tuple[Allocation, float]:
+def _solve(cell: Cell, cluster: Cluster) -> Allocation:
     mechanism = cell.solver
-    begun = _clock.now()
     if cell.engine == PLAYED:
-        found = _play(cell, mechanism, cluster)
-    else:
-        engine = None if cell.engine == DEFAULT else cell.engine
-        found = mechanism.solve(cluster, cell.tol, engine=engine, throw=False)
-    return found, _clock.now() - begun
+        return _play(cell, mechanism, cluster)
+    engine = None if cell.engine == DEFAULT else cell.engine
+    return mechanism.solve(cluster, cell.tol, engine=engine, throw=False)
 
 
 def _play(cell: Cell, mechanism: Mechanism, cluster: Cluster) -> Allocation:

@@ -56,11 +56,12 @@ FOUND = {
     "certificate": _REAL, "judged_by": _TEXT, "steps": _WHOLE, "rounds": _WHOLE, "messages": _REAL, "residual": _REAL,
     "exploitability": _REAL, "stopped": _TEXT, "solver": _TEXT, "solver_status": _TEXT,
 }  # fmt: skip
-#: What it took and where, in seconds: the columns that differ from run to run.
+#: What it took and where: the columns that differ from run to run. `seconds` are the processor's, and `wall` those that
+#: passed meanwhile, as all others did.
 CHANCE = {
     "drawing": _REAL, "build": _REAL, "compile": _REAL, "solve": _REAL, "certify": _REAL, "seconds": _REAL,
-    "measuring": _REAL, "loops": _REAL, "elapsed": _REAL, "finished": pa.timestamp("us", tz="UTC"), "fairopt": _TEXT,
-    "commit": _TEXT,
+    "wall": _REAL, "measuring": _REAL, "loops": _REAL, "elapsed": _REAL, "finished": pa.timestamp("us", tz="UTC"),
+    "fairopt": _TEXT, "commit": _TEXT,
     "versions": _TEXT, "python": _TEXT, "machine": _TEXT, "process": _WHOLE, "cores": _WHOLE, "threads": _WHOLE,
 }  # fmt: skip
 #: Long tables, as lists in the row: the name of each, and its columns.
@@ -82,7 +83,8 @@ CHANCE_INSIDE = "seconds"
 #: A mechanism on a cluster.
 CELLS = Schema("fairopt-cells-3", "", INPUTS, FOUND, CHANCE, LONG)
 
-#: A policy on a workload over time; seconds of the workload are in the columns that have no other unit.
+#: A policy on a workload over time; seconds of the workload are in the columns that have no other unit. `simulate` is
+#: the processor's, `wall` what passed meanwhile.
 SIMULATIONS = Schema(
     "fairopt-simulations-1",
     "simulations",
@@ -98,9 +100,9 @@ SIMULATIONS = Schema(
         "mean_wait": _REAL, "utilization": _REAL, "end": _REAL, "load": _REAL, "certificate": _REAL,
     },
     {
-        "drawing": _REAL, "simulate": _REAL, "elapsed": _REAL, "loops": _REAL, "finished": pa.timestamp("us", tz="UTC"),
-        "fairopt": _TEXT, "commit": _TEXT, "versions": _TEXT, "python": _TEXT, "machine": _TEXT, "process": _WHOLE,
-        "cores": _WHOLE, "threads": _WHOLE,
+        "drawing": _REAL, "simulate": _REAL, "wall": _REAL, "elapsed": _REAL, "loops": _REAL,
+        "finished": pa.timestamp("us", tz="UTC"), "fairopt": _TEXT, "commit": _TEXT, "versions": _TEXT,
+        "python": _TEXT, "machine": _TEXT, "process": _WHOLE, "cores": _WHOLE, "threads": _WHOLE,
     },
     {
         "use": {"resource": _TEXT, "utilization": _REAL},

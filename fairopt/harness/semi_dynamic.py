@@ -105,6 +105,7 @@ def pf_section6(
     until: float = DAY,
     by: str = "job",
     limits: bool = False,
+    idle: bool = False,
     tol: float | None = None,
     throw: bool = False,
     before: SemiDynamic | None = None,
@@ -116,7 +117,8 @@ def pf_section6(
     ----------
     workloads : one, or several, such as draws of a generator by seed; `source` tells them apart
     until : seconds from the first arrival on
-    every, by, limits, tol, throw : as `fluid`; a solve that misses its tolerance is counted (`flagged`) unless `throw`
+    every, by, limits, idle, tol, throw : as `fluid`; a solve that misses its tolerance is counted (`flagged`) unless
+        `throw`
     before : what an earlier call gave: what is in it is not computed again
     progress : show a bar. Ctrl-C ends it with the workloads and mechanisms that are done (`interrupted`).
 
@@ -139,7 +141,9 @@ def pf_section6(
     interrupted = False
     for workload, mechanism in tqdm(todo, disable=not progress, unit="day"):
         end = float(workload.arrival.min()) / 1e6 + until
-        found = fluid(workload, mechanism, every=every, by=by, limits=limits, until=end, tol=tol, throw=throw)
+        found = fluid(
+            workload, mechanism, every=every, by=by, limits=limits, idle=idle, until=end, tol=tol, throw=throw
+        )
         if interrupted := found.interrupted:
             break
         about = {"source": workload.source, "mechanism": str(mechanism)}

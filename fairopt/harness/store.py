@@ -2,7 +2,8 @@
 
 A part is written aside and renamed, so that it is there whole or not at all, and its name holds the digest of its
 bytes, so that a part that was cut off, changed or put there by somebody else is noticed. Nothing is ever written over:
-a cell that comes twice counts once. Finished cells are written one by one and gathered into larger parts on the way.
+a cell that comes twice counts once. Finished cells are written one by one and gathered into larger parts on the way, by
+one process at a time: parts are dropped when all that was read of them is in another, and that is safely on disk.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import hashlib
 import os
 import time
 import uuid
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -118,20 +119,11 @@ class Store:
         DataError
             The folder is a file.
         """
-        if self.folder.exists() and not self.folder.is_dir():
-            raise DataError(f"{self.folder} is a file; the store is a folder")
-        for _ in range(100):
-            try:
-                parts, damaged = self._parts()
-                break
-            except FileNotFoundError:  # gathered by another sweep since the folder was listed: list it again
-                continue
-        else:
-            raise DataError(f"{self.folder} changes faster than it can be read; try again")
-        small = tuple((path, table) for path, table in parts if table.num_rows < OPTIONS.small_part)
+        parts, damaged = self._parts()
+        small = tuple((path, table) for path, table in parts.items() if table.num_rows < OPTIONS.small_part)
         return Contents(
-            _once(pa.concat_tables([self.schema.arrow.empty_table(), *(table for _, table in parts)])),
-            tuple(damaged),
+            _once(pa.concat_tables([self.schema.arrow.empty_table(), *parts.values()])),
+            damaged,
             small,
             self.schema,
         )
@@ -155,31 +147,55 @@ class Store:
         self._single += [part for part in contents.small if part[0] not in known]
 
     def gather(self) -> None:
-        """Put the single parts of this writer into one, safely on disk, then drop them."""
-        here = [part for part in self._single if part[0].exists()]  # others may have gathered some
-        if len(here) > 1:
-            whole = self._write(_once(pa.concat_tables([table for _, table in here])).combine_chunks(), sync=True)
-            for path, _ in here:
-                if path != whole:
-                    path.unlink(missing_ok=True)
-        self._single = []
+        """Put the single parts of this writer into one, safely on disk, then drop them; later, if another gathers."""
+        with self._alone() as alone:
+            if alone:
+                here = {path: table for path, table in self._single if path.exists()}  # others may have gathered some
+                self._into_one(here)
+                self._single = []
 
     def gather_all(self) -> int:
-        """The same for all parts in the folder, whoever wrote them; how many went into the one."""
-        contents = self.read()
-        kept = set(_keys(contents.table))
-        whole = self._write(contents.table.combine_chunks(), sync=True) if kept else None
-        self.tidy()
-        removed = 0
-        for path in self._listed():
+        """The same for all parts in the folder, whoever wrote them; how many went into the one.
+
+        Raises
+        ------
+        DataError
+            Another process gathers them at this moment, or nobody may write to the folder.
+        """
+        if not self.folder.is_dir():
+            return 0
+        with self._alone() as alone:
+            if not alone:
+                raise DataError(
+                    f"the parts of {self.folder} are not gathered: another process is at it, or you may not write "
+                    "there; try again when it has ended, as somebody who may"
+                )
+            self.tidy()
+            return self._into_one(self._parts()[0])
+
+    def _into_one(self, parts: dict[Path, pa.Table]) -> int:
+        """Write all that was read of these parts as one, and drop them but for that; how many were dropped."""
+        if len(parts) < 2:
+            return 0
+        whole = self._write(_once(pa.concat_tables(parts.values())).combine_chunks(), sync=True)
+        dropped = parts.keys() - {whole}
+        for path in dropped:
+            path.unlink(missing_ok=True)
+        return len(dropped)
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Does this process alone gather? Two at once could each drop what the other has written."""
+        import sqlite3  # whose locks every system has, and ends with the process
+
+        alone = True
+        with ExitStack() as stack:
             try:
-                inside = _keys(_checked(path, self.schema))
-            except (DataError, FileNotFoundError):
-                continue
-            if path != whole and kept.issuperset(inside):  # a part that came after the reading stays
-                path.unlink(missing_ok=True)
-                removed += 1
-        return removed
+                lock = stack.enter_context(closing(sqlite3.connect(self.folder / "gathering.lock", timeout=0)))
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError:
+                alone = False
+            yield alone
 
     def tidy(self) -> None:
         """Drop what killed writers had begun to write aside; living ones rename within seconds."""
@@ -197,16 +213,27 @@ class Store:
     def _listed(self) -> list[Path]:
         return sorted(self.folder.glob("*.parquet")) if self.folder.is_dir() else []
 
-    def _parts(self) -> tuple[list[tuple[Path, pa.Table]], list[Damage]]:
-        parts, damaged = [], []
-        for path in self._listed():
-            try:
-                parts.append((path, _checked(path, self.schema)))
-            except _OtherVersion as error:  # whole, and good for those who have that version
-                damaged.append(Damage(path, str(error), ours=False))
-            except DataError as error:
-                damaged.append(Damage(path, str(error), _ours(path)))
-        return parts, damaged
+    def _parts(self) -> tuple[dict[Path, pa.Table], tuple[Damage, ...]]:
+        """Every part that can be read, and those that cannot.
+
+        The folder is listed until nothing is new: what another has gathered meanwhile is in a part that is listed then.
+        """
+        if self.folder.exists() and not self.folder.is_dir():
+            raise DataError(f"{self.folder} is a file; the store is a folder")
+        parts: dict[Path, pa.Table] = {}
+        damaged: dict[Path, Damage] = {}
+        for _ in range(100):
+            if not (new := [path for path in self._listed() if path not in parts and path not in damaged]):
+                return parts, tuple(damaged.values())
+            for path in new:
+                try:
+                    parts[path] = _checked(path, self.schema)
+                except FileNotFoundError:  # gathered since
+                    continue
+                except DataError as error:  # of another version: whole, and good for those who have that
+                    ours = _ours(path) and not isinstance(error, _OtherVersion)
+                    damaged[path] = Damage(path, str(error), ours)
+        raise DataError(f"{self.folder} changes faster than it can be read; try again")
 
     def _write(self, table: pa.Table, sync: bool = False) -> Path:
         sink = pa.BufferOutputStream()
@@ -222,14 +249,16 @@ class Store:
                     file.flush()
                     os.fsync(file.fileno())
             os.replace(aside, path)
+            if sync and os.name == "posix":  # elsewhere folders cannot be opened
+                folder = os.open(self.folder, os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
         except BaseException:
             aside.unlink(missing_ok=True)
             raise
         return path
-
-
-def _keys(table: pa.Table) -> list[str]:
-    return list(table.column("key").to_pylist())
 
 
 def _digest(data: bytes) -> str:
@@ -248,6 +277,9 @@ def _checked(path: Path, schema: Schema) -> pa.Table:
     if path.stem != f"part-{_digest(data)}":
         raise DataError("cut off or changed since it was written (its bytes do not have the digest in its name)")
     table = pq.read_table(pa.BufferReader(data))
+    at = schema.arrow.get_field_index("wall")
+    if table.column_names == [*schema.arrow.names[:at], *schema.arrow.names[at + 1 :]]:
+        table = table.add_column(at, "wall", table.column(at - 1))  # older parts: the seconds before it were the wall's
     made = (table.schema.metadata or {}).get(b"format", b"nothing").decode()
     if made != schema.format or not table.schema.equals(schema.arrow):
         raise _OtherVersion(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from ..model import _intake
+from ..model import _intake, _validate
 from ..model._immutable import frozen
 from ..model._shown import short
 from ..model.cluster import Cluster
@@ -119,15 +119,15 @@ class Stacked:
         """(problems,): whose numbers are all such as a cluster has."""
         with np.errstate(invalid="ignore"):
             good = {
-                name: np.isfinite(array) & (array >= 0)
+                name: _validate.inside(array, 0.0)
                 for name, array in self.arrays.items()
                 if name in ("capacity", "demand")
             }
-            good["nothing"] = self.arrays["demand"].any(axis=2)
+            good["nothing"] = np.asarray(self.arrays["demand"].any(axis=2))
             if "weight" in self.arrays:
-                good["weight"] = np.isfinite(self.arrays["weight"]) & (self.arrays["weight"] > 0)
+                good["weight"] = _validate.inside(self.arrays["weight"])
             if "max_tasks" in self.arrays:
-                good["max_tasks"] = self.arrays["max_tasks"] >= 0
+                good["max_tasks"] = _validate.inside(self.arrays["max_tasks"], 0.0, np.inf)
         if "eligible" in self.arrays:
             known = self.arrays["eligible"]
             good["eligible"] = (known == 0) | (known == 1)

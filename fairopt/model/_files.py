@@ -17,6 +17,17 @@ from ..errors import DataError
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\]]', re.DOTALL)
 
 
+#: The folders of a path from the root on; punctuation ends it.
+_FOLDERS = re.compile(
+    r"(?<![\w./\\])(?:[A-Za-z]:\\(?:[^\\:;,?'\"()\n]+\\)+|/(?=[^\s/])(?:[^/:;,?'\"()\n]*[^/:;,?'\"()\s]/)+)"
+)
+
+
+def unplaced(text: str) -> str:
+    """The same with files by their names: folders from the root on are of this machine, and a text may leave it."""
+    return _FOLDERS.sub("", text)
+
+
 def read(path: Path, what: str) -> str:
     """The text of a file; `what` names its kind in errors, such as `cluster file`."""
     try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import pd
+from .._libraries import pa, pd
 from ..errors import DataError
 from ._intake import labelled
 from ._names import MOST_SERVERS, copies, labels, some
@@ -98,6 +98,7 @@ def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
     Names that are given come first, then the labels of the first argument that has some; all others must have the same
     and are put in that order. Rows that pandas numbered 0, 1, ... have no names, unless something else has.
     """
+    given = {name: _frame(value, name) if labelled(value) else value for name, value in given.items()}
     result = dict(given)
     for axis in ("resource", "user", "server"):
         places = [(name, k) for name, axes in _AXES.items() if labelled(given[name])
@@ -113,11 +114,29 @@ def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
     return result | {name: _plain(result[name]) for name in _AXES if labelled(given[name])}
 
 
-def row(values: pd.Series, argument: str, names: Sequence[str], axis: str) -> NDArray[Any]:
+def row(values: Any, argument: str, names: Sequence[str], axis: str) -> NDArray[Any]:
     """A row of a table or other numbers with names, put in the order of these."""
+    values = _frame(values, argument)
     if values.ndim > 1 or _numbered(values.index):
         return _plain(values)
     return _plain(values.take(_order(values.index, names, axis, argument, 2)))
+
+
+def _frame(values: Any, what: str) -> pd.DataFrame | pd.Series:
+    """A table or a column of any library as one of pandas, with all its labels; one that may lose them is refused."""
+    if isinstance(values, pd.DataFrame | pd.Series):
+        return values
+    found = None
+    if hasattr(values, "to_pandas"):
+        found = values.to_pandas()
+    elif hasattr(values, "__arrow_c_stream__") and not hasattr(values, "iloc"):  # whose rows have labels too
+        column = pa.chunked_array(values)
+        found = (pa.Table.from_struct_array(column) if pa.types.is_struct(column.type) else column).to_pandas()
+    if not isinstance(found, pd.DataFrame | pd.Series):
+        raise DataError(
+            f"{what} is of type {type(values).__name__}, whose labels nobody would read; make it a pandas DataFrame"
+        )
+    return found
 
 
 def _whole(count: Any) -> bool:
@@ -147,7 +166,7 @@ def _numbered(index: pd.Index) -> bool:
 
 def _named(table: Any, what: str, rows: str, columns: str) -> pd.DataFrame:
     """The same table with text for labels."""
-    if not isinstance(table, pd.DataFrame):
+    if not labelled(table) or not isinstance(table := _frame(table, what), pd.DataFrame):
         raise DataError(f"{what} is of type {type(table).__name__}; it must be a DataFrame, as to_frames makes it")
     index = pd.Index(labels(table.index, rows), dtype=object)
     return table.set_axis(index).set_axis(pd.Index(labels(table.columns, columns), dtype=object), axis=1)

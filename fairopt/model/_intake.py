@@ -6,7 +6,6 @@ only numbers are numbers.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -21,21 +20,36 @@ from ._shown import short
 Array = NDArray[np.float64]
 
 #: Kinds of arrays that are not numbers, by NumPy's letter.
-_OTHERS = {"c": "complex numbers", "M": "dates", "m": "spans of time", "U": "text", "S": "bytes", "V": "records"}
+_OTHERS = {
+    "b": "truth values",
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "spans of time",
+    "U": "text",
+    "S": "bytes",
+    "V": "records",
+}
 #: What NumPy raises where it makes no array: warnings are errors here.
 _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, Warning)
 _EVERYWHERE = frozen(np.ones((), dtype=bool))
 
 
+#: What tables and columns of pandas, Arrow, polars and others of their kind have, and arrays and lists have not.
+_OF_TABLES = ("to_pandas", "__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "iloc", "columns")
+
+
 def labelled(values: object) -> bool:
-    """Is it a data frame or a series? Its labels then count, see `_frames`."""
-    pandas = sys.modules.get("pandas")  # who has one has imported it
-    return pandas is not None and isinstance(values, pandas.DataFrame | pandas.Series)
+    """Is it a table or a column of a library of tables? Its labels then count, see `_frames`."""
+    if values is None or isinstance(values, np.ndarray | list | tuple | float | int):
+        return False
+    return any(hasattr(values, name) for name in _OF_TABLES)
 
 
 def numbers(values: Any) -> Array:
     """A new array of floats, or one of `_REFUSALS`."""
     array = _array(values)
+    if _truth_among(values):  # NumPy makes ones of them
+        raise TypeError("it holds truth values")
     if array.dtype.kind in _OTHERS:
         raise TypeError(f"it holds {_OTHERS[array.dtype.kind]}")
     if array.dtype.kind == "O":
@@ -143,12 +157,20 @@ def _array(values: Any) -> NDArray[Any]:
 def _number(value: Any) -> float:
     """One number as a float."""
     of_numpy = isinstance(value, np.generic | np.ndarray)
-    if isinstance(value, str | bytes | np.ma.MaskedArray) or (of_numpy and (value.ndim or value.dtype.kind in _OTHERS)):
+    if isinstance(value, bool | str | bytes | np.ma.MaskedArray) or (
+        of_numpy and (value.ndim or value.dtype.kind in _OTHERS)
+    ):
         raise TypeError(f"it holds {short(value)}")
     try:
         return float(value)
     except TypeError:
         raise TypeError(f"it holds {short(value)}") from None
+
+
+def _truth_among(values: object) -> bool:
+    if isinstance(values, list | tuple):
+        return not {bool, np.bool_}.isdisjoint(map(type, values)) or any(map(_truth_among, values))
+    return isinstance(values, np.ndarray) and values.dtype.kind == "b"
 
 
 def _is_number(value: object) -> bool:

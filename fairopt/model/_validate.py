@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 
 #: The arguments of a cluster, in the constructor's order; they are its attributes as well.
 ARGUMENTS = ("capacity", "demand", "weight", "eligible", "max_tasks", "resources", "users", "servers")
+#: Numbers of a cluster that are not 0, and limits that are finite: products of six of them are doubles.
+LEAST, MOST = 1e-50, 1e50
 
 
 def number(value: object, what: str, wanted: str) -> float:
@@ -94,33 +96,39 @@ def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
     return _frames.row(value, argument, names, axis)
 
 
+def inside(values: Array, *others: float) -> NDArray[np.bool_]:
+    """Which are from `LEAST` to `MOST`, or one of these others?"""
+    return np.asarray((values >= LEAST) & (values <= MOST) | np.isin(values, others))
+
+
 def amounts(table: Array, kind: str, what: str, labels: Sequence[str], resources: Sequence[str]) -> None:
-    """Capacities and demands are finite numbers >= 0."""
-    bad = np.argwhere(~(np.isfinite(table) & (table >= 0)))
+    """Capacities and demands are 0 or inside the range."""
+    bad = np.argwhere(~inside(table, 0.0))
     if bad.size:
         row, column = (int(index) for index in bad[0])
         raise DataError(
             f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} of "
-            f"{resources[column]!r}; it must be a finite number >= 0",
+            f"{resources[column]!r}; it must be a finite number >= 0{_beyond(table[row, column])}",
             (f"{kind}s", row, what, resources[column]),
         )
 
 
 def people(labels: Sequence[str], weight: Array, max_tasks: Array, demand: Array) -> None:
-    """Weights > 0, task limits >= 0, and everyone demands something."""
-    for row in np.flatnonzero(~(np.isfinite(weight) & (weight > 0))).tolist():
-        raise DataError(
-            f"user {labels[row]!r} (row {row}) has weight {weight[row]:g}; it must be a finite number > 0",
-            ("users", row, "weight"),
-        )
-    for row in np.flatnonzero(~(max_tasks >= 0)).tolist():
-        raise DataError(
-            f"user {labels[row]!r} (row {row}) has max_tasks {max_tasks[row]:g}; "
-            "it must be >= 0 (leave it out, or use inf, for no limit)",
-            ("users", row, "max_tasks"),
-        )
+    """Weights are inside the range, task limits too or 0 or infinite, and everyone demands something."""
+    for what, values, good, wanted in (
+        ("weight", weight, inside(weight), "a finite number > 0"),
+        ("max_tasks", max_tasks, inside(max_tasks, 0.0, np.inf), ">= 0 (leave it out, or use inf, for no limit)"),
+    ):
+        for row in np.flatnonzero(~good).tolist():
+            found = f"user {labels[row]!r} (row {row}) has {what} {values[row]:g}"
+            raise DataError(f"{found}; it must be {wanted}{_beyond(values[row])}", ("users", row, what))
     for row in np.flatnonzero(~demand.any(axis=1)).tolist():
         raise DataError(
             f"user {labels[row]!r} (row {row}) demands nothing; give it a demand > 0 for some resource, or drop it",
             ("users", row, "demand"),
         )
+
+
+def _beyond(value: float) -> str:
+    """The end of the error for a number that is good but for its size."""
+    return f", here from {LEAST:g} to {MOST:g}: choose other units" if 0 < value < np.inf else ""

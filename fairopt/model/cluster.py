@@ -47,7 +47,7 @@ class Cluster(Tabular):
     -----
     Arrays are read-only and their axes are always (users n, servers i, resources r). Data frames and series count by
     their labels: they may stand in any order, and give the names if none are given. Masked arrays, complex numbers,
-    dates and text are not numbers.
+    dates and text are not numbers. Numbers that are neither 0 nor infinite are from 1e-50 to 1e50.
     """
 
     def __init__(

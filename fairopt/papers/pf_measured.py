@@ -1,7 +1,8 @@
 """PF on time and convergence (abstract, sections 5.2 and 6), judged by what was measured here (`Measurements`).
 
-Rounds are the same on every machine; seconds are those of the machine that measured, and PF's were of another. Its
-tolerance is not stated: 1e-3 is taken, the largest part of anybody's tasks that a response would still change.
+Rounds are the same on every machine; seconds are those of the machine that measured, and PF's were of another;
+`about` tells whether they are the processor's or, in older measurements, the wall's, which are no fewer. PF's tolerance
+is not stated: 1e-3 is taken, the largest part of anybody's tasks that a response would still change.
 """
 
 from __future__ import annotations

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
-from .. import mechanisms
+from .. import _clock, mechanisms
 from .._libraries import pd
 from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..model import _validate
 from ..model.cluster import Cluster, expected
 from ..result.allocation import Allocation
-from ._base import Case, Finding, Property
+from ._base import Case, Finding, Numbers, Property
 from ._names import get, names
 from ._solved import Instance, cases, instances, seen
 from ._words import changes as changed
@@ -100,6 +101,8 @@ def report(
     changes: int = 200,
     rng: np.random.Generator | int | None = 0,
     tol: float = 1e-5,
+    seconds: float = np.inf,
+    done: Callable[[], object] = lambda: None,
 ) -> pd.DataFrame:
     """Every property of a mechanism on one cluster.
 
@@ -115,6 +118,11 @@ def report(
         Which changes. Default: the same ones every time.
     tol : float
         A loss up to this is none.
+    seconds : float
+        CPU seconds, which properties share: fewer changes are tried where they do not do, and some properties may not
+        be looked at. Their rows say so.
+    done : function
+        Called after every property.
 
     Returns
     -------
@@ -131,27 +139,47 @@ def report(
     changes = _validate.whole(changes, "changes")
     if isinstance(properties, str):
         raise DataError(f"properties are {properties!r}; give a list of names, such as [{properties!r}]")
-    rows = []
-    for name in names() if properties is None else properties:
-        prop = get(name)
+    rows: list[tuple[str, float, str]] = []
+    wanted = [get(name) for name in (names() if properties is None else properties)]
+    known, end = dict[int, Numbers | None](), _clock.cpu() + seconds
+    for prop in sorted(wanted, key=lambda each: each.compares):  # those first that take one answer
+        left = end - _clock.cpu()
         if reason := prop.unfit(chosen) or prop.domain(shared):
             rows.append((prop.name, float("nan"), f"says nothing: {reason}"))
-            continue
-        worst = _worst(chosen, prop, list(instances(prop, shared, np.random.default_rng(rng), changes)))
-        if worst is None:
-            rows.append((prop.name, float("nan"), "no answer reached the tolerance"))
-        elif worst[0].violation <= tol:
-            rows.append((prop.name, 0.0, ""))
+        elif left <= 0:
+            rows.append((prop.name, float("nan"), f"not looked at: the time was over ({seconds:.3g} seconds)"))
         else:
-            rows.append((prop.name, float(worst[0].violation), _words(*worst)))
-    return pd.DataFrame(rows, columns=["property", "violation", "witness"]).set_index("property")
+            some = instances(prop, shared, np.random.default_rng(rng), changes)
+            worst, tried, ended = _worst(chosen, prop, some, known, left / (len(wanted) - len(rows)))
+            text = "" if ended else f"{tried} tried in the time"
+            if worst is None:
+                rows.append((prop.name, float("nan"), "no answer reached the tolerance"))
+            elif worst[0].violation <= tol:
+                rows.append((prop.name, 0.0, text))
+            else:
+                rows.append((prop.name, float(worst[0].violation), _words(*worst)))
+        done()
+    frame = pd.DataFrame(rows, columns=["property", "violation", "witness"]).set_index("property")
+    return frame.loc[[prop.name for prop in wanted]]
 
 
-def _worst(mechanism: Mechanism, prop: Property, some: list[Instance]) -> tuple[Finding, Instance] | None:
-    """The largest loss among these."""
-    found = zip(cases(mechanism, some, _TOL), some, strict=True)
-    known = [(prop.find(case), instance) for case, instance in found if case is not None]
-    return max(known, key=lambda each: each[0].violation, default=None)
+def _worst(
+    mechanism: Mechanism, prop: Property, some: Iterable[Instance], known: dict[int, Numbers | None], seconds: float
+) -> tuple[tuple[Finding, Instance] | None, int, bool]:
+    """The largest loss among these, or those for which there is time; how many that were, and whether all of them."""
+    worst: tuple[Finding, Instance] | None = None
+    left, tried, begun, size = iter(some), 0, _clock.cpu(), 1 if np.isfinite(seconds) else None
+    while part := list(islice(left, size)):
+        cases_of_part = zip(cases(mechanism, part, _TOL, known), part, strict=True)
+        found = [(prop.find(case), instance) for case, instance in cases_of_part if case is not None]
+        worst = max([*([] if worst is None else [worst]), *found], key=lambda each: each[0].violation, default=None)
+        tried += len(part)
+        spent = _clock.cpu() - begun
+        if size is not None:  # twice as many at once, or as many as there is time for
+            size = min(2 * size, int((seconds - spent) / max(spent, 1e-9) * tried))
+            if size < 1:
+                return worst, tried, next(left, None) is None
+    return worst, tried, True
 
 
 def _words(finding: Finding, instance: Instance) -> str:

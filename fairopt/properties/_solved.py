@@ -38,14 +38,22 @@ def accepted(mechanism: Mechanism, cluster: Cluster) -> bool:
     return True
 
 
-def cases(mechanism: Mechanism, instances: Sequence[Instance], tol: float) -> list[Case | None]:
-    """Tasks of all clusters and of their changes at once, `None` where one of both has no answer."""
+def cases(
+    mechanism: Mechanism, instances: Sequence[Instance], tol: float, known: dict[int, Numbers | None] | None = None
+) -> list[Case | None]:
+    """Tasks of all clusters and of their changes at once, `None` where one of both has no answer.
+
+    `known` keeps the tasks of clusters, but for changed ones, by their identity: for the next call.
+    """
+    known = {} if known is None else known
     clusters: dict[int, Cluster] = {}
     for cluster, deviation in instances:
         clusters[id(cluster)] = cluster
         if deviation is not None:
             clusters[id(deviation.cluster)] = deviation.cluster
-    tasks = dict(zip(clusters, _tasks(mechanism, list(clusters.values()), tol), strict=True)) if clusters else {}
+    new = {name: cluster for name, cluster in clusters.items() if name not in known}
+    tasks = known | dict(zip(new, _tasks(mechanism, list(new.values()), tol), strict=True)) if new else known
+    known.update((id(cluster), tasks[id(cluster)]) for cluster, _ in instances)
     found: list[Case | None] = []
     for cluster, deviation in instances:
         own = tasks[id(cluster)]

@@ -40,7 +40,7 @@ GLOSSARY = {
     "DRFH": "equal dominant shares, measured on the whole cluster",
     "TSF": "equal parts of what each user could run if the cluster were its own and placement free",
     "PS-DSF": "fair on every server by itself: parts of what each user could run on that server",
-    "alphaPF-VDS": "between efficient (alpha 0) and PS-DSF (alpha infinite); 1 is proportional fairness",
+    "alphaPF-VDS": "between the largest sum of shares (alpha 0) and PS-DSF (infinite); 1 is proportional fairness",
     "used up on": "nodes that have nothing left of a resource in the answer",
     "tasks more": f"tasks that {OPTIONS.more:.0%} more of a resource, on every node that has it, would add: re-solved",
     "a little more": "tasks that 1% more of a resource on all nodes of a kind would add, by derivatives of the answer",

@@ -106,7 +106,7 @@ class Results:
             frame = _with_measures(frame, contents.long("measured", wanted))
         else:
             frame["workload"] = [cell.workload for cell in chosen if isinstance(cell, Simulation)]
-        notes = _notes(frame, chosen, f"{self._command(name)} --retry")
+        notes = _notes(frame, chosen, f"fairopt sweep {Path(name).name}{' --smoke' * self.smoke} --retry")
         if older and self.accept_older:
             notes = (older, *notes)
         bad = frame["status"] == "failed"

@@ -1,12 +1,16 @@
-"""Whole tasks on servers: workloads, policies one per file, the simulator, and discrete DRF on one pool."""
+"""Whole tasks on servers: workloads, policies one per file, the simulator, and rules of one pool."""
 
 from __future__ import annotations
 
 from .dedicated_servers import dedicated
 from .discrete_drf import discrete_drf, tasks_of
+from .dynamic_drf import dynamic_drf
+from .hug import hug
 from .schedule import Schedule
 from .simulator import simulate
 from .thrashing import Thrashing
 from .workload import Workload
 
-__all__ = ["Schedule", "Thrashing", "Workload", "dedicated", "discrete_drf", "simulate", "tasks_of"]
+__all__ = [
+    "Schedule", "Thrashing", "Workload", "dedicated", "discrete_drf", "dynamic_drf", "hug", "simulate", "tasks_of",
+]  # fmt: skip

@@ -1,11 +1,36 @@
-"""Water filling over what users have already: exact but for rounding, by the pieces of a straight function."""
+"""Pools of divisible tasks: who may share one, in which order, and water filling over what users have already."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import DataError
+from ..model.cluster import Cluster
+
 Array = NDArray[np.float64]
+
+
+def ordered(cluster: Cluster, given: Sequence[str] | None, what: str) -> tuple[str, ...]:
+    """User names in the order given, by default the cluster's."""
+    names = cluster.users if given is None else tuple(np.atleast_1d(np.array(given, dtype=object)).ravel())
+    if not all(isinstance(name, str) for name in names) or sorted(names) != sorted(cluster.users):
+        known, got = ", ".join(cluster.users), ", ".join(map(str, names))
+        raise DataError(f"{what} must name every user once, in any order: {known}; got {got}")
+    return names
+
+
+def pool_of(cluster: Cluster, who: str) -> Cluster:
+    """All servers as one, for users who can run something and have no task counts."""
+    pool = cluster.pool()
+    for n in np.flatnonzero(~pool.runnable).tolist():
+        name = pool.users[n]
+        raise DataError(f"user {name!r} needs a resource that no server has; leave the user out", ("users", n))
+    for n in np.flatnonzero(np.isfinite(pool.max_tasks)).tolist():
+        raise DataError(f"user {pool.users[n]!r} has a task count, which {who} does not know; drop max_tasks")
+    return pool
 
 
 def highest(demand: Array, have: Array, weight: Array, part: float) -> float:

@@ -164,7 +164,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
     ratio = np.full(n if with_index else 0, np.inf)
     if with_index:
         some = free[:, 0] > 0
-        ratio[some] = free[some, 1] / pool[1] / (free[some, 0] / pool[0])
+        ratio[some] = free[some, 1] / free[some, 0]
     block = OPTIONS.block
     blocks = 2 * (-(-n // (block // 2))) + 4 if with_index else 1
     slower, none = bool(option[at.SLOWS]), np.zeros((0, 0), np.int64)
@@ -177,7 +177,7 @@ def _servers(setup: Setup, option: Whole) -> Servers:
         np.full((slots, 2), -1), np.zeros((slots, len(size)), np.int64), mix,
         np.zeros(blocks, np.int64), np.zeros((blocks, amounts - 1, block)), np.zeros((blocks, block), np.int64),
         np.zeros((blocks, amounts, block), np.int64), np.zeros(blocks, np.int64),
-        np.zeros((blocks, amounts), np.int64), ratio, free.copy(), np.zeros(amounts - 1),
+        np.zeros((blocks, amounts), np.int64), ratio, free.copy(), np.zeros((2, amounts)),
         np.zeros(n, np.int64), np.array(s.workload.capacity if slower else none), np.zeros(len(s.workload.resources)),
     )  # fmt: skip
 

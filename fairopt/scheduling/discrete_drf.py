@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from .._libraries import pd
-from ..errors import DataError
-from ..model.cluster import Cluster
+from ..model.cluster import Cluster, expected
+from ._filling import ordered
 
 #: What still counts as fitting: rounding errors of sums such as 0.1 + 0.2, relative to the capacity.
 _ROUNDING = 1e-9
@@ -41,8 +41,9 @@ def discrete_drf(cluster: Cluster, ties: Sequence[str] | None = None, skip: bool
 
     Source: Ghodsi et al., NSDI 2011, section 4.2, algorithm 1 and table 1; weights as in section 4.3.
     """
-    pool = cluster.pool()
-    order = _order(pool, ties)
+    pool = expected(cluster).pool()
+    rank = {user: position for position, user in enumerate(ordered(pool, ties, "ties"))}
+    order = [rank[user] for user in pool.users]
     picks = np.fromiter(_decisions(pool, order, skip), dtype=np.intp)
     return _table(pool, picks)
 
@@ -51,16 +52,6 @@ def tasks_of(decisions: pd.DataFrame) -> pd.Series:
     """Tasks of every user at the end of `discrete_drf`, indexed by user."""
     counts = decisions["picked"].value_counts(sort=False)
     return counts.reindex(decisions["picked"].cat.categories).rename("tasks").rename_axis("user")
-
-
-def _order(cluster: Cluster, ties: Sequence[str] | None) -> list[int]:
-    """The rank of every user when shares are equal."""
-    ties = cluster.users if ties is None else tuple(ties)
-    if sorted(ties) != sorted(cluster.users):
-        known = ", ".join(cluster.users)
-        raise DataError(f"ties must name every user once, in any order: {known}; got {', '.join(ties)}")
-    rank = {user: position for position, user in enumerate(ties)}
-    return [rank[user] for user in cluster.users]
 
 
 def _decisions(pool: Cluster, order: Sequence[int], skip: bool) -> Iterator[int]:

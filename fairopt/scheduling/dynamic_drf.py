@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster, expected
-from ._filling import highest
+from ._filling import highest, ordered, pool_of
 
 Array = NDArray[np.float64]
 Engine = Literal["filling", "declarative"]
@@ -80,7 +80,8 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
     Source: Kash, Procaccia, Shah, "No Agent Left Behind: Dynamic Fair Division of Multiple Resources", JAIR 51 (2014),
     mechanism Dynamic DRF. Weights are ours.
     """
-    pool = _pool(expected(cluster), order)
+    expected(cluster)
+    pool = pool_of(cluster.select(users=list(ordered(cluster, order, "order"))), "Dynamic DRF")
     if engine not in get_args(Engine):
         raise DataError(f"engine is {engine!r}; it must be one of {', '.join(get_args(Engine))}")
     demand, weight = _normalised(pool), _entitlement(pool)
@@ -98,20 +99,6 @@ def dynamic_drf(cluster: Cluster, order: Sequence[str] | None = None, *, engine:
         have[there] = np.maximum(have[there], level[k] * weight[there])
         share[k] = have
     return DynamicShares(pool, level, share)
-
-
-def _pool(cluster: Cluster, order: Sequence[str] | None) -> Cluster:
-    """The pool, users by arrival."""
-    names = cluster.users if order is None else tuple(order)
-    if sorted(names) != sorted(cluster.users):
-        raise DataError(f"order must name every user once: {', '.join(cluster.users)}; got {', '.join(names)}")
-    pool = cluster.pool().select(users=list(names))
-    for n in np.flatnonzero(~pool.runnable).tolist():
-        name = pool.users[n]
-        raise DataError(f"user {name!r} needs a resource that no server has; leave the user out", ("users", n))
-    for n in np.flatnonzero(np.isfinite(pool.max_tasks)).tolist():
-        raise DataError(f"user {pool.users[n]!r} has a task count, which Dynamic DRF does not know; drop max_tasks")
-    return pool
 
 
 def _normalised(pool: Cluster) -> Array:

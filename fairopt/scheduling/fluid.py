@@ -25,6 +25,7 @@ def fluid(
     tol: float | None = None,
     throw: bool = True,
     warm: bool = True,
+    idle: bool = False,
     progress: bool = False,
 ) -> FluidSchedule:
     """Serve a workload at the rates of a mechanism: the semi-dynamic model of PF section 6.
@@ -34,8 +35,8 @@ def fluid(
 
     At first `W_g` is the sum of the durations of the group's tasks: as much as they need at one second per second. A
     group ends when no work is left. A player, all of whose tasks run at one speed, asks for the mean demand of its
-    unfinished groups, weighted by their tasks, and leaves with the last of them. Those who end before the next solve
-    leave their part idle until then, as PF's, who are allocated to every five minutes; those who arrive wait for it.
+    unfinished groups, weighted by their tasks, and leaves with the last of them. What is released before the next
+    multiple is reallocated among those who remain, as PF's, by a solve for them; those who arrive wait for that.
 
     PF's users arrive with one demand and an amount of work, and leave once it is done: that is a job here (`by="job"`,
     with the weight of its user). Its normalised demands, `d_n / max_r d_nr` with `q_n = 300 max_r d_nr` tasks of these
@@ -53,6 +54,7 @@ def fluid(
     until : seconds; default: until all work is done, or nobody who is left can run anything
     tol, throw : as `Mechanism.solve`: a solve that misses its tolerance is an error, or flagged in the timeline
     warm : may engines start from the solve before
+    idle : does what is released stay idle until the next multiple of `every`?
     progress : show a bar of the work done. Ctrl-C ends the run with what has happened until then; the schedule says so
         (`interrupted`), and `schedule.run.run()` goes on.
 
@@ -71,5 +73,7 @@ def fluid(
         raise DataError("here jobs come at given times, and some of these come after others (`after`): simulate them")
     if until is not None and math.isnan(until):
         raise DataError("until is nan; give seconds, or leave it out")
-    run = FluidRun(workload, mechanisms.one(mechanism), float(every), events, choice(by), limits, tol, throw, warm)
+    run = FluidRun(
+        workload, mechanisms.one(mechanism), float(every), events, choice(by), limits, tol, throw, warm, idle
+    )
     return FluidSchedule(run.run(math.inf if until is None else float(until), progress))

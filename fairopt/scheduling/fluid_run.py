@@ -67,6 +67,7 @@ class FluidRun:
     tol: float | None = None
     throw: bool = True
     warm: bool = True
+    idle: bool = False
     steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -91,6 +92,8 @@ class FluidRun:
         self.now = float(self.arrival.min(initial=np.inf)) if w.groups else 0.0
         self.due = True  # has anything changed since the last solve
         self.forced = False  # must be solved now, whatever `events` says
+        self.served = np.zeros(w.groups, dtype=bool)  # (groups,): who took part in the last solve
+        self.released = False  # has one of them left since
         self.interrupted = False
         self._start: OtherUsers | None = None  # the last answer that offers others a start
 
@@ -117,7 +120,7 @@ class FluidRun:
     def once(self, until: float = math.inf) -> bool:
         """One step: what happens now, a solve if one is due, and on to the next instant; False at the end."""
         self._happens()
-        solved = self._solve() if self.due and self._may_solve() else None
+        solved = self._solve() if self.due and (self.released or self._may_solve()) else None
         after = min(self._next(), until)
         if not math.isfinite(after):
             return False
@@ -139,15 +142,21 @@ class FluidRun:
         leaving = self.leaves[w.user[self.present]] <= self.now
         if leaving.any():
             self.departed[self.present[leaving]] = True
-            self.present, self.due = self.present[~leaving], True
+            self._release(self.present[leaving])
+            self.present = self.present[~leaving]
         changed = int(np.searchsorted(self.change, self.now, side="right"))
         for k in range(self._changed, changed):
             self.up[w.change_server[k]] = w.change_up[k]
         if changed > self._changed:
             self._changed, self.due, self.forced = changed, True, True
 
+    def _release(self, groups: Whole) -> None:
+        """What groups had that are no longer there is free."""
+        self.due = self.due or len(groups) > 0
+        self.released = self.released or (not self.idle and bool(self.served[groups].any()))
+
     def _may_solve(self) -> bool:
-        """Is it the time for a solve?"""
+        """Is it the time for a solve of all who are present?"""
         return self.forced or self.events or abs(self.now - self.every * round(self.now / self.every)) < _TOGETHER
 
     def _tick(self, time: float) -> float:
@@ -156,20 +165,19 @@ class FluidRun:
         return tick if tick > self.now + _TOGETHER else tick + self.every
 
     def _solve(self) -> Solved | None:
-        """The mechanism's allocation to those who are present."""
-        if not len(self.present) or not self.up.any():
-            self.due = self.forced = False
-            self.rate[:] = 0.0
+        """The mechanism's allocation to those who are present; between the times for it, to those left of the last."""
+        here = self.present if self._may_solve() else self.present[self.served[self.present]]
+        if not len(here) or not self.up.any():
+            self._solved(here)
             return None
         begun = _clock.now()
-        sharing = players(self.workload, self.present, self.up, self.by, self.limits)
+        sharing = players(self.workload, here, self.up, self.by, self.limits)
         start = self._start if self.warm else None
         build = _clock.now() - begun
         found = self.mechanism.solve(sharing.cluster, self.tol, throw=self.throw, start=start)
-        self.due = self.forced = False  # and not before: the solve may be interrupted
+        self._solved(here)  # and not before: the solve may be interrupted
         offered = OtherUsers(found)
         self._start = self._start if offered.earlier is None else offered
-        self.rate[:] = 0.0
         self._serve(sharing, found.user_tasks)
         stats = found.stats
         return Solved(
@@ -177,6 +185,14 @@ class FluidRun:
             stats.rounds, stats.engine, found.certificate.residual, found.flagged,
             start is not None,
         )  # fmt: skip
+
+    def _solved(self, groups: Whole) -> None:
+        """Nothing is due but for those who wait for the next time."""
+        self.forced = self.released = False
+        self.due = len(groups) < len(self.present)
+        self.served[:] = False
+        self.served[groups] = True
+        self.rate[:] = 0.0
 
     def _serve(self, sharing: Players, tasks: Array) -> None:
         groups, rates = sharing.groups, sharing.rates(tasks)
@@ -196,6 +212,8 @@ class FluidRun:
             return math.inf  # servers may come and go, but nobody is there
         if self.events:
             return float(min(certain, arrival, end))
+        if not self.idle:
+            certain = min(certain, end)
         # Nothing is solved anew before something has changed, and then at the next multiple of `every`.
         first = self.now if self.due else min(arrival, end, certain)
         tick = self._tick(first) if math.isfinite(first) else np.inf
@@ -209,7 +227,7 @@ class FluidRun:
         return np.asarray(self.now + need)
 
     def _advance(self, after: float, solved: Solved | None) -> None:
-        """Serve until then; who ends before leaves what it had idle until the next solve."""
+        """Serve until then; who ends before leaves what it had."""
         here, span = self.present, after - self.now
         end, left, rate = self._ends(here), self.left[here], self.rate[here]
         done = end <= after + _TOGETHER
@@ -221,5 +239,5 @@ class FluidRun:
         self.steps.append(Step(self.now, span, known, len(here), waiting, capacity, used, solved))
         self.left[here] = np.where(done, 0.0, left - served)
         self.ended[here[done]] = end[done]
-        self.present, self.due = here[~done], self.due or bool(done.any())
-        self.now = after
+        self._release(here[done])
+        self.present, self.now = here[~done], after

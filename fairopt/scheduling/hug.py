@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd
-from ..errors import DataError
 from ..model.cluster import Cluster, expected
-from ._filling import highest
+from ._filling import highest, pool_of
 
 Array = NDArray[np.float64]
 
@@ -103,12 +102,7 @@ def hug(cluster: Cluster) -> LinkShares:
     Source: Chowdhury, Liu, Ghodsi, Stoica, "HUG: Multi-Resource Fairness for Correlated and Elastic Demands", NSDI
     2016. Weights are ours. Its text was not at hand: stage 2 raises totals, not what comes on top of stage 1.
     """
-    pool = expected(cluster).pool()
-    for n in np.flatnonzero(~pool.runnable).tolist():
-        name = pool.users[n]
-        raise DataError(f"user {name!r} needs a resource that no server has; leave the user out", ("users", n))
-    for n in np.flatnonzero(np.isfinite(pool.max_tasks)).tolist():
-        raise DataError(f"user {pool.users[n]!r} has a task count, which HUG does not know; drop max_tasks")
+    pool = pool_of(expected(cluster), "HUG")
     d, phi = _correlation(pool), pool.weight
     guarantee = 1 / float((phi @ d).max())
     first = phi[:, None] * guarantee * d

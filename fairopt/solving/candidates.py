@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from .. import _clock
 from ..certificates import Certificate
+from ..certificates.ill_scaled import beyond_doubles
 from ..engines.base import Solution
 from ..errors import SolverError
 from ..model.merging import Merging, unmerged
 from ..model.problem import Problem
 from ..model.split import Split
+from .patience import within
 from .solvable import Solvable
 
 Array = NDArray[np.float64]
@@ -39,6 +41,10 @@ class CandidateOptions:
     modest_pairs: int = 20_000
     #: Of answers with an error up to this, complementarity is solved by linear programs, up to as many pairs.
     jammed: float = 1e-3
+    #: Where numbers are beyond doubles solvers are tried up to this number of pairs,
+    hopeless_pairs: int = 100
+    #: for so many CPU seconds.
+    hopeless_seconds: float = 1.0
 
 
 #: What is used unless a caller says otherwise.
@@ -75,9 +81,9 @@ class Candidates:
             if name == engines[0]:
                 offers: Iterator[Solution] | None = self._first(name, solver, warm)
             else:
-                offers = self.mechanism.stand_in(self.problem, name, self.tol)
+                offers = self._stand_in(name)
             if offers is None:
-                self.notes += (f"on so large a cluster {name} is not tried unasked; engine={name!r} does",)
+                self.notes += (f"on such a cluster {name} is not tried unasked; engine={name!r} does",)
                 continue
             self.tried += (name,)
             try:
@@ -97,6 +103,14 @@ class Candidates:
     def _failed(self, error: SolverError) -> None:
         """What failed before stays in the message."""
         self.failure = error if self.failure is None else SolverError(f"{self.failure}; {error}")
+
+    def _stand_in(self, name: str) -> Iterator[Solution] | None:
+        """What another engine offers; of solvers little where numbers are so far apart that they hardly ever answer."""
+        offers = self.mechanism.stand_in(self.problem, name, self.tol)
+        far = name == "declarative" and beyond_doubles(self.problem.cluster, self.problem.criterion)
+        if offers is None or not far:
+            return offers
+        return within(OPTIONS.hopeless_seconds, offers) if self.eligible <= OPTIONS.hopeless_pairs else None
 
     def _first(self, name: str, solver: str | None, warm: object) -> Iterator[Solution]:
         """What the first engine offers; where that is not enough, what it would have offered a modest caller.

@@ -8,6 +8,7 @@ from ..engines.base import ServerStart
 from ..model.cluster import Cluster
 from ..model.merging import Merging, merge
 from ..result.allocation import Allocation
+from .order import Order
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Earlier:
     merging: Merging
     users: bool  # were users merged
     engine: object
+    order: Order | None = None  # in which the engine saw it
 
     def merged(self, cluster: Cluster, users: bool) -> Merging:
         """`cluster` merged: as before if it is the same."""

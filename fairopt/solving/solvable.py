@@ -28,6 +28,10 @@ class Solvable(Protocol):
         """May users with proportional demands be merged?"""
 
     @property
+    def judged_by_criterion(self) -> bool:
+        """Does the certificate know the criterion alone?"""
+
+    @property
     def met_by_criterion(self) -> bool:
         """Does every optimum of the criterion pass the certificate?"""
 

@@ -25,6 +25,7 @@ from ..result.stats import Stats
 from .candidates import Candidates
 from .earlier import Earlier, OtherUsers
 from .indexed import indexed
+from .order import Order
 from .solvable import Solvable
 
 
@@ -90,6 +91,8 @@ def solve(
     merging = _merged(mechanism, problem, request.earlier)
     reduced = problem if merging.trivial else Problem(merging.cluster, mechanism.criterion(merging.cluster))
     check_floors(reduced)
+    order = Order.of(mechanism, reduced, None if request.earlier is None else request.earlier.order)
+    reduced = reduced if order is None else order.problem
     # Candidates are compared on the merged cluster, which may be a thousand times smaller.
     found = Candidates(mechanism, reduced, request.tol)
     best = found.search(request.engines, request.solver, None if request.earlier is None else request.earlier.engine)
@@ -97,7 +100,7 @@ def solve(
         text = f"{found.failure or f'{mechanism}: no answer'} (engines tried: {', '.join(found.tried)})"
         raise SolverError(f"{text}{advice(seen, problem.criterion)}") from found.failure
     best, index = indexed(mechanism, reduced, found, leave=engine in (None, request.engines[0]) and solver is None)
-    allocation = _expanded(mechanism, problem, merging, found, best, index, notes + _idle(merging), watch)
+    allocation = _expanded(mechanism, problem, merging, order, found, best, index, notes + _idle(merging), watch)
     if allocation.flagged and throw:
         raise mechanism.complaint(allocation, request.tol, found.tried)
     return allocation
@@ -115,6 +118,7 @@ def _expanded(
     mechanism: Solvable,
     problem: Problem,
     merging: Merging,
+    order: Order | None,
     found: Candidates,
     best: Solution,
     index: int | None,
@@ -123,10 +127,14 @@ def _expanded(
 ) -> Allocation:
     """The best candidate as an allocation of the original cluster, certified for that."""
     assert found.verdict is not None
-    begun, tasks, verdict = _clock.now(), frozen(best.tasks), found.verdict
+    begun, tasks, prices, verdict = _clock.now(), best.tasks, best.log_prices, found.verdict
+    if order is not None:
+        tasks, prices = order.tasks(tasks), order.prices(prices)
+        verdict = verdict[0], order.prices(verdict[1])
+    tasks = frozen(tasks)
     if not merging.trivial:
         split = Split.of(merging, tasks)
-        verdict = mechanism.certified(problem, split, merging.split_prices(best.log_prices))
+        verdict = mechanism.certified(problem, split, merging.split_prices(prices))
         tasks = deferred(split)
     certificate, prices = verdict
     return Allocation(
@@ -140,7 +148,7 @@ def _expanded(
         notes + found.notes + best.notes,
         found.tol,
         mechanism.certify,
-        warm=Earlier(merging, mechanism.merges_users, best.warm),
+        warm=Earlier(merging, mechanism.merges_users, best.warm, order),
         index=index,
     )
 

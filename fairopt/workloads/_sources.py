@@ -159,7 +159,11 @@ class Sources(Generic[Made]):
         return result
 
     def _stand_in(self, found: _Name, rng: np.random.Generator, root: Path | None) -> Any:
-        why = f"{VARIABLE} is not set" if root is None else f"{root} holds no folder {self.readers[found.kind].folder}"
+        why = (
+            f"{VARIABLE} is not set"
+            if root is None
+            else f"no folder {self.readers[found.kind].folder} among the traces"
+        )
         entry, options = self._standing_in(found.kind, found.options)
         drawn = entry.run(options, rng=rng)
         source = f"{drawn.source} (a calibrated generator in place of the trace {found.kind}: {why})"

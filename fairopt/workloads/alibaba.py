@@ -147,7 +147,7 @@ def cluster(
         servers=hosts.index,
     )
     source = (
-        f"Alibaba GPU 2023 ({folder}, {variant}): {len(chosen)} of {len(usable)} groups of pods by "
+        f"Alibaba GPU 2023 ({folder.absolute().name}, {variant}): {len(chosen)} of {len(usable)} groups of pods by "
         f"{', '.join([*columns, 'gpu_spec'])}, {'all pods' if at is None else f'pods alive at {at:g} s'}; "
         f"{len(hosts)} nodes"
     )

@@ -177,8 +177,9 @@ def cluster(
         servers=hosts.names,
     )
     what = "mean use" if statistic == "mean" else "provisioned CPU and memory, mean use of the rest"
+    where = folder.absolute().relative_to(Path(directory).absolute().parent).as_posix()
     source = (
-        f"Bitbrains ({folder}): {len(chosen)} of {len(demand)} virtual machines, {what} "
+        f"Bitbrains ({where}): {len(chosen)} of {len(demand)} virtual machines, {what} "
         f"within {window:g} s from {at:.0f}; {servers} servers of three types at three locations"
     )
     return Snapshot(result, source, dict(report), left_out)

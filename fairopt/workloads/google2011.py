@@ -176,8 +176,9 @@ def cluster(
     )
     when = f"at {at:g} s" if window == 0 else f"from {at:g} to {at + window:g} s"
     source = (
-        f"Google 2011 ({folder}): {len(chosen)} of {len(demand)} users with tasks {when}, mean requests; "
-        f"{len(hosts)} of {len(present)} machines {'ever seen' if every_machine else f'present at {at:g} s'}"
+        f"Google 2011 ({folder.absolute().name}): {len(chosen)} of {len(demand)} users with tasks {when}, "
+        f"mean requests; {len(hosts)} of {len(present)} machines "
+        f"{'ever seen' if every_machine else f'present at {at:g} s'}"
     )
     return Snapshot(result, source, dict(report), left_out)
 

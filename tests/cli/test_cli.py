@@ -131,6 +131,15 @@ def test_claims_exit_code_tells_a_failure(capsys: pytest.CaptureFixture[str], mo
     assert main(["claims", "--item", "2"]) == 1
 
 
+def test_pools_are_shared_by_their_own_commands(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dynamic-drf", str(file), "--order", "B", "A", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[1] == pytest.approx({"arrived": "A", "A": 3, "B": 2})
+    assert main(["hug", str(file), "--out", str(tmp_path / "links.csv")]) == 0
+    assert "tenant weight progress cpu memory" in capsys.readouterr().out
+    assert (tmp_path / "links.csv").read_text().splitlines()[1].startswith("A,1.0,0.66")
+    assert main(["dynamic-drf", str(file), "--order", "B"]) == 2
+
+
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["--help"])

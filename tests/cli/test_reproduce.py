@@ -26,7 +26,7 @@ def test_a_paper_from_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     out = tmp_path / "mqdrf"
     assert main(["reproduce", "mqdrf", "--smoke", "--out", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "mqdrf_dynamic: 2 cells" in said
+    assert "mqdrf_dynamic: 3 cells" in said
     made = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert (made["format"], made["paper"], made["tiny version"]) == ("fairopt-manifest-1", "mqdrf", True)
     there = {
@@ -39,8 +39,9 @@ def test_a_paper_from_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     one = made["experiments"]["mqdrf_dynamic"]
     text = (ROOT / "experiments" / "mqdrf_dynamic.toml").read_bytes()
     assert one["file"] == hashlib.sha256(text).hexdigest()
-    assert one["cells"] == {"ok": 2}
-    assert one["data"] == [{"source": "mqdrf-figure2", "data": "generator", "digest": ""}]  # drawn by its seed
+    assert one["cells"] == {"ok": 3}
+    assert [data["source"] for data in one["data"]] == ["mqdrf-figure2", "mqdrf-figure2?users=8"]
+    assert all((data["data"], data["digest"]) == ("generator", "") for data in one["data"])  # drawn by its seed
     assert sum(made["claims"].values()) == len(claims("MQDRF"))
     assert {"fairopt", "commit", "versions", "python"} <= set(made["code"])
 
@@ -109,4 +110,4 @@ def test_cells_that_are_no_answers_are_counted(
 
     monkeypatch.setattr(harness, "sweep", worse)
     assert main(["reproduce", "mqdrf", "--smoke", "--out", str(tmp_path)]) == ends
-    assert f"mqdrf_dynamic: 2 cells ({said}) in" in capsys.readouterr().out
+    assert f"mqdrf_dynamic: 3 cells ({said}) in" in capsys.readouterr().out

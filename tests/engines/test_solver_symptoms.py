@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -144,6 +145,21 @@ def test_the_options_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     by_solver = {options["solver"]: options for options in given}
     assert by_solver["CLARABEL"]["tol_gap_rel"] <= 1e-8
     assert by_solver["HIGHS"]["highs_options"]["primal_feasibility_tolerance"] <= 1e-8
+
+
+def test_what_a_solver_prints_is_in_its_error_and_not_in_the_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As SCS does where QDLDL cannot factorise: `--json` would be no JSON."""
+
+    def solve(*_: object, **__: object) -> None:
+        sys.stdout.write("KKT matrix has < n positive\neigenvalues.\n")
+        raise ValueError("ScsWork allocation error!")
+
+    monkeypatch.setattr(cp.Problem, "solve", solve)
+    with pytest.raises(SolverError, match=r"SCS failed: ScsWork allocation error! KKT .* positive eigenvalues\. Try"):
+        solvers.solve(cp.Problem(cp.Minimize(0)), "SCS")
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])

@@ -293,3 +293,36 @@ def test_what_is_compiled_for_a_number_of_resources_is_kept_for_the_next_process
     """numba tells enclosed objects apart by their pickles, and compiled functions' differ from process to process."""
     enclosed = _eliminate._coupling(resources).py_func.__closure__
     assert [cell.cell_contents for cell in enclosed] == [resources]
+
+
+@pytest.mark.parametrize("shape", [(3, 120, 2), (10, 70, 4), (2, 300, 1)])
+@pytest.mark.parametrize("low", [-1, -8])
+def test_few_users_on_many_servers(shape: tuple[int, int, int], low: float) -> None:
+    """Servers are eliminated first, and the solution is that of the formula; on some of the rows alone, too."""
+    rng = np.random.default_rng(3)
+    for density in (0.3, 1.0):
+        given = drawn(rng, *shape, density=density, low=low)
+        rhs = rng.standard_normal(given[-1].size)
+        for right in (given[4], given[3]):
+            start, server, weight, left, _, extra, diagonal = given
+            whole = naive(start, server, weight, left, right, extra, diagonal)
+            made = structured.factor(start, server, weight, left, right, extra, diagonal)
+            assert isinstance(made, structured.ServersFirst)
+            np.testing.assert_allclose(whole @ made.solve(rhs), rhs, rtol=0, atol=1e-11 * np.abs(whole).max())
+        symmetric = structured.factor_symmetric(start, server, weight, left, extra, diagonal)
+        np.testing.assert_allclose(symmetric.solve(rhs), made.solve(rhs), rtol=1e-10, atol=1e-12)
+        used = np.flatnonzero(np.bincount(server, minlength=shape[1]) > 0)[:-1]
+        rows = (used[:, None] * shape[2] + np.arange(shape[2])).ravel()
+        cut = left.copy()
+        cut[~np.isin(server, used)] = 0.0
+        some = structured.factor(start, server, weight, cut, cut, extra, diagonal, rows=rows)
+        expected = np.linalg.solve(
+            naive(start, server, weight, cut, cut, extra, diagonal)[np.ix_(rows, rows)], rhs[rows]
+        )
+        np.testing.assert_allclose(some.solve(rhs[rows]), expected, rtol=1e-9, atol=1e-11)
+
+
+def test_many_users_or_few_rows_stay_with_prices() -> None:
+    rng = np.random.default_rng(4)
+    for shape in ((3, 20, 2), (200, 120, 2)):
+        assert isinstance(structured.factor(*drawn(rng, *shape)), structured.Factors)

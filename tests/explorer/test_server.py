@@ -10,7 +10,10 @@ import socket
 import subprocess
 import sys
 import threading
+import webbrowser
 from collections.abc import Iterator
+from email.message import Message
+from pathlib import Path
 
 import pytest
 
@@ -33,12 +36,17 @@ def server() -> Iterator[Server]:
         thread.join()
 
 
-def send(server: Server, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str, str]:
+def cookie(server: Server) -> str:
+    return f"fairopt-{server.server_port}={server.token}"
+
+
+def send(server: Server, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str, Message]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=300)
     try:
-        connection.request(method, path, body, {name.replace("_", "-"): text for name, text in headers.items()})
+        given = {"Cookie": cookie(server)} | {name.replace("_", "-"): text for name, text in headers.items()}
+        connection.request(method, path, body, given)
         reply = connection.getresponse()
-        return reply.status, reply.read().decode(), reply.getheader("Content-Security-Policy") or ""
+        return reply.status, reply.read().decode(), reply.headers
     finally:
         connection.close()
 
@@ -49,10 +57,10 @@ def test_pages(server: Server) -> None:
         ("/explorer.js", "function render("),
         ("/explorer.css", ".fo-explorer"),
     ):
-        status, text, policy = send(server, "GET", path)
+        status, text, headers = send(server, "GET", path)
         assert status == 200
         assert part in text
-        assert policy.startswith("default-src 'none'")
+        assert headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert send(server, "GET", "/../pyproject.toml")[0] == 404
 
 
@@ -60,6 +68,7 @@ def test_an_answer_is_sent_at_once(server: Server) -> None:
     """Headers and body in one packet: a browser acknowledges headers alone 40 ms later, and the body would wait."""
     body = json.dumps({"ask": "start"}).encode()
     head = f"POST /ask HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\nContent-Type: application/json\r\n"
+    head += f"Cookie: {cookie(server)}\r\n"
     for _ in range(3):
         with socket.create_connection(("127.0.0.1", server.server_port), timeout=300) as connection:
             connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
@@ -103,6 +112,39 @@ def test_what_is_no_json(server: Server, body: bytes) -> None:
     assert send(server, "POST", "/ask", body, **JSON)[0] == 400
 
 
+@pytest.mark.parametrize("path", ["/", "/explorer.js", "/explorer.css", "/nothing", "/ask"])
+def test_other_accounts_of_the_machine_are_refused(server: Server, path: str) -> None:
+    """Nothing is served without the token."""
+    how = ("POST", path, b'{"ask": "start"}') if path == "/ask" else ("GET", path, None)
+    ours = cookie(server)
+    for wrong in ("", ours[:-1], f"{ours}x", ours.replace("-", "-1", 1), "\xe9"):
+        status, text, _ = send(server, how[0], f"{path}?token={server.token[1:]}", how[2], Cookie=wrong, **JSON)
+        assert (status, server.token in text) == (403, False)
+    assert send(server, *how, Cookie=f"a=b; {ours}; c", **JSON)[0] == (404 if path == "/nothing" else 200)
+
+
+def test_the_printed_address_brings_the_cookie(server: Server) -> None:
+    status, _, headers = send(server, "GET", server.address.partition(str(server.server_port))[2], Cookie="")
+    assert status == 200
+    assert headers["Set-Cookie"] == f"{cookie(server)}; Path=/; HttpOnly; SameSite=Strict"
+
+
+def test_no_list_of_processes_shows_the_token(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every account can read what a browser is started with: a file that only its owner reads leads to the page."""
+
+    def look(address: str) -> None:
+        page = Path(address.removeprefix("file://"))
+        (printed,) = re.findall(r"http\S+token=\S+", capsys.readouterr().out)
+        assert printed in page.read_text(encoding="utf-8")
+        assert page.parent.stat().st_mode & 0o077 == 0
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(webbrowser, "open", look)
+    assert main(["explore", "paper:drf-4.1"]) == 0
+
+
 def test_loopback_only(server: Server) -> None:
     assert server.server_address[0] == "127.0.0.1"
 
@@ -122,7 +164,7 @@ def test_control_c_stops_the_command() -> None:
     )  # fmt: skip
     assert process.stdout is not None
     lines = [process.stdout.readline(), process.stdout.readline()]
-    assert re.match(r"http://127\.0\.0\.1:\d+/ \(Ctrl-C stops\)", lines[1])
+    assert re.match(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43} \(Ctrl-C stops\)", lines[1])
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=300)
     assert process.returncode == 0

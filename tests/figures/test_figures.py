@@ -69,6 +69,13 @@ def test_bars_are_what_the_paper_prints(smoke: Results) -> None:
     np.testing.assert_allclose(marks, heights, rtol=1e-4)
 
 
+def test_mqdrf_takes_back_what_is_above_a_cap_as_the_next_user_comes(smoke: Results) -> None:
+    """MQDRF figure 2: .2 of the CPU and .4 of the memory for user 1 alone; .3 once there is another."""
+    for axes, one, two in zip(draw("mqdrf_dynamic", smoke).axes, (0.2, 0.4, 0.4), (0.15, 0.3, 0.3), strict=False):
+        time, value = axes.lines[0].get_data()
+        np.testing.assert_allclose(value, np.where(time < 100, one, two))
+
+
 def test_alpha_goes_to_infinity(smoke: Results) -> None:
     axes = draw("frontier", smoke).axes[6]
     np.testing.assert_allclose(axes.lines[0].get_xdata(), [0, 1 / 2, 3 / 4, 1])

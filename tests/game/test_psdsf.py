@@ -147,3 +147,16 @@ def test_it_applies_where_every_user_of_a_server_needs_all_of_it() -> None:
     method = equations(fo.Cluster(capacity, demand, eligible=eligible))
     assert method.positive
     assert not equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])).positive
+
+
+@pytest.mark.parametrize("tau", [0.3, 1e-2])
+@pytest.mark.parametrize(("users", "servers"), [(3, 40), (12, 10)])
+def test_a_step_solves_the_smoothed_equations_to_first_order(users: int, servers: int, tau: float) -> None:
+    """`F(p + t step) = (1 - t) F(p)` up to t^2, whether users or servers are fewer."""
+    q = equations(cluster(1, users, servers))
+    here = positive._Here(q, np.random.default_rng(2).uniform(0, tau, servers), tau, positive.OPTIONS.positive)
+    step = here.step(np.ones(servers, dtype=bool))
+    assert step is not None
+    t = 1e-4 * tau / np.abs(step).max()
+    there = positive._Here(q, here.price + t * step, tau, positive.OPTIONS.positive)
+    np.testing.assert_allclose(there.excess, (1 - t) * here.excess, rtol=0, atol=1e-3 * t * np.abs(here.excess).max())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,3 +126,19 @@ def test_towards_infinity_the_search_ends() -> None:
     assert 1024 <= good < 4096
     assert math.isinf(bad)
     assert len(asked) < 10
+
+
+@pytest.mark.parametrize("mechanism", ["alpha-fair", "alphapf-vds"])
+def test_the_largest_sum_of_shares_is_not_the_most_use(mechanism: str) -> None:
+    shared = fo.Cluster([[3, 6], [6, 2]], [[1, 3], [3, 4]])
+    path = fo.compare(shared, [f"{mechanism}(alpha={alpha})" for alpha in (0, 1)])
+    assert path["welfare"].iloc[0] >= path["welfare"].iloc[1] - 1e-9
+    assert path["utilization"].iloc[0] < path["utilization"].iloc[1] - 0.02
+
+
+def test_what_the_page_says_of_use_stands_in_its_table() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    said = re.search(r"(\S+%) at alpha = 0.1, (\S+%) at 1 and (\S+%) at infinity", (docs / "find-alpha.md").read_text())
+    table = (docs / "alpha.md").read_text().partition("<!-- equilibria -->\n| cluster")[2].partition("| 100 x 20")[0]
+    assert said is not None
+    assert list(said.groups()) == [re.search(rf"\| {alpha} +\| (\S+%)", table)[1] for alpha in ("0.1", "1", "∞.*?")]

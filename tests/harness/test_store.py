@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import os
 import shutil
+import stat
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +23,8 @@ import pytest
 from fairopt import harness
 from fairopt.cli import main
 from fairopt.errors import DataError
-from fairopt.harness.schema import COLUMNS, LONG
+from fairopt.harness.schema import CELLS as CELLS_OF
+from fairopt.harness.schema import COLUMNS, LONG, SIMULATIONS, Schema
 
 from .sweeps import CELLS, keys_stored, parts
 
@@ -80,19 +85,147 @@ def test_gathering_keeps_every_row_and_one_part(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_gathering_spares_what_comes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, other = harness.Store(tmp_path), harness.Store(tmp_path)
-    store.write([row("a")])
-    store.write([row("b")])
-    write = store._write
+#: Another process at the store, whose pyarrow writes the same rows as other bytes; it does what it reads, line by line.
+OTHER = """
+import sys
+from pathlib import Path
+import pyarrow.parquet as pq
+from fairopt import harness
+from fairopt.errors import DataError
+from tests.harness.test_store import row
+write = pq.write_table
+pq.write_table = lambda table, sink, **more: write(table, sink, write_statistics=False, compression="gzip")
+for line in sys.stdin:
+    folder, step = line.split()
+    store = harness.Store(Path(folder))
+    store.adopt(store.read())
+    try:
+        if step == "write":
+            store.write([row("failed", "ok", 9.0)])
+        getattr(store, step.replace("write", "gather"))()
+        print("done", flush=True)
+    except DataError as error:
+        print("busy" if "another process" in str(error) else error, flush=True)
+"""
 
-    def meanwhile(table: pa.Table, sync: bool = False) -> Path:
-        other.write([row("late")])
-        return write(table, sync)
 
-    monkeypatch.setattr(store, "_write", meanwhile)
-    store.gather_all()
-    assert sorted(keys_stored(tmp_path)) == ["a", "b", "late"]
+class _Killed(BaseException):
+    pass
+
+
+@pytest.fixture(scope="module")
+def meanwhile() -> Iterator[Callable[[Path, str], str]]:
+    """Tell another process what to do in a store, and wait until it is done, or has found the store being gathered."""
+    words = [sys.executable, "-c", OTHER]
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(words, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+
+        def do(folder: Path, step: str) -> str:
+            if step == "kill":
+                raise _Killed
+            print(folder, step, file=other.stdin, flush=True)
+            return other.stdout.readline().strip()  # type: ignore[union-attr]
+
+        yield do
+
+
+#: What the hook below does before a step, if anything; hooks of Python cannot be taken away again.
+_STEP: list[Callable[[str, str], object]] = []
+
+
+def _before(event: str, arguments: tuple[Any, ...]) -> None:
+    if _STEP and event in ("open", "os.listdir", "os.mkdir", "os.remove", "os.rename", "os.scandir"):
+        _STEP[0](event, str(arguments[0]))
+
+
+sys.addaudithook(_before)
+
+
+@contextmanager
+def before_each_step(folder: Path, act: Callable[[str, str], object]) -> Iterator[None]:
+    """Call `act` before whatever this process does to a file in the folder, but for what `act` does there itself."""
+
+    def step(event: str, path: str) -> None:
+        if path.startswith(str(folder)):
+            _STEP.clear()
+            act(event, path)
+            _STEP.append(step)
+
+    _STEP.append(step)
+    try:
+        yield
+    finally:
+        _STEP.clear()
+
+
+@pytest.mark.parametrize("second", ["write", "gather", "gather_all", "kill"])
+@pytest.mark.parametrize("first", ["write", "gather", "gather_all"])
+def test_nothing_is_lost_whatever_another_process_does_at_any_step(
+    first: str, second: str, tmp_path: Path, meanwhile: Callable[[Path, str], str]
+) -> None:
+    """A retry that ends between reading and dropping, two processes that gather at once, one that is killed."""
+    for k in itertools.count():
+        folder = tmp_path / str(k)
+        store, writer = harness.Store(folder), harness.Store(folder)
+        for one in (row("a"), row("b"), row("failed", "failed", error="E")):
+            writer.write([one])
+        store.adopt(store.read())
+        steps, said = itertools.count(), []
+
+        def act(_: str, __: str, k=k, folder=folder, steps=steps, said=said) -> None:  # type: ignore[no-untyped-def]
+            if next(steps) == k:
+                said.append(meanwhile(folder, second))
+
+        with before_each_step(folder, act), suppress(_Killed):
+            store.write([row("c")]) if first == "write" else getattr(store, first)()
+        last = next(steps) <= k
+        assert said in ([], ["done"], ["busy"])
+        expected = {"a": "ok", "b": "ok", "failed": "ok" if second == "write" and not last else "failed"}
+        if first == "write" and (second != "kill" or last):
+            expected["c"] = "ok"
+        frame = harness.Store(folder).read().frame()
+        found = dict(zip(frame["key"], frame["status"], strict=True))
+        assert found.items() >= expected.items(), f"before step {k + 1}"
+        harness.Store(folder).gather_all()  # nobody holds the lock any more
+        assert len(parts(folder)) == 1
+        assert sorted(keys_stored(folder)) == sorted(found)
+        if last:
+            break
+    assert k > 2
+
+
+def test_what_is_dropped_is_safely_on_disk_in_another_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes of the part, then its name in the folder, then the others go."""
+    happened: list[str] = []
+    fsync = os.fsync
+
+    def synced(number: int) -> None:
+        happened.append("folder" if stat.S_ISDIR(os.fstat(number).st_mode) else "file")
+        fsync(number)
+
+    store = harness.Store(tmp_path)
+    for key in "ab":
+        store.write([row(key)])
+    monkeypatch.setattr(os, "fsync", synced)
+    with before_each_step(tmp_path, lambda event, _: happened.append(event.removeprefix("os."))):
+        store.gather()
+    assert [one for one in happened if one in ("file", "rename", "folder", "remove")] == [
+        "file", "rename", "folder", "remove", "remove",
+    ]  # fmt: skip
+
+
+def test_a_reader_finds_what_is_gathered_while_it_lists_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listing may have neither the parts that are gone nor the one that is new."""
+    store, listed = harness.Store(tmp_path), harness.Store._listed
+    for key in "ab":
+        store.write([row(key)])
+    answers = iter([parts(tmp_path)[:1]])
+    monkeypatch.setattr(harness.Store, "_listed", lambda self: next(answers, None) or listed(self))
+    assert sorted(store.read().frame()["key"]) == ["a", "b"]
 
 
 def test_truncated_changed_and_foreign_parts_are_named_and_not_read(tmp_path: Path) -> None:
@@ -261,6 +394,25 @@ def test_a_real_limit_of_the_file_system(file: Path, tmp_path: Path) -> None:
         assert done.stderr.count("\n") == 1
     else:
         assert len(kept) == CELLS
+
+
+@pytest.mark.parametrize("schema", [CELLS_OF, SIMULATIONS], ids=lambda schema: schema.folder or "cells")
+def test_rows_from_before_there_was_a_column_are_read(schema: Schema, tmp_path: Path) -> None:
+    """Their seconds were the wall's."""
+    took = "seconds" if "seconds" in schema.columns else "simulate"
+    store = harness.Store(tmp_path, schema)
+    store.write([row("old") | {took: 3.0}])
+    (path,) = parts(tmp_path)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pq.read_table(path).drop_columns(["wall"]), sink)
+    path.unlink()
+    data = sink.getvalue().to_pybytes()
+    (tmp_path / f"part-{hashlib.sha256(data).hexdigest()[:32]}.parquet").write_bytes(data)
+    store.write([row("new", after=1) | {took: 1.0, "wall": 2.0}])
+    for _ in range(2):
+        assert store.read().frame()[["key", took, "wall"]].to_numpy().tolist() == [["old", 3, 3], ["new", 1, 2]]
+        store.gather_all()
+    assert len(parts(tmp_path)) == 1
 
 
 def test_parts_of_another_version_are_left_alone(file: Path, tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import fairopt as fo
 from fairopt import harness
 from fairopt.errors import NotConverged
+from fairopt.game.dynamics import distributed
 from fairopt.harness import executors
 from fairopt.harness import run as run_module
 from fairopt.harness.clusters import build
@@ -139,6 +142,30 @@ def test_the_first_cell_of_a_kind_is_solved_after_a_tiny_one(file: Path, monkeyp
     monkeypatch.setattr(run_module, "_WARM", set())
     rows = [run(cell) for cell in cells[:2]]
     assert solved == [3, *(row["users"] for row in rows)]
+
+
+def test_seconds_are_the_processors_and_the_walls_stand_beside_them(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that waits for others takes no longer for that: in rows of the game neither."""
+    waited, real, played = 0.05, fo.DRFH.solve, distributed._measured
+
+    def solve(*given: Any, **more: Any) -> fo.Allocation:
+        time.sleep(waited)
+        return real(*given, **more)
+
+    def measured(*given: Any) -> dict[str, float]:
+        time.sleep(waited)
+        return played(*given)
+
+    monkeypatch.setattr(fo.DRFH, "solve", solve)
+    monkeypatch.setattr(distributed, "_measured", measured)
+    cells = harness.cells(harness.load(file))
+    for cell in (cells[0], next(cell for cell in cells if cell.engine == "best-response")):
+        row = run(cell)
+        rounds = row.get("rounds") or 1
+        assert row["wall"] - row["seconds"] > 0.9 * waited * rounds
+        assert all(one["seconds"] is None or one["seconds"] <= row["seconds"] for one in row.get("reached", []))
 
 
 def test_half_a_game_is_not_a_result(serial: harness.Store, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

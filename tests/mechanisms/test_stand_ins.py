@@ -108,7 +108,7 @@ def test_what_would_take_minutes_is_not_tried_unasked(monkeypatch: pytest.Monkey
             mechanism.solve(EXAMPLE)
         flagged = mechanism.solve(EXAMPLE, throw=False)
         for name in others:
-            assert f"on so large a cluster {name} is not tried unasked; engine='{name}' does" in flagged.notes
+            assert f"on such a cluster {name} is not tried unasked; engine='{name}' does" in flagged.notes
             assert mechanism.solve(EXAMPLE, engine=name).stats.engine == name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
@@ -139,6 +140,13 @@ def test_the_remedy_is_one_that_there_is(mechanism: GameMechanism, remedy: str) 
     with pytest.raises(DataError, match=said):
         mechanism.problem(EXAMPLE)
     assert isinstance(AlphaPFVDS(1).problem(EXAMPLE), cp.Problem)
+
+
+def test_the_readme_names_those_that_are_no_single_program() -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    said = readme.partition(" are games and no single program")[0].rpartition("\n\n")[2]
+    refused = {type(mechanism) for mechanism in GAME_AT_OTHER_ALPHAS} | {ConcaveGame}
+    assert refused == {kind for kind in REGISTRY.values() if kind.title in said or f"`{kind.__name__}`" in said}
 
 
 def test_what_is_no_server_problem() -> None:

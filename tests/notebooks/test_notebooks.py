@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from fairopt.workloads import open_workload
+
+#: Run behind the last cell of every notebook: whom its clusters and days are shared among, and what its pictures show.
+CONTENT = """
+import gc
+from matplotlib.figure import Figure
+from fairopt import Cluster
+from fairopt.scheduling import Workload
+
+everything = gc.get_objects()
+days = [one for one in everything if isinstance(one, Workload)]
+shared = [value for value in globals().values() if isinstance(value, Cluster)]
+assert all(len(set(day.job_user)) > 1 for day in days), "a day of one user"
+assert all(len(cluster.users) > 1 for cluster in shared), "a cluster of one user"
+axes = [one for figure in everything if isinstance(figure, Figure) for one in figure.axes]
+drawn = [[*one.lines, *one.patches, *one.collections, *one.images] for one in axes]
+empty = [one for one, parts in zip(axes, drawn) if not parts or any(not len(line.get_xdata()) for line in one.lines)]
+assert not empty, "an empty panel"
+"""
 ROOT = Path(__file__).parents[2]
 EVERY = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
@@ -28,6 +48,13 @@ def test_it_is_kept_without_outputs_and_ends_with_something_to_try(path: Path) -
     assert "## Try this" in notebook.cells[-1].source
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_day_of_the_notebook_has_users_whatever_its_seed(seed: int) -> None:
+    text = (ROOT / "notebooks" / "day_in_a_cluster.ipynb").read_text(encoding="utf-8")
+    [name] = re.findall(r"google-day\?[^\"\\]*&seed=", text)
+    assert len(set(open_workload(f"{name}{seed}").job_user)) > 10
+
+
 # The kernel talks over sockets that the garbage collector closes.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning:zmq")
@@ -38,6 +65,7 @@ def test_it_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))  # settings of whoever runs the tests stay out
     notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(CONTENT))
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in shown if output.output_type == "error"]
@@ -45,4 +73,4 @@ def test_it_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch,
     results = [output for output in shown if output.output_type in ("display_data", "execute_result")]
     kinds = {kind for output in results for kind in output.data}
     assert "text/html" in kinds  # tables without being asked for
-    assert "image/png" in kinds or "plot" not in "".join(cell.source for cell in notebook.cells)
+    assert "image/png" in kinds or "plot" not in "".join(cell.source for cell in notebook.cells[:-1])

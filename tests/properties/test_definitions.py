@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from fractions import Fraction as F
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.properties import Case, Deviation, get
+from fairopt.properties import Case, Deviation, _check, get
 from fairopt.properties._draw import draw
 from fairopt.properties._exact import exact_tasks
 from fairopt.properties._solved import exact, instances, seen, solved, speaks_of
@@ -221,6 +223,21 @@ def test_reports_and_refusals() -> None:
     ):
         with pytest.raises(DataError, match=message):
             call()
+
+
+def test_a_report_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock advances by a second with every look at it: fewer changes are tried, and some properties not at all."""
+    ticks = itertools.count()
+    monkeypatch.setattr(_check, "_clock", SimpleNamespace(cpu=lambda: float(next(ticks))))
+    cluster, done = fo.papers.instance("found-37"), []
+    frame = fo.properties.report("drfh", cluster, seconds=60, done=lambda: done.append(1))
+    assert list(frame.index) == fo.properties.names()
+    assert len(done) == len(frame)
+    assert next(ticks) < 90
+    assert frame["witness"].str.fullmatch("[0-9]{1,2} tried in the time").any()
+    short = fo.properties.report("drfh", cluster, seconds=12)["witness"]
+    assert short.str.startswith("not looked at: the time was over").any()
+    assert frame.loc["sharing-incentive", "violation"] == pytest.approx(1 / 9)  # it needs no changes
 
 
 def test_strong_sharing_incentive_by_hand() -> None:

@@ -172,14 +172,18 @@ class Reference:
                 return None
         return None
 
-    def misfit(self, task: int, server: int) -> float:
-        """Equation (9) of DRFH, in doubles as documented, since ties are those of doubles."""
+    def misfit(self, task: int, server: int) -> F | float:
+        """Equation (9) of DRFH times `C_r d_q / C_q`: exact of two resources, of more in doubles, as documented."""
         if self.policy != "best-fit-drfh":
-            return 0.0
-        part = [self.demand[task][r] / self.total[r] for r in range(self.resources)]
-        q = next(r for r in range(self.resources) if part[r] > 0)
-        left = [self.free(server, r) / self.total[r] for r in range(self.resources)]
-        return sum((abs(part[r] / part[q] - left[r] / left[q]) for r in range(self.resources) if r != q), 0.0)
+            return 0
+        need, total = self.demand[task], self.total
+        q = next(r for r in range(self.resources) if need[r] > 0)
+        left = [self.free(server, r) for r in range(self.resources)]
+        others = [r for r in range(self.resources) if r != q]
+        apart = [F(abs(left[r] * need[q] - need[r] * left[q]), left[q]) for r in others]
+        if len(others) == 1:
+            return apart[0]
+        return sum((float(one) * (total[q] / (total[r] * need[q])) for one, r in zip(apart, others, strict=True)), 0.0)
 
     def pair(self, users: list[int]) -> tuple[int, int] | None:
         found = {user: self.first(user) for user in users}
@@ -198,8 +202,8 @@ class Reference:
     def pair_value(self, user: int, task: int, server: int) -> float:
         c = self.capacity[server]
         if self.policy == "tetris":
-            return -sum(self.demand[task][r] / self.total[r] * (self.free(server, r) / self.total[r])
-                        for r in range(self.resources))  # fmt: skip
+            return -sum(self.demand[task][r] / c[r] * (self.free(server, r) / c[r])
+                        for r in range(self.resources) if c[r])  # fmt: skip
         where = server if self.policy == "per-server-drf" else None
         values = [self.held(user, r, where) for r in range(self.resources)]
         return max(0.0 if not values[r] else values[r] / (c[r] * float(self.weight[user])) if c[r] else float("inf")

@@ -38,7 +38,7 @@ def test_table_1_of_the_paper(ties: tuple[str, ...] | None, picks: str) -> None:
 
 
 def test_ties_must_name_everyone_once() -> None:
-    for ties in (("A",), ("A", "A"), ("A", "B", "C")):
+    for ties in (("A",), ("A", "A"), ("A", "B", "C"), (0, 1), ("A", 1), 1):
         with pytest.raises(DataError, match="ties must name every user once, in any order: A, B"):
             discrete_drf(EXAMPLE, ties=ties)
 

@@ -63,11 +63,21 @@ def spent(found: FluidSchedule) -> np.ndarray[Any, Any]:
 
 def test_drf_of_its_paper_by_hand() -> None:
     """3 tasks of A and 2 of B: A's 3000 task seconds take 1000 s; B has 600 left at 1200, and 3 tasks run then."""
-    found = fluid(Workload.from_frames(TWO, SERVERS), "drf")
+    found = fluid(Workload.from_frames(TWO, SERVERS), "drf", idle=True)
     assert found.jobs["end"].tolist() == pytest.approx([1000, 1400])
-    at_once = fluid(Workload.from_frames(TWO, SERVERS), "drf", events=True)
-    assert at_once.jobs["end"].tolist() == pytest.approx([1000, 1000 + 1000 / 3])
+    for options in ({}, {"events": True}):  # B has 1000 left at 1000, and 3 tasks run from then on
+        at_once = fluid(Workload.from_frames(TWO, SERVERS), "drf", **options)
+        assert at_once.jobs["end"].tolist() == pytest.approx([1000, 1000 + 1000 / 3])
     assert found.timeline["cpu"].tolist() == pytest.approx([(3 * 1000 + 6 * 1200) / 9 / 1200, 1.0 * 6 * 0 + 1.0])
+
+
+def test_what_is_released_goes_to_those_who_remain_and_not_to_those_who_wait() -> None:
+    """C comes at 950, when A and B share; A ends at 1000 and B has all until 1200, when C takes part."""
+    three = pd.concat([TWO, TWO.iloc[:1].assign(user="c", arrival=950.0)]).fillna({"arrival": 0.0})
+    found = fluid(Workload.from_frames(three, SERVERS), "drf")
+    assert [time for time, _ in found.solves][:3] == pytest.approx([0, 1000, 1200])
+    assert np.concatenate([solved.tasks for _, solved in found.solves][:3]) == pytest.approx([3, 2, 3, 2, 3])
+    assert found.jobs["start"].tolist() == pytest.approx([0, 0, 1200])
 
 
 def test_pf_units_give_the_same_times() -> None:
@@ -85,11 +95,17 @@ def test_pf_units_give_the_same_times() -> None:
 
 @pytest.mark.parametrize("mechanism", ["drfh", "ps-dsf", "alphapf-vds(alpha=1)"])
 @settings(max_examples=25)
-@given(workload=workloads(), by=st.sampled_from(["job", "user"]), events=st.booleans(), limits=st.booleans())
+@given(
+    workload=workloads(),
+    by=st.sampled_from(["job", "user"]),
+    events=st.booleans(),
+    limits=st.booleans(),
+    idle=st.booleans(),
+)
 def test_work_is_conserved_and_capacities_are_kept(
-    mechanism: str, workload: Workload, by: str, events: bool, limits: bool
+    mechanism: str, workload: Workload, by: str, events: bool, limits: bool, idle: bool
 ) -> None:
-    found = fluid(workload, mechanism, every=100, by=by, events=events, limits=limits, until=5000)
+    found = fluid(workload, mechanism, every=100, by=by, events=events, limits=limits, idle=idle, until=5000)
     run, w = found.run, workload
     done = run.work - run.left
     assert (run.left >= 0).all()
@@ -234,16 +250,16 @@ def test_ctrl_c_ends_a_run_with_what_has_happened(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(DRF, "solve", interrupted)
     found = fluid(w, "drf")
-    assert (found.interrupted, found.end) == (True, 1200)
+    assert (found.interrupted, found.end) == (True, pytest.approx(1000))
     assert "interrupted" in repr(found)
     assert found.jobs["state"].tolist() == ["done", "running"]
     found.run.run()
-    assert (found.interrupted, found.jobs["end"].iloc[1]) == (False, pytest.approx(1400))
+    assert (found.interrupted, found.jobs["end"].iloc[1]) == (False, pytest.approx(4000 / 3))
 
 
 def test_frames_say_what_happened() -> None:
     w = Workload.from_frames(TWO, SERVERS)
-    found = fluid(w, "drf")
+    found = fluid(w, "drf", idle=True)
     assert found.shares["player"].tolist() == ["job1", "job2", "job2"]
     assert found.shares["share"].tolist() == pytest.approx([2 / 3, 2 / 3, 1])
     assert found.summary()["jobs done"] == 2

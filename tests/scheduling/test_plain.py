@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairopt.scheduling import plain, policies
+from fairopt.scheduling.policies.best_fit_drfh import BestFitDRFH
 from fairopt.scheduling.setup import Setup
 from fairopt.scheduling.workload import NEVER, SECOND
 
@@ -39,3 +43,19 @@ def test_plain_decides_as_the_reference(
     expected = Reference(w, name, **given_).run(until)
     rows = list(zip(found.task, found.server, found.start, found.end, found.how, strict=True))
     assert [list(map(int, row)) for row in rows] == expected
+
+
+@pytest.mark.parametrize("pool", [(7, 11), (30, 49)])
+def test_best_fit_s_scores_tie_where_they_are_equal(pool: tuple[int, int]) -> None:
+    """Of two resources, whatever they are divided by; and otherwise they are in order."""
+    free = np.array([(a, b) for a in range(6, 15) for b in range(6, 15)])
+    for need in [(a, b) for a in range(1, 7) for b in range(1, 7)]:
+        state: Any = SimpleNamespace(demand=np.array([need]), free=free, pool=np.array(pool))
+        score = BestFitDRFH().score(state, 0, np.arange(len(free)))
+        exact = [abs(Fraction(need[1], need[0]) - Fraction(int(b), int(a))) for a, b in free]
+        by_value: dict[Fraction, set[float]] = {}
+        for value, found in zip(exact, score.tolist(), strict=True):
+            by_value.setdefault(value, set()).add(found)
+        assert all(len(found) == 1 for found in by_value.values())
+        ordered = [found.pop() for _, found in sorted(by_value.items())]
+        assert ordered == sorted(set(ordered))

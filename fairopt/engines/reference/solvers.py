@@ -6,7 +6,9 @@ the certificate needs: a gap of 1e-6 in the objective says little about the task
 
 from __future__ import annotations
 
+import io
 import warnings
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -93,17 +95,16 @@ def solve(problem: cp.Problem, solver: str) -> Run:
         Any other status is only reported: `optimal_inaccurate` is not optimal, and neither is `optimal` until the
         certificate says so.
     """
-    start = _clock.now()
+    start, said = _clock.now(), io.StringIO()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(said):  # SCS prints why it fails, where answers are printed
             # CVXPY warns of inaccurate solutions; the status is reported and the certificate decides.
             warnings.simplefilter("ignore")
             problem.solve(solver=solver, **_options(solver))
     except (cp.error.SolverError, ValueError) as error:
         # ValueError: CVXPY's when a solver ends with a status that it cannot unpack.
-        raise SolverError(
-            f"{solver} failed: {str(error).rstrip('.')}. Try another solver (solver=...) or engine"
-        ) from None
+        why = " ".join([str(error), *said.getvalue().split()]).rstrip(".")
+        raise SolverError(f"{solver} failed: {why}. Try another solver (solver=...) or engine") from None
     total = _clock.now() - start
     solving = float(problem.solver_stats.solve_time or 0.0)
     if any(variable.value is None for variable in problem.variables()):

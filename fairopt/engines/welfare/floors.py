@@ -35,8 +35,8 @@ def as_limits(problem: Problem, log_rows: Array) -> Problem:
     """The program in which those are held who are at their floors at log prices of whole capacities (rows,)."""
     polytope, rule = problem.polytope, problem.criterion
     own, least = rule.restrict(polytope.users), np.full(len(polytope.users), np.inf)
-    np.minimum.at(least, polytope.pair_user, log_price_per_task(polytope, log_rows))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # whom no price is known for is not held
+        np.minimum.at(least, polytope.pair_user, log_price_per_task(polytope, log_rows))
         log_marginal = own.log_marginal(own.floor)
     fixed = (own.floor > 0) & (log_marginal < least)
     cap, log_more = rule.cap.copy(), np.zeros(len(rule.cap))

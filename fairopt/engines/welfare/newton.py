@@ -80,7 +80,7 @@ class Newton:
         return float(np.abs(self.marginal.scale * self.residual.rho)[counts].max(initial=0.0))
 
     @cached_property
-    def factors(self) -> structured.SymmetricFactors:
+    def factors(self) -> structured.SymmetricFactors | structured.ServersFirst:
         """The prices' matrix, factorised."""
         q, at = self.welfare, self.point
         return structured.factor_symmetric(

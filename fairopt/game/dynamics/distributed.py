@@ -166,7 +166,7 @@ class _Game:
 
     def _measure(self, messages: int) -> str | None:
         """A row for the round that was played; why the game ends with it, if it does."""
-        row = _measured(self.sweeps, self.state, self.rule, self.watch.seconds + self._offset, messages + self._sent)
+        row = _measured(self.sweeps, self.state, self.rule, self.watch.cpu + self._offset, messages + self._sent)
         self.rows.append(row)
         self.certified = None
         if max(row["residual"], row["exploitability"]) <= self._wanted:

@@ -74,7 +74,7 @@ class KKTSystem:
         return np.asarray(((1 + self.true) * (self.equations.power / self.e))[:, None] * self.share)
 
     @cached_property
-    def factors(self) -> structured.Factors:
+    def factors(self) -> structured.Factors | structured.ServersFirst:
         """The prices' matrix, users eliminated, factorised."""
         q, mu = self.equations, self.point.mu
         return structured.factor(

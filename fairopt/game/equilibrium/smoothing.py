@@ -183,7 +183,7 @@ class SmoothedSystem:
         return d_price, d_level, d_tasks
 
     @cached_property
-    def _factors(self) -> structured.Factors:
+    def _factors(self) -> structured.Factors | structured.ServersFirst:
         """The prices' system."""
         q = self.equations
         single = self.mu > self.options.single and self.own.size >= self.options.single_rows

@@ -102,25 +102,44 @@ class _Here:
         """Newton's step of the prices."""
         from . import _choice
 
-        q, servers = self.q, len(served)
-        jacobian = np.zeros((servers, servers))
-        if len(self.near) > self.options.dense * len(self.total) * servers:
+        q, servers, users = self.q, len(served), len(self.total)
+        wanted = np.where(served, self.excess, 0.0)
+        few = users < servers / 4
+        if few or len(self.near) > self.options.dense * users * servers:
             user, server = q.polytope.pair_user[self.near], q.server[self.near]
-            part, cost = np.zeros((2, len(self.total), servers))
+            part, cost = np.zeros((2, users, servers))
             part[user, server] = self.part
             cost[user, server] = np.einsum("pr,pr->p", q.per_task[self.near], self.weight[server])
             cost *= part * self.total[:, None]
-            jacobian -= (1 / self.tau - 1) * (cost.T @ part)
+            if few:
+                return self._by_users(part, cost, wanted)
+            jacobian = (1 - 1 / self.tau) * (cost.T @ part)
             np.fill_diagonal(jacobian, (cost * ((1 - part) / self.tau + part)).sum(axis=0))
         else:
+            jacobian = np.zeros((servers, servers))
             _choice.answers(
                 self.first, self.near, self.part, self.total, q.server, q.per_task, self.weight, self.tau, jacobian
             )
         jacobian[~served, ~served] = 1.0
         try:
-            return np.asarray(np.linalg.solve(jacobian, np.where(served, self.excess, 0.0)), dtype=float)
+            return np.asarray(np.linalg.solve(jacobian, wanted), dtype=float)
         except np.linalg.LinAlgError:
             return None
+
+    def _by_users(self, part: Array, cost: Array, wanted: Array) -> Array | None:
+        """The same step where users are few: the Jacobian is `diag(sum_n cost_n)/tau - (1/tau - 1) cost^T part`."""
+        whole, spread = cost.sum(axis=0) / self.tau, (1 / self.tau - 1) * cost
+        whole[whole == 0] = 1.0
+        own = part / whole
+        step = np.zeros(len(wanted))
+        for _ in range(2):  # the second time for what rounding left
+            left = wanted - whole * step + (part @ step) @ spread
+            try:
+                of_users = np.linalg.solve(np.eye(len(own)) - own @ spread.T, own @ left)
+            except np.linalg.LinAlgError:
+                return None
+            step = step + (left + of_users @ spread) / whole
+        return step
 
 
 def _newton(

@@ -13,6 +13,7 @@ import numpy as np
 from ... import _clock, _plugins
 from ..._libraries import pd
 from ...errors import DataError
+from ...model import _files
 from ...scheduling.fluid_schedule import FluidSchedule
 from ...scheduling.schedule import Schedule
 from ...scheduling.workload import Workload
@@ -48,7 +49,7 @@ def run(cell: Simulation, traces: str | None = None, threads: int | None = 1) ->
 
 def failed(cell: Simulation, error: BaseException) -> Row:
     """The row of a cell that has only an error."""
-    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    text = _files.unplaced(f"{type(error).__name__}: {' '.join(str(error).split())}")
     return requested(cell) | _here(None) | {"status": "failed", "error": text}
 
 
@@ -57,7 +58,7 @@ def requested(cell: Simulation) -> Row:
     options = {name: getattr(cell, name) for name in ("impossible", "thrashing", "measures")}
     plugged = {"plugins": dict(cell.plugins)} if cell.plugins else {}
     return {
-        "key": cell.key, "experiment": cell.experiment, "workload": cell.workload, "source": cell.origin.text,
+        "key": cell.key, "experiment": cell.experiment, "workload": cell.workload, "source": cell.origin.named,
         "data": cell.origin.kind, "digest": cell.origin.digest, "seed": cell.seed, "repetition": cell.repetition,
         "policy": cell.policy, "name": runners.name(cell.policy), "until": cell.until, "every": cell.every,
         "thrashing": cell.thrashing,
@@ -83,12 +84,12 @@ def _here(threads: int | None) -> Row:
 def _simulated(cell: Simulation, traces: str | None) -> Row:
     begun = _clock.now()
     workload = workloads.build(cell.origin, cell.seed, cell.repetition, traces)
-    drawn = _clock.now()
+    drawing, watch = _clock.now() - begun, _clock.Watch()
     found = runners.run(cell.policy, workload, cell.options)
     if found.interrupted:
         raise KeyboardInterrupt  # half a simulation is not a result
-    row = _of_workload(workload) | {"drawing": drawn - begun, "simulate": _clock.now() - drawn}
-    return row | numbers(found) | _long(found, cell)
+    took = {"drawing": drawing, "simulate": watch.cpu, "wall": watch.seconds}
+    return _of_workload(workload) | took | numbers(found) | _long(found, cell)
 
 
 def numbers(found: runners.Ran) -> Row:

@@ -8,6 +8,9 @@ from ..._loops import compiled
 from ._columns import NBLOCKS
 from ._ratios import locate
 
+#: Distances of ratios are rounded by less, relative to the ratios.
+_NEAR = 1e-14
+
 
 @compiled(inline=True)
 def fits(demand, g, free, s):  # type: ignore[no-untyped-def]
@@ -19,13 +22,20 @@ def fits(demand, g, free, s):  # type: ignore[no-untyped-def]
 
 
 @compiled(inner=True)
-def misfit(demand, g, free, pool, s, q):  # type: ignore[no-untyped-def]
+def aim_at(sv, demand, g, q):  # type: ignore[no-untyped-def]
+    """Set what `misfit` needs of a group, for every resource r: its demand, and what turns quotients into scores."""
+    for r in range(len(sv.pool)):
+        sv.aim[0, r], sv.aim[1, r] = demand[g, r], sv.pool[q] / (sv.pool[r] * float(demand[g, q]))
+
+
+@compiled(inner=True)
+def misfit(sv, s, q):  # type: ignore[no-untyped-def]
     """DRFH's H(n, i), equation (9), in the order of operations of the plain policy; q: the first that is demanded."""
-    need, base = demand[g, q] / pool[q], free[s, q] / pool[q]
-    score = 0.0
-    for r in range(free.shape[1]):
+    aim, score, have = sv.aim, 0.0, float(sv.free[s, q])
+    need = aim[0, q]
+    for r in range(sv.free.shape[1]):
         if r != q:
-            score += abs(demand[g, r] / pool[r] / need - free[s, r] / pool[r] / base)
+            score += abs(float(sv.free[s, r]) * need - aim[0, r] * have) / have * aim[1, r]
     return score
 
 
@@ -43,6 +53,8 @@ def best_by_scan(sv, demand, g, servers, p, best):  # type: ignore[no-untyped-de
     """The server of a list with the lowest score, or -1; `best`: by score, else the first."""
     free, eligible = sv.free, sv.eligible
     q = first_demanded(demand, g) if best else np.int64(0)
+    if best:
+        aim_at(sv, demand, g, q)
     found, lowest = np.int64(-1), np.inf
     for k in range(len(servers)):
         s = servers[k]
@@ -51,7 +63,7 @@ def best_by_scan(sv, demand, g, servers, p, best):  # type: ignore[no-untyped-de
                 if found < 0 or s < found:
                     found = s
                 continue
-            score = misfit(demand, g, free, sv.pool, s, q)
+            score = misfit(sv, s, q)
             if score < lowest or (score == lowest and s < found) or found < 0:
                 found, lowest = s, score
     return found
@@ -61,16 +73,17 @@ def best_by_scan(sv, demand, g, servers, p, best):  # type: ignore[no-untyped-de
 def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
     """The same of two resources by the index of ratios, for a group that demands the first.
 
-    Outward from the ratio of the demand, whose distance is the score: the first with room is the best of its side, but
-    for ratios that rounding makes as far.
+    Outward from the ratio of the demand, whose distance is the score but for a factor and rounding: the first with room
+    is the best of its side, but for ratios that rounding makes as far.
     """
-    x = demand[g, 1] / sv.pool[1] / (demand[g, 0] / sv.pool[0])
+    aim_at(sv, demand, g, np.int64(0))
+    x, factor = demand[g, 1] / demand[g, 0], sv.aim[0, 0] * sv.aim[1, 1]
     begin, inside = locate(sv, counter, x, np.int64(-1))
     found, lowest = np.int64(-1), np.inf
     for step in range(1, -2, -2):  # to larger ratios, and to smaller ones
         q, k = begin, inside if step > 0 else inside - 1
         while True:
-            q, k = _next(sv, demand, g, p, counter, q, k, step, x, lowest)
+            q, k = _next(sv, demand, g, p, counter, q, k, step, x, lowest / factor * (1 + _NEAR) + _NEAR * x)
             if q < 0:
                 break
             here = sv.ratios[sv.directory[q], 0, k]
@@ -78,14 +91,12 @@ def best_by_ratio(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
             if step < 0:  # the first server of this ratio with room
                 q, k = locate(sv, counter, here, np.int64(-1))
                 i, j = _next(sv, demand, g, p, counter, q, k, 1, here, 0.0)
-            s, score = sv.ids[sv.directory[i], j], abs(here - x)
+            s = sv.ids[sv.directory[i], j]
+            score = misfit(sv, s, np.int64(0))
             if score < lowest or (score == lowest and s < found) or found < 0:
                 found, lowest = s, score
-            after = np.nextafter(here, step * np.inf)
-            if step * (after - x) > lowest:
-                break
             if step > 0:
-                q, k = locate(sv, counter, after, np.int64(-1))
+                q, k = locate(sv, counter, np.nextafter(here, np.inf), np.int64(-1))
             else:
                 k -= 1
     return found
@@ -97,10 +108,9 @@ def best_by_ratios(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
 
     Scores are sums of distances of ratios that blocks keep: most servers are passed without a look at their room.
     """
+    aim_at(sv, demand, g, np.int64(0))
     ratios, aim = sv.ratios, sv.aim
-    for r in range(len(aim)):
-        aim[r] = demand[g, r + 1] / sv.pool[r + 1] / (demand[g, 0] / sv.pool[0])
-    begin, inside = locate(sv, counter, aim[0], np.int64(-1))
+    begin, inside = locate(sv, counter, demand[g, 1] / demand[g, 0], np.int64(-1))
     found, lowest = np.int64(-1), np.inf
     for step in range(1, -2, -2):
         q, k, near = begin, inside if step > 0 else inside - 1, True
@@ -108,16 +118,17 @@ def best_by_ratios(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
             b = sv.directory[q]
             if _room(demand, g, sv.most, q):
                 while 0 <= k < sv.filled[b]:
-                    score = abs(aim[0] - ratios[b, 0, k])
-                    if score > lowest:
+                    bound = _apart(aim, ratios[b, 0, k], 1)
+                    if bound > lowest:
                         near = False
                         break
-                    for r in range(1, len(aim)):
-                        score += abs(aim[r] - ratios[b, r, k])
+                    for r in range(2, aim.shape[1]):
+                        bound += _apart(aim, ratios[b, r - 1, k], r)
                     s = sv.ids[b, k]
-                    better = score < lowest or (score == lowest and s < found) or found < 0
-                    if better and _enough(demand, g, sv.have, b, k) and sv.eligible[p, s]:
-                        found, lowest = s, score
+                    if bound <= lowest and _enough(demand, g, sv.have, b, k) and sv.eligible[p, s]:
+                        score = misfit(sv, s, np.int64(0))
+                        if score < lowest or (score == lowest and s < found) or found < 0:
+                            found, lowest = s, score
                     k += step
             q += step
             k = np.int64(0) if step > 0 or q < 0 else sv.filled[sv.directory[q]] - 1
@@ -130,6 +141,7 @@ def best_from_top(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
 
     The first part of the score is one over the ratio, but for rounding.
     """
+    aim_at(sv, demand, g, np.int64(1))
     found, lowest, least = np.int64(-1), np.inf, 0.0
     for q in range(counter[NBLOCKS] - 1, -1, -1):
         b = sv.directory[q]
@@ -141,9 +153,9 @@ def best_from_top(sv, demand, g, p, counter):  # type: ignore[no-untyped-def]
                     break
                 s = sv.ids[b, k]
                 if _enough(demand, g, sv.have, b, k) and sv.eligible[p, s]:
-                    score = misfit(demand, g, sv.free, sv.pool, s, np.int64(1))
+                    score = misfit(sv, s, np.int64(1))
                     if score < lowest or (score == lowest and s < found) or found < 0:
-                        found, lowest, least = s, score, (1 - 1e-14) / score
+                        found, lowest, least = s, score, (1 - _NEAR) * sv.aim[0, 1] * sv.aim[1, 0] / score
     return found
 
 
@@ -162,6 +174,13 @@ def _next(sv, demand, g, p, counter, q, k, step, x, far):  # type: ignore[no-unt
         q += step
         k = np.int64(0) if step > 0 or q < 0 else sv.filled[sv.directory[q]] - 1
     return np.int64(-1), np.int64(-1)
+
+
+@compiled(inline=True)
+def _apart(aim, ratio, r):  # type: ignore[no-untyped-def]
+    """A part of the score, or a little less, from a server's ratio to the first resource."""
+    asked = ratio * aim[0, 0]
+    return (abs(asked - aim[0, r]) - _NEAR * (asked + aim[0, r])) * aim[1, r]
 
 
 @compiled(inline=True)

@@ -131,10 +131,11 @@ def value_of(sv, qs, tasks, g, q, s, option):  # type: ignore[no-untyped-def]
     if option[PAIR] == VIRTUAL:
         return virtual_share(qs.allocated, sv.capacity, qs.weight, q, s)
     for r in range(sv.free.shape[1]):
+        there = max(sv.capacity[s, r], 1)
         if option[PAIR] == ALIGNMENT:
-            value -= tasks.demand[g, r] / sv.pool[r] * (sv.free[s, r] / sv.pool[r])
+            value -= tasks.demand[g, r] / there * (sv.free[s, r] / there)
         else:
-            value = max(value, qs.placed[q, s, r] / (max(sv.capacity[s, r], 1) * qs.weight[q]))
+            value = max(value, qs.placed[q, s, r] / (there * qs.weight[q]))
     return value
 
 

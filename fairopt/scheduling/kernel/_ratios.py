@@ -38,11 +38,11 @@ def locate(sv, counter, x, s):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline=True)
-def ratio_of(free, pool, s, r):  # type: ignore[no-untyped-def]
-    """Free of a resource over free of the first, in parts of the pool; infinite without any of the first."""
+def ratio_of(free, s, r):  # type: ignore[no-untyped-def]
+    """Free of a resource over free of the first; infinite without any of the first."""
     if free[s, 0] <= 0:
         return np.inf
-    return free[s, r] / pool[r] / (free[s, 0] / pool[0])
+    return free[s, r] / free[s, 0]
 
 
 @compiled(inner=True)
@@ -70,7 +70,7 @@ def fill(sv, order, counter):  # type: ignore[no-untyped-def]
         for r in range(sv.most.shape[1]):
             sv.have[b, r, k % half] = sv.seen[s, r]
             if r > 0:
-                sv.ratios[b, r - 1, k % half] = ratio_of(sv.seen, sv.pool, s, r)
+                sv.ratios[b, r - 1, k % half] = ratio_of(sv.seen, s, r)
         sv.filled[b] += 1
     for q in range(blocks):
         highest(sv, q)
@@ -139,7 +139,7 @@ def move(sv, counter, s):  # type: ignore[no-untyped-def]
         directory[counter[NBLOCKS]] = b
     elif again:
         highest(sv, q)
-    ratio[s] = ratio_of(free, sv.pool, s, 1)
+    ratio[s] = ratio_of(free, s, 1)
     q, k = locate(sv, counter, ratio[s], s)
     b = directory[q]
     for j in range(filled[b], k, -1):
@@ -148,7 +148,7 @@ def move(sv, counter, s):  # type: ignore[no-untyped-def]
     for r in range(ratios.shape[1]):
         for j in range(filled[b], k, -1):
             ratios[b, r, j] = ratios[b, r, j - 1]
-        ratios[b, r, k] = ratio_of(free, sv.pool, s, r + 1)
+        ratios[b, r, k] = ratio_of(free, s, r + 1)
     for r in range(free.shape[1]):
         for j in range(filled[b], k, -1):
             have[b, r, j] = have[b, r, j - 1]

@@ -23,7 +23,7 @@ class Servers(NamedTuple):
         `tree_at[t, 1]` leaves, which are servers `leaf[tree_at[t, 2]]` and following
     mix : (more, amounts), factors of amounts whose least products are columns more of these trees, and of demands
     directory, ratios, ids, have, filled, most, ratio, seen : the index of ratios (`_ratios.py`)
-    aim : the ratios of a demand, while it is searched
+    aim : (2, amounts), of a demand that is looked for (`_best.aim_at`)
     moved : servers where a task started or ended at this instant; and where tasks may run slower (else these are empty)
     amount, level : (servers, resources), what servers really have; (resources,), room
     """

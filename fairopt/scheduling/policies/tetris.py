@@ -14,9 +14,9 @@ from ._base import Numbers, Policy, kernel
 
 @dataclass(frozen=True)
 class Tetris(Policy):
-    """The pair of user and server with the largest dot product of demand and what is free, in parts of the pool.
+    """The pair of user and server with the largest dot product of demand and what is free, in parts of the server.
 
-        max_(n, i) sum_r (d[n,r]/C_r) (f[i,r]/C_r),    n among the (1 - fairness) part of users furthest behind
+        max_(n, i) sum_r (d[n,r]/c[i,r]) (f[i,r]/c[i,r]),    n among the (1 - fairness) part of users furthest behind
 
     Users who have a task that fits are ordered by weighted dominant share; of k of them the first
     `ceil((1 - fairness) k)` count. What is left of jobs, Tetris' third term, plays no part: it is not known online.
@@ -41,10 +41,10 @@ class Tetris(Policy):
 
     @kernel("alignment")
     def value(self, state: State, group: int, servers: Whole) -> Numbers:
-        total = state.pool
         value = np.zeros(len(servers))
-        for r in range(len(total)):
-            value -= state.demand[group, r] / total[r] * (state.free[servers, r] / total[r])
+        for r in range(state.capacity.shape[1]):
+            there = np.maximum(state.capacity[servers, r], 1)  # of what a server has not, nothing is demanded here
+            value -= state.demand[group, r] / there * (state.free[servers, r] / there)
         return value
 
     @kernel("furthest")

@@ -68,7 +68,9 @@ def alibaba_pods(
         }
     ).reset_index(drop=True)
     servers = nodes.rename(columns={"model": "type"}).reset_index(names="server")
-    source = f"Alibaba GPU 2023 ({directory}, {variant}): {len(tasks)} pods on {len(servers)} nodes"
+    source = (
+        f"Alibaba GPU 2023 ({Path(directory).absolute().name}, {variant}): {len(tasks)} pods on {len(servers)} nodes"
+    )
     return Workload.from_frames(tasks, servers, source=source, report=dict(report))
 
 

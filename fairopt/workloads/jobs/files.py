@@ -40,7 +40,7 @@ def load(path: str | Path) -> Workload:
             raise DataError(f"{folder} has no {name}.csv; a workload is a folder with tasks.csv and servers.csv")
     given: Any = tables
     try:
-        found = Workload.from_frames(**given, source=str(folder))
+        found = Workload.from_frames(**given, source=folder.absolute().name)
     except DataError as error:
         if len(error.where) == 2 and isinstance(error.where[1], int):
             place = folder / f"{error.where[0]}.csv"

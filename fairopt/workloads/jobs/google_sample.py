@@ -113,7 +113,8 @@ def google_sample(
     return Workload.from_frames(
         frame[["user", "job", "arrival", "duration", "cpu", "memory"]],
         where,
-        source=f"Google 2011 ({directory}): {len(rows)} tasks of {len(chosen)} users; durations {durations}",
+        source=f"Google 2011 ({Path(directory).absolute().name}): {len(rows)} tasks of {len(chosen)} users; "
+        f"durations {durations}",
         report=dict(report),
     )
 

@@ -101,18 +101,25 @@ def drfh_figure4(
     return Workload.from_frames(tasks, hosts[hosts["count"] > 0], users, source="DRFH, figure 4")
 
 
-@workload_generator("mqdrf-figure2", "MQDRF figures 2 and 3: three users come to one server")
-def mqdrf_figure2(rng: np.random.Generator) -> Workload:
-    """Users with tasks of (1%, 2%), (2%, 1%) and (1%, 1%) of CPU and memory come at 0, 100 and 300 s, with a hundred
-    tasks each that outlast the experiment. Nothing is drawn."""
+@workload_generator("mqdrf-figure2", "MQDRF figures 2 and 3: three users or more come to one server")
+def mqdrf_figure2(rng: np.random.Generator, seconds: Seconds = 10.0, users: Annotated[int, positive] = 3) -> Workload:
+    """Users with tasks of (1%, 2%), (2%, 1%) and (1%, 1%) of CPU and memory, in turn, come at 0, 100, 300, 500 s and so
+    on, with more tasks than they can run. Nothing is drawn.
+
+    Parameters
+    ----------
+    seconds
+        How long tasks last: the paper does not say. Where they end before the next user comes, caps are kept at once.
+    """
+    n = np.arange(users)
     tasks = pd.DataFrame(
         {
-            "user": ["U1", "U2", "U3"],
-            "arrival": [0.0, 100.0, 300.0],
-            "duration": 10_000.0,
-            "tasks": 100,
-            "cpu": [0.01, 0.02, 0.01],
-            "memory": [0.02, 0.01, 0.01],
+            "user": [f"U{k + 1}" for k in n],
+            "arrival": np.maximum(200.0 * n - 100, 0),
+            "duration": seconds,
+            "tasks": np.ceil((200 * users + 100) / seconds).astype(int) * 100,
+            "cpu": np.where(n % 3 == 1, 0.02, 0.01),
+            "memory": np.where(n % 3 == 0, 0.02, 0.01),
         }
     )
     return Workload.from_frames(tasks, pd.DataFrame({"cpu": [1.0], "memory": [1.0]}), source="MQDRF, figure 2")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ....model.problem import Problem
 from ...linalg import _pairs, structured
-from ...linalg.structured import FactorOptions, SymmetricFactors
+from ...linalg.structured import FactorOptions
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -88,14 +88,16 @@ class Market:
         """By how much demand falls with pay, (users,)."""
         return np.where(user_price > 0, tasks * part / self.alpha / np.where(user_price > 0, user_price, 1.0), 0.0)
 
-    def factors(self, weight: Array, extra: Array, diagonal: Array, options: FactorOptions) -> SymmetricFactors:
+    def factors(
+        self, weight: Array, extra: Array, diagonal: Array, options: FactorOptions
+    ) -> structured.SymmetricFactors | structured.ServersFirst:
         """The matrix of prices: `weight` (pairs,) are slopes of tasks in slacks, `extra` (users,) of demand in pay."""
         diagonal = np.where(self.row, diagonal, 1.0)
         return structured.factor_symmetric(
             self.start, self.server, weight, self.vectors, extra, diagonal, options=options
         )
 
-    def solved(self, factors: SymmetricFactors, rhs: Array) -> Array:
+    def solved(self, factors: structured.SymmetricFactors | structured.ServersFirst, rhs: Array) -> Array:
         """Changes of prices, (servers, resources)."""
         return np.where(self.row, factors.solve(np.where(self.row, rhs, 0.0).ravel()).reshape(self.row.shape), 0.0)
 

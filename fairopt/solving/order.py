@@ -1,0 +1,106 @@
+"""A problem in an order of its own, so that no answer hangs on the order in which users and servers were named.
+
+Engines add in the order of rows: on clusters at the end of doubles one order of users was answered and another refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificates.ill_scaled import spread
+from ..model.cluster import Cluster
+from ..model.problem import Problem
+from .solvable import Solvable
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: Where numbers of one kind are less far apart rounding decides nothing, and rows stay as they are.
+HARD = 1e4
+
+
+@dataclass(frozen=True)
+class Order:
+    """`problem` has row `users[n]` of the given one as its row n, and server `servers[i]` as its server i."""
+
+    problem: Problem
+    users: Index
+    servers: Index
+
+    @classmethod
+    def of(cls, mechanism: Solvable, given: Problem, earlier: Order | None) -> Order | None:
+        """The order by data alone, or that of an earlier problem of the size; `None` if it is the given one.
+
+        Also `None` where users are not anonymous: if the mechanism's criterion does not follow them, or other things
+        than the criterion may be judged.
+        """
+        if spread(given.cluster)[0] < HARD:
+            return None
+        users, servers = by_data(given.cluster)
+        if earlier is not None:
+            users = earlier.users if len(earlier.users) == len(users) else users
+            servers = earlier.servers if len(earlier.servers) == len(servers) else servers
+        if _kept(users) and _kept(servers):
+            return None
+        if not (mechanism.merges_users or mechanism.judged_by_criterion):
+            return None
+        problem = _reordered(mechanism, given, users, servers)
+        return None if problem is None else cls(problem, users, servers)
+
+    def tasks(self, found: Array) -> Array:
+        """Tasks of `problem` as those of the given one."""
+        result = np.empty_like(found)
+        result[np.ix_(self.users, self.servers)] = found
+        return result
+
+    def prices(self, found: Array | None) -> Array | None:
+        """Prices (..., servers, resources) of `problem` as those of the given one."""
+        return None if found is None else np.asarray(found[..., np.argsort(self.servers), :])
+
+
+def by_data(cluster: Cluster) -> tuple[Index, Index]:
+    """Users by demand, weight and limit, servers by capacity; equal ones by where they may run, and who may there."""
+    about_users, about_servers = [cluster.max_tasks, cluster.weight, *cluster.demand.T], [*cluster.capacity.T]
+    servers = np.lexsort(about_servers)
+    if not cluster.constrained:
+        return np.lexsort(about_users), servers
+    # Ranks are whole numbers, whose sums have no order; equal servers have one rank.
+    rows = cluster.capacity[servers]
+    place = np.empty(len(servers))
+    place[servers] = np.cumsum(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
+    users = np.lexsort([cluster.eligible @ place**2, cluster.eligible @ place, *about_users])
+    rank = np.empty(len(users))
+    rank[users] = np.arange(1, len(users) + 1)
+    return users, np.lexsort([rank**2 @ cluster.eligible, rank @ cluster.eligible, *about_servers])
+
+
+def _kept(order: Index) -> bool:
+    return bool((order[1:] > order[:-1]).all())
+
+
+def _reordered(mechanism: Solvable, given: Problem, users: Index, servers: Index) -> Problem | None:
+    """The problem with rows in these orders; `None` if the criterion of its cluster is another than its own."""
+    cluster, rule = given.cluster, given.criterion
+    changed = cluster.derived(
+        capacity=cluster.capacity[servers],
+        demand=cluster.demand[users],
+        weight=cluster.weight[users],
+        eligible=cluster.eligible[np.ix_(users, servers)] if cluster.constrained else None,
+        max_tasks=cluster.max_tasks[users],
+        users=[cluster.users[n] for n in users.tolist()],
+        servers=[cluster.servers[i] for i in servers.tolist()],
+    )
+    found = mechanism.criterion(changed)
+    share = rule.share[np.ix_(users, servers)] if rule.share.ndim == 2 else rule.share[users]
+    wanted = (share, rule.weight[users], rule.cap[users], rule.floor[users])
+    same = map(_same, (found.share, found.weight, found.cap, found.floor), wanted)
+    return Problem(changed, found) if all(same) else None
+
+
+def _same(some: Array, others: Array) -> bool:
+    """Are these the same numbers, but for rounding?"""
+    with np.errstate(invalid="ignore"):
+        return bool(((some == others) | (np.abs(some - others) <= 1e-9 * np.abs(others))).all())

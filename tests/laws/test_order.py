@@ -1,0 +1,133 @@
+"""The order in which users and servers are named decides nothing, nor do numbers that no engine can hold take long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.engines.base import Solution
+from fairopt.errors import FairoptError, SolverError
+from fairopt.mechanisms import Mechanism, get
+from fairopt.model.criterion import Criterion
+from fairopt.model.problem import Problem
+from fairopt.result.allocation import Allocation
+from fairopt.solving import candidates
+
+from .registry import VARIANTS, identify, refuses, resources
+
+USERS, SERVERS = 6, 4
+
+
+def far_apart(seed: int, resources: int = 2, weighted: bool = False) -> fo.Cluster:
+    """One server is 1e-9 and one 1e9 of the others; or weights are from 1e-4 to 1e4."""
+    rng = np.random.default_rng(seed)
+    capacity, demand = rng.uniform(1, 10, (SERVERS, resources)), rng.uniform(0.1, 3, (USERS, resources))
+    if weighted:
+        eligible = rng.random((USERS, SERVERS)) < 0.7
+        eligible[:, 0] = True
+        return fo.Cluster(capacity, demand, rng.permutation(10 ** np.linspace(-4, 4, USERS)), eligible)
+    return fo.Cluster(capacity * [[1e-9], [1e9], [1], [1]], demand)
+
+
+def permuted(cluster: fo.Cluster, seed: int) -> tuple[fo.Cluster, tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    users, servers = rng.permutation(len(cluster.users)), rng.permutation(len(cluster.servers))
+    names = [cluster.users[n] for n in users], [cluster.servers[i] for i in servers]
+    return cluster.select(*names), (users, servers)
+
+
+class Ranked(fo.AlphaFair):
+    """Weights by the place in the list of users, of which a cluster in another order knows nothing."""
+
+    def criterion(self, cluster: fo.Cluster) -> Criterion:
+        return replace(super().criterion(cluster), weight=np.arange(1.0, len(cluster.users) + 1))
+
+
+def answer(mechanism: Mechanism, cluster: fo.Cluster) -> Allocation | type[FairoptError]:
+    try:
+        return mechanism.solve(cluster)
+    except FairoptError as error:
+        return type(error)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [*VARIANTS, get("alpha-fair", alpha=20), get("alphapf-vds", alpha=20)], ids=identify
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_order_decides_nothing(mechanism: Mechanism, weighted: bool) -> None:
+    """Not a bit of an answer, its prices and its certificate, for those who are judged by a criterion alone."""
+    cluster = far_apart(5 * weighted + 10, resources(mechanism, 2), weighted)
+    other, places = permuted(cluster, 1)
+    if refuses(mechanism, cluster):
+        return
+    first, second = answer(mechanism, cluster), answer(mechanism, other)
+    if isinstance(first, type) or isinstance(second, type):
+        assert first == second
+        return
+    if mechanism.judged_by_criterion and not mechanism.prepare(cluster)[1]:
+        np.testing.assert_array_equal(first.tasks[np.ix_(*places)], second.tasks)
+        assert first.certificate.residual == second.certificate.residual
+    np.testing.assert_allclose(first.user_tasks[places[0]], second.user_tasks, rtol=1e-5)
+    assert second.certify().passes(mechanism.default_tol)  # with its prices
+
+
+def test_refused_in_another_order() -> None:
+    """Four pairs of orders, of which one was answered and one refused; now each pair has one answer, and one cost."""
+    for seed in (10, 12, 15, 17):
+        rng = np.random.default_rng(seed)
+        capacity, demand = rng.uniform(1, 10, (4, 2)) * [[1e-9], [1e9], [1], [1]], rng.uniform(0.1, 3, (6, 2))
+        users, servers = rng.permutation(6), rng.permutation(4)
+        cluster = fo.Cluster(capacity, demand)
+        first = get("alpha-fair", alpha=20).solve(cluster)
+        second = get("alpha-fair", alpha=20).solve(fo.Cluster(capacity[servers], demand[users]))
+        np.testing.assert_array_equal(first.tasks[np.ix_(users, servers)], second.tasks)
+        assert first.log_prices is not None
+        assert second.log_prices is not None
+        np.testing.assert_array_equal(first.log_prices[servers], second.log_prices)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Ranked(2.0),
+        get("alpha-fair", share=[1, 2, 3, 4, 5, 6]),
+        get("guaranteed-alpha-fair", part=[0, 0.1, 0.2, 0.3, 0.4, 0.5]),
+    ],
+)
+def test_places_that_count_stay(mechanism: Mechanism) -> None:
+    """Parameters by user belong to the order of the cluster."""
+    cluster = far_apart(0, weighted=True)
+    found = mechanism.solve(cluster)
+    assert found.certify().passes(mechanism.default_tol)
+    weights = mechanism.criterion(cluster).weight
+    assert (found.criterion.weight == weights).all()
+
+
+@pytest.mark.parametrize(("users", "servers", "most"), [(6, 4, 1), (20, 10, 0)])
+def test_too_far_apart_is_refused_early_with_the_ratio(
+    users: int, servers: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Solvers get a second on a small cluster, which one answer takes, and are not asked on a larger one."""
+    asked: list[str] = []
+
+    def solutions(self: Mechanism, problem: Problem, engine: str, *_: object, **__: object) -> Iterator[Solution]:
+        for _ in range(3 if engine == "declarative" else 1):
+            asked.append(engine)
+            yield Solution(np.full(problem.cluster.shape[:2], 1e-9), None, engine, status="optimal")
+
+    monkeypatch.setattr(fo.AlphaFair, "solutions", solutions)
+    monkeypatch.setattr(candidates, "OPTIONS", replace(candidates.OPTIONS, hopeless_seconds=0.0))
+    rng = np.random.default_rng(0)
+    weight = 10 ** np.linspace(-8, 8, users)
+    cluster = fo.Cluster(rng.uniform(1, 10, (servers, 2)), rng.uniform(0.1, 3, (users, 2)), weight)
+    with pytest.raises(SolverError, match=r"largest of the weights is 1e\+16 times the smallest, and at alpha = 64"):
+        fo.AlphaFair(64).solve(cluster)
+    assert asked.count("declarative") == most
+    asked.clear()
+    with pytest.raises(FairoptError, match="misses tol"):
+        fo.AlphaFair(2).solve(cluster)
+    assert asked.count("declarative") == 3

@@ -1,0 +1,320 @@
+"""Engines measured on one corpus: answers, certificates, seconds and memory, before and after a change.
+
+    python tools/ruler.py run OLD          # about 4,000 problems, twenty minutes of one core; goes on where it was
+    python tools/ruler.py compare OLD NEW  # what is certified, which answers moved, ratios of seconds
+    python tools/ruler.py compare OLD OLD  # one run
+
+Results are `results/ruler/NAME.csv`, one row a problem, and `NAME.npz`, tasks of users in 12 digits by problem. A
+problem is called FAMILY/SIZE/SEED/MECHANISM. Its seconds are those of the processor without compilation; solves below
+half a second are repeated, and the quicker counts. Large ones have a process of their own, whose memory is measured.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import argparse  # noqa: E402 - threads are chosen first
+import faulthandler  # noqa: E402
+import json  # noqa: E402
+import re  # noqa: E402
+import resource  # noqa: E402
+import signal  # noqa: E402
+import sys  # noqa: E402
+import warnings  # noqa: E402
+import zlib  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+from concurrent.futures import ProcessPoolExecutor  # noqa: E402
+from concurrent.futures.process import BrokenProcessPool  # noqa: E402
+from functools import lru_cache  # noqa: E402
+from itertools import groupby  # noqa: E402
+from multiprocessing import get_context  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any, NamedTuple  # noqa: E402
+
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+from tqdm import tqdm  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # of this checkout, whatever is installed
+
+import families  # noqa: E402
+
+import fairopt as fo  # noqa: E402
+from benchmarks.families import FAMILIES as LARGER  # noqa: E402
+from fairopt import _clock, papers, workloads  # noqa: E402
+from fairopt.errors import FairoptError  # noqa: E402
+
+#: Pairs (user, server) up to which condition numbers are cheap, and problems of a cluster share a process.
+CHEAP = 2_500
+MECHANISMS: dict[str, fo.mechanisms.Mechanism] = {
+    label: fo.mechanisms.parse(spec)[0]
+    for label, spec in (
+        line.split()
+        for line in """\
+DRF               drf
+DRFH              drfh
+TSF               tsf
+asset             asset-fairness(scope=servers)
+task-maxmin       task-maxmin
+CMMF              cmmf
+CEEI              ceei(scope=servers)
+alpha-fair(0.5)   alpha-fair(alpha=0.5)
+alpha-fair(3)     alpha-fair(alpha=3)
+alpha-fair(50)    alpha-fair(alpha=50)
+alphaPF-VDS(0.5)  alphapf-vds(alpha=0.5)
+alphaPF-VDS(1)    alphapf-vds(alpha=1)
+alphaPF-VDS(3)    alphapf-vds(alpha=3)
+alphaPF-VDS(8)    alphapf-vds(alpha=8)
+PS-DSF            ps-dsf
+bottleneck        bottleneck-fairness
+concave           concave-utility""".splitlines()
+    )
+}
+#: Of a cluster one of these two is asked.
+EITHER = ("bottleneck", "concave")
+#: The others take minutes each at 200 x 2,000.
+FEW = ("DRFH", "CEEI", "alpha-fair(3)", "alphaPF-VDS(3)", "PS-DSF")
+#: Clusters by family, users, servers (of `tests/families.py`: at most), how many, and where they are from.
+SOURCES = [
+    *(
+        f"{family} {size} drawn"
+        for size in ("3 2 2", "8 5 5", "20 10 3", "60 25 1")
+        for family in (*families.FAMILIES, *families.STYLES)
+    ),
+    *(f"larger-{family} {size} larger" for size in ("60 25 1", "200 50 1") for family in LARGER),
+    *"""\
+larger-lognormal 1000 200 1 larger
+larger-zeros 1000 200 1 larger
+three-servers 100 20 4 lognormal?users=100&servers=20&density=.15
+three-servers 300 60 2 lognormal?users=300&servers=60&density=.05
+three-servers 1000 200 1 lognormal?users=1000&servers=200&density=.015
+few-users 3 100 3 lognormal?users=3&servers=100
+few-users 10 300 2 lognormal?users=10&servers=300
+few-users 10 1000 1 lognormal?users=10&servers=1000
+few-users 10 3000 1 lognormal?users=10&servers=3000
+few-users 200 2000 1 lognormal?users=200&servers=2000
+limited 30 2 4 lognormal?users=30&servers=2
+limited 200 2 2 lognormal?users=200&servers=2
+limited 1000 4 1 lognormal?users=1000&servers=4
+limited 5000 4 1 lognormal?users=5000&servers=4
+google-like 100 1000 2 google-like?users=100&servers=1000
+google-like 1000 12583 1 google-like?users=1000&servers=12583
+google-like 2000 12583 1 google-like?users=2000&servers=12583
+google-like 5000 12583 1 google-like?users=5000&servers=12583
+google-limited 100 1000 2 google-like?users=100&servers=1000&max_tasks=true
+google-limited 1000 12583 1 google-like?users=1000&servers=12583&max_tasks=true
+google-limited 2000 12583 1 google-like?users=2000&servers=12583&max_tasks=true
+google-limited 5000 12583 1 google-like?users=5000&servers=12583&max_tasks=true
+alibaba-like 100 100 2 alibaba-like?users=100&servers=100
+alibaba-like 1000 1500 1 alibaba-like?users=1000&servers=1500
+alibaba-like 5000 1500 1 alibaba-like?users=5000&servers=1500
+alibaba-limited 100 100 2 alibaba-like?users=100&servers=100&max_tasks=true
+alibaba-limited 1000 1500 1 alibaba-like?users=1000&servers=1500&max_tasks=true
+alibaba-limited 5000 1500 1 alibaba-like?users=5000&servers=1500&max_tasks=true
+bitbrains-like 30 6 3 bitbrains-like?vms=30&servers=6
+bitbrains-like 100 20 2 bitbrains-like?vms=100&servers=20
+kubernetes-like 54 39 2 kubernetes-like?nodes=40&pods=400
+slurm-like 145 60 2 slurm-like?nodes=60""".splitlines(),
+]
+Row = dict[str, Any]
+FIELDS = ("name", "status", "message", "algorithm", "steps", "residual", "condition", "cpu", "MiB", "data", "notes")
+LISTED = ["off", "condition", "cpu", "cpu now", "status", "status now", "algorithm", "algorithm now", "message",
+          "message now"]  # fmt: skip
+
+
+class Problem(NamedTuple):
+    """A mechanism on a cluster, `where` being FAMILY/SIZE/SEED."""
+
+    where: str
+    source: str
+    mechanism: str
+    alone: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.where}/{self.mechanism}"
+
+
+@lru_cache(maxsize=1)
+def draw(where: str, source: str) -> fo.Cluster:
+    """The cluster of this name; of a family of its own, `limited`, half of the users have at most so many tasks."""
+    family, size, seed = where.split("/")
+    if family == "papers":
+        return papers.instance(size)
+    (n, k), rng = map(int, size.split("x")), np.random.default_rng([int(seed), *where.encode()])
+    if source == "drawn":
+        return families.draw(family, int(seed), n, k, min(k, 4))
+    if source == "larger":
+        return LARGER[family.removeprefix("larger-")](n, k, rng)
+    found = workloads.open_source(source, rng=rng).cluster
+    if family != "limited":
+        return found
+    part = np.where(rng.random(n) < 0.5, 10 ** rng.uniform(-1, 1, n), np.inf)  # of a user's fair part
+    return found.replace(max_tasks=part * found.gamma.sum(axis=1) / n)
+
+
+def corpus() -> Iterator[Problem]:
+    """Every problem, those of a cluster one after another."""
+    clusters = [(f"papers/{name}/0", "", 1) for name in papers.instances()]
+    for family, n, k, count, source in map(str.split, SOURCES):
+        clusters += [(f"{family}/{n}x{k}/{seed}", source, int(n) * int(k)) for seed in range(int(count))]
+    for where, source, pairs in clusters:
+        for mechanism in FEW if "/200x2000/" in where else MECHANISMS:
+            if mechanism != EITHER[zlib.crc32(where.encode()) % 2]:
+                yield Problem(where, source, mechanism, pairs > CHEAP)
+
+
+def of_one_resource(cluster: fo.Cluster) -> fo.Cluster:
+    """Of the resource that most users need, and those who do."""
+    need = cluster.demand > 0
+    r = need.sum(axis=0).argmax()
+    return cluster.select(np.array(cluster.users)[need[:, r]].tolist(), None, [cluster.resources[r]])
+
+
+def solved(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster) -> tuple[Row, fo.Allocation | None]:
+    """What one solve came to."""
+    found, status, message, begun = None, "certified", "", _clock.cpu()
+    try:
+        found = mechanism.solve(cluster, 1e-6)
+    except Exception as error:  # whatever it is, it is to be counted and named
+        status = "refused" if isinstance(error, FairoptError) else "broken"
+        message = f"{type(error).__name__}: {error}"
+    return {"status": status, "message": " ".join(message.split())[:400], "cpu": _clock.cpu() - begun}, found
+
+
+def measured(problem: Problem, limit: float) -> Row:
+    """The row of a problem, with `x`, tasks of users; the process ends if it takes more than `limit` seconds."""
+    cluster, mechanism = draw(problem.where, problem.source), MECHANISMS[problem.mechanism]
+    if problem.mechanism == "CMMF":
+        cluster = of_one_resource(cluster)
+    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, _clock.cpu()
+
+    def over(*_: object) -> None:
+        if (left := limit - (_clock.cpu() - begun)) <= 0:
+            os._exit(1)
+        signal.setitimer(signal.ITIMER_REAL, left + 0.01)  # others were busy, or loops were compiled
+
+    signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, limit)  # not ITIMER_PROF, beside which the kernel counts seconds in ticks
+    faulthandler.dump_traceback_later(100 * limit, exit=True)  # a library that hangs
+    row, found = solved(mechanism, cluster)
+    row["name"] = problem.name
+    if problem.alone:
+        row["MiB"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    if row["cpu"] < 0.5:
+        row["cpu"] = min(row["cpu"], solved(mechanism, cluster)[0]["cpu"])
+    data = (cluster.capacity, cluster.demand, cluster.weight, cluster.max_tasks)  # rounded: exp and log differ by ulps
+    row["data"] = zlib.crc32(cluster.eligible.tobytes(), zlib.crc32(b"".join(a.astype("f4").tobytes() for a in data)))
+    if found is not None:
+        row |= {"algorithm": f"{found.stats.engine}: {found.stats.solver}", "steps": found.stats.rounds}
+        row |= {"residual": found.certificate.residual, "notes": "; ".join(found.notes)}
+        if cluster.eligible.size <= CHEAP:
+            row["condition"] = getattr(found.certificate, "condition", None)
+        row["x"] = [float(f"{x:.12g}") for x in found.user_tasks]
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return row
+
+
+def rows(batch: list[Problem], limit: float) -> Iterator[Row]:
+    """The rows of a batch, of processes that may end before they are done."""
+    while batch:
+        before = sum(os.times()[2:4])
+        with ProcessPoolExecutor(1, get_context("fork")) as pool:
+            for problem in batch:
+                try:
+                    yield pool.submit(measured, problem, limit).result()
+                except BrokenProcessPool:
+                    break
+                batch = batch[1:]
+        if batch:
+            message = f"its process ended after {sum(os.times()[2:4]) - before:.1f} CPU seconds"
+            yield {"name": batch[0].name, "status": "no answer", "message": message, "cpu": limit}
+            batch = batch[1:]
+
+
+def kept(path: Path) -> dict[str, Row]:
+    """The rows of a run so far, by problem."""
+    parts = (part.read_text(encoding="utf-8") for part in path.parent.glob(f"{path.name}.*.jsonl"))
+    found = (json.loads(line) for text in parts for line in text.splitlines() if line.endswith("}"))  # no cut one
+    return {row["name"]: row for row in found}
+
+
+def run(path: Path, problems: list[Problem], limit: float) -> None:
+    """Solve what has no row yet; a row is kept once it is there. Several processes may have parts of one run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    done = kept(path)
+    todo = [one for one in problems if one.name not in done]
+    warnings.simplefilter("ignore")
+    for mechanism in MECHANISMS.values():  # loops are loaded before there are processes
+        solved(mechanism, families.draw("limits", 0, 8, 5, 2))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # processes end with this one
+    tqdm.monitor_interval = 0  # no threads where processes are forked
+    groups = groupby(todo, key=lambda one: one.name if one.alone else one.where)
+    with open(f"{path}.{os.getpid()}.jsonl", "a", encoding="utf-8") as file:
+        for _, group in tqdm(groups, mininterval=10, unit=" clusters"):
+            for row in rows([*group], limit):
+                file.write(json.dumps(row) + "\n")
+                file.flush()
+    found = kept(path).values()
+    np.savez_compressed(f"{path}.npz", **{row["name"]: row.pop("x") for row in found if "x" in row})
+    pd.DataFrame(found, columns=FIELDS).to_csv(f"{path}.csv", index=False)
+
+
+def off(old: NDArray[np.float64] | None, new: NDArray[np.float64] | None) -> float:
+    """The largest relative difference in a user's tasks; nan where there are no two answers to one question."""
+    if old is None or new is None or old.shape != new.shape:
+        return np.nan
+    with np.errstate(invalid="ignore"):
+        return float(np.nanmax(abs(old - new) / np.maximum(old, new), initial=0.0))
+
+
+def compare(old: Path, new: Path) -> str:
+    """Two runs, on the problems that both have: tables, and lists of what is not certified or has moved."""
+    before, after = (pd.read_csv(f"{path}.csv", index_col="name") for path in (old, new))
+    both = before.join(after.add_suffix(" now"), how="inner")
+    with np.load(f"{old}.npz") as x, np.load(f"{new}.npz") as y:
+        both["off"] = [off(x.get(name), y.get(name)) for name in both.index]
+    both["then"], both["now"] = both["status"] == "certified", both["status now"] == "certified"
+    both["ratio"] = (both["cpu now"] / both["cpu"]).where(both["then"] & both["now"])
+    both["worst ratio"], both["> 1e-6"], both["> 1e-4"] = both["ratio"], both["off"] > 1e-6, both["off"] > 1e-4
+    both["problems"] = 1
+    summed = dict.fromkeys(["problems", "then", "now", "> 1e-6", "> 1e-4", "cpu", "cpu now"], "sum")
+    summed |= {"off": "max", "MiB": "max", "MiB now": "max", "ratio": "median", "worst ratio": "max"}
+    text = [f"{len(before)} and {len(after)} problems, {len(both)} in both."]
+    for k in (0, 3, 4):
+        table = both.groupby([f"{name}/all".split("/")[k] for name in both.index]).agg(summed)
+        table["ratio of sums"] = table["cpu now"] / table["cpu"]
+        text.append(table.to_markdown(floatfmt=".4g"))
+    for title, which in {
+        "Not certified then or now": ~(both["then"] & both["now"]),
+        "Moved by over 1e-4": both["> 1e-4"],
+        "Slower by over 1.3, and .02 s or more": (both["ratio"] > 1.3) & (both["cpu now"] > 0.02),
+        "Not the same cluster": (both["data"] - both["data now"]).abs() > 0,
+    }.items():
+        text += [
+            f"{title}: {which.sum()}",
+            both.loc[which, LISTED].dropna(axis=1, how="all").to_markdown(floatfmt=".4g"),
+        ]
+    return "\n\n".join(text) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "compare"))
+    parser.add_argument("names", nargs="+", metavar="NAME", help="of a run; two to compare. They may be paths")
+    parser.add_argument("--only", default="", metavar="REGEX", help="problems whose names have this")
+    parser.add_argument("--limit", type=float, default=12.0, help="CPU seconds that an answer may take; default: 12")
+    asked = parser.parse_args()
+    paths = [ROOT / "results" / "ruler" / name for name in asked.names]
+    if asked.what == "run":
+        run(paths[0], [one for one in corpus() if re.search(asked.only, one.name)], asked.limit)
+    sys.stdout.write(compare(paths[0], paths[-1]))
+
+
+if __name__ == "__main__":
+    main()
