@@ -1,1 +1,1 @@
-"""One statement of optimality and equilibrium, solved in NumPy for one problem or thousands: engines' core."""
+"""The engine: one system of conditions, for one problem or a stack, eliminated in the cheaper order."""

@@ -33,7 +33,7 @@ def _large(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
     if np.isinf(problem.criterion.alpha):
         from .maxmin import lexicographic
 
-        return lexicographic.solutions(problem, tol)
+        return lexicographic.solutions(problem)
     if isinstance(problem.criterion, ConcaveWelfare):
         from .welfare import powers
 

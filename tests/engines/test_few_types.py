@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 import fairopt as fo
 from fairopt.certificates import _linear
+from fairopt.core import leximin
 from fairopt.engines.linalg import column_screening
-from fairopt.engines.maxmin.level import Budget, by_simplex
 from fairopt.engines.welfare import interior_point
 from fairopt.engines.welfare.conditions import Welfare
 from fairopt.engines.welfare.sparing import SparingWelfare
@@ -54,24 +54,13 @@ def test_max_min_is_the_native_engines() -> None:
 
 
 def test_a_simplex_method_has_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairopt.engines.maxmin import levels
-    from fairopt.model.problem import Problem
-
     cluster = fo.Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
-    seen: list[object] = []
-
-    def asked(problem: object, rng: object, *, budget: Budget, **rest: object) -> None:
-        seen.append(by_simplex(problem, budget))  # type: ignore[arg-type]
-
-    monkeypatch.setattr(levels, "highest", asked)
     problem = Problem(cluster, fo.DRFH().criterion(cluster))
-    with pytest.raises(SolverError, match="could not be bounded"):
-        levels.Levels(problem.polytope, problem.criterion)
-    assert seen[0] is not None
-    monkeypatch.setattr(levels, "Budget", lambda seconds: Budget(0.0))
+    monkeypatch.setattr(leximin, "advance", lambda *_: None)
+    assert leximin.Leximin(problem.polytope, problem.criterion).gap < 1e-9
+    monkeypatch.setattr(leximin, "_SECONDS", 0.0)
     with pytest.raises(SolverError, match="in the time that a simplex method may take"):
-        levels.Levels(problem.polytope, problem.criterion)
-    assert seen[1] is None
+        leximin.Leximin(problem.polytope, problem.criterion)
 
 
 def test_a_linear_program_without_time_proves_nothing() -> None:

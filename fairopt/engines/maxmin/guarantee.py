@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import DataError
-from ...model.criterion import check_floor_scope
+from ...core.leximin import Leximin
+from ...errors import DataError, SolverError
+from ...model.criterion import check_floor_scope, criterion
 from ...model.polytope import Polytope
 from ...model.problem import Problem
 
@@ -73,28 +74,29 @@ def _check_rest(problem: Problem, price: Array) -> None:
 def met(polytope: Polytope, floor: Array) -> tuple[float, Array, Array]:
     """A proved bound on the part of all floors (users,) that can be met, each one's part of their cost, and prices.
 
-    Prices (users,) are those of all tasks that a user could run. The part is the level of max-min among those who have
-    floors, in units of these; infinite where it was not found.
+    Prices (users,) are those of all tasks that a user could run. The part is the lowest level of max-min among those
+    who have floors, in units of these; infinite where it was not found.
     """
-    from .level import Level
-    from .level_interior import highest
-
-    user, cost = polytope.pair_user, np.zeros(len(floor))
-    pairs = np.flatnonzero((floor > 0)[user])
-    who, start = np.unique(user[pairs], return_index=True)
-    server, use = polytope.pair_server[pairs], polytope.pair_use[pairs]
-    use = use * (floor[user[pairs]] / polytope.gamma[pairs])[:, None]
-    start = np.append(start, len(pairs))
-    servers, resources = polytope.cluster.capacity.shape
-    unit = servers * resources / np.minimum.reduceat(use.sum(axis=1), start[:-1]).sum()
-    everyone, cap = np.ones(len(who), dtype=bool), polytope.limit[who] / floor[who] / unit
-    with np.errstate(all="ignore"):
-        problem = Level(start, server, use * unit, servers, everyone, np.zeros(len(who)), cap)
-        found = highest(problem, np.random.default_rng(0))
-    if found is None or not np.isfinite(found.gap) or not found.problem.rising.all():
-        return np.inf, cost, cost  # not bounded, or somebody has all its tasks, and with it more than its floor
-    cost[who] = found.user_price
-    price = np.full(len(floor), np.inf)
-    rows = found.prices[polytope.row_server, polytope.row_resource]
-    np.minimum.at(price, user, polytope.price_per_task(rows))
-    return found.high * unit, cost / cost.sum(), price * polytope.reach
+    cluster, users, cost = polytope.cluster, polytope.users, np.zeros(len(floor))
+    limits = np.zeros(cluster.shape[0])
+    limits[users] = np.where(floor > 0, polytope.limit, 0.0)
+    demanding = Polytope(cluster, limits)
+    who = np.searchsorted(users, demanding.users)
+    unit = np.ones(cluster.shape[0])
+    unit[users[who]] = 1 / floor[who]
+    rule = criterion(cluster, unit, np.inf, "servers", np.ones(len(unit)))
+    try:
+        with np.errstate(all="ignore"):
+            proofs = Leximin(demanding, rule).prices()
+    except SolverError:
+        return np.inf, cost, cost
+    part, price = np.inf, cost
+    for proof in proofs:
+        rows = demanding.row_prices(proof)
+        least = np.minimum.reduceat(demanding.price_per_task(rows), demanding.start[:-1]) * floor[who]
+        if (total := float(least.sum())) > 0 and (bound := float(rows.sum()) / total) < part:
+            part, cost = bound, np.zeros(len(floor))
+            cost[who] = least / total
+            price = np.full(len(floor), np.inf)
+            np.minimum.at(price, polytope.pair_user, polytope.price_per_task(polytope.row_prices(proof)))
+    return part, cost, price * polytope.reach

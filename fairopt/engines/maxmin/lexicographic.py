@@ -1,4 +1,4 @@
-"""The native engine of lexicographic max-min: water filling where servers do not interact, else level by level.
+"""The native engine of lexicographic max-min: water filling where servers do not interact, else all levels by faces.
 
 Where neither is good enough and the cluster is small, it is solved without rounding (`rational`).
 """
@@ -6,21 +6,17 @@ Where neither is good enough and the cluster is small, it is solved without roun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import _clock
+from ...core.leximin import Leximin
 from ...errors import SolverError
-from ...model import polytope as polytopes
 from ...model.problem import Problem
 from ..base import Run, Solution
 from .filling import filled
-from .options import LEVELS, LevelsOptions
-
-if TYPE_CHECKING:
-    from .levels import Levels
+from .restoration import restored
 
 Array = NDArray[np.float64]
 
@@ -28,7 +24,7 @@ Array = NDArray[np.float64]
 _NOTE = "solved in rational arithmetic: numbers differ by too many decades for the usual one"
 
 
-def solutions(problem: Problem, tol: float, options: LevelsOptions = LEVELS) -> Iterator[Solution]:
+def solutions(problem: Problem) -> Iterator[Solution]:
     """Answers to a max-min criterion, for a judge to take the first good one."""
     start = _clock.now()
     cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
@@ -41,19 +37,15 @@ def solutions(problem: Problem, tol: float, options: LevelsOptions = LEVELS) -> 
         run = Run("water filling", "exact", 0.0, _clock.now() - start - build, 0.0)
         yield Solution(tasks, None, "native", (run,), build, 1, "exact")
     else:
-        from .level import Budget
-        from .levels import Levels
-
-        budget = Budget(options.simplex_seconds)
-        for freeze in options.freeze if len(polytope.gamma) <= polytopes.OPTIONS.large else options.freeze[:1]:
-            start = _clock.now()
-            try:
-                with np.errstate(all="ignore"):
-                    levels = Levels(polytope, criterion, freeze * min(tol, 1e-6), options, budget)
-                    prices = levels.prices()
-            except SolverError:
-                continue
-            status = "frozen with weak proofs" if levels.loose else "converged"
+        start, levels = _clock.now(), None
+        try:
+            with np.errstate(all="ignore"):
+                levels = Leximin(polytope, criterion)
+                prices = levels.prices()
+        except SolverError:
+            pass
+        if levels is not None:
+            status = "levels with weak proofs" if levels.loose else "converged"
             for tasks in _tasks(levels):
                 run = Run("interior point", status, 0.0, _clock.now() - start, levels.gap)
                 yield Solution(tasks, prices, "native", (run,), build, levels.steps, status)
@@ -61,10 +53,8 @@ def solutions(problem: Problem, tol: float, options: LevelsOptions = LEVELS) -> 
     yield from _exact(problem)
 
 
-def _tasks(levels: Levels) -> Iterator[Array]:
+def _tasks(levels: Leximin) -> Iterator[Array]:
     """The tasks of levels, with last digits and without: first with them where later levels may have lost some."""
-    from .restoration import restored
-
     made: list[Callable[[], Array | None]] = [levels.tasks, lambda: restored(levels)]
     for make in made if len(levels.stages) == 1 else reversed(made):
         with np.errstate(all="ignore"):

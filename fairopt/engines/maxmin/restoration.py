@@ -14,17 +14,40 @@ that much of a row idle; h_k, which nobody at its limit takes part in, puts it r
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._libraries import sp, sparse_linalg
-from .levels import Levels
-from .options import RESTORATION, RestorationOptions
+from ...core.leximin import Leximin
 
 Array = NDArray[np.float64]
 
 
-def restored(levels: Levels, options: RestorationOptions = RESTORATION) -> Array | None:
+@dataclass(frozen=True)
+class RestorationOptions:
+    """Last digits once all levels are known (`settled`)."""
+
+    #: Pairs with less than the part `nothing` of a user's level have none.
+    nothing: float = 1e-14
+    #: Rows are full that are used up to within `full` and have the part `priced` of the prices of some level.
+    full: float = 1e-6
+    priced: float = 1e-12
+    #: Added to the diagonal, relatively: equations may depend on each other. Refined this many times.
+    regular: float = 1e-12
+    rounds: int = 4
+    #: Levels are known to rounding, and may move too: the square of the part counts `1/rise`.
+    rise: float = 1e-6
+    #: Nobody's part on a server may move by more than this, relatively.
+    far: float = 0.5
+
+
+#: What is used unless a caller says otherwise.
+RESTORATION = RestorationOptions()
+
+
+def restored(levels: Leximin, options: RestorationOptions = RESTORATION) -> Array | None:
     """The tasks (all users, servers) of levels with their last digits; None if no small change gives them."""
     polytope, level = levels.polytope, levels.level
     amounts = levels.amounts()
@@ -49,7 +72,7 @@ def restored(levels: Levels, options: RestorationOptions = RESTORATION) -> Array
     return polytope.allocation(polytope.inside(fractions))
 
 
-def _common(levels: Levels, equations: int) -> sp.csr_matrix:
+def _common(levels: Leximin, equations: int) -> sp.csr_matrix:
     """By what a rise of each common level changes what users' equations ask for, (equations, levels).
 
     Users with tasks as their limit says stay there.

@@ -1,0 +1,497 @@
+r"""Normal equations over pairs (user, server), eliminated onto server rows by way of users first or of servers first.
+
+An interior point that weighs pairs by D = y/z asks for changes of prices, worths and levels with
+
+.. math::
+    G\,d\lambda - B\,dp = b, \qquad -B^T d\lambda + E\,dp - \tau\,dt = e, \qquad \tau\cdot dp = f,
+
+    G_i = \sum_n D_{ni} a_{ni} a_{ni}^T + W_i, \quad B_{ni} = D_{ni} a_{ni}, \quad E_n = \sum_i D_{ni} + S_n,
+
+where `a_nir = demand_nr inverse_ir`: what a unit of n takes of a whole capacity is rank one, so that sums over all
+pairs are products of thin matrices. Parts that share no server have a t each. Factors of either order precondition
+conjugate gradients on the equations of rows, which nobody forms: equations that depend on each other, and rounding,
+cost an iteration or two.
+
+The game differs in the second equation alone, where B is weighted by what a task is worth at each server: a `Pairs`
+with other amounts on the right, and LU in place of Cholesky.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import blas, lapack, sp
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: Parts are factored together up to so many rows.
+_TOGETHER = 200
+#: What a coupling of two pairs of a user in a list costs, in operations of a product of dense matrices.
+_COUPLING = 900.0
+_TINY = 1e-300
+
+
+def by_part(values: Array, start: Index) -> Array:
+    """Sums over parts, (parts,)."""
+    return np.array([values.sum()]) if len(start) == 2 else np.add.reduceat(values, start[:-1])
+
+
+def most(values: Array, start: Index) -> Array:
+    """Maxima over parts, (parts,)."""
+    return np.array([values.max()]) if len(start) == 2 else np.maximum.reduceat(values, start[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs sorted by user, of parts one after the other; users, servers and pairs of a part follow each other.
+
+    Attributes
+    ----------
+    user, server : (pairs,)
+    demand : (users, resources), of one unit
+    inverse : (servers, resources), one over capacity
+    users, servers : (parts + 1,), where the users and servers of every part start
+    """
+
+    user: Index
+    server: Index
+    demand: Array
+    inverse: Array
+    users: Index
+    servers: Index
+
+    @cached_property
+    def start(self) -> Index:
+        """(users + 1,), where each user's pairs start."""
+        return np.searchsorted(self.user, np.arange(len(self.demand) + 1))
+
+    @cached_property
+    def pairs(self) -> Index:
+        """(parts + 1,), where the pairs of every part start."""
+        return self.start[self.users]
+
+    @cached_property
+    def part_of_user(self) -> Index:
+        """(users,)."""
+        return np.repeat(np.arange(len(self.users) - 1), np.diff(self.users))
+
+    @cached_property
+    def part_of_server(self) -> Index:
+        """(servers,)."""
+        return np.repeat(np.arange(len(self.servers) - 1), np.diff(self.servers))
+
+    @cached_property
+    def full(self) -> bool:
+        """Is every user on every server?"""
+        return len(self.user) == len(self.demand) * len(self.inverse)
+
+    @cached_property
+    def takes(self) -> Array:
+        """(pairs, resources), what a unit takes of whole capacities."""
+        return np.asarray(self.demand[self.user] * self.inverse[self.server])
+
+    @cached_property
+    def _matrix(self) -> sp.csr_matrix:
+        """(pairs, rows)."""
+        size = self.inverse.shape[1]
+        columns = (self.server[:, None] * size + np.arange(size)).ravel()
+        starts = np.arange(0, len(columns) + 1, size)
+        return sp.csr_matrix((self.takes.ravel(), columns, starts), shape=(len(self.user), self.inverse.size))
+
+    @cached_property
+    def _transposed(self) -> sp.csc_matrix:
+        return self._matrix.T
+
+    @cached_property
+    def present(self) -> Mask:
+        """(servers, resources), rows that somebody uses."""
+        return np.asarray(self.use(np.ones(len(self.user))) > 0)
+
+    def of_user(self, values: Array) -> Array:
+        """A value of every user on its pairs, (pairs,)."""
+        return np.repeat(values, len(self.inverse)) if self.full else values[self.user]
+
+    def sums(self, amount: Array) -> Array:
+        """Over each user's pairs, (users,)."""
+        if self.full:
+            return np.asarray(amount.reshape(-1, len(self.inverse)).sum(axis=1))
+        return np.asarray(np.add.reduceat(amount, self.start[:-1]))
+
+    def least(self, values: Array) -> Array:
+        """Of each user's pairs, (users,)."""
+        if self.full:
+            return np.asarray(values.reshape(-1, len(self.inverse)).min(axis=1))
+        return np.asarray(np.minimum.reduceat(values, self.start[:-1]))
+
+    def cost(self, prices: Array) -> Array:
+        """Of a unit at prices (servers, resources) of whole capacities, (pairs,)."""
+        if self.full:
+            return np.asarray(self.demand @ (prices * self.inverse).T).ravel()
+        return np.asarray(self._matrix @ prices.ravel())
+
+    def use(self, amount: Array) -> Array:
+        """Parts of whole capacities that amounts (pairs,) take, (servers, resources)."""
+        if self.full:
+            return np.asarray((amount.reshape(len(self.demand), -1).T @ self.demand) * self.inverse)
+        return np.asarray(self._transposed @ amount).reshape(self.inverse.shape)
+
+    def squares(self, weight: Array) -> Array:
+        """`sum_n weight a a^T` of every server, (resources, resources, servers)."""
+        size = self.inverse.shape[1]
+        result = np.empty((size, size, len(self.inverse)))
+        if self.full:
+            weight = np.ascontiguousarray(weight.reshape(len(self.demand), -1).T)
+            for r in range(size):
+                result[r] = (
+                    self.inverse * self.inverse[:, r, None] * (weight @ (self.demand * self.demand[:, r, None]))
+                ).T
+            return result
+        for r in range(size):
+            one = weight * self.takes[:, r]
+            for s in range(r + 1):
+                result[r, s] = result[s, r] = np.bincount(self.server, one * self.takes[:, s], len(self.inverse))
+        return result
+
+    @cached_property
+    def bins(self) -> list[Bin]:
+        """Consecutive parts that are factored together."""
+        size, rows = self.inverse.shape[1], np.diff(self.servers)
+        result, first, total = [], 0, 0
+        for part in range(len(rows)):
+            if part > first and total + rows[part] * size > _TOGETHER:
+                result.append(self._bin(first, part))
+                first, total = part, 0
+            total += rows[part] * size
+        result.append(self._bin(first, len(rows)))
+        return result
+
+    def _bin(self, first: int, last: int) -> Bin:
+        """Parts first to last with the order of elimination that takes the fewest operations."""
+        users = slice(int(self.users[first]), int(self.users[last]))
+        servers = slice(int(self.servers[first]), int(self.servers[last]))
+        pairs = slice(int(self.pairs[first]), int(self.pairs[last]))
+        size, n, k = self.inverse.shape[1], users.stop - users.start, servers.stop - servers.start
+        count = np.diff(self.start[users.start : users.stop + 1])
+        coupled = float((count * (count - 1)).sum()) / 2 * size**2
+        rows = float(k * size)
+        cost = {
+            "listed": _COUPLING * coupled + rows**3 / 3,
+            "spread": n * rows**2 + rows**3 / 3,
+            "servers": float(n) ** 2 * rows + n**3 / 3,
+        }
+        found = Bin(users, servers, pairs, first, last, min(cost, key=cost.__getitem__))
+        if found.order == "listed":
+            found.couple(self.start[users.start : users.stop], count, self.server - servers.start)
+        return found
+
+
+@dataclass(eq=False)
+class Bin:
+    """Parts first to last, how they are eliminated, and which pairs of a user couple servers."""
+
+    users: slice
+    servers: slice
+    pairs: slice
+    first: int
+    last: int
+    order: str
+    one: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    other: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    server: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    def couple(self, start: Index, count: Index, server: Index) -> None:
+        """All two pairs of a user; the later first, which is on the later server."""
+        ones, others = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+        for size in np.unique(count[count > 1]):
+            later, earlier = np.tril_indices(int(size), -1)
+            begin = start[count == size][:, None]
+            ones.append((begin + later).ravel())
+            others.append((begin + earlier).ravel())
+        self.one, self.other, self.server = np.concatenate(ones), np.concatenate(others), server
+
+
+class Equations:
+    """The equations at one point, factored.
+
+    Parameters
+    ----------
+    weight : (pairs,), D
+    idle : (servers, resources), W; infinite for rows that take no part
+    loose : (users,), S
+    rising : (users,), tau
+    """
+
+    def __init__(self, pairs: Pairs, weight: Array, idle: Array, loose: Array, rising: Array) -> None:
+        self.pairs, self.weight, self.rising = pairs, weight, rising
+        self.row = np.isfinite(idle)
+        self.idle = np.where(self.row, idle, 0.0)
+        whole = pairs.sums(weight)
+        self.loose, self.whole = loose, whole + loose
+        self.per_part = np.maximum(by_part(rising / self.whole, pairs.users), _TINY)
+        self.border = self._out(pairs.use(weight * pairs.of_user(rising / self.whole)))
+        if any(each.order != "servers" for each in pairs.bins):
+            # What a user's other pairs weigh: for the largest of them summed, not subtracted.
+            all_of = pairs.of_user(self.whole)
+            rest = all_of - weight
+            large = np.flatnonzero(rest < 0.5 * all_of)
+            if len(large):
+                small = weight.copy()
+                small[large] = 0.0
+                rest[large] = (pairs.sums(small) + loose)[pairs.user[large]]
+            self.own = pairs.squares(weight * rest / all_of)
+        self.factors = [(_ServersFirst if each.order == "servers" else _UsersFirst)(self, each) for each in pairs.bins]
+
+    def _out(self, rows: Array) -> Array:
+        return np.where(self.row, rows, 0.0)
+
+    def _precondition(self, rows: Array) -> Array:
+        """About what S maps to `rows`."""
+        result = np.zeros(rows.shape)
+        for each in self.factors:
+            result[each.bin.servers] = each.solve(rows[each.bin.servers])
+        return self._out(result)
+
+    def _apply(self, prices: Array) -> Array:
+        """S of prices: without users and levels."""
+        pairs, weighted = self.pairs, self.weight * self.pairs.cost(prices)
+        worth = pairs.sums(weighted) / self.whole
+        dt = by_part((self.border * prices).sum(axis=1), pairs.servers) / self.per_part
+        spread = pairs.use(weighted - self.weight * pairs.of_user(worth))
+        return self._out(spread + self.idle * prices + self.border * dt[pairs.part_of_server][:, None])
+
+    def solve(self, b: Array, e: Array, f: Array, sharp: Array | None = None) -> tuple[Array, Array, Array]:
+        """`(dlam, dp, dt)`; with rows to within `sharp` (parts,) if given, else as the factors have them."""
+        pairs = self.pairs
+        free = e / self.whole
+        rest = f - by_part(self.rising * free, pairs.users)
+        of_part = rest / self.per_part
+        rhs = self._out(
+            b + pairs.use(self.weight * pairs.of_user(free)) + self.border * of_part[pairs.part_of_server][:, None]
+        )
+        dlam = self._precondition(rhs)
+        if sharp is not None:
+            dlam = self._refined(dlam, rhs, sharp)
+        dt = of_part - by_part((self.border * dlam).sum(axis=1), pairs.servers) / self.per_part
+        dp = (pairs.sums(self.weight * pairs.cost(dlam)) + self.rising * dt[pairs.part_of_user]) / self.whole + free
+        return dlam, dp, dt
+
+    def _refined(self, x: Array, rhs: Array, sharp: Array) -> Array:
+        """Conjugate gradients from x, all parts at once, each with lengths of its own."""
+        pairs, part = self.pairs, self.pairs.part_of_server
+        left = rhs - self._apply(x)
+        best, least = x, np.inf
+        before, along = np.ones(len(sharp)), np.zeros(x.shape)
+        for number in range(12):
+            wrong = most(np.abs(left).max(axis=1), pairs.servers)
+            size = float((wrong / sharp).max())
+            if size < least:
+                best, least = x, size
+            if size <= 1 or not np.isfinite(size):
+                break
+            step = self._precondition(left)
+            now = by_part((step * left).sum(axis=1), pairs.servers)
+            along = step + (now / before)[part][:, None] * along if number else step
+            image = self._apply(along)
+            length = now / np.maximum(by_part((along * image).sum(axis=1), pairs.servers), _TINY)
+            x = x + length[part][:, None] * along
+            left = left - length[part][:, None] * image
+            before = np.maximum(now, _TINY)
+        return best
+
+
+def _cholesky(matrix: Array) -> Array:
+    """Of the lower triangle of a matrix with a diagonal of 1, in the order of LAPACK; damped until it is definite."""
+    if not len(matrix):
+        return matrix
+    damping = 1e-14
+    diagonal = np.einsum("ii->i", matrix)
+    while True:
+        diagonal += damping
+        factor, info = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=0)
+        if info == 0 or not damping < 1:
+            return np.asarray(factor)
+        damping *= 100
+
+
+class _UsersFirst:
+    """Users are eliminated one by one: a matrix over the rows of a bin, resource after resource."""
+
+    def __init__(self, at: Equations, bin: Bin) -> None:
+        self.bin = bin
+        pairs = at.pairs
+        own, idle, border = at.own[:, :, bin.servers], at.idle[bin.servers].T, at.border[bin.servers].T
+        part = pairs.part_of_server[bin.servers] - bin.first
+        border = border / np.sqrt(at.per_part[bin.first : bin.last])[part]
+        mine = np.einsum("rrk->rk", own) + border**2
+        self.diagonal = np.maximum(mine + idle, _TINY)
+        active = at.row[bin.servers].T & (mine > 0)
+        self.rows = np.flatnonzero(active)
+        count = len(self.rows)
+        scale = np.where(active, 1 / np.sqrt(self.diagonal), 0.0)
+        self.scale = scale.ravel()[self.rows]
+        place = np.full(active.shape, -1)
+        place.ravel()[self.rows] = np.arange(count)
+        matrix = self._listed(at, scale, place) if bin.order == "listed" else self._spread(at, scale, active)
+        # Blocks of servers themselves, without a subtraction.
+        for r in range(len(place)):
+            for s in range(r + 1):
+                both = np.flatnonzero(active[r] & active[s])
+                matrix[place[r, both], place[s, both]] = own[r, s, both] * scale[r, both] * scale[s, both]
+        scaled = (border * scale).ravel()[self.rows]
+        if bin.last - bin.first == 1:
+            matrix = blas.dsyr(1.0, scaled, lower=1, a=matrix, overwrite_a=1)
+        else:
+            apart = np.zeros((bin.last - bin.first, count))
+            apart[np.tile(part, len(place))[self.rows], np.arange(count)] = scaled
+            matrix += apart.T @ apart
+        np.einsum("ii->i", matrix)[:] = 1.0
+        self.factor = _cholesky(matrix)
+
+    def _listed(self, at: Equations, scale: Array, place: Index) -> Array:
+        """From the couplings of every two pairs of a user."""
+        bin, pairs, count = self.bin, at.pairs, len(self.rows)
+        matrix = np.zeros((count, count))
+        weight = at.weight
+        by = -(weight[bin.one] * weight[bin.other]) / at.whole[pairs.user[bin.one]]
+        there = by < 0
+        one, other, by = bin.one[there], bin.other[there], by[there]
+        i, j = bin.server[one], bin.server[other]
+        left = (pairs.takes * scale.T[bin.server])[one].T * by
+        right = (pairs.takes * scale.T[bin.server])[other].T
+        for r in range(len(place)):
+            for s in range(len(place)):
+                row, column = place[r, i], place[s, j]
+                kept = np.flatnonzero((row >= 0) & (column >= 0))
+                row, column = row[kept], column[kept]
+                # (column, row): the lower triangle in the order of LAPACK.
+                where = np.minimum(row, column) * count + np.maximum(row, column)
+                np.add.at(matrix.reshape(-1), where, left[r, kept] * right[s, kept])
+        return matrix.T
+
+    def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
+        """As a product of dense matrices."""
+        bin, pairs = self.bin, at.pairs
+        n, k = bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start
+        root = 1 / np.sqrt(at.whole[bin.users])
+        table = np.zeros((n, k))
+        if pairs.full:
+            table = at.weight.reshape(n, k)
+        else:
+            mine = bin.pairs
+            table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = at.weight[mine]
+        wide, first = np.empty((n, len(self.rows))), 0
+        for r in range(len(scale)):
+            on = np.flatnonzero(active[r])
+            part = wide[:, first : first + len(on)]
+            factor = (pairs.inverse[bin.servers, r] * scale[r])[on]
+            np.multiply(table if len(on) == k else table[:, on], factor, out=part)
+            part *= (root * pairs.demand[bin.users, r])[:, None]
+            first += len(on)
+        return np.asarray(blas.dsyrk(-1.0, wide.T, lower=1))
+
+    def solve(self, rows: Array) -> Array:
+        """What the matrix maps to `rows`, (servers, resources)."""
+        result = rows.T / self.diagonal
+        if len(self.rows):
+            flat = result.reshape(-1)
+            given = np.ascontiguousarray(rows.T).reshape(-1)[self.rows] * self.scale
+            flat[self.rows] = lapack.dpotrs(self.factor, given, lower=1)[0] * self.scale
+        return np.asarray(result.T)
+
+
+class _ServersFirst:
+    """Servers are eliminated one by one, all at once: a matrix over the users of a bin."""
+
+    def __init__(self, at: Equations, bin: Bin) -> None:
+        self.bin, pairs = bin, at.pairs
+        n, k = bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start
+        self.demand, self.inverse = pairs.demand[bin.users], pairs.inverse[bin.servers]
+        size = self.inverse.shape[1]
+        if pairs.full:
+            self.table = at.weight.reshape(n, k)
+        else:
+            self.table = np.zeros((n, k))
+            mine = bin.pairs
+            self.table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = at.weight[mine]
+        squares = np.empty((size, size, k))
+        for r in range(size):
+            made = self.table.T @ (self.demand * self.demand[:, r, None])
+            squares[r] = (made * self.inverse * self.inverse[:, r, None]).T
+        # Rows that take no part are alone.
+        row, diagonal = at.row[bin.servers].T, np.einsum("rrk->rk", squares)
+        diagonal += at.idle[bin.servers].T
+        squares *= row * row[:, None]
+        diagonal += ~row
+        self.lower = np.zeros(squares.shape)
+        for r in range(size):
+            for s in range(r + 1):
+                left = squares[r, s] - np.einsum("qk,qk->k", self.lower[r, :s], self.lower[s, :s])
+                if s == r:
+                    self.lower[r, r] = np.sqrt(np.maximum(left, 1e-15 * np.maximum(squares[r, r], _TINY)))
+                else:
+                    self.lower[r, s] = left / self.lower[s, s]
+        root = 1 / np.sqrt(at.whole[bin.users])
+        matrix = np.zeros((n, n), order="F")
+        wide: list[Array] = []
+        table = self.table * root[:, None]
+        for r in range(size):
+            one = table * (self.inverse[:, r] * row[r])
+            one *= self.demand[:, r, None]
+            for s in range(r):
+                one -= wide[s] * self.lower[r, s]
+            one /= self.lower[r, r]
+            wide.append(one)
+            matrix = blas.dsyrk(-1.0, one.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+        diagonal = np.einsum("ii->i", matrix)
+        diagonal += 1.0
+        self.part = pairs.part_of_user[bin.users] - bin.first
+        begin = pairs.users[bin.first : bin.last + 1] - bin.users.start
+        self.begin, self.rising = begin, at.rising[bin.users]
+        # So that what raises all worths together, which means nothing to prices, has a size.
+        along = self.rising * root
+        for first, last in pairwise(begin):
+            some = along[first:last]
+            total = float(some @ some)
+            if total > 0:
+                matrix[first:last, first:last] += np.outer(some, some) / total
+        size_of = np.maximum(diagonal, 1e-15)
+        self.scale = root / np.sqrt(size_of)
+        even = 1 / np.sqrt(size_of)
+        matrix *= even
+        matrix *= even[:, None]
+        self.factor = _cholesky(matrix)
+        self.of_rising = self._users(self.rising)
+        self.lengths = np.maximum(by_part(self.rising * self.of_rising, begin), _TINY)
+
+    def _users(self, values: Array) -> Array:
+        return np.asarray(lapack.dpotrs(self.factor, values * self.scale, lower=1)[0] * self.scale)
+
+    def _servers(self, rows: Array) -> Array:
+        """What G maps to `rows`, (servers, resources)."""
+        result, size, lower = rows.T.copy(), rows.shape[1], self.lower
+        for r in range(size):
+            for s in range(r):
+                result[r] -= lower[r, s] * result[s]
+            result[r] /= lower[r, r]
+        for r in range(size - 1, -1, -1):
+            for s in range(r + 1, size):
+                result[r] -= lower[s, r] * result[s]
+            result[r] /= lower[r, r]
+        return np.asarray(result.T)
+
+    def solve(self, rows: Array) -> Array:
+        """What the matrix maps to `rows`, (servers, resources)."""
+        direct = self._servers(rows)
+        cost = self.demand @ (direct * self.inverse).T
+        worth = self._users(np.einsum("nk,nk->n", self.table, cost))
+        dt = by_part(self.rising * worth, self.begin) / self.lengths
+        worth -= self.of_rising * dt[self.part]
+        back = ((self.table * worth[:, None]).T @ self.demand) * self.inverse
+        return np.asarray(direct + self._servers(back))

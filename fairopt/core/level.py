@@ -1,0 +1,368 @@
+"""One interior point for the levels of max-min of all parts at once: Mehrotra's predictor, Gondzio's correctors.
+
+With slacks z of costs, w of capacities and s of levels, tau_n = 1 for those who rise,
+
+    z = cost - p,  w = 1 - use,  s = sum_i y - tau t - held,  tau.p = 1,  y z = lambda w = p s = mu,
+
+where those who are `exact` have no s and rows that are `full` no w: p and lambda are free there. Parts share nothing
+and have a t, a mu and step lengths of their own. Bounds from both sides say how well a level is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import optimize, sp
+from .algebra import Equations, Pairs, by_part, most
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: By what part held users may miss their levels, and what counts as nothing beside the largest.
+SAME = 1e-9
+#: Equations may depend on each other: what is added to their diagonals, as a part.
+_DEPENDENT = 1e-11
+#: Most pairs of which a simplex method is asked.
+_SIMPLEX = 30_000
+TINY = 1e-300
+
+
+@dataclass
+class State:
+    """Where all parts are. Users, servers and pairs of a part follow each other, in the order of `pairs`."""
+
+    pairs: Pairs
+    user: Index  # (users,), whom of all
+    server: Index  # (servers,)
+    pair: Index  # (pairs,)
+    rising: Array  # (users,), 1 or 0
+    exact: Mask  # (users,), held at a level that is an equation
+    full: Mask  # (servers, resources), full rows that are equations
+    held: Array  # (users,), what the held have
+    y: Array
+    z: Array
+    w: Array
+    lam: Array
+    s: Array
+    p: Array
+    t: Array  # (parts,)
+
+    def __post_init__(self) -> None:
+        pairs = self.pairs
+        self.row = pairs.present & ~self.full
+        self.part = pairs.part_of_user
+        self.count = (
+            np.diff(pairs.pairs) + by_part(self.row.sum(axis=1).astype(float), pairs.servers)
+            + by_part((~self.exact).astype(float), pairs.users)
+        )  # fmt: skip
+        parts = len(self.t)
+        self.best = np.full(parts, np.inf)
+        self.known = np.zeros(parts, dtype=bool)
+        self.last = np.full(parts, np.inf)
+        self.good = self.early = self.now
+        self.still = np.zeros(parts, dtype=int)
+        self.tries = np.zeros(parts, dtype=int)
+        self.residuals()
+
+    def residuals(self) -> None:
+        """What is wrong with the linear equations."""
+        pairs, part = self.pairs, self.part
+        self.cost, self.use, self.have = pairs.cost(self.lam), pairs.use(self.y), pairs.sums(self.y)
+        self.dual = self.z - self.cost + pairs.of_user(self.p)
+        self.excess = np.where(self.pairs.present, 1 - self.use - np.where(self.full, 0.0, self.w), 0.0)
+        wanted = np.where(self.rising > 0, self.t[part], self.held)
+        self.short = wanted - self.have + np.where(self.exact, 0.0, self.s)
+        self.sum = 1 - by_part(self.rising * self.p, pairs.users)
+
+    @cached_property
+    def reach(self) -> Array:
+        """The most that each user could have alone, (users,)."""
+        return self.pairs.sums(1 / np.maximum(self.pairs.takes.max(axis=1), TINY))
+
+    @property
+    def now(self) -> Point:
+        """All that moves."""
+        return Point(self.y, self.z, self.w, self.lam, self.s, self.p, self.t)
+
+    def set(self, to: Point) -> None:
+        """Be there."""
+        self.y, self.z, self.w, self.lam, self.s, self.p, self.t = to
+        self.residuals()
+
+    def on_users(self, of_part: Array) -> Array:
+        """A value of every part on its users."""
+        return of_part[self.part]
+
+    def on_pairs(self, of_part: Array) -> Array:
+        """A value of every part on its pairs, or one that does for all."""
+        return of_part if len(of_part) == 1 else of_part[self.part][self.pairs.user]
+
+    def on_rows(self, of_part: Array) -> Array:
+        """A value of every part on its rows, (servers, 1)."""
+        return of_part[self.pairs.part_of_server][:, None]
+
+    def total(self, products: tuple[Array, Array, Array]) -> Array:
+        """The sum of what pairs, rows and users have, (parts,)."""
+        rows = by_part(products[1].sum(axis=1), self.pairs.servers)
+        return by_part(products[0], self.pairs.pairs) + rows + by_part(products[2], self.pairs.users)
+
+    @property
+    def mu(self) -> Array:
+        """The average product, (parts,)."""
+        rows, users = np.where(self.row, self.lam * self.w, 0.0), np.where(self.exact, 0.0, self.p * self.s)
+        return self.total((self.y * self.z, rows, users)) / self.count
+
+    def bounds(self) -> tuple[Array, Array, Array]:
+        """Levels that the point reaches and that its prices leave possible, (parts,), and what each user pays at least.
+
+        Full rows and exact levels may have prices of either sign, as long as nobody who rises is paid.
+        """
+        pairs, rising = self.pairs, self.rising > 0
+        load = np.maximum(most(self.use.max(axis=1), pairs.servers), 1.0)
+        have = self.have / load[self.part]
+        low = -most(np.where(rising, -have, -np.inf), pairs.users)
+        fixed = ~rising & (self.held > 0)
+        if fixed.any():
+            met = -most(np.where(fixed, -have / np.maximum(self.held, TINY), -1.0), pairs.users)
+            low = np.where(met > 1 - SAME, low * np.minimum(met, 1.0), 0.0)
+        least = pairs.least(self.cost)
+        paid = by_part(self.lam.sum(axis=1), pairs.servers)
+        fix = by_part(np.where(rising, 0.0, least * self.held), pairs.users)
+        total = by_part(np.where(rising, np.maximum(least, 0.0), 0.0), pairs.users)
+        if self.full.any():
+            paid_to = np.where(rising | ~self.exact, np.maximum(-least, 0.0), 0.0)
+            if paid_to.any():
+                fix = fix - by_part(paid_to * (self.reach - np.where(rising, 0.0, self.held)), pairs.users)
+        high = np.where(total > 0, (paid - fix) / np.maximum(total, TINY), np.inf)
+        return low, high, least
+
+
+class Point(NamedTuple):
+    y: Array
+    z: Array
+    w: Array
+    lam: Array
+    s: Array
+    p: Array
+    t: Array
+
+    def plus(self, other: Point) -> Point:
+        return Point(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+class Newton:
+    """Newton's equations of all parts at a state, factored once."""
+
+    def __init__(self, at: State) -> None:
+        self.at, pairs = at, at.pairs
+        self.weight = at.y / at.z
+        self.loose = np.where(at.exact, _DEPENDENT * pairs.sums(self.weight), at.s / at.p)
+        self.idle = np.where(at.row, at.w / np.maximum(at.lam, TINY), np.inf)
+        if at.full.any():
+            size = np.einsum("rrk->kr", pairs.squares(self.weight))
+            self.idle = np.where(at.full, _DEPENDENT * size + TINY, self.idle)
+        self.equations = Equations(pairs, self.weight, self.idle, self.loose, at.rising)
+
+    def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
+        """Changes of products by `cy`, `cw`, `cs` to the first order; `wrong`: and of all that is wrong."""
+        at, pairs = self.at, self.at.pairs
+        own, rows = cy / at.z, np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0)
+        users, of_sum, dual = np.where(at.exact, 0.0, cs / at.p), np.zeros(len(at.t)), np.zeros(len(cy))
+        if wrong:
+            own, of_sum, dual = own + self.weight * at.dual, at.sum, at.dual
+        b, e = pairs.use(own) + rows, users - pairs.sums(own)
+        lam, p, t = (
+            self.equations.solve(b - at.excess, e + at.short, of_sum) if wrong else self.equations.solve(b, e, of_sum)
+        )
+        z = pairs.cost(lam) - pairs.of_user(p) - dual
+        return self._whole((cy - at.y * z) / at.z, z, rows, lam, users, p, t)
+
+    def _whole(self, y: Array, z: Array, rows: Array, lam: Array, users: Array, p: Array, t: Array) -> Point:
+        """With what rows and users have left over."""
+        at = self.at
+        w = np.where(at.row, rows - np.where(at.row, self.idle, 0.0) * lam, 0.0)
+        return Point(y, z, w, lam, np.where(at.exact, 0.0, users - self.loose * p), p, t)
+
+    def finished(self, step: Point, sharp: Array) -> Point:
+        """With what factors and rounding left of the equations put right, to `sharp` (parts,) if they can be."""
+        at, pairs, best, least = self.at, self.at.pairs, step, np.inf
+        for _ in range(3):
+            rows = np.where(at.row, at.excess - pairs.use(step.y) - step.w, 0.0)
+            if at.full.any():
+                rows = np.where(at.full, at.excess - pairs.use(step.y), rows)
+            users = np.where(at.exact, 0.0, step.s) + at.rising * at.on_users(step.t)
+            users += at.short - pairs.sums(step.y)
+            wrong = np.maximum(
+                most(np.abs(rows).max(axis=1), pairs.servers), most(np.abs(users), pairs.users) / np.abs(at.t)
+            )
+            size = float((wrong / sharp).max())
+            if not size < least:
+                break
+            best, least = step, size
+            if size <= 1:
+                break
+            of_sum = at.sum - by_part(at.rising * step.p, pairs.users)
+            lam, p, t = self.equations.solve(-rows, users, of_sum, sharp)
+            z = pairs.cost(lam) - pairs.of_user(p)
+            step = step.plus(self._whole(-self.weight * z, z, np.zeros(lam.shape), lam, np.zeros(p.shape), p, t))
+        return best
+
+
+def _lengths(at: State, step: Point) -> tuple[Array, Array]:
+    """The longest steps, at most 1, after which nothing is negative, (parts,): primal and dual."""
+    pairs = at.pairs
+
+    def longest(pair: Array, row: Array, user: Array) -> Array:
+        rows, users = np.where(at.row, row, 0.0).max(axis=1), np.where(at.exact, 0.0, user)
+        fastest = np.maximum(most(rows, pairs.servers), most(users, pairs.users))
+        return np.asarray(1 / np.maximum(np.maximum(most(pair, pairs.pairs), fastest), 1.0))
+
+    return (
+        longest(-step.y / at.y, -step.w / at.w, -step.s / at.s),
+        longest(-step.z / at.z, -step.lam / np.maximum(at.lam, TINY), -step.p / at.p),
+    )
+
+
+def _products(at: State, step: Point, primal: Array, dual: Array) -> tuple[Array, Array, Array]:
+    """Of pairs, rows and users after a step."""
+    rows = (at.lam + at.on_rows(dual) * step.lam) * (at.w + at.on_rows(primal) * step.w)
+    users = (at.p + at.on_users(dual) * step.p) * (at.s + at.on_users(primal) * step.s)
+    pairs = (at.y + at.on_pairs(primal) * step.y) * (at.z + at.on_pairs(dual) * step.z)
+    return pairs, np.where(at.row, rows, 0.0), np.where(at.exact, 0.0, users)
+
+
+def advance(at: State, gap: Array) -> None:
+    """Predictor, corrector and up to five centring correctors, which bring products back to within a factor of ten."""
+    newton, none = Newton(at), np.zeros(len(at.t))
+    yz, lw, ps = _products(at, at.now, none, none)
+    total = at.total((yz, lw, ps))
+    aim = newton.step(-yz, -lw, -ps, wrong=True)
+    after = at.total(_products(at, aim, *_lengths(at, aim))) / total
+    target = np.clip(after**3, 1e-8, 0.5) * total / at.count
+    targets = at.on_pairs(target), at.on_rows(target), at.on_users(target)
+    step = aim.plus(newton.step(targets[0] - aim.y * aim.z, targets[1] - aim.lam * aim.w, targets[2] - aim.p * aim.s))
+    primal, dual = _lengths(at, step)
+    for _ in range(5):
+        if (np.minimum(primal, dual) > 0.95).all():
+            break
+        far = _products(at, step, np.minimum(primal + 0.3, 1.0), np.minimum(dual + 0.3, 1.0))
+        asked = [np.maximum(np.clip(q, 0.1 * c, 10 * c) - q, -10 * c) for q, c in zip(far, targets, strict=True)]
+        tried = step.plus(newton.step(asked[0], asked[1], asked[2]))
+        lengths = _lengths(at, tried)
+        better = lengths[0] + lengths[1] > primal + dual + 0.02
+        if not better.any():
+            break
+        step = tried if better.all() else chosen(at, better, tried, step)
+        primal, dual = np.where(better, lengths[0], primal), np.where(better, lengths[1], dual)
+    # Where held users have not their levels yet no gap is known; products know it.
+    sharp = 1e-2 * np.minimum(gap, total / np.abs(at.t))
+    sharp = np.where(by_part(at.held, at.pairs.users) > 0, np.minimum(sharp, 1e-2 * SAME), sharp)
+    step = newton.finished(step, np.maximum(sharp, 1e-15))
+    primal, dual = _lengths(at, step)
+    back = np.clip(1 - gap, 0.9, np.where(np.minimum(primal, dual) > 0.9, 0.99995, 0.95))
+    primal, dual = back * primal, back * dual
+    at.set(
+        Point(
+            at.y + at.on_pairs(primal) * step.y, at.z + at.on_pairs(dual) * step.z, at.w + at.on_rows(primal) * step.w,
+            at.lam + at.on_rows(dual) * step.lam, at.s + at.on_users(primal) * step.s,
+            at.p + at.on_users(dual) * step.p, at.t + primal * step.t,
+        )
+    )  # fmt: skip
+
+
+def chosen(at: State, which: Mask, one: Point, other: Point) -> Point:
+    """One step in some parts, another in the rest."""
+    pairs = at.pairs
+    user = which[at.part]
+    masks = user[pairs.user], user[pairs.user], *(which[pairs.part_of_server][:, None],) * 2, user, user, which
+    return Point(*(np.where(mask, a, b) for mask, a, b in zip(masks, one, other, strict=True)))
+
+
+def cold(
+    pairs: Pairs, user: Index, server: Index, pair: Index, rising: Array, exact: Mask, full: Mask, held: Array
+) -> State:
+    """Strictly feasible, but for the held: equal prices of whole capacities, and loads about balanced."""
+    present, part = pairs.present, pairs.part_of_user
+    lam = present.astype(float)
+    least = pairs.least(pairs.cost(lam))
+    total = by_part(np.where(rising > 0, least, 0.0), pairs.users)
+    lam = lam / (0.9 * total)[pairs.part_of_server][:, None]
+    p = least / total[part]
+    z = pairs.cost(lam) - pairs.of_user(p)
+    z = np.maximum(z, 0.1 * pairs.of_user(p))
+    share = 1 / z
+    share /= pairs.of_user(pairs.sums(share))
+    wanted = pairs.of_user(rising)
+    for _ in range(6):
+        load = pairs.use(share * wanted).max(axis=1)
+        root = np.where(load > 0, load, 1.0) ** -0.5
+        share *= np.tile(root, len(p)) if pairs.full else root[pairs.server]
+        share /= pairs.of_user(pairs.sums(share))
+    least_t = 0.5 / np.maximum(most(pairs.use(share * wanted).max(axis=1), pairs.servers), TINY)
+    y = share * pairs.of_user(np.where(rising > 0, least_t[part], np.maximum(held, TINY)))
+    t = least_t / 1.2
+    w = np.where(present, np.maximum(1 - pairs.use(y), 0.1), 1.0)
+    s = np.where(exact, 1.0, np.where(rising > 0, 0.2 * t[part], 0.1 * np.maximum(held, TINY)))
+    return State(pairs, user, server, pair, rising, exact, full, held, y, z, w, lam, s, p, t)
+
+
+def centre(at: State, which: Mask) -> None:
+    """No product of those parts below a tenth of the mean: duals are lifted."""
+    mu = 0.1 * at.mu
+    z = np.maximum(at.z, at.on_pairs(mu) / at.y)
+    lam = np.where(at.row, np.maximum(at.lam, at.on_rows(mu) / at.w), at.lam)
+    p = np.where(at.exact, at.p, np.maximum(at.p, at.on_users(mu) / at.s))
+    at.set(chosen(at, which, Point(at.y, z, at.w, lam, at.s, p, at.t), at.now))
+
+
+def vertex(at: State, part: int, seconds: float) -> Point | None:
+    """The level of a part by HiGHS: slow, but it needs no interior. Prices of next to nothing are none."""
+    pairs, low, high = at.pairs, at.pairs.users[part], at.pairs.users[part + 1]
+    begin, end = pairs.pairs[part], pairs.pairs[part + 1]
+    if end - begin > _SIMPLEX or seconds <= 0:
+        return None
+    users, count, size = high - low, end - begin, at.lam.shape[1]
+    rows = (pairs.server[begin:end, None] * size + np.arange(size)).ravel()
+    take = sp.csr_matrix(
+        (pairs.takes[begin:end].ravel(), (rows, np.repeat(np.arange(count), size))), (at.lam.size, count)
+    )
+    rising, held = at.rising[low:high] > 0, at.held[low:high]
+    unit = np.where(rising, 1.0, np.maximum(held, TINY))
+    user = pairs.user[begin:end] - low
+    have = sp.csr_matrix((1 / unit[user], (user, np.arange(count))), (users, count))
+    found = optimize.linprog(
+        np.append(np.zeros(count), -1.0),
+        A_ub=sp.vstack(
+            [
+                sp.hstack([take, sp.csr_matrix((at.lam.size, 1))]),
+                sp.hstack([-have, sp.csr_matrix(rising[:, None] * 1.0)]),
+            ],
+            format="csr",
+        ),
+        b_ub=np.concatenate([np.ones(at.lam.size), np.where(rising, 0.0, -1.0)]),
+        method="highs-ds",
+        options={
+            "primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": seconds,
+        },
+    )  # fmt: skip
+    if found.status != 0:
+        return None
+    y, z, p, s, t = at.y.copy(), at.z.copy(), at.p.copy(), at.s.copy(), at.t.copy()
+    y[begin:end], t[part] = np.maximum(found.x[:count], 0.0), found.x[-1]
+    marginal = np.maximum(-found.ineqlin.marginals, 0.0)
+    lam = marginal[: at.lam.size].reshape(at.lam.shape)
+    lam = np.where(lam > SAME * lam.sum(), lam, 0.0)
+    cost = pairs.cost(lam)[begin:end]
+    least = np.minimum.reduceat(cost, pairs.start[low:high] - begin)
+    few = SAME * max(float(least.max()), TINY)
+    p[low:high] = np.where(least > few, least, 0.0)
+    z[begin:end] = np.where(cost - least[user] > few, cost - least[user], 0.0)
+    s[low:high] = np.maximum(pairs.sums(y)[low:high] - np.where(rising, t[part], held), 0.0)
+    w = np.maximum(1 - pairs.use(y), 0.0)
+    return Point(y, z, w, lam, s, p, t)

@@ -1,0 +1,76 @@
+"""Pairs eliminated in either order: the equations as they are written, solved by a dense matrix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairopt.core.algebra import Equations, Pairs
+
+
+def two_parts(rng: np.random.Generator, density: float) -> Pairs:
+    """7 users on 4 servers and 5 on 9, with three resources that not all need."""
+    sizes = ((7, 4), (5, 9))
+    users, servers = [], []
+    for part, (n, k) in enumerate(sizes):
+        there = rng.random((n, k)) < density
+        there[:, 0] = True
+        user, server = np.nonzero(there)
+        users.append(user + 7 * part)
+        servers.append(server + 4 * part)
+    demand = rng.uniform(0.1, 1, (12, 3)) * (rng.random((12, 3)) < 0.8)
+    demand[~demand.any(axis=1), 0] = 0.5
+    starts = np.array([0, 7, 12]), np.array([0, 4, 13])
+    return Pairs(np.concatenate(users), np.concatenate(servers), demand, rng.uniform(0.5, 2, (13, 3)), *starts)
+
+
+def one_part(rng: np.random.Generator, users: int, servers: int) -> Pairs:
+    """Everybody on every server."""
+    user, server = np.divmod(np.arange(users * servers), servers)
+    starts = np.array([0, users]), np.array([0, servers])
+    return Pairs(user, server, rng.uniform(0.1, 1, (users, 2)), rng.uniform(0.5, 2, (servers, 2)), *starts)
+
+
+@pytest.mark.parametrize("order", ["listed", "spread", "servers"])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "full"])
+@pytest.mark.parametrize("decades", [0, 8])
+def test_orders(order: str, kind: str, decades: float) -> None:
+    rng = np.random.default_rng(3)
+    pairs = one_part(rng, 6, 5) if kind == "full" else two_parts(rng, 0.9 if kind == "dense" else 0.4)
+    bins = [replace(each, order=order) for each in pairs.bins]
+    for each in bins:
+        if order == "listed":
+            each.couple(pairs.start[each.users], np.diff(pairs.start)[each.users], pairs.server - each.servers.start)
+    vars(pairs)["bins"] = bins
+
+    def positive(*shape: int) -> np.ndarray:
+        return np.asarray(10 ** rng.uniform(-decades / 2, decades / 2, shape))
+
+    weight, loose, idle = positive(len(pairs.user)), positive(len(pairs.demand)), positive(*pairs.inverse.shape)
+    idle[~pairs.present] = np.inf
+    rising = (np.arange(len(loose)) % 3 > 0).astype(float)
+    b = np.where(pairs.present, rng.standard_normal(idle.shape), 0.0)
+    e, f = rng.standard_normal(len(loose)), rng.standard_normal(len(pairs.users) - 1)
+    equations = Equations(pairs, weight, idle, loose, rising)
+    lam, p, t = equations.solve(b, e, f, np.full(len(f), 1e-13))
+
+    # G lam - B p = b;  -B' lam + E p - tau t = e;  tau.p = f.
+    through = weight * (pairs.cost(lam) - pairs.of_user(p))
+    left = np.where(pairs.present, pairs.use(through) + np.where(pairs.present, idle, 0.0) * lam - b, 0.0)
+    users = -pairs.sums(through) + loose * p - rising * t[pairs.part_of_user] - e
+    size = max(np.abs(through).max(), 1.0)
+    assert np.abs(left).max() < 1e-11 * size
+    assert np.abs(users).max() < 1e-11 * size
+    np.testing.assert_allclose(np.bincount(pairs.part_of_user, rising * p), f, atol=1e-11 * max(np.abs(p).max(), 1.0))
+
+
+def test_the_cheaper_order_is_taken() -> None:
+    rng = np.random.default_rng(0)
+    assert one_part(rng, 5, 300).bins[0].order == "servers"
+    assert one_part(rng, 300, 5).bins[0].order == "spread"
+    few = one_part(rng, 400, 150)
+    some = np.flatnonzero((few.server == 0) | (few.server == few.user % 150))
+    sparse = Pairs(few.user[some], few.server[some], few.demand, few.inverse, few.users, few.servers)
+    assert sparse.bins[0].order == "listed"

@@ -1,0 +1,77 @@
+"""All levels by faces: few steps a level, whatever there is more of, with proofs that need no linear program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairopt.certificates import _linear
+from fairopt.core.leximin import Leximin
+from fairopt.mechanisms import get
+from fairopt.model.cluster import Cluster
+from fairopt.model.problem import Problem
+
+
+def spread(users: int, servers: int, seed: int, zeros: float = 0.0, placed: float = 1.0) -> Cluster:
+    """No two servers alike, some demands zero, placement."""
+    rng = np.random.default_rng(seed)
+    demand = np.exp(0.5 * rng.standard_normal((users, 3))) * (rng.random((users, 3)) >= zeros)
+    demand[~demand.any(axis=1), 0] = 1.0
+    eligible = rng.random((users, servers)) < placed
+    eligible[np.arange(users), rng.integers(servers, size=users)] = True
+    return Cluster(100 * np.exp(0.5 * rng.standard_normal((servers, 3))), demand, eligible=eligible)
+
+
+def chain(length: int) -> Cluster:
+    """User n on servers n and n + 1, each richer than the one before: a level for every user."""
+    eligible = np.eye(length, dtype=bool) | np.eye(length, k=1, dtype=bool)
+    return Cluster(np.outer(3.0 ** np.arange(length), [1.0, 2.0]), np.ones((length, 2)), eligible=eligible)
+
+
+CLUSTERS = {
+    "few users": spread(6, 400, 0),
+    "few servers": spread(400, 6, 0),
+    "zeros": spread(60, 20, 0, zeros=0.4),
+    "three servers a user": spread(200, 60, 0, placed=0.05),
+    "zeros and placement": spread(80, 30, 1, zeros=0.4, placed=0.3),
+    "chain": chain(12),
+}
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+@pytest.mark.parametrize("limited", [False, True])
+def test_certified_by_arithmetic_alone(name: str, limited: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("the prices did not prove it")
+
+    monkeypatch.setattr(_linear, "maximise", never)
+    cluster, rng = CLUSTERS[name], np.random.default_rng(7)
+    if limited:
+        plain = get("drfh").solve(cluster).user_tasks
+        cluster = cluster.replace(max_tasks=np.where(rng.random(len(plain)) < 0.4, plain * rng.uniform(0.2, 2), np.inf))
+    for mechanism in ("drfh", "tsf"):
+        found = get(mechanism).solve(cluster, engine="native")
+        assert found.certificate.residual < 1e-9
+
+
+@pytest.mark.parametrize("name", ["zeros", "zeros and placement", "chain"])
+def test_later_levels_take_few_steps(name: str) -> None:
+    """The state that one level ends in starts the next, also where frozen users stay among those who rise."""
+    problem = Problem(CLUSTERS[name], get("drfh").criterion(CLUSTERS[name]))
+    with np.errstate(all="ignore"):
+        found = Leximin(problem.polytope, problem.criterion)
+    assert len(found.stages) > 1
+    assert found.steps <= 15 + 9 * (len(found.stages) - 1)
+
+
+def test_parts_are_raised_together() -> None:
+    """Twenty clusters in one that share nothing: hardly more steps than the slowest of them."""
+    one = spread(12, 6, 2)
+    capacity, demand = np.tile(one.capacity, (20, 1)), np.tile(one.demand, (20, 1))
+    demand *= np.random.default_rng(0).uniform(0.8, 1.2, demand.shape)
+    apart = Cluster(capacity, demand, eligible=np.kron(np.eye(20, dtype=bool), np.ones((12, 6), dtype=bool)))
+    problem = Problem(apart, get("drfh").criterion(apart))
+    with np.errstate(all="ignore"):
+        found = Leximin(problem.polytope, problem.criterion)
+    assert len(found.stages) >= 20
+    assert found.steps <= 60
