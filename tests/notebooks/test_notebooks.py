@@ -24,7 +24,7 @@ days = [one for one in everything if issubclass(type(one), Workload)]
 shared = [value for value in globals().values() if isinstance(value, Cluster)]
 assert all(len(set(day.job_user)) > 1 for day in days), "a day of one user"
 assert all(len(cluster.users) > 1 for cluster in shared), "a cluster of one user"
-axes = [one for figure in everything if isinstance(figure, Figure) for one in figure.axes]
+axes = [one for figure in everything if issubclass(type(figure), Figure) for one in figure.axes]
 drawn = [[*one.lines, *one.patches, *one.collections, *one.images] for one in axes]
 empty = [one for one, parts in zip(axes, drawn) if not parts or any(not len(line.get_xdata()) for line in one.lines)]
 assert not empty, "an empty panel"
