@@ -352,7 +352,7 @@ class Leximin:
         done = np.flatnonzero(~going[of_user])
         self.level[cut.user[done]] = cut.held[done]
         if start is not None:
-            over = np.flatnonzero(stay & ~going[of_user][cut.pair_user])
+            over = np.flatnonzero(~going[of_user][cut.pair_user])
             self.amount[cut.pair[over]] = start.y[over]
         if not going.any():
             return None

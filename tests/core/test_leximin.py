@@ -75,3 +75,18 @@ def test_parts_are_raised_together() -> None:
         found = Leximin(problem.polytope, problem.criterion)
     assert len(found.stages) >= 20
     assert found.steps <= 60
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_users_held_far_below_the_last_level_keep_it(seed: int) -> None:
+    """Nine decades between two levels: tasks of the lower one are next to nothing beside the higher, and stay."""
+    rng = np.random.default_rng(seed)
+    demand = np.exp(2 * rng.standard_normal((40, 2)))
+    demand[0] = [0, 1e-6]
+    cluster = Cluster(100 * np.exp(rng.standard_normal((9, 2))), demand)
+    problem = Problem(cluster, get("task-maxmin").criterion(cluster))
+    with np.errstate(all="ignore"):
+        found = Leximin(problem.polytope, problem.criterion)
+    assert found.level.max() > 1e8 * found.level.min()
+    assert np.bincount(problem.polytope.pair_user, found.amounts()) == pytest.approx(found.level, rel=1e-9)
+    assert get("task-maxmin").solve(cluster, engine="native").certificate.residual < 1e-9
