@@ -47,11 +47,11 @@ def searched(
 
 def _proposals(polytope: Polytope, criterion: Criterion, tasks: Array) -> Iterator[Array]:
     totals = tasks.sum(axis=1)
-    who = polytope.users[polytope.pair_user]
-    if not len(who) or not (criterion.starves or (totals[polytope.users] > 0).all()):
+    user = polytope.pair_user
+    if not len(user) or not (criterion.starves or (totals[polytope.users] > 0).all()):
         return
-    log_marginal = criterion.log_marginal(totals)
-    marginal = log_marginal[who, polytope.pair_server] if log_marginal.ndim == 2 else log_marginal[who]
+    log_marginal = criterion.restrict(polytope.users).log_marginal(totals[polytope.users])
+    marginal = log_marginal[user, polytope.pair_server] if log_marginal.ndim == 2 else log_marginal[user]
     idle = np.maximum(1 - polytope.used(tasks), 0.0)
     for free in (np.inf, OPTIONS.idle):
         for leeway in OPTIONS.leeway:

@@ -130,3 +130,11 @@ def test_the_gap_is_sharp_at_a_known_distance() -> None:
     logarithmic = get("ceei").certify(cluster, np.array([[2.0]]), prices)[0].gap
     assert logarithmic >= np.log(2) - 1e-12
     assert get("drf").certify(cluster, np.array([[2.0]]))[0].optimality == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("mechanism", [one for one in PRICED if one.criterion(EXAMPLE).scope == "pool"], ids=str)
+def test_users_who_can_run_nothing_hide_no_prices(mechanism: Mechanism) -> None:
+    """What others' tasks are worth does not hang on a user whose resource there is none of."""
+    cluster = Cluster([[420.0, 0.0]], [[0.02, 0.47], [1.0, 0.0], [3.0, 0.0]])
+    found = mechanism.solve(cluster)
+    assert mechanism.certify(cluster, found.tasks)[0].residual < 1e-6
