@@ -18,6 +18,7 @@ with other amounts on the right, and LU in place of Cholesky.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -35,6 +36,8 @@ Mask = NDArray[np.bool_]
 _TOGETHER = 200
 #: What a coupling of two pairs of a user in a list costs, in operations of a product of dense matrices.
 _COUPLING = 900.0
+#: Factors of at most so many rows are in double precision.
+_DOUBLE = 150
 _TINY = 1e-300
 
 
@@ -226,10 +229,13 @@ class Equations:
     idle : (servers, resources), W; infinite for rows that take no part
     loose : (users,), S
     rising : (users,), tau
+    rough : factors of large matrices may be in single precision, which is for `solve` with `sharp` to put right
     """
 
-    def __init__(self, pairs: Pairs, weight: Array, idle: Array, loose: Array, rising: Array) -> None:
-        self.pairs, self.weight, self.rising = pairs, weight, rising
+    def __init__(
+        self, pairs: Pairs, weight: Array, idle: Array, loose: Array, rising: Array, rough: bool = False
+    ) -> None:
+        self.pairs, self.weight, self.rising, self.rough = pairs, weight, rising, rough
         self.row = np.isfinite(idle)
         self.idle = np.where(self.row, idle, 0.0)
         whole = pairs.sums(weight)
@@ -310,14 +316,40 @@ def _cholesky(matrix: Array) -> Array:
     """Of the lower triangle of a matrix with a diagonal of 1, in the order of LAPACK; damped until it is definite."""
     if not len(matrix):
         return matrix
-    damping = 1e-14
+    single = matrix.dtype == np.float32
+    factored, damping = (lapack.spotrf, 1e-7) if single else (lapack.dpotrf, 1e-14)
     diagonal = np.einsum("ii->i", matrix)
     while True:
         diagonal += damping
-        factor, info = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=0)
+        factor, info = factored(matrix, lower=1, clean=0, overwrite_a=0)
         if info == 0 or not damping < 1:
             return np.asarray(factor)
         damping *= 100
+
+
+def _solved(factor: Array, given: Array) -> Array:
+    """By a factor of `_cholesky`."""
+    if factor.dtype != np.float32:
+        return np.asarray(lapack.dpotrs(factor, given, lower=1)[0])
+    size = max(float(np.abs(given).max()), _TINY)
+    return np.asarray(lapack.spotrs(factor, given / size, lower=1)[0] * size)
+
+
+def _table(at: Equations, bin: Bin) -> Array:
+    """Weights of a bin, (users, servers)."""
+    pairs, shape = at.pairs, (bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start)
+    if pairs.full:
+        return at.weight.reshape(shape)
+    table, mine = np.zeros(shape), bin.pairs
+    table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = at.weight[mine]
+    return table
+
+
+def _precise(at: Equations, table: Array, rows: int) -> tuple[Array, Callable[..., Array]]:
+    """As precise as the equations are asked for, with what multiplies such a table with itself."""
+    if at.rough and rows > _DOUBLE:
+        return table.astype(np.float32), blas.ssyrk
+    return table, blas.dsyrk
 
 
 class _UsersFirst:
@@ -346,7 +378,8 @@ class _UsersFirst:
                 matrix[place[r, both], place[s, both]] = own[r, s, both] * scale[r, both] * scale[s, both]
         scaled = (border * scale).ravel()[self.rows]
         if bin.last - bin.first == 1:
-            matrix = blas.dsyr(1.0, scaled, lower=1, a=matrix, overwrite_a=1)
+            rank_one = blas.ssyr if matrix.dtype == np.float32 else blas.dsyr
+            matrix = rank_one(1.0, scaled, lower=1, a=matrix, overwrite_a=1)
         else:
             apart = np.zeros((bin.last - bin.first, count))
             apart[np.tile(part, len(place))[self.rows], np.arange(count)] = scaled
@@ -380,21 +413,17 @@ class _UsersFirst:
         bin, pairs = self.bin, at.pairs
         n, k = bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start
         root = 1 / np.sqrt(at.whole[bin.users])
-        table = np.zeros((n, k))
-        if pairs.full:
-            table = at.weight.reshape(n, k)
-        else:
-            mine = bin.pairs
-            table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = at.weight[mine]
-        wide, first = np.empty((n, len(self.rows))), 0
+        table = _table(at, bin)
+        table, syrk = _precise(at, table * root[:, None], len(self.rows))
+        wide, first = np.empty((n, len(self.rows)), dtype=table.dtype), 0
         for r in range(len(scale)):
             on = np.flatnonzero(active[r])
             part = wide[:, first : first + len(on)]
-            factor = (pairs.inverse[bin.servers, r] * scale[r])[on]
+            factor = (pairs.inverse[bin.servers, r] * scale[r])[on].astype(table.dtype)
             np.multiply(table if len(on) == k else table[:, on], factor, out=part)
-            part *= (root * pairs.demand[bin.users, r])[:, None]
+            part *= pairs.demand[bin.users, r, None].astype(table.dtype)
             first += len(on)
-        return np.asarray(blas.dsyrk(-1.0, wide.T, lower=1))
+        return np.asarray(syrk(-1.0, wide.T, lower=1))
 
     def solve(self, rows: Array) -> Array:
         """What the matrix maps to `rows`, (servers, resources)."""
@@ -402,7 +431,7 @@ class _UsersFirst:
         if len(self.rows):
             flat = result.reshape(-1)
             given = np.ascontiguousarray(rows.T).reshape(-1)[self.rows] * self.scale
-            flat[self.rows] = lapack.dpotrs(self.factor, given, lower=1)[0] * self.scale
+            flat[self.rows] = _solved(self.factor, given) * self.scale
         return np.asarray(result.T)
 
 
@@ -414,12 +443,7 @@ class _ServersFirst:
         n, k = bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start
         self.demand, self.inverse = pairs.demand[bin.users], pairs.inverse[bin.servers]
         size = self.inverse.shape[1]
-        if pairs.full:
-            self.table = at.weight.reshape(n, k)
-        else:
-            self.table = np.zeros((n, k))
-            mine = bin.pairs
-            self.table[pairs.user[mine] - bin.users.start, pairs.server[mine] - bin.servers.start] = at.weight[mine]
+        self.table = _table(at, bin)
         squares = np.empty((size, size, k))
         for r in range(size):
             made = self.table.T @ (self.demand * self.demand[:, r, None])
@@ -438,17 +462,17 @@ class _ServersFirst:
                 else:
                     self.lower[r, s] = left / self.lower[s, s]
         root = 1 / np.sqrt(at.whole[bin.users])
-        matrix = np.zeros((n, n), order="F")
         wide: list[Array] = []
-        table = self.table * root[:, None]
+        table, syrk = _precise(at, self.table * root[:, None], n)
+        kind = table.dtype
+        matrix = np.zeros((n, n), order="F", dtype=kind)
         for r in range(size):
-            one = table * (self.inverse[:, r] * row[r])
-            one *= self.demand[:, r, None]
+            one = table * (self.inverse[:, r] * row[r] / self.lower[r, r]).astype(kind)
+            one *= self.demand[:, r, None].astype(kind)
             for s in range(r):
-                one -= wide[s] * self.lower[r, s]
-            one /= self.lower[r, r]
+                one -= wide[s] * (self.lower[r, s] / self.lower[r, r]).astype(kind)
             wide.append(one)
-            matrix = blas.dsyrk(-1.0, one.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
+            matrix = syrk(-1.0, one.T, trans=1, beta=1.0, c=matrix, lower=1, overwrite_c=1)
         diagonal = np.einsum("ii->i", matrix)
         diagonal += 1.0
         self.part = pairs.part_of_user[bin.users] - bin.first
@@ -471,7 +495,7 @@ class _ServersFirst:
         self.lengths = np.maximum(by_part(self.rising * self.of_rising, begin), _TINY)
 
     def _users(self, values: Array) -> Array:
-        return np.asarray(lapack.dpotrs(self.factor, values * self.scale, lower=1)[0] * self.scale)
+        return np.asarray(_solved(self.factor, values * self.scale) * self.scale)
 
     def _servers(self, rows: Array) -> Array:
         """What G maps to `rows`, (servers, resources)."""

@@ -30,6 +30,8 @@ SAME = 1e-9
 _DEPENDENT = 1e-11
 #: Most pairs of which a simplex method is asked.
 _SIMPLEX = 30_000
+#: Factors in single precision will do until they leave so many times what may be left.
+_ROUGH = 50.0
 TINY = 1e-300
 
 
@@ -68,6 +70,7 @@ class State:
         self.good = self.early = self.now
         self.still = np.zeros(parts, dtype=int)
         self.tries = np.zeros(parts, dtype=int)
+        self.rough = True
         self.residuals()
 
     def residuals(self) -> None:
@@ -167,7 +170,7 @@ class Newton:
         if at.full.any():
             size = np.einsum("rrk->kr", pairs.squares(self.weight))
             self.idle = np.where(at.full, _DEPENDENT * size + TINY, self.idle)
-        self.equations = Equations(pairs, self.weight, self.idle, self.loose, at.rising)
+        self.equations = Equations(pairs, self.weight, self.idle, self.loose, at.rising, at.rough)
 
     def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
         """Changes of products by `cy`, `cw`, `cs` to the first order; `wrong`: and of all that is wrong."""
@@ -204,7 +207,7 @@ class Newton:
             size = float((wrong / sharp).max())
             if not size < least:
                 break
-            best, least = step, size
+            at.rough, best, least = at.rough and size < _ROUGH, step, size
             if size <= 1:
                 break
             of_sum = at.sum - by_part(at.rising * step.p, pairs.users)
@@ -244,7 +247,7 @@ def advance(at: State, gap: Array) -> None:
     total = at.total((yz, lw, ps))
     aim = newton.step(-yz, -lw, -ps, wrong=True)
     after = at.total(_products(at, aim, *_lengths(at, aim))) / total
-    target = np.clip(after**3, 1e-8, 0.5) * total / at.count
+    target = np.clip(after**3, 1e-8, 0.1) * total / at.count
     targets = at.on_pairs(target), at.on_rows(target), at.on_users(target)
     step = aim.plus(newton.step(targets[0] - aim.y * aim.z, targets[1] - aim.lam * aim.w, targets[2] - aim.p * aim.s))
     primal, dual = _lengths(at, step)
@@ -261,11 +264,12 @@ def advance(at: State, gap: Array) -> None:
         step = tried if better.all() else chosen(at, better, tried, step)
         primal, dual = np.where(better, lengths[0], primal), np.where(better, lengths[1], dual)
     # Where held users have not their levels yet no gap is known; products know it.
-    sharp = 1e-2 * np.minimum(gap, total / np.abs(at.t))
+    left = np.minimum(gap, total / np.abs(at.t))
+    sharp = 1e-2 * left
     sharp = np.where(by_part(at.held, at.pairs.users) > 0, np.minimum(sharp, 1e-2 * SAME), sharp)
     step = newton.finished(step, np.maximum(sharp, 1e-15))
     primal, dual = _lengths(at, step)
-    back = np.clip(1 - gap, 0.9, np.where(np.minimum(primal, dual) > 0.9, 0.99995, 0.95))
+    back = np.clip(1 - left, 0.9, np.where(np.minimum(primal, dual) > 0.9, 0.99995, 0.9))
     primal, dual = back * primal, back * dual
     at.set(
         Point(
