@@ -115,11 +115,7 @@ def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subproc
                 start("dask_worker", address(), "--nthreads", "1", "--no-nanny")
             yield address(), running
         finally:
-            for process in reversed(running):
-                process.terminate()
             for process in running:
-                try:
-                    process.wait(timeout=300)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait(timeout=300)
+                process.kill()  # told to end, a worker may wait minutes for a scheduler that has ended
+            for process in running:
+                process.wait(timeout=300)
