@@ -130,9 +130,8 @@ def _expanded(
     begun, tasks, prices, verdict = _clock.now(), best.tasks, best.log_prices, found.verdict
     if order is not None:
         tasks, prices = order.tasks(tasks), order.prices(prices)
-        verdict = verdict[0], order.prices(verdict[1])
     tasks = frozen(tasks)
-    if not merging.trivial:
+    if order is not None or not merging.trivial:  # sums of other rows, or in another order, round otherwise
         split = Split.of(merging, tasks)
         verdict = mechanism.certified(problem, split, merging.split_prices(prices))
         tasks = deferred(split)

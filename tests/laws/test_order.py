@@ -59,7 +59,7 @@ def answer(mechanism: Mechanism, cluster: fo.Cluster) -> Allocation | type[Fairo
 )
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_order_decides_nothing(mechanism: Mechanism, weighted: bool) -> None:
-    """Not a bit of an answer, its prices and its certificate, for those who are judged by a criterion alone."""
+    """Not a bit of an answer for those who are judged by a criterion alone; the certificate is of the order given."""
     cluster = far_apart(5 * weighted + 10, resources(mechanism, 2), weighted)
     other, places = permuted(cluster, 1)
     if refuses(mechanism, cluster):
@@ -70,9 +70,13 @@ def test_the_order_decides_nothing(mechanism: Mechanism, weighted: bool) -> None
         return
     if mechanism.judged_by_criterion and not mechanism.prepare(cluster)[1]:
         np.testing.assert_array_equal(first.tasks[np.ix_(*places)], second.tasks)
-        assert first.certificate.residual == second.certificate.residual
     np.testing.assert_allclose(first.user_tasks[places[0]], second.user_tasks, rtol=1e-5)
-    assert second.certify().passes(mechanism.default_tol)  # with its prices
+    for one in (first, second):
+        again = one.certify()  # with its prices
+        assert again.passes(mechanism.default_tol)
+        assert again.residual == pytest.approx(one.certificate.residual, rel=0.1, abs=1e-12)
+        if again.conditions is not None:
+            np.testing.assert_allclose(one.certificate.conditions, again.conditions, rtol=0.1)
 
 
 def test_refused_in_another_order() -> None:
