@@ -69,7 +69,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         "--export", metavar="FILE", help="write .csv, .parquet, .json, .md or .tex instead of printing"
     )
     results.add_argument("--simulations", action="store_true", help="cells of policies on workloads, not of mechanisms")
-    results.add_argument("--compact", action="store_true", help="gather all parts of the store into one")
+    results.add_argument("--compact", action="store_true", help=argparse.SUPPRESS)  # of stores in many parts
 
 
 def _stored_by(made: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -146,8 +146,8 @@ def results(options: argparse.Namespace) -> int:
     """`fairopt results`."""
     store = harness.store_of(options.store, options.smoke, _schema(options))
     contents = store.read()
-    for damage in contents.damaged:
-        _warn(f"not read: {damage}")
+    for key in contents.damaged:
+        _warn(f"not read: row {key}, damaged on the disk")
     cells = _chosen(contents, options)
     frame, shown = _columns(contents, cells, options)
     if options.export:
@@ -156,7 +156,7 @@ def results(options: argparse.Namespace) -> int:
         existing(store.folder)
     _give(frame, shown, NOTE if "pooled" in cells and cells["pooled"].any() else None, options.export)
     if options.compact:
-        print(f"{store.gather_all()} parts gathered into one")
+        _warn("--compact has nothing to do any more: the store is one file")
     return 0
 
 
@@ -264,7 +264,7 @@ def outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
     if unknown:
         text += f"; no past rows tell how long {unknown} of them take"
     older = [f"{plan.experiment.name}: {line}"] if (line := plan.matched.warning(accepted)) else []
-    return "\n".join([text, *older, *(f"not read: {damage}" for damage in plan.damaged)])
+    return "\n".join([text, *older, *plan.damaged])
 
 
 def _time(seconds: float) -> str:

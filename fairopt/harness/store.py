@@ -1,24 +1,20 @@
-"""The store: one tidy table in a folder of Parquet parts, which any number of sweeps may write at once.
+"""The store: one row per cell in an SQLite file, which any number of sweeps on one machine may write at once.
 
-A part is written aside and renamed, so that it is there whole or not at all, and its name holds the digest of its
-bytes, so that a part that was cut off, changed or put there by somebody else is noticed. Nothing is ever written over:
-a cell that comes twice counts once. Finished cells are written one by one and gathered into larger parts on the way, by
-one process at a time: parts are dropped when all that was read of them is in another, and that is safely on disk.
+Every row is committed when its cell is finished, so that whatever kills a sweep loses the cells in flight. Rows are
+packed with a checksum: what was changed on the disk is noticed, named and computed again.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import time
-import uuid
+import json
+import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, Self
 
 from .._libraries import pa, pd, pq
 from ..errors import DataError
@@ -26,46 +22,31 @@ from .schema import CELLS, CHANCE_INSIDE, Schema
 
 Row = dict[str, Any]
 
-
-@dataclass(frozen=True)
-class StoreOptions:
-    """When parts of a store are gathered, and dropped."""
-
-    #: Parts of single cells that a writer leaves before it gathers them.
-    gather: int = 200
-    #: Parts of fewer cells are gathered with those of the next sweep.
-    small_part: int = 50
-    #: Files written aside are dropped when they are this old, in seconds.
-    stale: float = 3600.0
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = StoreOptions()
-
-
-class _OtherVersion(DataError):
-    """A part that another version of fairopt wrote."""
-
-
-@dataclass(frozen=True)
-class Damage:
-    """A part that is not read, and why."""
-
-    path: Path
-    reason: str
-    ours: bool
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+#: Seconds to wait for another process that writes.
+PATIENCE = 60.0
+_MADE = """
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS format (name TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS cells (key TEXT PRIMARY KEY, failed INTEGER, finished INTEGER, row BLOB);
+INSERT INTO format SELECT '{}' WHERE NOT EXISTS (SELECT * FROM format);
+COMMIT
+"""
+_ANY = "SELECT * FROM sqlite_master"
+#: A cell counts once: results before errors; of results the first that was finished, of errors the last.
+_WRITE = """
+INSERT INTO cells VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
+SET failed = excluded.failed, finished = excluded.finished, row = excluded.row
+WHERE (excluded.failed, iif(excluded.failed, -excluded.finished, excluded.finished))
+    < (failed, iif(failed, -finished, finished)) OR NOT whole(row)
+"""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a store holds: `table`, one row per cell, and the parts that were not read."""
+    """What a store holds: `table`, one row per cell, and the keys of `damaged` rows, which are in no table."""
 
     table: pa.Table
-    damaged: tuple[Damage, ...]
-    small: tuple[tuple[Path, pa.Table], ...] = field(default=(), repr=False)  # parts of few cells, whoever wrote them
+    damaged: tuple[str, ...]
     schema: Schema = field(default=CELLS, repr=False)
 
     def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
@@ -100,16 +81,28 @@ class Contents:
         return found
 
 
+class Unwritable(OSError):
+    """Rows cannot be stored."""
+
+
 @dataclass
 class Store:
-    """A folder of parts; made when the first cell is written."""
+    """A folder with an SQLite file, made when the first cell is written.
+
+    `with store:` keeps the file open, for many writes in a row.
+    """
 
     folder: Path
     schema: Schema = field(default=CELLS, repr=False)
-    _single: list[tuple[Path, pa.Table]] = field(default_factory=list, repr=False)
+    _open: sqlite3.Connection | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.folder = Path(self.folder)
+
+    @property
+    def file(self) -> Path:
+        """Of all rows."""
+        return self.folder / "cells.sqlite"
 
     def read(self) -> Contents:
         """All cells, each once: a result counts before an error, and the first result before later ones.
@@ -117,16 +110,23 @@ class Store:
         Raises
         ------
         DataError
-            The folder is a file.
+            The folder is a file; its file is none of this version's, or is damaged as a whole.
         """
-        parts, damaged = self._parts()
-        small = tuple((path, table) for path, table in parts.items() if table.num_rows < OPTIONS.small_part)
-        return Contents(
-            _once(pa.concat_tables([self.schema.arrow.empty_table(), *parts.values()])),
-            damaged,
-            small,
-            self.schema,
-        )
+        found: list[tuple[str, bytes]] = []
+        if self._parts():
+            with self:  # makes one file of them
+                pass
+        if self.file.exists():
+            with self._errors(DataError), closing(self._connected()) as base:
+                if base.execute(_ANY).fetchone():
+                    self._check(base)
+                    found = base.execute("SELECT key, row FROM cells ORDER BY finished, key").fetchall()
+        elif self.folder.exists() and not self.folder.is_dir():
+            raise DataError(f"{self.folder} is a file; the store is a folder")
+        unpacked = {key: _unpacked(row) for key, row in found}
+        rows = [row for row in unpacked.values() if row is not None]
+        damaged = tuple(key for key, row in unpacked.items() if row is None)
+        return Contents(pa.Table.from_pylist(rows, schema=self.schema.arrow), damaged, self.schema)
 
     def write(self, rows: Sequence[Row]) -> None:
         """Store finished cells, now: what is killed after this loses nothing of them.
@@ -136,169 +136,106 @@ class Store:
         OSError
             They cannot be written; nothing of them is.
         """
+        if self._open is None:
+            with self:
+                return self.write(rows)
+        with self._errors(Unwritable):
+            self._write(self._open, rows)
+        return None
+
+    def _write(self, base: sqlite3.Connection, rows: Sequence[Row]) -> None:
         table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow)
-        self._single.append((self._write(table), table))
-        if len(self._single) >= OPTIONS.gather:
-            self.gather()
+        packed = [
+            (row["key"], row["status"] == "failed", _microseconds(row["finished"]), _packed(row))
+            for row in table.to_pylist()
+        ]
+        with base:
+            base.executemany(_WRITE, packed)
 
-    def adopt(self, contents: Contents) -> None:
-        """Gather the small parts of others with the next: what a writer left that was killed, or is still at it."""
-        known = {path for path, _ in self._single}
-        self._single += [part for part in contents.small if part[0] not in known]
+    def __enter__(self) -> Self:
+        with self._errors(Unwritable), ExitStack() as stack:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            base = stack.enter_context(closing(sqlite3.connect(self.file, timeout=PATIENCE, check_same_thread=False)))
+            base.create_function("whole", 1, lambda row: _unpacked(row) is not None, deterministic=True)
+            with suppress(sqlite3.OperationalError):  # another is about to do it
+                base.execute("PRAGMA journal_mode = WAL")
+            base.execute("PRAGMA synchronous = NORMAL")
+            base.executescript(_MADE.format(self.schema.format))
+            self._check(base)
+            self._take_over(base)
+            self._open, _ = base, stack.pop_all()
+        return self
 
-    def gather(self) -> None:
-        """Put the single parts of this writer into one, safely on disk, then drop them; later, if another gathers."""
-        with self._alone() as alone:
-            if alone:
-                here = {path: table for path, table in self._single if path.exists()}  # others may have gathered some
-                self._into_one(here)
-                self._single = []
+    def __exit__(self, *_: object) -> None:
+        if self._open is not None:
+            self._open.close()
+        self._open = None
 
-    def gather_all(self) -> int:
-        """The same for all parts in the folder, whoever wrote them; how many went into the one.
+    def _connected(self) -> sqlite3.Connection:
+        """To read: also where nobody may write, if nothing waits beside the file to be written into it."""
+        name = self.file.absolute().as_uri()
+        base = sqlite3.connect(f"{name}?mode=rw", uri=True, timeout=PATIENCE)
+        try:
+            base.execute(_ANY)
+        except sqlite3.OperationalError:
+            base.close()
+            if Path(f"{self.file}-wal").exists():
+                raise
+            base = sqlite3.connect(f"{name}?immutable=1", uri=True)
+        return base
 
-        Raises
-        ------
-        DataError
-            Another process gathers them at this moment, or nobody may write to the folder.
-        """
-        if not self.folder.is_dir():
-            return 0
-        with self._alone() as alone:
-            if not alone:
-                raise DataError(
-                    f"the parts of {self.folder} are not gathered: another process is at it, or you may not write "
-                    "there; try again when it has ended, as somebody who may"
-                )
-            self.tidy()
-            return self._into_one(self._parts()[0])
-
-    def _into_one(self, parts: dict[Path, pa.Table]) -> int:
-        """Write all that was read of these parts as one, and drop them but for that; how many were dropped."""
-        if len(parts) < 2:
-            return 0
-        whole = self._write(_once(pa.concat_tables(parts.values())).combine_chunks(), sync=True)
-        dropped = parts.keys() - {whole}
-        for path in dropped:
-            path.unlink(missing_ok=True)
-        return len(dropped)
+    def _check(self, base: sqlite3.Connection) -> None:
+        (made,) = base.execute("SELECT name FROM format").fetchone()
+        if made != self.schema.format:
+            raise DataError(
+                f"{self.file} was written by another version (format {made}, here {self.schema.format}); "
+                "keep it, and give this one another folder"
+            )
 
     @contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """Does this process alone gather? Two at once could each drop what the other has written."""
-        import sqlite3  # whose locks every system has, and ends with the process
-
-        alone = True
-        with ExitStack() as stack:
-            try:
-                lock = stack.enter_context(closing(sqlite3.connect(self.folder / "gathering.lock", timeout=0)))
-                lock.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError:
-                alone = False
-            yield alone
-
-    def tidy(self) -> None:
-        """Drop what killed writers had begun to write aside; living ones rename within seconds."""
-        for aside in self.folder.glob(".*.tmp"):
-            with suppress(FileNotFoundError):
-                if time.time() - aside.stat().st_mtime > OPTIONS.stale:
-                    aside.unlink()
-
-    def set_aside(self, damaged: Iterable[Damage]) -> None:
-        """Rename our damaged parts, so that they are named once; files of others are left alone."""
-        for damage in damaged:
-            if damage.ours and damage.path.exists():
-                os.replace(damage.path, damage.path.with_suffix(".damaged"))
-
-    def _listed(self) -> list[Path]:
-        return sorted(self.folder.glob("*.parquet")) if self.folder.is_dir() else []
-
-    def _parts(self) -> tuple[dict[Path, pa.Table], tuple[Damage, ...]]:
-        """Every part that can be read, and those that cannot.
-
-        The folder is listed until nothing is new: what another has gathered meanwhile is in a part that is listed then.
-        """
-        if self.folder.exists() and not self.folder.is_dir():
-            raise DataError(f"{self.folder} is a file; the store is a folder")
-        parts: dict[Path, pa.Table] = {}
-        damaged: dict[Path, Damage] = {}
-        for _ in range(100):
-            if not (new := [path for path in self._listed() if path not in parts and path not in damaged]):
-                return parts, tuple(damaged.values())
-            for path in new:
-                try:
-                    parts[path] = _checked(path, self.schema)
-                except FileNotFoundError:  # gathered since
-                    continue
-                except DataError as error:  # of another version: whole, and good for those who have that
-                    ours = _ours(path) and not isinstance(error, _OtherVersion)
-                    damaged[path] = Damage(path, str(error), ours)
-        raise DataError(f"{self.folder} changes faster than it can be read; try again")
-
-    def _write(self, table: pa.Table, sync: bool = False) -> Path:
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd" if table.num_rows > 1 else "none")
-        data = sink.getvalue().to_pybytes()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"part-{_digest(data)}.parquet"
-        aside = self.folder / f".{uuid.uuid4().hex}.tmp"
+    def _errors(self, kind: type[Exception]) -> Iterator[None]:
+        """What goes wrong with the file, as an error of ours."""
+        damaged = f"{self.file} is damaged; move it away, and its cells are computed again"
         try:
-            with open(aside, "wb") as file:
-                file.write(data)
-                if sync:
-                    file.flush()
-                    os.fsync(file.fileno())
-            os.replace(aside, path)
-            if sync and os.name == "posix":  # elsewhere folders cannot be opened
-                folder = os.open(self.folder, os.O_RDONLY)
-                try:
-                    os.fsync(folder)
-                finally:
-                    os.close(folder)
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
-        return path
+            yield
+        except (sqlite3.OperationalError, OSError) as error:
+            raise kind(getattr(error, "strerror", None) or str(error)) from None
+        except sqlite3.DatabaseError as error:
+            raise DataError(f"{damaged} ({error})") from None
+
+    def _parts(self) -> list[Path]:
+        """Parquet files of earlier versions."""
+        return sorted(self.folder.glob("part-*.parquet")) if self.folder.is_dir() else []
+
+    def _take_over(self, base: sqlite3.Connection) -> None:
+        """Write the rows of earlier versions' files, then drop these."""
+        for path in self._parts():
+            try:
+                rows = pq.read_table(path).to_pylist()
+                if ((pq.read_schema(path).metadata or {}).get(b"format") or b"").decode() != self.schema.format:
+                    continue
+            except (pa.ArrowInvalid, OSError) as error:
+                raise DataError(
+                    f"{path} is damaged ({error}); move it away, and its cells are computed again"
+                ) from None
+            took = "seconds" if "seconds" in self.schema.columns else "simulate"
+            self._write(base, [{"wall": row[took]} | row for row in rows])  # seconds were the wall's
+            path.unlink()
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:32]
+def _packed(row: Row) -> bytes:
+    return zlib.compress(json.dumps(row | {"finished": _microseconds(row["finished"])}).encode(), 1)
 
 
-def _ours(path: Path) -> bool:
-    return path.stem.startswith("part-") and len(path.stem) == len("part-") + 32
+def _unpacked(row: bytes) -> Row | None:
+    try:
+        return dict(json.loads(zlib.decompress(row)))
+    except (zlib.error, ValueError, TypeError):
+        return None
 
 
-def _checked(path: Path, schema: Schema) -> pa.Table:
-    """A part whose bytes are those that were written."""
-    if not _ours(path):
-        raise DataError("not a part that fairopt wrote (its name has no digest); it is left alone")
-    data = path.read_bytes()
-    if path.stem != f"part-{_digest(data)}":
-        raise DataError("cut off or changed since it was written (its bytes do not have the digest in its name)")
-    table = pq.read_table(pa.BufferReader(data))
-    at = schema.arrow.get_field_index("wall")
-    if table.column_names == [*schema.arrow.names[:at], *schema.arrow.names[at + 1 :]]:
-        table = table.add_column(at, "wall", table.column(at - 1))  # older parts: the seconds before it were the wall's
-    made = (table.schema.metadata or {}).get(b"format", b"nothing").decode()
-    if made != schema.format or not table.schema.equals(schema.arrow):
-        raise _OtherVersion(
-            f"written by another version (format {made}, here {schema.format}); keep it in a store of its own"
-        )
-    return table
-
-
-def _once(table: pa.Table) -> pa.Table:
-    """Each cell once: results before errors; of results the first that was finished, of errors the last."""
-    if not table.num_rows:
-        return table
-    keys = table.column("key").to_numpy(zero_copy_only=False)
-    failed = table.column("status").to_numpy(zero_copy_only=False) == "failed"
-    finished = table.column("finished").cast(pa.int64()).to_numpy()
-    order = np.lexsort((np.where(failed, -finished, finished), failed))
-    _, first = np.unique(keys[order].astype(str), return_index=True)
-    chosen = order[first]
-    return table.take(chosen[np.argsort(finished[chosen], kind="stable")])
+def _microseconds(when: datetime) -> int:
+    return round(when.timestamp() * 1e6)
 
 
 def _there(keys: Iterable[str], frame: pd.DataFrame) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from .matching import Matched, match
 from .schema import CELLS, SIMULATIONS, Schema
 from .simulations import runners
 from .simulations.cells import Simulation
-from .store import Contents, Damage, Row, Store
+from .store import Contents, Store, Unwritable
 
 #: Where cells are stored unless told otherwise; those of tiny versions, which are no results, by themselves.
 STORE = Path("results") / "store"
@@ -48,9 +48,11 @@ class Plan:
         return self.matched.failed
 
     @property
-    def damaged(self) -> tuple[Damage, ...]:
-        """Parts of the store that were not read."""
-        return self.contents.damaged
+    def damaged(self) -> tuple[str, ...]:
+        """What is said of rows that are not read."""
+        return tuple(
+            f"not read: row {key}, damaged on the disk; its cell is computed again" for key in self.contents.damaged
+        )
 
     def seconds(self) -> tuple[float, int]:
         """Estimated seconds for the missing cells, one after another, and for how many of them there is no estimate.
@@ -142,7 +144,7 @@ def sweep(
     dask : address of a Dask scheduler, such as `tcp://HOST:8786`, whose workers do it instead
     threads : threads of linear algebra in each process; None leaves them alone, and results may then differ in bits
     progress : show a progress bar
-    say : told of damaged parts, and of answers of other code
+    say : told of damaged rows, and of answers of other code
 
     Raises
     ------
@@ -156,7 +158,7 @@ def sweep(
     planned = plan(chosen, store=store, retry=retry, accept_older=accept_older, traces=traces)
     tell = say if say is not None else lambda _: None
     for damage in planned.damaged:
-        tell(f"not read: {damage}" + ("; its cells are computed again" if damage.ours else ""))
+        tell(damage)
     if older := planned.matched.warning(accept_older):
         tell(f"{chosen.name}: {older}")
     execute = executors.dask(dask) if dask else executors.serial if jobs == 1 else executors.processes(jobs)
@@ -173,40 +175,33 @@ class _Writing:
         self.finished = len(planned.cells) - len(planned.missing)
 
     def compute(self, execute: executors.Executor, traces: str | None, threads: int | None, progress: bool) -> None:
-        """All that is missing; then small parts are gathered, those of killed writers too."""
+        """All that is missing."""
         from .._progress import tqdm
 
         planned = self.planned
+        if not planned.missing:
+            return
         bar = tqdm(total=len(planned.cells), initial=self.finished, desc=planned.experiment.name, unit="cell",
-                   disable=not (progress and planned.missing))  # fmt: skip
+                   disable=not progress)  # fmt: skip
         try:
-            self._tidy()
-            if planned.missing:
-                with bar, closing(execute(planned.missing, traces, threads)) as batches:  # type: ignore[type-var]
-                    for rows in batches:
-                        self._write(rows)
-                        bar.update(len(rows))
+            with self._storing(), bar, closing(execute(planned.missing, traces, threads)) as batches:  # type: ignore[type-var]
+                for rows in batches:
+                    self.store.write(rows)
+                    self.finished += len(rows)
+                    bar.update(len(rows))
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted: {self._kept()}") from None
         except (Stopped, Elsewhere) as error:
             raise type(error)(f"{error}; {self._kept()}") from None
-        finally:
-            with suppress(OSError):  # parts that cannot be gathered are as good by themselves
-                self.store.gather()
 
-    def _tidy(self) -> None:
-        with suppress(OSError):  # a store that can only be read is no reason not to show what is in it
-            self.store.set_aside(self.planned.damaged)
-            self.store.tidy()
-        self.store.adopt(self.planned.contents)
-
-    def _write(self, rows: list[Row]) -> None:
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        """The store stays open; that it cannot be written to is the end of the sweep."""
         try:
-            self.store.write(rows)
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            raise Stopped(f"cannot write to {self.store.folder}: {why}") from None
-        self.finished += len(rows)
+            with self.store:
+                yield
+        except Unwritable as error:
+            raise Stopped(f"cannot write to {self.store.folder}: {error}") from None
 
     def _kept(self) -> str:
         name, every = self.planned.experiment.name, len(self.planned.cells)

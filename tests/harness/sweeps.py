@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-
-import pyarrow.parquet as pq
 
 from fairopt import harness
 
@@ -69,14 +68,14 @@ def command(*arguments: object, **more: object) -> subprocess.Popen[str]:
     )
 
 
-def parts(store: Path) -> list[Path]:
-    """The parts in a store's folder."""
-    return sorted(store.glob("*.parquet"))
-
-
 def keys_stored(store: Path) -> list[str]:
-    """The key of every row in every part: read without the store's own code, double ones twice."""
-    return [key for part in parts(store) for key in pq.read_table(part, columns=["key"]).column("key").to_pylist()]
+    """The key of every row, read without the store's own code; none as long as there is no file."""
+    with (
+        suppress(sqlite3.OperationalError),
+        closing(sqlite3.connect(f"file:{store}/cells.sqlite?mode=rw", uri=True)) as base,
+    ):
+        return [key for (key,) in base.execute("SELECT key FROM cells")]
+    return []
 
 
 def until(condition: Callable[[], bool], seconds: float = 600.0) -> None:

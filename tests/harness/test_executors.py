@@ -18,7 +18,7 @@ from fairopt.harness import _dask, executors
 from fairopt.harness._ends import Stopped
 from fairopt.harness.run import run
 
-from .sweeps import CELLS, command, dask_cluster, keys_stored, parts, until
+from .sweeps import CELLS, command, dask_cluster, keys_stored, until
 
 
 def test_the_order_of_cells_does_not_matter(file: Path, serial: harness.Store, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_process_that_dies_costs_its_cells_once_more(file: Path, serial: harne
     store = tmp_path / "store"
 
     def kill() -> None:
-        until(lambda: len(parts(store)) >= 3)
+        until(lambda: len(keys_stored(store)) >= 3)
         os.kill(int(harness.Store(store).read().frame()["process"].iloc[0]), signal.SIGKILL)
 
     murder = threading.Thread(target=kill)

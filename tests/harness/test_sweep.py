@@ -20,7 +20,7 @@ from fairopt.harness import run as run_module
 from fairopt.harness.clusters import build
 from fairopt.harness.run import failed, run
 
-from .sweeps import CELLS, command, keys_stored, parts, until
+from .sweeps import CELLS, command, keys_stored, until
 
 
 def test_a_row_says_what_the_library_says(serial: harness.Store, file: Path) -> None:
@@ -205,7 +205,7 @@ def test_killed_at_any_moment_it_loses_at_most_the_cell_in_flight(
     process = command("sweep", file, "--store", tmp_path / "store")
     os.setpriority(os.PRIO_PROCESS, process.pid, 19)
     try:
-        until(lambda: len(parts(tmp_path / "store")) >= 10)
+        until(lambda: len(keys_stored(tmp_path / "store")) >= 10)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate(timeout=300)
@@ -235,7 +235,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, 
     process = command("sweep", file, "--store", tmp_path / "store", "--jobs", jobs)
     os.setpriority(os.PRIO_PROCESS, process.pid, 19)  # on a busy machine it waits for us, not we for it
     try:
-        until(lambda: len(parts(tmp_path / "store")) >= 5)
+        until(lambda: len(keys_stored(tmp_path / "store")) >= 5)
         os.killpg(process.pid, signal.SIGINT)  # a terminal tells every process
         out, err = process.communicate(timeout=300)
     finally:
@@ -248,7 +248,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, 
     assert f"interrupted: {len(kept)} of {CELLS} cells of small are stored in {tmp_path / 'store'}" in err
     assert "the same command again goes on from there" in err
     assert "Traceback" not in out + err
-    assert len(parts(tmp_path / "store")) == 1
+    assert len(keys_stored(tmp_path / "store")) == 1
     until(lambda: nobody_left(process.pid))
 
 
