@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from .matching import Matched, match
 from .schema import CELLS, SIMULATIONS, Schema
 from .simulations import runners
 from .simulations.cells import Simulation
-from .store import Contents, Store, Unwritable
+from .store import Contents, Row, Store, Unwritable
 
 #: Where cells are stored unless told otherwise; those of tiny versions, which are no results, by themselves.
 STORE = Path("results") / "store"
@@ -162,50 +162,36 @@ def sweep(
     if older := planned.matched.warning(accept_older):
         tell(f"{chosen.name}: {older}")
     execute = executors.dask(dask) if dask else executors.serial if jobs == 1 else executors.processes(jobs)
-    _Writing(store, planned).compute(execute, traces, threads, progress)
+    if planned.missing:
+        _compute(store, planned, execute(planned.missing, traces, threads), progress)
     found = store.read()
     return found.frame(match(planned.cells, found, accept_older).answered)
 
 
-class _Writing:
-    """Cells into a store, and what is said of those that are there when it ends early."""
+def _compute(store: Store, planned: Plan, batches: Iterator[list[Row]], progress: bool) -> None:
+    """Store what is computed; whatever ends it early says what is there."""
+    from .._progress import tqdm
 
-    def __init__(self, store: Store, planned: Plan) -> None:
-        self.store, self.planned = store, planned
-        self.finished = len(planned.cells) - len(planned.missing)
+    every, name = len(planned.cells), planned.experiment.name
+    bar = tqdm(total=every, initial=every - len(planned.missing), desc=name, unit="cell", disable=not progress)
+    try:
+        with store, bar, closing(batches):  # type: ignore[type-var]
+            for rows in batches:
+                store.write(rows)
+                bar.update(len(rows))
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted: {_kept(store, planned)}") from None
+    except Unwritable as error:
+        raise Stopped(f"cannot write to {store.folder}: {error}; {_kept(store, planned)}") from None
+    except (Stopped, Elsewhere) as error:
+        raise type(error)(f"{error}; {_kept(store, planned)}") from None
 
-    def compute(self, execute: executors.Executor, traces: str | None, threads: int | None, progress: bool) -> None:
-        """All that is missing."""
-        from .._progress import tqdm
 
-        planned = self.planned
-        if not planned.missing:
-            return
-        bar = tqdm(total=len(planned.cells), initial=self.finished, desc=planned.experiment.name, unit="cell",
-                   disable=not progress)  # fmt: skip
-        try:
-            with self._storing(), bar, closing(execute(planned.missing, traces, threads)) as batches:  # type: ignore[type-var]
-                for rows in batches:
-                    self.store.write(rows)
-                    self.finished += len(rows)
-                    bar.update(len(rows))
-        except KeyboardInterrupt:
-            raise Interrupted(f"interrupted: {self._kept()}") from None
-        except (Stopped, Elsewhere) as error:
-            raise type(error)(f"{error}; {self._kept()}") from None
-
-    @contextmanager
-    def _storing(self) -> Iterator[None]:
-        """The store stays open; that it cannot be written to is the end of the sweep."""
-        try:
-            with self.store:
-                yield
-        except Unwritable as error:
-            raise Stopped(f"cannot write to {self.store.folder}: {error}") from None
-
-    def _kept(self) -> str:
-        name, every = self.planned.experiment.name, len(self.planned.cells)
-        return (
-            f"{self.finished} of {every} cells of {name} are stored in {self.store.folder}; "
-            "the same command again goes on from there"
-        )
+def _kept(store: Store, planned: Plan) -> str:
+    every, missing = len(planned.cells), planned.missing
+    stored = set(store.read().table.column("key").to_pylist())
+    there = every - len(missing) + sum(cell.key in stored for cell in missing)
+    return (
+        f"{there} of {every} cells of {planned.experiment.name} are stored in {store.folder}; "
+        "the same command again goes on from there"
+    )

@@ -87,7 +87,7 @@ def test_a_sweep_stores_them_beside_others_and_goes_on(experiment: Path, tmp_pat
     store = tmp_path / "store"
     frame = harness.sweep(experiment, store=store, progress=False)
     assert (len(frame), set(frame["status"])) == (14, {"ok"})
-    assert {path.parent.name for path in store.rglob("*.parquet")} == {"simulations"}
+    assert {path.parent.name for path in store.rglob("*.sqlite")} == {"simulations"}
     assert not harness.plan(experiment, store=store).missing
     again = harness.sweep(experiment, store=store, progress=False)
     pd.testing.assert_frame_equal(again, frame)

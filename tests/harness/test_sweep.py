@@ -248,7 +248,6 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(file: Path, tmp_path: Path, 
     assert f"interrupted: {len(kept)} of {CELLS} cells of small are stored in {tmp_path / 'store'}" in err
     assert "the same command again goes on from there" in err
     assert "Traceback" not in out + err
-    assert len(keys_stored(tmp_path / "store")) == 1
     until(lambda: nobody_left(process.pid))
 
 
