@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from ._immutable import frozen
+from ._frozen import frozen
 from ._shown import short
 
 Array = NDArray[np.float64]

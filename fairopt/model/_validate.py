@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from . import _intake, _names
-from ._immutable import frozen
+from ._frozen import frozen
 from ._shown import short
 
 Array = NDArray[np.float64]

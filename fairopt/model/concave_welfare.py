@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._immutable import derived_property
 from .criterion import Criterion
 
 Array = NDArray[np.float64]
@@ -56,7 +56,7 @@ class ConcaveWelfare(Criterion):
         """1: errors of marginal utilities count in full, although steep utilities need less of a change of weights."""
         return 1.0
 
-    @derived_property
+    @cached_property
     def starves(self) -> bool:
         """Is the first task worth a finite amount, so that an optimum may give a user nothing?"""
         return bool(np.isfinite(self.slope(np.zeros(1))).all())

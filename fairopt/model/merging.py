@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._libraries import sp
 from . import _patterns
-from ._immutable import Immutable, fields_once
+from ._frozen import Frozen
 from ._names import apart
 from .cluster import Cluster
 
@@ -26,9 +26,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@fields_once()
 @dataclass(frozen=True)
-class Merging(Immutable):
+class Merging(Frozen):
     """`cluster` is `original` merged; `server_of` and `user_of` map original to merged rows."""
 
     original: Cluster

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from .. import _clock, _plugins
 from .._libraries import pd
 from ..certificates import ByCriterion, Certificate, blocking
-from ..model._deferred import deferrable, given
-from ..model._immutable import Immutable, fields_once
+from ..model._frozen import Frozen
 from ..model._names import apart
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
@@ -41,10 +40,8 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
     return (f"can run nowhere, so gets 0 tasks: {shown}",)
 
 
-@deferrable("tasks", "index")
-@fields_once()
 @dataclass(frozen=True, eq=False, repr=False)
-class Allocation(Immutable):
+class Allocation(Frozen):
     """Who runs how much where, and how good that is. Immutable, as are its copies and pickles; arrays are read-only.
 
     Attributes
@@ -91,12 +88,12 @@ class Allocation(Immutable):
     judge: Judge
     trace: Trace | None = None
     warm: object = field(default=None, repr=False)
-    index: int | None = None
+    index: int | None = field(default_factory=lambda: None)
 
     @property
     def _split(self) -> Split | None:
         """The tasks as those of merged servers, if that is how they came."""
-        made_by = given(self, "tasks")
+        made_by = self._maker("tasks")
         return made_by if isinstance(made_by, Split) else None
 
     @property
