@@ -69,12 +69,12 @@ def plain(values: Any, what: str, where: tuple[str | int, ...] = (), truths: boo
         raise DataError(f"{what} must be numbers ({error})", where) from None
 
 
-def matrix(values: Any, what: str, rows: str, columns: str) -> Array:
-    """A two-dimensional float array; `rows` and `columns` name its axes in the error."""
+def matrix(values: Any, what: str, rows: str, columns: str, names: Sequence[str] = ()) -> Array:
+    """A two-dimensional float array; `rows` and `columns` name its axes in the error, `names` its columns."""
     try:
         array = numbers(values)
     except _REFUSALS as error:
-        row, fault = _fault(values, error)
+        row, fault = _fault(values, error, names)
         raise DataError(
             f"{what} must be a table of numbers with one row per {rows} and one column per {columns}, "
             f"all rows of one length: {fault}",
@@ -202,7 +202,7 @@ def _plain(value: object) -> str:
     return short(value.item() if isinstance(value, np.generic) else value).strip("'")
 
 
-def _fault(table: Any, error: Exception) -> tuple[int | None, str]:
+def _fault(table: Any, error: Exception, names: Sequence[str] = ()) -> tuple[int | None, str]:
     """The first row of a table that is refused, and what is wrong with it; else what NumPy says."""
     length = None
     for row, values in enumerate(table if _listed(table) else ()):
@@ -212,7 +212,8 @@ def _fault(table: Any, error: Exception) -> tuple[int | None, str]:
             return row, f"row {row} is {short(values)}, which is not a list"
         for column, value in enumerate(values):
             if not _is_number(value):
-                return row, f"row {row} has {short(value)} in column {column}, which is not a number"
+                of = f" ({names[column]!r})" if names else ""
+                return row, f"row {row} has {short(value)} in column {column}{of}, which is not a number"
         length = len(values) if length is None else length
         if len(values) != length:
             return row, f"row {row} has {len(values)} entries, and row 0 has {length}"

@@ -256,13 +256,8 @@ class Cluster:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a cluster file (TOML; JSON or CSV by its suffix): `docs/cluster-file.md`. Errors name the line."""
-        if Path(path).suffix.lower() == ".csv":
-            return cls.from_csv(path)
-        source = cluster_file.read(path)
-        try:
-            return cls(**source.arguments)
-        except DataError as error:
-            raise source.locate(error) from None
+        read = _csv_files.read if Path(path).suffix.lower() == ".csv" else cluster_file.read
+        return read(path).made(cls)
 
     @classmethod
     def from_csv(cls, file: str | Path, users: str | Path | None = None, eligible: str | Path | None = None) -> Self:
@@ -283,15 +278,12 @@ class Cluster:
         DataError
             Naming the file, the line and the remedy.
         """
-        return _csv_files.read(cls, file, users, eligible)
+        return _csv_files.read(file, users, eligible).made(cls)
 
     def save(self, path: str | Path) -> None:
         """Write a cluster file that `load` reads back unchanged."""
         arguments = {name: getattr(self, name) for name in ARGUMENTS}
-        if Path(path).suffix.lower() == ".csv":
-            _csv_files.write(path, arguments)
-        else:
-            cluster_file.write(path, arguments)
+        (_csv_files if Path(path).suffix.lower() == ".csv" else cluster_file).write(path, arguments)
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
