@@ -19,16 +19,8 @@ from ._shown import short
 
 Array = NDArray[np.float64]
 
-#: Kinds of arrays that are not numbers, by NumPy's letter.
-_OTHERS = {
-    "b": "truth values",
-    "c": "complex numbers",
-    "M": "dates",
-    "m": "spans of time",
-    "U": "text",
-    "S": "bytes",
-    "V": "records",
-}
+#: Kinds of arrays that are not numbers: truth values, complex numbers, dates, spans of time, text, bytes, records.
+_OTHERS = "bcMmUSV"
 #: What NumPy raises where it makes no array: warnings are errors here.
 _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, Warning)
 _EVERYWHERE = frozen(np.ones((), dtype=bool))
@@ -53,7 +45,7 @@ def numbers(values: Any, truths: bool = False) -> Array:
     if not truths and _truth_among(values):  # NumPy makes ones of them
         raise TypeError("it holds truth values")
     if array.dtype.kind in _OTHERS:
-        raise TypeError(f"it holds {_OTHERS[array.dtype.kind]}")
+        raise TypeError(f"it holds {array.dtype.name}")
     if array.dtype.kind == "O":
         for item in array.flat:
             _number(item)
@@ -192,8 +184,7 @@ def _listed(values: object) -> bool:
 
 def _truths(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Which objects are true, false, 1 or 0?"""
-    kinds: Any = (bool, int, float, np.bool_, np.integer, np.floating)
-    found = [isinstance(item, kinds) and not isinstance(item, np.timedelta64) and item in (0, 1) for item in array.flat]
+    found = [isinstance(item, bool | np.bool_) or (_is_number(item) and item in (0, 1)) for item in array.flat]
     return np.array(found, dtype=bool).reshape(array.shape)
 
 

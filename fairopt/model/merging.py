@@ -107,9 +107,9 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
         if cluster.constrained:
             codes.append(lambda: _patterns.numbered(np.packbits(cluster.eligible, axis=1)))
         user_of = _groups(cluster.demand, *codes)
-    first_server, first_user = _first(server_of), _first(user_of)
-    if len(first_server) == i and len(first_user) == n:
+    if server_of.max() == i - 1 and user_of.max() == n - 1:
         return unmerged(cluster)
+    first_server, first_user = _first(server_of), _first(user_of)
     capacity = np.zeros((len(first_server), cluster.shape[2]))
     np.add.at(capacity, server_of, cluster.capacity)
     weight = np.zeros(len(first_user))
