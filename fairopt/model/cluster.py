@@ -216,6 +216,11 @@ class Cluster:
     def _with_row(self, argument: str, axis: str, name: str, value: Any) -> Cluster:
         changed = np.array(getattr(self, argument))
         row = int(self._indices(axis, [name])[0])
+        if changed.ndim > 1:
+            columns = "servers" if argument == "eligible" else "resources"
+            value = _validate.row(value, argument, getattr(self, columns), columns[:-1])
+        if argument == "eligible":
+            value = _intake.eligibility([value], [name], self.servers)[0]
         new = _intake.plain(value, f"{argument} of {name!r}", (axis, row, argument), argument == "eligible")
         if new.shape != changed[row].shape:
             raise DataError(f"{argument} of {name!r} must have shape {changed[row].shape}; got {new.shape}")
@@ -224,7 +229,7 @@ class Cluster:
 
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
         """As if `user` had reported another demand, (resources,)."""
-        return self._with_row("demand", "users", user, _validate.row(demand, "demand", self.resources, "resource"))
+        return self._with_row("demand", "users", user, demand)
 
     def with_weight(self, user: str, weight: float) -> Cluster:
         """`user` has another weight."""
@@ -232,8 +237,7 @@ class Cluster:
 
     def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
         """`user` reports other servers, (servers,) of bool."""
-        row = [_validate.row(eligible, "eligible", self.servers, "server")]
-        return self._with_row("eligible", "users", user, _intake.eligibility(row, [user], self.servers)[0])
+        return self._with_row("eligible", "users", user, eligible)
 
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
         """`user` has another number of tasks to run."""
@@ -241,8 +245,7 @@ class Cluster:
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
         """`server` has other capacities, (resources,)."""
-        row = _validate.row(capacity, "capacity", self.resources, "resource")
-        return self._with_row("capacity", "servers", server, row)
+        return self._with_row("capacity", "servers", server, capacity)
 
     def pool(self) -> Cluster:
         """One server with the capacity of all; a user may use it who may use any server."""
