@@ -121,25 +121,30 @@ def test_awkward_names(tmp_path: Path, suffix: str, resource: str) -> None:
 TOML_ERRORS = [
     ("cpu = 1, memory = 4", "cpu = -1, memory = 4", 14, "user 'A' .* has demand -1 of 'cpu'"),
     ("cpu = 1, memory = 4", "cpu = 1, disk = 4", 14, "unknown resource 'disk'; known: cpu, memory"),
-    ("cpu = 1, memory = 4", 'cpu = "one", memory = 4', 14, "cpu is 'one'; it must be a number"),
+    (
+        "cpu = 1, memory = 4",
+        'cpu = "one", memory = 4',
+        14,
+        r"row 0 has 'one' in column 0 \('cpu'\), which is not a number",
+    ),
     ("cpu = 1, memory = 4", "cpu = 0, memory = 0", 14, "user 'A' .* demands nothing"),
     ("weight = 2", "weight = 0", 15, "user 'A' .* has weight 0"),
-    ("weight = 2", "weight = true", 15, "weight is True; it must be a number"),
+    ("weight = 2", "weight = true", 15, "has weight True; weight must be one number per user"),
     ("max_tasks = 10", "max_tasks = -1", 16, "has max_tasks -1"),
     ("max_tasks = 10", "max_task = 10", 16, "unknown key 'max_task' in users; known: demand, eligible"),
     ('"rack-1"', '"rack-9"', 17, "eligible on 'rack-9', but no server is called so"),
-    ("count = 3", "count = 0", 5, "count is 0; it must be a whole number >= 1"),
-    ("count = 3", "count = 1.5", 5, "count is 1.5"),
-    ("count = 3", "count = 1000000000", 5, r"count is 1000000000; .* MOST_SERVERS = 1,000,000 servers, no more"),
-    ("count = 3", f"count = 1{'0' * 400}", 5, r"count is a whole number of more than 20 digits; .* MOST_SERVERS"),
+    ("count = 3", "count = 0", 5, "server 'rack' has count 0; it must be a whole number from 1 on"),
+    ("count = 3", "count = 1.5", 5, "count 1.5"),
+    ("count = 3", "count = 1000000000", 5, r"count 1000000000; .* MOST_SERVERS = 1,000,000 servers"),
+    ("count = 3", f"count = 1{'0' * 400}", 5, r"count a whole number of more than 20 digits; .* MOST_SERVERS"),
     ('["rack-1"]', "{ rack-1 = true }", 17, r"eligible on .*'rack-1'.*; eligible must be a list of names of servers"),
     ('["rack-1"]', '[["rack-1"]]', 17, r"eligible on \['rack-1'\], but"),
     ('["rack-1"]', "2026-01-01", 17, "eligible on datetime.date"),
     ('name = "A"', 'name = ["A"]', 13, r"a user is called \['A'\]; a name must be text or a number"),
     ('name = "big"', "name = { a = 1 }", 9, "a server is called {'a': 1}; a name must be text or a number"),
     ('name = "big"', "name = 2026-01-01", 9, "a server is called datetime.date.*; a name must be"),
-    ("weight = 2", "weight = 2026-01-01", 15, "weight is datetime.date.*; it must be a number"),
-    ("cpu = 3", f"cpu = 1{'0' * 400}", 20, "cpu is beyond the range of numbers"),
+    ("weight = 2", "weight = 2026-01-01", 15, "has weight datetime.date.*; weight must be one number"),
+    ("cpu = 3", f"cpu = 1{'0' * 400}", 20, "row 1 has a whole number of more than 20 digits in column 0"),
     ("cpu = 9, memory = 18", "cpu = -9, memory = 18", 6, "server 'rack-1' .* has capacity -9 of 'cpu'"),
     ("[64, 256]", "[64]", 10, "capacity must give the 2 resources: cpu, memory"),
     ("[64, 256]", "[64, -1]", 10, "server 'big' .* capacity -1 of 'memory'"),
@@ -161,7 +166,7 @@ def test_toml_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int
 
 JSON_ERRORS = [
     ('"weight": 2', '"eligible": [["s"]]', 13, "eligible on \\['s'\\]"),
-    ('"cpu": 3', f'"cpu": 1{"0" * 400}', 12, "beyond the range of numbers"),
+    ('"cpu": 3', f'"cpu": 1{"0" * 400}', 12, r"row 1 has a whole number of more than 20 digits in column 0 \('cpu'\)"),
     ('"cpu": 1,', '"cpu": -1,', 10, "user 'A' .* has demand -1"),
     ('"cpu": 3', '"gpu": 3', 12, "unknown resource 'gpu'"),
     ('"weight": 2', '"weight": -2', 13, "user 'B' .* has weight -2"),
@@ -169,13 +174,15 @@ JSON_ERRORS = [
     ('"weight": 2', '"colour": 2', 13, "unknown key 'colour' in users"),
     ("[1, 2]", "[1, 2", 6, "not valid JSON"),
     ('"name": "B"', '"name": "A"', 11, "two users are called 'A'"),
-    ('"weight": 2', '"demand": [1, 1]', 13, 'the key "demand" stands twice in one table; keep one of them'),
-    ('"name": "B"', r'"name": "\\\"", "n\u0061me": "B"', 11, r'the key "n.u0061me" stands twice'),
-    ('"servers": [', '"users": [],\n"servers": [', 9, 'the key "users" stands twice in one table'),
     ('"name": "B"', '"name": null', 11, "a user is called None; a name must be text or a number"),
     ('"name": "B"', r'"name": "\ud800"', 11, "a user is called .*, which cannot be written"),
     ('"weight": 2', '"eligible": {"s": true}', 13, "eligible on {'s': True}"),
-    ('"weight": 2', '"weight": ' + "[" * 900 + "]" * 900, 13, r"weight is \[\[\[\[\.\.\.\]\]\]\]; it must be a number"),
+    (
+        '"weight": 2',
+        '"weight": ' + "[" * 900 + "]" * 900,
+        13,
+        r"has weight \[\[\[\[\.\.\.\]\]\]\]; weight must be one number",
+    ),
 ]
 
 
@@ -185,6 +192,19 @@ def test_json_errors_name_the_line(tmp_path: Path, old: str, new: str, line: int
     path = written(tmp_path, JSON.replace(old, new, 1), "json")
     with pytest.raises(DataError, match=rf"cluster\.json:{line}: .*{message}"):
         Cluster.load(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ('"weight": 2', '"demand": [1, 1]', "demand"),
+        ('"name": "B"', r'"name": "\\\"", "n\u0061me": "B"', "name"),
+        ('"servers": [', '"users": [],\n"servers": [', "users"),
+    ],
+)
+def test_a_key_that_stands_twice_is_named(tmp_path: Path, old: str, new: str, key: str) -> None:
+    with pytest.raises(DataError, match=rf"cluster\.json: the key '{key}' stands twice in one table, {{.*}}; keep one"):
+        Cluster.load(written(tmp_path, JSON.replace(old, new, 1), "json"))
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exact.rational import tried
-from ..model._deferred import deferred
+from ..model._frozen import deferred
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, virtual_share_per_task
 from ..model.fairness_efficiency import FairnessEfficiency

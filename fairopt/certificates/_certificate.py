@@ -7,18 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model._deferred import deferrable
-from ..model._immutable import Immutable, fields_once
+from ..model._frozen import Frozen
 from ..model.cluster import Cluster
 from ..model.split import Split
 
 Array = NDArray[np.float64]
 
 
-@deferrable("conditions")
-@fields_once()
 @dataclass(frozen=True)
-class Certificate(Immutable):
+class Certificate(Frozen):
     """Two numbers that vouch for an allocation, both 0 for an exact answer; and what they mean for each user's tasks.
 
     Attributes
@@ -47,7 +44,7 @@ class Certificate(Immutable):
     measure: str
     worst: str
     gap: float | None = None
-    conditions: Array | None = field(default=None, compare=False)
+    conditions: Array | None = field(default_factory=lambda: None, compare=False)
 
     @property
     def residual(self) -> float:

@@ -38,7 +38,6 @@ _SHOWING = (
     "result/_plot.py",
     "result/plot.py",
     "result/_show.py",
-    "result/_digits.py",
     "result/_text.py",
     "result/allocation_file.py",
     "model/_shown.py",

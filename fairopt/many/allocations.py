@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd
-from ..model._immutable import Immutable, fields_once
+from ..model._frozen import Frozen
 
 Array = NDArray[np.float64]
 
@@ -21,9 +21,8 @@ class Failure(NamedTuple):
     reason: str
 
 
-@fields_once()
 @dataclass(frozen=True, eq=False, repr=False)
-class Allocations(Immutable):
+class Allocations(Frozen):
     """Who runs how much in every problem, and how good that is. Arrays are read-only; problems stand first.
 
     Where problems differ in shape, arrays are as large as the largest needs, NaN where a problem has no such user or

@@ -14,7 +14,7 @@ from ..core.solve import finite
 from ..engines.small import solutions
 from ..engines.small.stack import ALL, stacked
 from ..exact import rational
-from ..model._immutable import frozen
+from ..model._frozen import frozen
 from .statements import Batch
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..model import _intake, _validate
-from ..model._immutable import frozen
+from ..model._frozen import frozen
 from ..model._shown import short
 from ..model.cluster import Cluster
 

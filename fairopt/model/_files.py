@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-
-#: In valid JSON: a text, with the colon behind it if it is a key, or a bracket.
-_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\]]', re.DOTALL)
-
+from ._shown import short
 
 #: The folders of a path from the root on; punctuation ends it.
 _FOLDERS = re.compile(
@@ -48,9 +45,8 @@ def parse_json(text: str, path: Path) -> Any:
         return json.loads(text, object_pairs_hook=_table)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
-    except _Twice:
-        key, line = _second(text)
-        raise DataError(f"{path}:{line}: the key {key} stands twice in one table; keep one of them") from None
+    except _Twice as twice:
+        raise DataError(f"{path}: the key {twice}; keep one of them") from None
     except (ValueError, RecursionError) as error:
         raise _unreadable(path, "JSON", error) from None
 
@@ -113,24 +109,12 @@ class _Twice(Exception):
 
 
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(table := dict(pairs)) < len(pairs):
-        raise _Twice
+    table: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in table:
+            raise _Twice(f"{short(key)} stands twice in one table, {short(dict(pairs))}")
+        table[key] = value
     return table
-
-
-def _second(text: str) -> tuple[str, int]:
-    """The first key of valid JSON that stands in its table for the second time, as written, and its line."""
-    inside: list[set[str]] = []
-    for token in _TOKEN.finditer(text):
-        if token[0] in ("{", "["):
-            inside.append(set())
-        elif token[0] in ("}", "]"):
-            inside.pop()
-        elif token[2]:
-            if (key := json.loads(token[1])) in inside[-1]:
-                return token[1], text.count("\n", 0, token.start()) + 1
-            inside[-1].add(key)
-    raise AssertionError("no key stands twice")
 
 
 def _unreadable(path: Path, form: str, error: Exception) -> DataError:

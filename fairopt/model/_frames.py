@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from .._libraries import pa, pd
 from ..errors import DataError
+from . import cluster_file
 from ._intake import labelled
-from ._names import MOST_SERVERS, copies, labels, some
-from ._shown import short
+from ._names import labels, some
 
 Array = NDArray[np.float64]
 
@@ -50,8 +50,9 @@ def to_frames(
 def arguments(servers: Any, users: Any, eligible: Any = None) -> dict[str, Any]:
     """The constructor's arguments, from tables as `to_frames` makes them; every row and column counts by its name."""
     servers, users = _named(servers, "servers", "server", "resource"), _named(users, "users", "user", "resource")
-    servers, eligible = _counted(servers, users, eligible)
-    resources, columns = list(servers.columns), list(users.columns)
+    eligible = None if eligible is None else _named(eligible, "eligible", "user", "server")
+    columns = list(users.columns)
+    resources = [name for name in servers.columns if name != "count" or name in columns]
     missing = [name for name in resources if name not in columns]
     extra = [name for name in columns if name not in resources and name not in _USER_COLUMNS]
     if missing or extra:
@@ -59,37 +60,29 @@ def arguments(servers: Any, users: Any, eligible: Any = None) -> dict[str, Any]:
             f"the users' columns must be the servers' resources {resources}, and may add weight and max_tasks; "
             f"missing {missing}, unknown {extra}"
         )
-    result = {"capacity": servers, "demand": users[resources]}
-    result |= {name: users[name] for name in _USER_COLUMNS if name in columns}
-    if "max_tasks" in result:
-        limit = result["max_tasks"].astype(object)
-        result["max_tasks"] = limit.where(limit.notna(), np.inf)  # an empty cell is no limit
-    if eligible is not None:
-        result["eligible"] = eligible
-    return result
+    said = {
+        "resources": resources,
+        "servers": _entries(servers, "capacity", resources, ("count",)),
+        "users": _entries(users, "demand", resources, _USER_COLUMNS),
+    }
+    made, rows = cluster_file.arguments(said)
+    if eligible is not None and set(eligible.columns) == set(servers.index) != set(made["servers"]):
+        placed = eligible[list(servers.index)].iloc[:, rows["servers"]]
+        eligible = placed.set_axis(pd.Index(made["servers"], dtype=object), axis=1)
+    return made | {"eligible": eligible}
 
 
-def _counted(servers: pd.DataFrame, users: pd.DataFrame, eligible: Any) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Servers and their placement with a row for each copy that the column `count` asks for; empty counts are 1."""
-    if eligible is not None:
-        eligible = _named(eligible, "eligible", "user", "server")
-    if "count" not in servers or "count" in users:
-        return servers, eligible
-    counts = [1 if pd.isna(value) else value for value in servers["count"]]
-    for name, count in zip(servers.index, counts, strict=True):
-        if not _whole(count) or count > MOST_SERVERS:
-            raise DataError(
-                f"server {name!r} has count {short(count)}; it must be a whole number from 1 to {MOST_SERVERS:,}"
-            )
-    if (total := sum(map(int, counts))) > MOST_SERVERS:
-        raise DataError(f"the counts make {total:,} servers; they may make {MOST_SERVERS:,}")
-    names = [copy for name, count in zip(servers.index, counts, strict=True) for copy in copies(name, int(count))]
-    rows = np.repeat(np.arange(len(counts)), [int(count) for count in counts])
-    result = servers.drop(columns="count").iloc[rows].set_axis(pd.Index(names, dtype=object))
-    if eligible is not None and set(eligible.columns) == set(servers.index) != set(names):
-        placed = eligible[list(servers.index)]
-        eligible = placed.iloc[:, rows].set_axis(pd.Index(names, dtype=object), axis=1)
-    return result, eligible
+def _entries(table: pd.DataFrame, amounts: str, resources: list[str], others: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Rows as a cluster file has them; an empty cell is the default, but of a weight."""
+    entries = [
+        {"name": name, amounts: row} for name, row in zip(table.index, _plain(table[resources]).tolist(), strict=True)
+    ]
+    for column in others:
+        if column in table and column not in resources:
+            for entry, value in zip(entries, _plain(table[column]).tolist(), strict=True):
+                if column == "weight" or value == value:
+                    entry[column] = value
+    return entries
 
 
 def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,13 +130,6 @@ def _frame(values: Any, what: str) -> pd.DataFrame | pd.Series:
             f"{what} is of type {type(values).__name__}, whose labels nobody would read; make it a pandas DataFrame"
         )
     return found
-
-
-def _whole(count: Any) -> bool:
-    """Is it a whole number from 1 on?"""
-    if isinstance(count, bool | np.bool_) or not isinstance(count, int | float | np.number):
-        return False
-    return bool(count >= 1 and float(count) % 1 == 0)
 
 
 def _order(index: pd.Index, wanted: Sequence[str], axis: str, argument: str, k: int) -> list[int]:

@@ -14,21 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from ._immutable import frozen
+from ._frozen import frozen
 from ._shown import short
 
 Array = NDArray[np.float64]
 
-#: Kinds of arrays that are not numbers, by NumPy's letter.
-_OTHERS = {
-    "b": "truth values",
-    "c": "complex numbers",
-    "M": "dates",
-    "m": "spans of time",
-    "U": "text",
-    "S": "bytes",
-    "V": "records",
-}
+#: Kinds of arrays that are not numbers: truth values, complex numbers, dates, spans of time, text, bytes, records.
+_OTHERS = "bcMmUSV"
 #: What NumPy raises where it makes no array: warnings are errors here.
 _REFUSALS = (TypeError, ValueError, OverflowError, RecursionError, Warning)
 _EVERYWHERE = frozen(np.ones((), dtype=bool))
@@ -53,7 +45,7 @@ def numbers(values: Any, truths: bool = False) -> Array:
     if not truths and _truth_among(values):  # NumPy makes ones of them
         raise TypeError("it holds truth values")
     if array.dtype.kind in _OTHERS:
-        raise TypeError(f"it holds {_OTHERS[array.dtype.kind]}")
+        raise TypeError(f"it holds {array.dtype.name}")
     if array.dtype.kind == "O":
         for item in array.flat:
             _number(item)
@@ -69,12 +61,12 @@ def plain(values: Any, what: str, where: tuple[str | int, ...] = (), truths: boo
         raise DataError(f"{what} must be numbers ({error})", where) from None
 
 
-def matrix(values: Any, what: str, rows: str, columns: str) -> Array:
-    """A two-dimensional float array; `rows` and `columns` name its axes in the error."""
+def matrix(values: Any, what: str, rows: str, columns: str, names: Sequence[str] = ()) -> Array:
+    """A two-dimensional float array; `rows` and `columns` name its axes in the error, `names` its columns."""
     try:
         array = numbers(values)
     except _REFUSALS as error:
-        row, fault = _fault(values, error)
+        row, fault = _fault(values, error, names)
         raise DataError(
             f"{what} must be a table of numbers with one row per {rows} and one column per {columns}, "
             f"all rows of one length: {fault}",
@@ -192,8 +184,7 @@ def _listed(values: object) -> bool:
 
 def _truths(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Which objects are true, false, 1 or 0?"""
-    kinds: Any = (bool, int, float, np.bool_, np.integer, np.floating)
-    found = [isinstance(item, kinds) and not isinstance(item, np.timedelta64) and item in (0, 1) for item in array.flat]
+    found = [isinstance(item, bool | np.bool_) or (_is_number(item) and item in (0, 1)) for item in array.flat]
     return np.array(found, dtype=bool).reshape(array.shape)
 
 
@@ -202,7 +193,7 @@ def _plain(value: object) -> str:
     return short(value.item() if isinstance(value, np.generic) else value).strip("'")
 
 
-def _fault(table: Any, error: Exception) -> tuple[int | None, str]:
+def _fault(table: Any, error: Exception, names: Sequence[str] = ()) -> tuple[int | None, str]:
     """The first row of a table that is refused, and what is wrong with it; else what NumPy says."""
     length = None
     for row, values in enumerate(table if _listed(table) else ()):
@@ -212,7 +203,8 @@ def _fault(table: Any, error: Exception) -> tuple[int | None, str]:
             return row, f"row {row} is {short(values)}, which is not a list"
         for column, value in enumerate(values):
             if not _is_number(value):
-                return row, f"row {row} has {short(value)} in column {column}, which is not a number"
+                of = f" ({names[column]!r})" if names else ""
+                return row, f"row {row} has {short(value)} in column {column}{of}, which is not a number"
         length = len(values) if length is None else length
         if len(values) != length:
             return row, f"row {row} has {len(values)} entries, and row 0 has {length}"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from . import _intake, _names
-from ._immutable import frozen
+from ._frozen import frozen
 from ._shown import short
 
 Array = NDArray[np.float64]
@@ -98,14 +98,15 @@ def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
 
 def inside(values: Array, *others: float) -> NDArray[np.bool_]:
     """Which are from `LEAST` to `MOST`, or one of these others?"""
-    return np.asarray((values >= LEAST) & (values <= MOST) | np.isin(values, others))
+    found = (values >= LEAST) & (values <= MOST)
+    for other in others:
+        found |= values == other
+    return np.asarray(found)
 
 
 def amounts(table: Array, kind: str, what: str, labels: Sequence[str], resources: Sequence[str]) -> None:
     """Capacities and demands are 0 or inside the range."""
-    bad = np.argwhere(~inside(table, 0.0))
-    if bad.size:
-        row, column = (int(index) for index in bad[0])
+    for row, column in np.argwhere(~inside(table, 0.0)).tolist():
         raise DataError(
             f"{kind} {labels[row]!r} (row {row}) has {what} {table[row, column]:g} of "
             f"{resources[column]!r}; it must be a finite number >= 0{_beyond(table[row, column])}",

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
-from . import _intake, _names, _patterns, _validate
-from ._immutable import derived_property, fields_once, frozen, values
+from . import _csv_files, _intake, _names, _patterns, _validate, cluster_file
+from ._frozen import frozen, read_only
 from ._shown import short
-from ._tabular import Tabular
 from ._validate import ARGUMENTS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-@fields_once(*ARGUMENTS)
-class Cluster(Tabular):
+class Cluster:
     """Servers with several resources, and the users who share them. Immutable, as are its copies and pickles.
 
     Parameters
@@ -50,6 +53,15 @@ class Cluster(Tabular):
     dates and text are not numbers. Numbers that are neither 0 nor infinite are from 1e-50 to 1e50.
     """
 
+    capacity: Array
+    demand: Array
+    weight: Array
+    eligible: Mask
+    max_tasks: Array
+    resources: tuple[str, ...]
+    users: tuple[str, ...]
+    servers: tuple[str, ...]
+
     def __init__(
         self,
         capacity: ArrayLike,
@@ -61,71 +73,74 @@ class Cluster(Tabular):
         users: Iterable[object] | None = None,
         servers: Iterable[object] | None = None,
     ) -> None:
-        if values(self):
-            raise AttributeError("a Cluster is immutable; use replace(...) for a changed copy")
         given = capacity, demand, weight, eligible, max_tasks, resources, users, servers
-        values(self).update(_validate.cluster(dict(zip(ARGUMENTS, given, strict=True))))
+        self.__dict__.update(_validate.cluster(dict(zip(ARGUMENTS, given, strict=True))))
 
     # -- derived quantities (theory: gamma, shares) ----------------------------------------------
 
-    @derived_property
+    @cached_property
+    def shape(self) -> tuple[int, int, int]:
+        """(users, servers, resources)."""
+        return len(self.users), len(self.servers), len(self.resources)
+
+    @cached_property
     def gamma0(self) -> Array:
         """Monopoly tasks `min_{r: d[n,r]>0} c[i,r]/d[n,r]`, placement ignored, (users, servers), in tasks."""
         tasks = np.full(self.shape[:2], np.inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for capacity, demand in zip(self.capacity.T, self.demand.T, strict=True):
                 np.fmin(tasks, capacity[None, :] / demand[:, None], out=tasks)  # what is not needed is infinite, or 0/0
-        return tasks
+        return read_only(tasks)
 
-    @derived_property
+    @cached_property
     def gamma(self) -> Array:
         """Monopoly tasks of n on i: `gamma0`, and 0 where n may not run; (users, servers), in tasks."""
-        return self.gamma0 * self.eligible if self.constrained else self.gamma0
+        return read_only(self.gamma0 * self.eligible) if self.constrained else self.gamma0
 
-    @property
+    @cached_property
     def usable(self) -> Mask:
         """Pairs (user, server) that can run a task: eligible, with every resource that the user needs."""
-        return self.gamma > 0
+        return read_only(self.gamma > 0)
 
-    @derived_property
+    @cached_property
     def constrained(self) -> bool:
         """Is somebody not eligible somewhere?"""
         return any(self.eligible.strides) and not bool(self.eligible.all())
 
-    @derived_property
+    @cached_property
     def runnable(self) -> Mask:
         """(users,): who can run anything at all."""
         somewhere = _patterns.runnable(self.capacity, self.demand, self.eligible if self.constrained else None)
-        return np.asarray(somewhere & (self.max_tasks > 0))
+        return read_only(somewhere & (self.max_tasks > 0))
 
-    @property
+    @cached_property
     def pooled_capacity(self) -> Array:
         """`C_r = sum_i c[i,r]`, (resources,)."""
-        return np.asarray(self.capacity.sum(axis=0))
+        return read_only(self.capacity.sum(axis=0))
 
-    @derived_property
+    @cached_property
     def share_per_task(self) -> Array:
         """`d[n,r]/C_r`, (users, resources); infinite where the cluster lacks what the user needs."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(self.demand > 0, self.demand / self.pooled_capacity, 0.0)
-        return np.asarray(share)
+        return read_only(share)
 
-    @property
+    @cached_property
     def dominant_share_per_task(self) -> Array:
         """`k_n = max_r d[n,r]/C_r`, (users,), per task."""
-        return np.asarray(self.share_per_task.max(axis=1))
+        return read_only(self.share_per_task.max(axis=1))
 
-    @property
+    @cached_property
     def dominant_resource(self) -> NDArray[np.intp]:
         """The resource of which one task of n needs the largest share of the whole cluster (first one in a tie)."""
-        return np.asarray(self.share_per_task.argmax(axis=1))
+        return read_only(self.share_per_task.argmax(axis=1))
 
-    @derived_property
+    @cached_property
     def normalised_demand(self) -> Array:
         """`D[n,i,r] = gamma[n,i] d[n,r]/c[i,r]` in [0, 1], (users, servers, resources); 0 for unusable pairs."""
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = self.gamma[:, :, None] * self.demand[:, None, :] / self.capacity[None, :, :]
-        return np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0)
+        return read_only(np.where(self.usable[:, :, None] & (self.demand[:, None, :] > 0), scaled, 0.0))
 
     # -- other clusters --------------------------------------------------------------------------
 
@@ -150,7 +165,7 @@ class Cluster(Tabular):
         if data["eligible"] is None:
             data["eligible"] = _intake.eligibility(None, data["users"], data["servers"])
         new = object.__new__(Cluster)
-        values(new).update({name: frozen(v) if isinstance(v, np.ndarray) else tuple(v) for name, v in data.items()})
+        new.__dict__.update({name: frozen(v) if isinstance(v, np.ndarray) else tuple(v) for name, v in data.items()})
         return new
 
     def select(
@@ -201,6 +216,11 @@ class Cluster(Tabular):
     def _with_row(self, argument: str, axis: str, name: str, value: Any) -> Cluster:
         changed = np.array(getattr(self, argument))
         row = int(self._indices(axis, [name])[0])
+        if changed.ndim > 1:
+            columns = "servers" if argument == "eligible" else "resources"
+            value = _validate.row(value, argument, getattr(self, columns), columns[:-1])
+        if argument == "eligible":
+            value = _intake.eligibility([value], [name], self.servers)[0]
         new = _intake.plain(value, f"{argument} of {name!r}", (axis, row, argument), argument == "eligible")
         if new.shape != changed[row].shape:
             raise DataError(f"{argument} of {name!r} must have shape {changed[row].shape}; got {new.shape}")
@@ -209,7 +229,7 @@ class Cluster(Tabular):
 
     def with_demand(self, user: str, demand: ArrayLike) -> Cluster:
         """As if `user` had reported another demand, (resources,)."""
-        return self._with_row("demand", "users", user, _validate.row(demand, "demand", self.resources, "resource"))
+        return self._with_row("demand", "users", user, demand)
 
     def with_weight(self, user: str, weight: float) -> Cluster:
         """`user` has another weight."""
@@ -217,8 +237,7 @@ class Cluster(Tabular):
 
     def with_eligible(self, user: str, eligible: ArrayLike) -> Cluster:
         """`user` reports other servers, (servers,) of bool."""
-        row = [_validate.row(eligible, "eligible", self.servers, "server")]
-        return self._with_row("eligible", "users", user, _intake.eligibility(row, [user], self.servers)[0])
+        return self._with_row("eligible", "users", user, eligible)
 
     def with_max_tasks(self, user: str, max_tasks: float) -> Cluster:
         """`user` has another number of tasks to run."""
@@ -226,8 +245,7 @@ class Cluster(Tabular):
 
     def with_capacity(self, server: str, capacity: ArrayLike) -> Cluster:
         """`server` has other capacities, (resources,)."""
-        row = _validate.row(capacity, "capacity", self.resources, "resource")
-        return self._with_row("capacity", "servers", server, row)
+        return self._with_row("capacity", "servers", server, capacity)
 
     def pool(self) -> Cluster:
         """One server with the capacity of all; a user may use it who may use any server."""
@@ -235,6 +253,77 @@ class Cluster(Tabular):
             return self
         eligible = self.eligible.any(axis=1, keepdims=True) if self.constrained else None
         return self.derived(capacity=self.pooled_capacity[None, :], eligible=eligible, servers=("pool",))
+
+    # -- files and tables ------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a cluster file (TOML; JSON or CSV by its suffix): `docs/cluster-file.md`. Errors name the line."""
+        read = _csv_files.read if Path(path).suffix.lower() == ".csv" else cluster_file.read
+        return read(path).made(cls)
+
+    @classmethod
+    def from_csv(cls, file: str | Path, users: str | Path | None = None, eligible: str | Path | None = None) -> Self:
+        """Read CSV: one file with a row per server and a row per user, or one of servers and one of users.
+
+        Parameters
+        ----------
+        file : the one file, whose column `kind` says `server` or `user`; with `users`, the servers' file
+        users : the users' file
+        eligible : a file with a row per user and a column per server, of 1 and 0; for two files only
+
+        Columns are `name`, `count` (of servers: that many identical ones), `weight`, `max_tasks`, in the one file
+        `eligible` (servers' names between semicolons), and one per resource. Empty cells are 0 of a resource, and the
+        default of the others. docs/cluster-file.md has examples.
+
+        Raises
+        ------
+        DataError
+            Naming the file, the line and the remedy.
+        """
+        return _csv_files.read(file, users, eligible).made(cls)
+
+    def save(self, path: str | Path) -> None:
+        """Write a cluster file that `load` reads back unchanged."""
+        arguments = {name: getattr(self, name) for name in ARGUMENTS}
+        (_csv_files if Path(path).suffix.lower() == ".csv" else cluster_file).write(path, arguments)
+
+    def to_frames(self) -> dict[str, pd.DataFrame]:
+        """Three tables: `servers` (capacities), `users` (demands, weight, max_tasks) and `eligible`."""
+        from . import _frames
+
+        names = self.servers, self.users, self.resources
+        return _frames.to_frames(*names, self.capacity, self.demand, self.weight, self.max_tasks, self.eligible)
+
+    @classmethod
+    def from_frames(cls, servers: pd.DataFrame, users: pd.DataFrame, eligible: pd.DataFrame | None = None) -> Self:
+        """From tables with a row per server and per user, under their names, and a column per resource.
+
+        Parameters
+        ----------
+        servers : capacities; a column `count` makes that many identical servers, called `name-1`, `name-2`, ...
+        users : demands per task, and `weight` and `max_tasks` where they are not the default
+        eligible : a row per user and a column per server (or per row of `servers`, for all its copies), of true and
+            false; default: everybody may run everywhere
+
+        `to_frames` makes such tables. Where users have a column `count` too, it is a resource.
+        """
+        from . import _frames
+
+        return cls(**_frames.arguments(servers, users, eligible))
+
+    def __repr__(self) -> str:
+        n, i, r = self.shape
+        text = f"Cluster({n} users, {i} servers, {r} resources: {_names.some(self.resources)})"
+        frames = self.to_frames() if n * i <= 64 else {}
+        return "\n".join([text, *(frames[name].to_string() for name in ("servers", "users") if frames)])
+
+    def _repr_html_(self) -> str:
+        n, i, r = self.shape
+        frames = self.to_frames()
+        return f"<p>{n} users, {i} servers, {r} resources</p>" + "".join(
+            frames[name].to_html(max_rows=12) for name in ("servers", "users")
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cluster):

@@ -1,4 +1,4 @@
-"""Cluster files: one format, TOML or JSON, that a person can write by hand. See `docs/cluster-file.md`.
+"""Cluster files: one document, in TOML, JSON, CSV or data frames, that a person can write. See `docs/cluster-file.md`.
 
 resources = ["cpu", "memory"]
 
@@ -18,17 +18,18 @@ eligible = ["rack-1"] # optional: the only servers it may use
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import DataError
-from . import _files
+from . import _files, _intake
 from ._names import MOST_SERVERS, copies, label, some
-from ._places import line
 from ._shown import short
 
 #: The largest table, in bytes.
@@ -38,34 +39,36 @@ MOST_BYTES = 2**30
 SERVER_KEYS = {"name", "count", "capacity"}
 USER_KEYS = {"name", "demand", "weight", "max_tasks", "eligible"}
 
+Where = tuple[str | int, ...]
+Made = TypeVar("Made")
+
 
 @dataclass(frozen=True)
-class Source:
-    """The text of a cluster file, what it says, and where it says it."""
+class Document:
+    """What somebody says of a cluster, and in which file and line a place such as ("users", 2, "demand") stands."""
 
-    path: Path
-    text: str
-    arguments: dict[str, Any]
-    rows: dict[str, list[int]]  # entry in the file of every server and user (count makes several of one)
+    said: Any
+    place: Callable[[Where], str]
 
-    def locate(self, error: DataError) -> DataError:
-        """The same error with file and line in front."""
-        where = error.where
-        if len(where) >= 2 and where[0] in self.rows and isinstance(where[1], int):
-            where = (where[0], self.rows[str(where[0])][where[1]], *where[2:])
-        return DataError(f"{self.path}:{line(self.text, self.path, where)}: {error}", where)
+    def made(self, make: Callable[..., Made]) -> Made:
+        """What `make` makes of the arguments; errors name file and line."""
+        rows: dict[str, list[int]] = {}
+        try:
+            made, rows = arguments(self.said)
+            return make(**made)
+        except DataError as error:
+            where = error.where
+            if len(where) >= 2 and where[0] in rows and isinstance(where[1], int):
+                where = (where[0], rows[str(where[0])][where[1]], *where[2:])
+            raise DataError(f"{self.place(where)}: {error}", where) from None
 
 
-def read(path: str | Path) -> Source:
-    """Parse a cluster file into the arguments of `Cluster`; every error names file and line."""
+def read(path: str | Path) -> Document:
+    """The document in a file of TOML, or JSON by its suffix."""
     path = Path(path)
     text = _files.read(path, "cluster file")
-    document = _files.parse_json(text, path) if path.suffix == ".json" else _files.parse_toml(text, path)
-    try:
-        made, rows = arguments(document)
-    except DataError as error:
-        raise DataError(f"{path}:{line(text, path, error.where)}: {error}", error.where) from None
-    return Source(path, text, made, rows)
+    said = _files.parse_json(text, path) if path.suffix == ".json" else _files.parse_toml(text, path)
+    return Document(said, partial(_place, text, path))
 
 
 def write(path: str | Path, arguments: Mapping[str, Any]) -> None:
@@ -104,13 +107,13 @@ def document(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
-    """The arguments of `Cluster` that a document gives, and the entry of every server and user in it."""
+    """The arguments of `Cluster` that a document gives, and the entry of every server and user in it.
+
+    Numbers are checked by `Cluster`, as those of everybody.
+    """
     if not isinstance(document, dict):
         raise DataError("a cluster file holds a table with `servers` and `users`")
-    if unknown := set(document) - {"resources", "servers", "users"}:
-        raise DataError(
-            f"unknown key {short(sorted(unknown)[0])}; known: resources, servers, users", (sorted(unknown)[0],)
-        )
+    _known(document, ("resources", "servers", "users"), "", ())
     servers = _entries(document, "servers", SERVER_KEYS, "capacity")
     users = _entries(document, "users", USER_KEYS, "demand")
     resources = document.get("resources")
@@ -121,23 +124,20 @@ def arguments(document: Any) -> tuple[dict[str, Any], dict[str, list[int]]]:
         resources = list(first) if isinstance(first, dict) else [f"resource{r + 1}" for r in range(len(first))]
     if not isinstance(resources, list) or not all(isinstance(name, str) for name in resources):
         raise DataError('resources must be a list of names, such as ["cpu", "memory"]', ("resources",))
-
     labels, server_rows = _servers(servers)
     most = max(len(labels), len(users))
     _fits(8 * most * len(resources), f"{most} servers or users with {len(resources)} resources")
-    capacity = [_amounts(entry, "capacity", resources, "servers", row) for row, entry in enumerate(servers)]
-    demand = [_amounts(entry, "demand", resources, "users", row) for row, entry in enumerate(users)]
     names = [_name(user, "user", row) for row, user in enumerate(users)]
     made = {
-        "capacity": np.array(capacity)[server_rows],
-        "demand": np.array(demand),
+        "capacity": _amounts(servers, "server", "capacity", resources)[server_rows],
+        "demand": _amounts(users, "user", "demand", resources),
+        "weight": [user.get("weight", 1.0) for user in users],
         "eligible": _eligible(users, names, labels, _copies(servers, labels, server_rows)),
+        "max_tasks": [user.get("max_tasks", np.inf) for user in users],
         "resources": resources,
         "users": names,
         "servers": labels,
     }
-    for key, default in (("weight", 1.0), ("max_tasks", np.inf)):
-        made[key] = [_number(user.get(key, default), ("users", row, key)) for row, user in enumerate(users)]
     return made, {"servers": server_rows, "users": list(range(len(users)))}
 
 
@@ -146,18 +146,16 @@ def _servers(entries: list[dict[str, Any]]) -> tuple[list[str], list[int]]:
     labels: list[str] = []
     rows: list[int] = []
     for row, server in enumerate(entries):
-        count = server.get("count", 1)
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            raise DataError(f"count is {short(count)}; it must be a whole number >= 1", ("servers", row, "count"))
-        if count > MOST_SERVERS - len(labels) and count > 1:
+        name, count = _name(server, "server", row), server.get("count", 1)
+        good = isinstance(count, int | float) and not isinstance(count, bool) and count >= 1 and count % 1 == 0
+        if not good or count > max(MOST_SERVERS - len(labels), 1):
             raise DataError(
-                f"count is {short(count)}; all counts together may make MOST_SERVERS = {MOST_SERVERS:,} servers, "
-                "no more: describe fewer, larger ones",
+                f"server {name!r} has count {short(count)}; it must be a whole number from 1 on, and all counts "
+                f"together may make MOST_SERVERS = {MOST_SERVERS:,} servers: describe fewer, larger ones",
                 ("servers", row, "count"),
             )
-        name = _name(server, "server", row)
-        labels += copies(name, count)
-        rows += [row] * count
+        labels += copies(name, int(count))
+        rows += [row] * int(count)
     return labels, rows
 
 
@@ -201,38 +199,37 @@ def _name(entry: dict[str, Any], kind: str, row: int) -> str:
     return label(entry.get("name", f"{kind}{row + 1}"), kind, (f"{kind}s", row, "name"))
 
 
+def _known(table: dict[str, Any], keys: Sequence[str], of: str, where: Where) -> None:
+    if unknown := sorted(set(table) - set(keys)):
+        raise DataError(f"unknown key {short(unknown[0])}{of}; known: {', '.join(keys)}", (*where, unknown[0]))
+
+
 def _entries(document: dict[str, Any], kind: str, keys: set[str], needed: str) -> list[dict[str, Any]]:
     entries = document.get(kind)
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise DataError(f"{kind} must be a list of tables with at least one entry: write [[{kind}]] for each", (kind,))
+        raise DataError(
+            f"{kind} must be a list of tables with at least one entry: write [[{kind}]], or a row, for each", (kind,)
+        )
     for row, entry in enumerate(entries):
-        if unknown := set(entry) - keys:
-            key = sorted(unknown)[0]
-            raise DataError(f"unknown key {short(key)} in {kind}; known: {', '.join(sorted(keys))}", (kind, row, key))
+        _known(entry, sorted(keys), f" in {kind}", (kind, row))
         if needed not in entry:
             raise DataError(f"entry {row + 1} of {kind} has no {needed}", (kind, row))
     return entries
 
 
-def _amounts(entry: dict[str, Any], key: str, resources: Sequence[str], kind: str, row: int) -> list[float]:
-    value, where = entry[key], (kind, row, key)
-    if isinstance(value, dict):
-        if unknown := set(value) - set(resources):
-            name = sorted(unknown)[0]
-            raise DataError(f"unknown resource {short(name)}; known: {some(resources)}", (*where, name))
-        return [_number(value.get(name, 0.0), (*where, name)) for name in resources]
-    if not isinstance(value, list) or len(value) != len(resources):
-        raise DataError(f"{key} must give the {len(resources)} resources: {some(resources)}", where)
-    return [_number(item, where) for item in value]
-
-
-def _number(value: Any, where: tuple[str | int, ...]) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DataError(f"{where[-1]} is {short(value)}; it must be a number", where)
-    try:
-        return float(value)
-    except OverflowError:  # a whole number of more than 308 digits
-        raise DataError(f"{where[-1]} is beyond the range of numbers", where) from None
+def _amounts(entries: list[dict[str, Any]], kind: str, key: str, resources: Sequence[str]) -> Any:
+    """(entries, resources): numbers by resource, 0 where one is left out, or in the order of resources."""
+    rows = []
+    for row, entry in enumerate(entries):
+        value, where = entry[key], (f"{kind}s", row, key)
+        if isinstance(value, dict):
+            if unknown := sorted(set(value) - set(resources)):
+                raise DataError(f"unknown resource {short(unknown[0])}; known: {some(resources)}", (*where, unknown[0]))
+            value = [value.get(name, 0.0) for name in resources]
+        if not isinstance(value, list) or len(value) != len(resources):
+            raise DataError(f"{key} must give the {len(resources)} resources: {some(resources)}", where)
+        rows.append(value)
+    return _intake.matrix(rows, key, kind, "resource", resources)
 
 
 def _toml(document: dict[str, Any]) -> str:
@@ -248,3 +245,37 @@ def _toml_value(value: Any) -> str:
         return "{ " + ", ".join(f"{_toml_value(key)} = {_toml_value(item)}" for key, item in value.items()) + " }"
     # JSON's strings are TOML's, but for surrogate pairs and the delete character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _place(text: str, path: Path, where: Where) -> str:
+    """File and line of a place; of the nearest enclosing one that can be found, as neither reader tells."""
+    start, end = 0, len(text)
+    if len(where) >= 2 and isinstance(where[1], int):
+        start, end = _entry(text, path, str(where[0]), where[1])
+    for key in where[2:] if len(where) >= 2 else where[:1]:
+        name = re.escape(str(key))
+        found = re.compile(rf"(?<![\w-])\"?{name}\"?\s*[=:]|\[\[?\s*{name}\s*\]").search(text, start, end)
+        start = found.start() if found else start
+    return f"{path}:{text.count(chr(10), 0, start) + 1}"
+
+
+def _entry(text: str, path: Path, kind: str, row: int) -> tuple[int, int]:
+    """Where entry `row` of `kind` begins and ends in the text; the whole text if it cannot be told."""
+    kind = re.escape(kind)
+    if path.suffix != ".json":
+        heads = list(re.finditer(rf"^[ \t]*(\[\[[ \t]*{kind}[ \t]*\]\])", text, re.MULTILINE))
+        if row >= len(heads):
+            return 0, len(text)
+        following = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, heads[row].end())
+        return heads[row].start(1), following.start() if following else len(text)
+    opening = re.search(rf'"{kind}"\s*:\s*\[', text)
+    if opening is None:
+        return 0, len(text)
+    position, between = opening.end(), re.compile(r"[\s,]*")
+    try:
+        for _ in range(row + 1):
+            start = between.match(text, position).end()  # type: ignore[union-attr]
+            _, position = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):  # what was found stands inside something else
+        return 0, len(text)
+    return start, position

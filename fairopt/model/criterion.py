@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from . import _intake, _validate
-from ._deferred import deferrable, deferred
-from ._immutable import Immutable, fields_once, frozen
+from ._frozen import Frozen, deferred, read_only
 from .cluster import Cluster
 
 Array = NDArray[np.float64]
@@ -25,10 +24,8 @@ Scope = Literal["pool", "servers", "per_server", "game"]
 ShareRule = Literal["dominant", "asset", "alone", "demand", "constant", "unknown"]
 
 
-@deferrable("share")
-@fields_once()
 @dataclass(frozen=True, eq=False)
-class Criterion(Immutable):
+class Criterion(Frozen):
     """A share, an alpha and a scope, for the users of one cluster.
 
     Attributes
@@ -215,4 +212,4 @@ def _checked(cluster: Cluster, share: Array | Callable[[], Array], scope: Scope)
     bad = np.flatnonzero(~(share > 0).reshape(wanted[0], -1).all(axis=1))
     if bad.size:
         raise DataError(f"the share per task of user {cluster.users[bad[0]]!r} must be > 0", ("users", int(bad[0])))
-    return frozen(share)
+    return read_only(share)

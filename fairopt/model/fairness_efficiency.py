@@ -13,24 +13,8 @@ from .criterion import Criterion
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class BuyingOptions:
-    """Newton's method for what is bought at prices."""
-
-    #: Most Newton steps for what is bought.
-    steps: int = 200
-    #: It is found once `max |residual| < exact` (an error counts squared).
-    exact: float = 1e-9
-    #: Users who would buy more than they can are left out once `max |residual| < nearly`.
-    nearly: float = 0.1
-    #: A step changes no log of a share by more than `longest`.
-    longest: float = 2.0
-    #: At the start at most the part `most` of the least price is left for fairness.
-    most: float = 0.999
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = BuyingOptions()
+#: At the start of what is bought, and where a user is left out, at most this part of the least price is for fairness.
+_MOST = 0.999
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,23 +92,23 @@ class FairnessEfficiency(Criterion):
         theta = np.log(self.fair) - log_sum(self._powers(log_share))
         cheapest = int(np.where(hungry, price, np.inf).argmin())
         least, left = price[cheapest], np.exp(theta - beta * (log_share - log_weight)[cheapest])
-        left = min(left, OPTIONS.most * least)
-        for _ in range(OPTIONS.steps):
+        left = min(left, _MOST * least)
+        for _ in range(200):
             reweighting, fair = least - left, price[hungry] - least + left
             log_share[hungry] = log_weight[hungry] + (theta - np.log(fair)) / beta
             powers, total = self._powers(log_share), log_sum(log_share)
             power_sum = log_sum(powers)
             residual = np.array([np.log(reweighting / self.efficient) + total, theta + power_sum - np.log(self.fair)])
             size, over = float(np.abs(residual).max()), hungry & (log_share > high)
-            if size < OPTIONS.nearly and over.any():
+            if size < 0.1 and over.any():  # near enough to tell who would buy more than it can
                 hungry &= ~over
                 log_share = np.minimum(log_share, high)
                 if not hungry.any():
                     break
                 dearer = float(price[hungry].min())
-                least, left = dearer, min(left + dearer - least, OPTIONS.most * dearer)
+                least, left = dearer, min(left + dearer - least, _MOST * dearer)
                 continue
-            if size < OPTIONS.exact:
+            if size < 1e-9:  # an error counts squared
                 break
             # Steps are in the logarithm of left / tilt, which is free.
             of_place, of_theta = -(left * reweighting / least) / fair / beta, 1 / beta
@@ -132,7 +116,9 @@ class FairnessEfficiency(Criterion):
             a, b = part @ of_place - left / least, part.sum() * of_theta
             c, d = power @ of_place, 1 + power.sum() * of_theta
             step = np.array([b * residual[1] - d * residual[0], c * residual[0] - a * residual[1]]) / (a * d - b * c)
-            step /= max(np.abs(of_place * step[0] + of_theta * step[1]).max() / OPTIONS.longest, 1.0)
+            step /= max(
+                np.abs(of_place * step[0] + of_theta * step[1]).max() / 2, 1.0
+            )  # no share changes by more than e^2
             theta, ratio = theta + step[1], left / reweighting * np.exp(step[0])
             left = least * ratio / (1 + ratio)
         return np.minimum(log_share, high)

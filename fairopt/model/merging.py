@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._libraries import sp
 from . import _patterns
-from ._immutable import Immutable, fields_once
+from ._frozen import Frozen
 from ._names import apart
 from .cluster import Cluster
 
@@ -26,9 +26,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@fields_once()
 @dataclass(frozen=True)
-class Merging(Immutable):
+class Merging(Frozen):
     """`cluster` is `original` merged; `server_of` and `user_of` map original to merged rows."""
 
     original: Cluster
@@ -108,9 +107,9 @@ def merge(cluster: Cluster, servers: bool = True, users: bool = True) -> Merging
         if cluster.constrained:
             codes.append(lambda: _patterns.numbered(np.packbits(cluster.eligible, axis=1)))
         user_of = _groups(cluster.demand, *codes)
-    first_server, first_user = _first(server_of), _first(user_of)
-    if len(first_server) == i and len(first_user) == n:
+    if server_of.max() == i - 1 and user_of.max() == n - 1:
         return unmerged(cluster)
+    first_server, first_user = _first(server_of), _first(user_of)
     capacity = np.zeros((len(first_server), cluster.shape[2]))
     np.add.at(capacity, server_of, cluster.capacity)
     weight = np.zeros(len(first_user))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._immutable import frozen
+from ._frozen import read_only
 from .merging import Merging, merge
 
 Array = NDArray[np.float64]
@@ -52,7 +52,7 @@ class Split:
 
     def __call__(self) -> Array:
         """Tasks (users, servers), read-only."""
-        return frozen(self.merging.split_servers(self.merged))
+        return read_only(self.merging.split_servers(self.merged))
 
     @property
     def user_tasks(self) -> Array:

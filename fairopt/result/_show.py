@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from textwrap import wrap
 from typing import Protocol
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..certificates import Certificate
-from . import _digits, metrics
+from . import metrics
 from ._answer import Answer
 from ._text import cut, joined
 
+Array = NDArray[np.float64]
 #: Numbers by user, by name.
-Columns = Mapping[str, NDArray[np.float64]]
+Columns = Mapping[str, Array]
 
 #: Users that are shown at most.
 _ROWS = 20
@@ -58,7 +59,7 @@ def text(allocation: Shown, columns: Columns, width: int | None = None) -> str:
 def _table(allocation: Shown, columns: Columns, width: int | None) -> str:
     """A line per user; of many, the first and the last."""
     users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
-    shown = {"user": users} | _digits.shown(columns, allocation.certificate)
+    shown = {"user": users} | _certain(columns, allocation.certificate)
     table: list[list[str]] = []
     for name, texts in shown.items():
         cells = [name, *texts] if len(users) <= _ROWS else [name, *texts[: _ROWS // 2], "...", *texts[-_ROWS // 2 :]]
@@ -72,7 +73,7 @@ def html(allocation: Shown, columns: Columns) -> str:
     """The same as HTML, with utilization by server."""
     notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(allocation))
     index = pd.Index(allocation.cluster.users, name="user")
-    table = pd.DataFrame(_digits.shown(columns, allocation.certificate), index=index)
+    table = pd.DataFrame(_certain(columns, allocation.certificate), index=index)
     return (
         f"<p><b>{escape(_headline(allocation))}</b></p>{table.to_html(max_rows=_ROWS)}"
         f"{allocation.utilization.tail(6).to_html(float_format='{:.1%}'.format, na_rep='')}"
@@ -81,8 +82,8 @@ def html(allocation: Shown, columns: Columns) -> str:
 
 
 def _notes(allocation: Shown) -> tuple[str, ...]:
-    doubtful = np.flatnonzero(~np.isnan(_digits.uncertain(allocation.certificate)))
-    return (*allocation.notes, *_digits.doubts([allocation.cluster.users[int(n)] for n in doubtful]))
+    doubtful = np.flatnonzero(~np.isnan(uncertain(allocation.certificate)))
+    return (*allocation.notes, *doubts([allocation.cluster.users[int(n)] for n in doubtful]))
 
 
 def _headline(allocation: Shown) -> str:
@@ -100,3 +101,60 @@ def _verdict(allocation: Shown) -> str:
 def _size(value: float) -> str:
     """Rounding errors differ from machine to machine, and mean nothing."""
     return "< 1e-12" if value < 1e-12 else f"{value:.1e}"
+
+
+# -- certain digits -------------------------------------------------------------------------------
+
+#: Users with `off > _UNCERTAIN` have fewer than three digits that are certain.
+_UNCERTAIN = 1e-3
+#: No residual is known to be smaller than rounding.
+_ROUNDING = 1e-15
+#: Parts of a user's tasks below this are nothing, whatever the certificate.
+_DUST = 1e-12
+#: Columns before those of servers: tasks, share, weight.
+_ON_SERVERS = 3
+#: Digits that are shown at most.
+_MOST = 6
+
+
+def off(certificate: Certificate) -> Array | None:
+    """By how much tasks may be off, relatively and to first order, (users,): residual times condition."""
+    known = certificate.conditions
+    return None if known is None else np.asarray(max(certificate.residual, _ROUNDING) * known)
+
+
+def uncertain(certificate: Certificate) -> Array:
+    """By how much tasks of users may be off of which fewer than three digits are certain, NaN for others, (users,)."""
+    apart = off(certificate)
+    return np.zeros(0) if apart is None else np.where(apart > _UNCERTAIN, apart, np.nan)
+
+
+def doubts(users: Sequence[str]) -> tuple[str, ...]:
+    """The note that names users whose tasks are not certain, if there are any."""
+    if not users:
+        return ()
+    named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
+    return (f"not certain to three digits, as a small change of the data moves their tasks: {named}",)
+
+
+def _certain(columns: Mapping[str, Array], certificate: Certificate) -> dict[str, list[str]]:
+    """The columns of an allocation (a number per user) as text, with the digits that are certain, at most six.
+
+    What is smaller than the certificate can tell from nothing is 0: tasks on one server (the columns behind the weight)
+    that are a part of the user's below the residual, or below what a user's tasks may be off.
+    """
+    bound, tasks = off(certificate), columns["tasks"]
+    least = np.full(len(tasks), max(certificate.residual, _DUST))
+    if bound is not None:
+        least = np.maximum(least, np.nan_to_num(bound, nan=0.0, posinf=0.0))
+    dust = np.minimum(least, _UNCERTAIN) * tasks
+    with np.errstate(divide="ignore"):
+        apart = np.zeros(len(tasks)) if bound is None else bound
+        digits = np.clip(np.floor(-np.log10(apart)), 0, _MOST).astype(int).tolist()
+    text = {}
+    for place, (name, values) in enumerate(columns.items()):
+        sure = [_MOST] * len(values) if name == "weight" else digits
+        kept = np.where(values < dust, 0.0, values) if place >= _ON_SERVERS else values
+        text[name] = ["0" if value == 0 else f"{value:.{k}g}" if k else "?"
+                      for value, k in zip(kept.tolist(), sure, strict=True)]  # fmt: skip
+    return text

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from .. import _clock, _plugins
 from .._libraries import pd
 from ..certificates import ByCriterion, Certificate, blocking
-from ..model._deferred import deferrable, given
-from ..model._immutable import Immutable, fields_once
+from ..model._frozen import Frozen
 from ..model._names import apart
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.split import Split
-from . import _digits, _scale, _show, allocation_file, metrics
+from . import _show, allocation_file, metrics
 from .allocation_file import StatedAnswer
 from .stats import Stats
 
@@ -41,10 +40,8 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
     return (f"can run nowhere, so gets 0 tasks: {shown}",)
 
 
-@deferrable("tasks", "index")
-@fields_once()
 @dataclass(frozen=True, eq=False, repr=False)
-class Allocation(Immutable):
+class Allocation(Frozen):
     """Who runs how much where, and how good that is. Immutable, as are its copies and pickles; arrays are read-only.
 
     Attributes
@@ -91,12 +88,12 @@ class Allocation(Immutable):
     judge: Judge
     trace: Trace | None = None
     warm: object = field(default=None, repr=False)
-    index: int | None = None
+    index: int | None = field(default_factory=lambda: None)
 
     @property
     def _split(self) -> Split | None:
         """The tasks as those of merged servers, if that is how they came."""
-        made_by = given(self, "tasks")
+        made_by = self._maker("tasks")
         return made_by if isinstance(made_by, Split) else None
 
     @property
@@ -107,8 +104,18 @@ class Allocation(Immutable):
         """
         if self.log_prices is None:
             return None
-        scaled = _scale.of_budgets(self.log_prices, self.criterion, self.cluster.capacity, self.user_tasks)
-        return np.asarray(np.exp(scaled))
+        log_prices, tasks = self.log_prices, self.user_tasks
+        runs = np.flatnonzero(tasks > 0)
+        if np.isinf(self.criterion.alpha) or not (self.criterion.scope == "game" or len(runs)):
+            return np.exp(log_prices)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.criterion.scope == "game":
+                scale = (log_prices + np.log(self.cluster.capacity)).max(axis=1, keepdims=True)
+            else:
+                own = self.criterion.restrict(runs)
+                spent = np.logaddexp.reduce(own.log_marginal(tasks[runs]) + np.log(tasks[runs]))
+                scale = spent - np.log(own.weight.sum())
+        return np.exp(log_prices - np.where(np.isfinite(scale), scale, 0.0))
 
     @property
     def flagged(self) -> bool:
@@ -260,8 +267,7 @@ class Allocation(Immutable):
             The allocation is not near enough to an exact answer: solve with a smaller `tol`.
         """
         from ..sensitivity.answer import derivatives
-        from ._changed import solve_of
-        from .sensitivity import Sensitivity
+        from .sensitivity import Sensitivity, solve_of
 
         found = derivatives(self.cluster, self.criterion, self._split or self.tasks, self.log_prices)
         return Sensitivity(self, found, solve_of(self.judge, self.cluster))
@@ -276,7 +282,7 @@ class Allocation(Immutable):
         To first order that is `certificate.residual` times the user's condition, see `certificate.conditions`: so much
         the tasks of these users would move if data changed in their last digits. Empty where conditions are unknown.
         """
-        apart = _digits.uncertain(self.certificate)
+        apart = _show.uncertain(self.certificate)
         far = np.flatnonzero(~np.isnan(apart))
         index = pd.Index([self.cluster.users[int(n)] for n in far], name="user")
         return pd.Series(apart[far], index=index, name="may be off by", dtype=float)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
-from ..sensitivity.derivatives import ByData
+from ..model.cluster import Cluster
+from ..model.merging import merge
+from ..sensitivity.derivatives import ByData, Derivatives
 from . import metrics
-from ._changed import Solve
-from ._data import DATA, Data
+from ._answer import Answer
 from ._gradients import Gradient, gradients
 
 if TYPE_CHECKING:
@@ -23,24 +25,23 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class GainOptions:
-    """Which derivatives there are, and which are spoken of."""
-
-    #: Variants of a measure that differ by more than this, relatively, have no derivative in common.
-    same: float = 1e-7
-    #: Gains below this part of the largest are not spoken of.
-    nothing: float = 1e-3
-    #: Of reasons in words so many are given.
-    reasons: int = 3
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = GainOptions()
+#: Data by name: field of the cluster, and the levels of their index.
+DATA = {
+    "alpha": ("alpha", ("parameter",)),
+    "weights": ("weight", ("user",)),
+    "demands": ("demand", ("user", "resource")),
+    "capacities": ("capacity", ("server", "resource")),
+    "max_tasks": ("limit", ("user",)),
+    "counts": ("count", ("server",)),
+}
+#: Tasks (users,) where a datum (kind, of whom, resource) is larger by a step in its logarithm.
+Solve = Callable[[tuple[str, str, str], float], Array]
+#: Of reasons in words so many are given.
+_REASONS = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sensitivity(Data):
+class Sensitivity:
     """Derivatives of tasks and measures by the logarithms of all data, and by alpha.
 
     Frames have a row per datum and a column per user, `d log x_n / d log(datum)` (`alpha`: `d log x_n / d alpha`): a 1%
@@ -57,6 +58,8 @@ class Sensitivity(Data):
         every datum with a NaN, how many users it concerns, and why
     """
 
+    answer: Answer
+    derivatives: Derivatives = field(repr=False)
     solve: Solve | None = field(default=None, repr=False)
 
     @property
@@ -109,7 +112,7 @@ class Sensitivity(Data):
             each = [self._of_measure(one, through, begin + k) for k, one in enumerate(several or ())]
             begin += len(each)
             if each:
-                apart = np.ptp(each, axis=0) > OPTIONS.same * (1 + np.abs(each[0]))
+                apart = np.ptp(each, axis=0) > 1e-7 * (1 + np.abs(each[0]))
                 columns[name] = np.where(apart, np.nan, each[0])
         return pd.DataFrame(columns, index=self._whole)[np.concatenate([self._there(by) for by in DATA])]
 
@@ -121,7 +124,7 @@ class Sensitivity(Data):
         slopes = [
             float(self.derivatives.of_tasks(np.where(self._runs, one.tasks, 0.0)[:, None]).alpha[0, 0]) for one in found
         ]
-        return slopes[0] if np.ptp(slopes) <= OPTIONS.same * (1 + abs(slopes[0])) else float("nan")
+        return slopes[0] if np.ptp(slopes) <= 1e-7 * (1 + abs(slopes[0])) else float("nan")
 
     @cached_property
     def not_differentiable(self) -> pd.DataFrame:
@@ -187,7 +190,8 @@ class Sensitivity(Data):
             if gains.isna().any():
                 lines.append(start + "not differentiable here, see one_sided()")
                 continue
-            gains = gains[gains.abs() > max(OPTIONS.nothing * float(gains.abs().max()), 1e-9)]
+            # What is below a thousandth of the largest is not spoken of.
+            gains = gains[gains.abs() > max(1e-3 * float(gains.abs().max()), 1e-9)]
             order = gains.abs().sort_values(ascending=False, kind="stable").index[:users]
             parts = [f"{user} {gains[user]:+.3g}" + (" tasks" if k == 0 else "") for k, user in enumerate(order)]
             left = len(gains) - len(order)
@@ -220,6 +224,38 @@ class Sensitivity(Data):
         return "".join(f"<p><b>{title}</b></p>{frame.to_html(max_cols=20)}" for title, frame in tables)
 
     # -- inside --------------------------------------------------------------------------------------
+
+    def _there(self, by: str) -> NDArray[np.bool_]:
+        """Which data of a kind there are, flat: not limits of who has none, nor zeros."""
+        cluster = self.answer.cluster
+        if by == "demands":
+            return np.asarray(cluster.demand > 0).ravel()
+        if by == "capacities":
+            return np.asarray(cluster.capacity > 0).ravel()
+        if by == "max_tasks":
+            return np.isfinite(cluster.max_tasks) & (cluster.max_tasks > 0)
+        return np.ones(len(self._index(by)), dtype=bool)
+
+    def _index(self, by: str) -> pd.Index:
+        cluster = self.answer.cluster
+        of: dict[str, tuple[str, ...]] = {
+            "parameter": ("alpha",),
+            "user": cluster.users,
+            "server": self.derivatives.cluster.servers if by == "counts" else cluster.servers,
+            "resource": cluster.resources,
+        }
+        levels = DATA[by][1]
+        if len(levels) == 1:
+            return pd.Index(of[levels[0]], name=levels[0])
+        return pd.MultiIndex.from_product([of[level] for level in levels], names=levels)
+
+    @cached_property
+    def _whole(self) -> pd.MultiIndex:
+        """All data: kind, of whom, resource."""
+        rows: list[tuple[Any, ...]] = []
+        for by in DATA:
+            rows += [(by, *each) if isinstance(each, tuple) else (by, each, "") for each in self._index(by)]
+        return pd.MultiIndex.from_tuples(rows, names=["by", "of", "resource"])
 
     @property
     def _all_name(self) -> str:
@@ -266,13 +302,13 @@ class Sensitivity(Data):
         if self.derivatives.by_share and not self.derivatives.shares.known and name in ("demand", "capacity", "count"):
             return "the mechanism does not say how shares follow from the data"
         left = self.derivatives.residual(name, at)
-        worst = np.argsort(-left)[: OPTIONS.reasons]
+        worst = np.argsort(-left)[:_REASONS]
         worst = worst[left[worst] > 1e-6 * max(float(left.max(initial=0.0)), 1e-300)]
         if left.max(initial=0.0) > 1e-6:
-            said = [*conditions.kinks(OPTIONS.reasons), *conditions.ties(OPTIONS.reasons)]
+            said = [*conditions.kinks(_REASONS), *conditions.ties(_REASONS)]
             where = "; ".join(dict.fromkeys(conditions.word(int(k)) for k in worst))
-            return f"cannot stay as it is: {where}" + (f" ({'; '.join(said[: OPTIONS.reasons])})" if said else "")
-        tied = conditions.ties(OPTIONS.reasons)
+            return f"cannot stay as it is: {where}" + (f" ({'; '.join(said[:_REASONS])})" if said else "")
+        tied = conditions.ties(_REASONS)
         return "; ".join(tied) if tied else "resources tie for a user's share, or tasks are not determined"
 
     def _difference(self, label: tuple[str, str, str], step: float) -> Array:
@@ -288,3 +324,41 @@ class Sensitivity(Data):
             found.append(result)
         agree = np.abs(found[0] - found[1]) <= 1e-3 * (1 + np.abs(found[1]))
         return np.where(agree, 2 * found[1] - found[0], np.nan)
+
+
+def solve_of(judge: object, seen: Cluster) -> Solve | None:
+    """Solves of the mechanism whose `certify` judges; `None` if that is nobody's, as of an allocation from a file."""
+    mechanism: Any = getattr(judge, "__self__", None)
+    if not hasattr(mechanism, "solve"):
+        return None
+
+    def solved(label: tuple[str, str, str], step: float) -> Array:
+        by, of, resource = label
+        cluster, rule = seen, mechanism
+        if by == "alpha":
+            rule = replace(mechanism, alpha=mechanism.alpha + step)
+        else:
+            cluster = changed(seen, by, of, resource, step)
+        return np.asarray(rule.solve(cluster, 1e-9, start=None).user_tasks)
+
+    return solved
+
+
+def changed(cluster: Cluster, by: str, of: str, resource: str, step: float) -> Cluster:
+    """The cluster with one datum times `exp(step)`; `counts` change all capacities of a type."""
+    name = {"weights": "weight", "demands": "demand", "capacities": "capacity", "max_tasks": "max_tasks"}.get(
+        by, "capacity"
+    )
+    values = np.array(getattr(cluster, name))
+    at: Any
+    if by == "counts":
+        merging = merge(cluster, users=False)
+        at = np.flatnonzero(merging.server_of == merging.cluster.servers.index(of))
+    elif by == "capacities":
+        at = (cluster.servers.index(of), cluster.resources.index(resource))
+    elif by == "demands":
+        at = (cluster.users.index(of), cluster.resources.index(resource))
+    else:
+        at = cluster.users.index(of)
+    values[at] *= np.exp(step)
+    return cluster.replace(**{name: values})

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..model._immutable import Immutable, fields_once
 
-
-@fields_once()
 @dataclass(frozen=True)
-class Stats(Immutable):
+class Stats:
     """How an answer was found: engine, solver and its status (reported, not believed), seconds, versions.
 
     `compile` is what CVXPY took. Seconds do not contain what a process does once, compiling or loading loops and

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._libraries import pd
 from ..errors import DataError
-from ..model._immutable import frozen
+from ..model._frozen import frozen
 from ..model.cluster import Cluster
 from ._time import NEVER as NEVER
 from ._time import SECOND as SECOND

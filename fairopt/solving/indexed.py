@@ -10,7 +10,7 @@ from functools import partial
 
 from ..engines.base import Solution
 from ..errors import SolverError
-from ..model._deferred import deferred
+from ..model._frozen import deferred
 from ..model.problem import Problem
 from .candidates import Candidates
 from .solvable import Solvable

@@ -13,8 +13,7 @@ from ..engines.maxmin.guarantee import check_floors
 from ..engines.reference import solvers
 from ..errors import DataError, SolverError
 from ..model import _validate
-from ..model._deferred import deferred
-from ..model._immutable import frozen
+from ..model._frozen import deferred, frozen
 from ..model._same import unfit_start
 from ..model.cluster import Cluster, expected
 from ..model.merging import Merging, merge, unmerged

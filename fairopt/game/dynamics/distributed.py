@@ -16,7 +16,7 @@ from ...certificates import ByCriterion, Certificate, certify, exploitability
 from ...engines.reference import solvers
 from ...errors import NotConverged
 from ...model import _validate
-from ...model._deferred import deferred
+from ...model._frozen import deferred
 from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope
