@@ -70,14 +70,13 @@ class Problem:
         self.proportional = criterion.alpha == 1
         self.use: sp.csr_matrix = polytope.use
         self.weight: Array = own.weight
-        self.unit = float((polytope.reach * level).min())  # the least that anyone could have alone
-        self.levels: sp.csr_matrix = sp.diags(level / self.unit) @ polytope.tasks
-        self.best: Array = merged.merged_tasks(ours.tasks).sum(axis=1)[polytope.users] * level
+        best = merged.merged_tasks(ours.tasks).sum(axis=1)[polytope.users] * level
+        self.levels: sp.csr_matrix = sp.diags(level / best.min()) @ polytope.tasks  # units that suit solvers
+        self.best: Array = best / best.min()
 
     def off(self, found: Array, every: bool) -> float:
         """The largest relative distance of a level from ours, or that of the lowest."""
-        found = found * self.unit
-        return float(abs(found / self.best - 1).max() if every else abs(found.min() / self.best.min() - 1))
+        return float(abs(found / self.best - 1).max() if every else abs(found.min() - 1))
 
 
 def simplex(problem: Problem, every: bool = True) -> Array:
