@@ -71,9 +71,9 @@ test-long: $(VENV)/dev-ready
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1 $(BIN)/pytest -m long -n $(WORKERS) --dist worksteal
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 FAIROPT_LAW_CLUSTERS=500 FAIROPT_MANY_CLUSTERS=10000 $(BIN)/pytest tests/laws tests/many -n auto --dist worksteal
 
-# One thread; results under .benchmarks, by machine.
+# fairopt beside other solvers, ten minutes: the table of docs/peers.md.
 bench: $(VENV)/dev-ready
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -o addopts= -o python_files='bench_*.py' benchmarks --benchmark-autosave
+	$(BIN)/python -m benchmarks.peers
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("fairopt needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'

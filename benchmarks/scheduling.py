@@ -1,8 +1,7 @@
 """The simulator: decisions and events a second, compiled and plain, by load, servers, resources and placement.
 
     python -m benchmarks.scheduling                 # one core; compiled before (`fairopt warmup`)
-    python -m benchmarks.scheduling --only growth
-    python -m benchmarks.scheduling --only others --accasim VENV/bin/python    # with accasim 1.1.3
+    python -m benchmarks.scheduling --only decision
 
 Seconds are CPU seconds of a simulation alone; `build` is what comes before, once a workload.
 """
@@ -11,17 +10,11 @@ from __future__ import annotations
 
 import argparse
 import resource
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-
-import independent_starts
 
 from fairopt.errors import DataError
 from fairopt.scheduling import compiled, plain, policies
@@ -66,15 +59,6 @@ def loads() -> Iterator[Row]:
         w = day(190_000, 2000, load)
         for policy in ("best-fit-drfh", "first-fit-drfh", "ps-dsf", "tetris", "fifo", "slots(n=14)"):
             yield measured(f"day, load {load:g}", w, policy, "compiled")
-
-
-def growth() -> Iterator[Row]:
-    """As many servers as tasks are worth: index and scan."""
-    for servers in (100, 300, 1000, 2000, 5000, 12_583):
-        w = day(95 * servers, servers, 0.85)
-        for engine in ("index", "scan"):
-            if engine == "index" or servers <= 5000:
-                yield measured(f"{servers} servers", w, "best-fit-drfh", engine)
 
 
 def decision(times: int = 7) -> Iterator[Row]:
@@ -136,41 +120,23 @@ def plainly() -> Iterator[Row]:
                 yield measured(f"{servers} servers", w, policy, engine, half)
 
 
-def others(python: str | None = None) -> Iterator[Row]:
-    """First in, first out, 10,000 jobs on 20 servers, .6 of what these can do: AccaSim (`--accasim`), ours."""
-    problem, count = independent_starts.fifo(7, tasks=10_000), 10_000
-    problem["tasks"]["arrival"] = [2 * second for second in problem["tasks"]["arrival"]]
-    if python is not None:
-        seconds = independent_starts.asked("accasim", python, None, problem)["seconds"]
-        yield {"engine": "AccaSim", "seconds": round(seconds, 2), "starts/s": round(count / seconds)}
-    tasks = pd.DataFrame(problem["tasks"]).assign(user="all", job=[str(k) for k in range(count)])
-    w = Workload.from_frames(tasks, pd.DataFrame(problem["servers"]))
-    for engine in ("plain", "compiled"):
-        row = measured("", w, "fifo", engine)
-        yield {name: row[name] for name in ("engine", "seconds", "starts/s", "events/s")}
-
-
 STUDIES = {
     "loads": loads,
-    "growth": growth,
     "decision": decision,
     "sample": sample,
     "variants": variants,
     "plain": plainly,
-    "others": others,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=STUDIES)
-    parser.add_argument("--accasim", metavar="PYTHON", help="an interpreter that has AccaSim")
     options = parser.parse_args()
     for name, study in STUDIES.items():
         if options.only in (None, name):
             print(f"\n{name}: {study.__doc__}")
-            rows = others(options.accasim) if study is others else study()
-            print(pd.DataFrame(list(rows)).to_string(index=False))
+            print(pd.DataFrame(list(study())).to_string(index=False))
 
 
 if __name__ == "__main__":

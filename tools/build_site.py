@@ -33,10 +33,7 @@ PARENTS = {"api": "python", "commands": "command-line", "mechanisms": "mechanism
 #: Pages of the root, by what they are called here.
 OF_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 #: Pages about the project itself.
-ABOUT = (
-    "architecture", "changelog", "contributing", "engines-tried", "figures-changed", "game-tried", "newcomers", "site",
-    "slips", "testing",
-)  # fmt: skip
+ABOUT = ("architecture", "changelog", "contributing", "site", "testing")
 _CODE = re.compile(r"\[`?([^\]`]+)`?\]\((?:\.\./)+(\w[\w./-]+\.(?:py|toml))\)")
 _ENTRY = re.compile(r"^- \[[^\]]+\]\(([\w./-]+?)(?:\.md|\.ipynb|\.rst)\)", re.MULTILINE)
 #: What is in a checkout and not on the site: named, without a link.

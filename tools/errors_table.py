@@ -1,6 +1,6 @@
 """How far certified answers are from proved ones: mechanism x family, at 1e-6 and 1e-9.
 
-    python tools/errors_table.py --count 300                      # up to 8 x 8; appends to results/errors-small.csv
+    python tools/errors_table.py --count 30                       # quick: up to 8 x 8, into results/errors-small.csv
     python tools/errors_table.py --size large --count 30          # up to 60 x 25
     python tools/errors_table.py --traces DIR                     # with snapshots of Bitbrains and Google
     python tools/errors_table.py --print                          # the table of what there is, and what misses a goal

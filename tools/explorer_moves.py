@@ -1,4 +1,4 @@
-"""Times of moves of the slider as the page itself sees them, used by benchmarks/explorer.py and the browser tests.
+"""Times of moves of the slider as the page itself sees them, used by the browser tests.
 
 From the input event to the answer in the document, by `performance.now()`; polling of the driver has no part in it.
 """

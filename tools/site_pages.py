@@ -38,7 +38,7 @@ _DRAWN: dict[str, str | Callable[[], mechanisms.Mechanism]] = {
 #: Where pictures of figures are: drawn here, or those that come with the pages.
 _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
 #: Pages that name commands and do not say how they are used.
-_NO_USERS = ("changelog", "newcomers", "slips", "testing", "site", "reference", "command-line", "contributing", "index")
+_NO_USERS = ("changelog", "testing", "site", "reference", "command-line", "contributing", "index")
 #: The papers by the files of their claims.
 _PAPERS = {"LEC": "lec", "DRF": "drf", "DRFH": "drfh", "MQDRF": "mqdrf", "PF": "pf"}
 #: How large a figure of 840 dots or fewer is in the list of all.

@@ -98,7 +98,7 @@ def best_response(
         CVXPY found no answer to a server's problem that can be trusted.
 
     Convergence is observed, not proved: cyclic and random orders were never seen to fail for finite alpha, but can take
-    thousands of rounds (docs/game-measured.md has numbers). Source: PF section 5.2.
+    thousands of rounds (docs/alpha.md has numbers). Source: PF section 5.2.
     """
     expected(cluster)
     tol, damping = _validate.tolerance(tol), damping_of(damping)

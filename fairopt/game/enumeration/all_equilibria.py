@@ -52,7 +52,7 @@ def equilibria(
     """All equilibria of alphaPF-VDS that can be found: on small clusters all there are.
 
     Servers and users that are alike are merged first. Then, within `options.seconds`, every product of faces of
-    servers' polytopes is gone through (`docs/algorithms/all-equilibria.md`). Where that takes longer, the engine's
+    servers' polytopes is gone through (`docs/algorithms/equilibria.md`). Where that takes longer, the engine's
     answer and best responses from random starts are what is found, and `complete` is False.
 
     Parameters
