@@ -31,8 +31,6 @@ class GainOptions:
     same: float = 1e-7
     #: Gains below this part of the largest are not spoken of.
     nothing: float = 1e-3
-    #: Of reasons in words so many are given.
-    reasons: int = 3
 
 
 #: What is used unless a caller says otherwise.
@@ -135,7 +133,7 @@ class Sensitivity(Data):
                 continue
             for at in map(tuple, np.argwhere(undetermined > 0).tolist()):
                 index.append(self._label(by, at))
-                rows.append((int(undetermined[at]), self._why(name, at) if len(rows) < 200 else ""))
+                rows.append((int(undetermined[at]), self.derivatives.why(name, at) if len(rows) < 200 else ""))
         levels = pd.MultiIndex.from_tuples(index, names=["by", "of", "resource"]) if index else self._whole[:0]
         return pd.DataFrame(rows, index=levels, columns=["users", "why"])
 
@@ -260,20 +258,6 @@ class Sensitivity(Data):
         shape = getattr(self._of_users, DATA[by][0]).shape[:-1]
         found = self._index(by)[int(np.ravel_multi_index(at, shape))]
         return (by, *found) if isinstance(found, tuple) else (by, found, "")
-
-    def _why(self, name: str, at: tuple[int, ...]) -> str:
-        conditions = self.derivatives.conditions
-        if self.derivatives.by_share and not self.derivatives.shares.known and name in ("demand", "capacity", "count"):
-            return "the mechanism does not say how shares follow from the data"
-        left = self.derivatives.residual(name, at)
-        worst = np.argsort(-left)[: OPTIONS.reasons]
-        worst = worst[left[worst] > 1e-6 * max(float(left.max(initial=0.0)), 1e-300)]
-        if left.max(initial=0.0) > 1e-6:
-            said = [*conditions.kinks(OPTIONS.reasons), *conditions.ties(OPTIONS.reasons)]
-            where = "; ".join(dict.fromkeys(conditions.word(int(k)) for k in worst))
-            return f"cannot stay as it is: {where}" + (f" ({'; '.join(said[: OPTIONS.reasons])})" if said else "")
-        tied = conditions.ties(OPTIONS.reasons)
-        return "; ".join(tied) if tied else "resources tie for a user's share, or tasks are not determined"
 
     def _difference(self, label: tuple[str, str, str], step: float) -> Array:
         """One-sided differences of log tasks by certified solves, NaN where two steps do not agree."""
