@@ -36,8 +36,6 @@ DATA = {
 }
 #: Tasks (users,) where a datum (kind, of whom, resource) is larger by a step in its logarithm.
 Solve = Callable[[tuple[str, str, str], float], Array]
-#: Of reasons in words so many are given.
-_REASONS = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +136,7 @@ class Sensitivity:
                 continue
             for at in map(tuple, np.argwhere(undetermined > 0).tolist()):
                 index.append(self._label(by, at))
-                rows.append((int(undetermined[at]), self._why(name, at) if len(rows) < 200 else ""))
+                rows.append((int(undetermined[at]), self.derivatives.why(name, at) if len(rows) < 200 else ""))
         levels = pd.MultiIndex.from_tuples(index, names=["by", "of", "resource"]) if index else self._whole[:0]
         return pd.DataFrame(rows, index=levels, columns=["users", "why"])
 
@@ -296,20 +294,6 @@ class Sensitivity:
         shape = getattr(self._of_users, DATA[by][0]).shape[:-1]
         found = self._index(by)[int(np.ravel_multi_index(at, shape))]
         return (by, *found) if isinstance(found, tuple) else (by, found, "")
-
-    def _why(self, name: str, at: tuple[int, ...]) -> str:
-        conditions = self.derivatives.conditions
-        if self.derivatives.by_share and not self.derivatives.shares.known and name in ("demand", "capacity", "count"):
-            return "the mechanism does not say how shares follow from the data"
-        left = self.derivatives.residual(name, at)
-        worst = np.argsort(-left)[:_REASONS]
-        worst = worst[left[worst] > 1e-6 * max(float(left.max(initial=0.0)), 1e-300)]
-        if left.max(initial=0.0) > 1e-6:
-            said = [*conditions.kinks(_REASONS), *conditions.ties(_REASONS)]
-            where = "; ".join(dict.fromkeys(conditions.word(int(k)) for k in worst))
-            return f"cannot stay as it is: {where}" + (f" ({'; '.join(said[:_REASONS])})" if said else "")
-        tied = conditions.ties(_REASONS)
-        return "; ".join(tied) if tied else "resources tie for a user's share, or tasks are not determined"
 
     def _difference(self, label: tuple[str, str, str], step: float) -> Array:
         """One-sided differences of log tasks by certified solves, NaN where two steps do not agree."""

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.settled import settled
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, virtual_share_per_task
 from ..model.merging import merge, unmerged
 from ..model.polytope import Polytope
 from ..model.split import Split
-from . import alpha_fair, maxmin
-from .active_set import active_set
 from .derivatives import Derivatives
+from .maxmin import leximin
 from .pooling import pooling
 
 Array = NDArray[np.float64]
@@ -52,14 +52,14 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
     if not len(polytope.users):
         raise DataError("no user can run anything: there is nothing to move")
     if np.isinf(criterion.alpha):
-        found = maxmin.conditions(polytope, criterion, table, _hint(pools.cluster, prices))
+        active = leximin(polytope, criterion, table, _hint(pools.cluster, prices))
     else:
         if prices is None:
             raise DataError("this allocation came without prices: certify it (allocation.certify()) or solve again")
         with np.errstate(divide="ignore"):
             rows = polytope.log_row_prices(prices)
-        found = alpha_fair.conditions(polytope, criterion, active_set(polytope, criterion, table, rows))
-    return Derivatives(found, criterion, merging, pools)
+        active = settled(polytope, criterion, table, rows)
+    return Derivatives(active, merging, pools)
 
 
 def _hint(cluster: Cluster, log_prices: Array | None) -> Array | None:

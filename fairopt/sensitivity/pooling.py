@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import sp
+from ..core.first_order import summed
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 
@@ -32,23 +33,9 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class PoolingOptions:
-    """Which servers have equal prices, and who can move between them."""
-
-    #: Prices are equal if tasks that take all resources alike cost the same on both to this part.
-    same: float = 1e-5
-    #: Who has this part of its tasks on a server can give some up.
-    runs: float = 1e-4
-    #: What idles by less than `full` of a capacity is used up; what costs less than `priced` of a server has no price.
-    full: float = 1e-6
-    priced: float = 1e-6
-    #: Demands have full rank if the least eigenvalue of `A'A`, scaled to a diagonal of 1, is above this.
-    rank: float = 1e-6
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = PoolingOptions()
+#: What idles by less of a capacity is used up, what costs less of a server has no price; demands have full rank if the
+#: least eigenvalue of `A'A`, scaled to a diagonal of 1, is above this.
+SMALL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -69,8 +56,7 @@ class Pooling:
 
     def pooled(self, tasks: Array) -> Array:
         """Tasks (users, servers) on groups."""
-        servers = np.arange(len(self.pool_of))
-        return np.asarray(tasks @ sp.csr_matrix((np.ones(len(servers)), (servers, self.pool_of))))
+        return np.asarray(tasks @ summed(self.pool_of, len(self.first)).T)
 
     def spread(self, pools: Array) -> Array:
         """By log capacity of groups (pools, resources, k) to by that of servers."""
@@ -94,92 +80,75 @@ def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Ar
     """
     if criterion.scope == "game" or log_prices is None or cluster.shape[1] == 1:
         return alone(cluster)
-    seen = _Seen(cluster, criterion, tasks, log_prices.reshape(-1, *cluster.capacity.shape))
-    groups = list(seen.groups())
-    return alone(cluster) if len(groups) == cluster.shape[1] else _put_together(cluster, groups)
-
-
-def _put_together(cluster: Cluster, groups: list[Index]) -> Pooling:
-    pool_of, first = np.empty(cluster.shape[1], dtype=np.intp), np.array([group[0] for group in groups])
+    # Prices are equal if tasks that take all resources alike cost the same on both to this part.
+    same = 1e-5 * (criterion.stiffness if np.isfinite(criterion.alpha) else 1.0)
+    groups = list(_groups(cluster, tasks, log_prices.reshape(-1, *cluster.capacity.shape), same))
+    if len(groups) == cluster.shape[1]:
+        return alone(cluster)
+    pool_of = np.empty(cluster.shape[1], dtype=np.intp)
     for g, group in enumerate(groups):
         pool_of[group] = g
-    onto = sp.csr_matrix((np.ones(len(pool_of)), (np.arange(len(pool_of)), pool_of)))
-    capacity = np.asarray(onto.T @ cluster.capacity)
+    onto = summed(pool_of, len(groups))
+    capacity = onto @ cluster.capacity
     whole = capacity[pool_of]
     part = np.divide(cluster.capacity, whole, out=np.zeros(whole.shape), where=whole > 0)
-    part[[group[0] for group in groups if len(group) == 1]] = 1.0
-    names = [cluster.servers[group[0]] for group in groups]
-    several = [f"{name} and {len(group) - 1} of its prices" for name, group in zip(names, groups, strict=True)]
-    labels = [name if len(group) == 1 else more for name, more, group in zip(names, several, groups, strict=True)]
-    eligible = np.asarray(cluster.usable.astype(float) @ onto) > 0
-    return Pooling(cluster.derived(capacity=capacity, eligible=eligible, servers=labels), pool_of, first, part)
+    eligible = onto @ cluster.usable.T.astype(float) > 0
+    more = [f" and {len(group) - 1} of its prices" if len(group) > 1 else "" for group in groups]
+    labels = [cluster.servers[group[0]] + text for group, text in zip(groups, more, strict=True)]
+    pooled = cluster.derived(capacity=capacity, eligible=eligible.T, servers=labels)
+    return Pooling(pooled, pool_of, np.array([group[0] for group in groups]), part)
 
 
-class _Seen:
-    """Prices in what all capacities cost on a server, who runs where, what is used up."""
-
-    def __init__(self, cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array) -> None:
-        self.same = OPTIONS.same * (criterion.stiffness if np.isfinite(criterion.alpha) else 1.0)
-        self.there: Mask = cluster.capacity > 0
-        pool = cluster.pooled_capacity
-        with np.errstate(divide="ignore", invalid="ignore"):
-            whole = np.where(self.there & np.isfinite(log_prices), log_prices, -np.inf) + np.log(pool)
-            idle = 1 - (tasks.T @ cluster.demand) / cluster.capacity
-        self.cost: Array = whole.transpose(1, 0, 2)  # (servers, levels, resources), logarithms
-        self.total: Array = np.logaddexp.reduce(self.cost, axis=2)
-        highest = self.total.max(axis=0)
-        self.unit: Array = np.where(np.isfinite(self.total), self.total, np.where(np.isfinite(highest), highest, 0.0))
-        self.priced: Mask = (self.cost - self.unit[:, :, None] > np.log(OPTIONS.priced)).any(axis=1)
-        full = self.there & (idle <= OPTIONS.full)
-        self.used_up: Mask = full | self.priced
-        self.clear: Mask = ~(full & ~self.priced).any(axis=1)
-        runs = tasks > OPTIONS.runs * tasks.sum(axis=1, keepdims=True)
-        self.on: sp.csr_matrix = sp.csr_matrix(runs.T.astype(float))  # (servers, users)
-        self.busy: Index = np.diff(self.on.indptr)
-        size = cluster.demand / np.where(pool > 0, pool, 1.0)
-        size /= size.max(axis=1, keepdims=True)
-        self.squares: Array = (size[:, :, None] * size[:, None, :]).reshape(len(size), -1)  # (users, resources^2)
-
-    def groups(self) -> Iterator[Index]:
-        """All servers in groups, one that stands for each group first."""
-        price = self.cost.max(axis=1)
-        likely = np.zeros(len(price), dtype=bool)  # some resource has nearly this price elsewhere
-        for r in range(price.shape[1]):
-            order = np.argsort(price[:, r], kind="stable")
-            with np.errstate(invalid="ignore"):
-                near = np.abs(np.diff(price[order, r])) <= self.same * price.shape[1]
-            likely[order[1:][near]] = True
-            likely[order[:-1][near]] = True
-        yield from np.flatnonzero(~likely)[:, None]
-        left = np.flatnonzero(likely)
-        left = left[np.lexsort((-self.busy[left], -self.there[left].sum(axis=1), ~self.clear[left]))]
-        while len(left):
-            group = self._group(left[0], left[1:]) if self.clear[left[0]] else left[:1]
-            yield group
-            left = left[~np.isin(left, group)]
-
-    def _group(self, root: int, servers: Index) -> Index:
-        """A server, and those of others that can be put together with it."""
-        both = (self.there[servers] & self.there[root])[:, None, :]
+def _groups(cluster: Cluster, tasks: Array, log_prices: Array, same: float) -> Iterator[Index]:
+    """All servers in groups, one that stands for each group first."""
+    there, pool = cluster.capacity > 0, cluster.pooled_capacity
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = np.where(there & np.isfinite(log_prices), log_prices, -np.inf) + np.log(pool)
+        full = there & (1 - (tasks.T @ cluster.demand) / cluster.capacity <= SMALL)
+    cost = whole.transpose(1, 0, 2)  # (servers, levels, resources), logarithms of what all capacities cost
+    total = np.logaddexp.reduce(cost, axis=2)
+    unit = np.nan_to_num(np.where(np.isfinite(total), total, total.max(axis=0)), neginf=0.0)[:, :, None]
+    priced = (cost - unit > np.log(SMALL)).any(axis=1)
+    clear = ~(full & ~priced).any(axis=1)
+    runs = tasks > 1e-4 * tasks.sum(axis=1, keepdims=True)  # who has so much there can give some up
+    on = sp.csr_matrix(runs.T.astype(float))  # (servers, users)
+    size = cluster.demand / np.where(pool > 0, pool, 1.0)
+    size /= size.max(axis=1, keepdims=True)
+    squares = (size[:, :, None] * size[:, None, :]).reshape(len(size), -1)
+    likely = np.zeros(len(there), dtype=bool)  # some resource has nearly this price elsewhere
+    for price in cost.max(axis=1).T:
+        order = np.argsort(price, kind="stable")
+        with np.errstate(invalid="ignore"):
+            near = order[np.flatnonzero(np.diff(price[order]) <= same * len(pool))[:, None] + [0, 1]]
+        likely[near.ravel()] = True
+    yield from np.flatnonzero(~likely)[:, None]
+    left = np.flatnonzero(likely)
+    left = left[np.lexsort((-np.diff(on.indptr)[left], -there[left].sum(axis=1), ~clear[left]))]
+    while len(left):
+        root, left = left[0], left[1:]
+        group, known = np.array([root]), np.zeros(len(tasks))
         with np.errstate(over="ignore"):
-            own, others = (np.exp(self.cost[each] - self.unit[root][:, None]) for each in (root, servers))
-        apart = np.where(both, np.abs(others - own), 0.0).sum(axis=2).max(axis=1)
-        left, group = servers[apart <= self.same], np.array([root])
-        known = np.zeros(self.on.shape[1])
-        while len(left):
-            known[np.unique(self.on[group].indices)] = 1.0
-            joins = self._determined(left, known, self.used_up[left] | (self.priced[root] & self.there[left]))
+            own, others = (np.exp(cost[each] - unit[root]) for each in (root, left))
+        apart = np.where((there[left] & there[root])[:, None, :], np.abs(others - own), 0.0).sum(axis=2).max(axis=1)
+        may = left[(apart <= same) & clear[root]]
+        while len(may):
+            known[on[group].indices] = 1.0
+            used_up = full[may] | priced[may] | (priced[root] & there[may])
+            joins = _determined(on[may] @ (squares * known[:, None]), used_up)
+            group, may = np.concatenate([group, may[joins]]), may[~joins]
             if not joins.any():
                 break
-            group, left = np.concatenate([group, left[joins]]), left[~joins]
-        return group
+        yield group
+        left = left[~np.isin(left, group)]
 
-    def _determined(self, servers: Index, known: Array, used_up: Mask) -> Mask:
-        """(servers,): have demands of the known users who run there full rank in what is used up?"""
-        resources = used_up.shape[1]
-        gram = np.asarray(self.on[servers] @ (self.squares * known[:, None])).reshape(-1, resources, resources)
-        gram = np.where(used_up[:, :, None] & used_up[:, None, :], gram, np.eye(resources))
-        scale = np.sqrt(np.einsum("irr->ir", gram))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gram = np.nan_to_num(gram / (scale[:, :, None] * scale[:, None, :]))
-        return np.asarray(np.linalg.eigvalsh(gram)[:, 0] > OPTIONS.rank)
+
+def _determined(squares: Array, used_up: Mask) -> Mask:
+    """(servers,): have demands of users, whose sums of squares (servers, resources^2) are these, full rank in what is
+    used up?"""
+    resources = used_up.shape[1]
+    gram = squares.reshape(-1, resources, resources)
+    gram = np.where(used_up[:, :, None] & used_up[:, None, :], gram, np.eye(resources))
+    scale = np.sqrt(np.einsum("irr->ir", gram))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gram = np.nan_to_num(gram / (scale[:, :, None] * scale[:, None, :]))
+    return np.asarray(np.linalg.eigvalsh(gram)[:, 0] > SMALL)

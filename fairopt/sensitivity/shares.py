@@ -9,7 +9,7 @@ constant   nothing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,71 +18,58 @@ from ..model.cluster import Cluster
 from ..model.criterion import ShareRule
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+#: Resources tie if they are this close.
+TIED = 1e-7
 
 
-@dataclass(frozen=True)
-class TieOptions:
-    """Which resources tie."""
-
-    #: Resources tie if they are this close.
-    tied: float = 1e-7
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = TieOptions()
-
-
-@dataclass(frozen=True)
-class ShareDerivative:
-    """`by_demand` (users, resources); by capacities pooled (users, resources) or, of `alone`, by server.
+class ShareDerivative(NamedTuple):
+    """By demands (users, resources); by capacities pooled (users, resources), or of `alone` by server.
 
     Attributes
     ----------
-    known : is the rule one of those above
-    by_pool : by log C_r (users, resources); by_server : by log c_ir (users, servers, resources), or None
+    by_pool : by log C_r; by_server : by log c_ir (users, servers, resources), or None
     tied : (users, resources), resources that tie for the user's share
     """
 
-    known: bool
     by_demand: Array
     by_pool: Array
     by_server: Array | None
-    tied: NDArray[np.bool_]
+    tied: Mask
+
+
+def apportioned(largest: Mask) -> tuple[Array, Array]:
+    """(..., resources): all to the first of those that are largest, and divided over them at random."""
+    first = np.zeros(largest.shape)
+    np.put_along_axis(first, largest.argmax(axis=-1)[..., None], 1.0, axis=-1)
+    several = largest.sum(axis=-1) > 1
+    random = np.where(largest, np.random.default_rng(0).random(largest.shape), 0.0)
+    with np.errstate(invalid="ignore"):
+        return first, np.where(several[..., None], random / random.sum(axis=-1, keepdims=True), first)
 
 
 def share_derivative(cluster: Cluster, rule: ShareRule) -> ShareDerivative:
-    """How shares follow from the data of a cluster."""
+    """How shares follow from the data of a cluster; not at all where nobody knows."""
     users, _, resources = cluster.shape
-    none = np.zeros((users, resources))
-    tied = np.zeros((users, resources), dtype=bool)
+    none, untied = np.zeros((users, resources)), np.zeros((users, resources), dtype=bool)
     share = cluster.share_per_task
-    if rule == "dominant":
-        with np.errstate(invalid="ignore"):
-            close = share >= share.max(axis=1, keepdims=True) * (1 - OPTIONS.tied)
-        part = np.eye(resources)[share.argmax(axis=1)]
-        return ShareDerivative(True, part, -part, None, close & (close.sum(axis=1) > 1)[:, None])
-    if rule == "asset":
-        with np.errstate(invalid="ignore"):
-            part = np.nan_to_num(share / share.sum(axis=1, keepdims=True))
-        return ShareDerivative(True, part, -part, None, tied)
-    if rule == "alone":
-        return _alone(cluster)
-    if rule == "demand":
-        part = none.copy()
-        part[:, 0] = 1.0
-        return ShareDerivative(True, part, none, None, tied)
-    return ShareDerivative(rule == "constant", none, none, None, tied)
-
-
-def _alone(cluster: Cluster) -> ShareDerivative:
-    gamma = cluster.gamma0
     with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.nan_to_num(gamma / gamma.sum(axis=1, keepdims=True))
-        room = np.where(cluster.demand[:, None, :] > 0, cluster.capacity[None] / cluster.demand[:, None, :], np.inf)
-        close = room <= gamma[:, :, None] * (1 + OPTIONS.tied)
-    by_server = np.zeros(cluster.shape)
-    n, i = np.indices(gamma.shape)
-    by_server[n, i, room.argmin(axis=2)] = -part
-    counted = close & (part > 0)[:, :, None]
-    tied = (counted & (counted.sum(axis=2) > 1)[:, :, None]).any(axis=1)
-    return ShareDerivative(True, -by_server.sum(axis=1), np.zeros(cluster.demand.shape), by_server, tied)
+        if rule == "dominant":
+            close = share >= share.max(axis=1, keepdims=True) * (1 - TIED)
+            part = np.eye(resources)[share.argmax(axis=1)]
+            return ShareDerivative(part, -part, None, close & (close.sum(axis=1) > 1)[:, None])
+        if rule == "asset":
+            part = np.nan_to_num(share / share.sum(axis=1, keepdims=True))
+            return ShareDerivative(part, -part, None, untied)
+        if rule == "alone":
+            gamma = cluster.gamma0
+            part = np.nan_to_num(gamma / gamma.sum(axis=1, keepdims=True))[:, :, None]
+            room = np.where(cluster.demand[:, None] > 0, cluster.capacity / cluster.demand[:, None], np.inf)
+            close = (room <= gamma[:, :, None] * (1 + TIED)) & (part > 0)
+            by_server = -part * (np.arange(resources) == room.argmin(axis=2)[:, :, None])
+            tied = (close & (close.sum(axis=2) > 1)[:, :, None]).any(axis=1)
+            return ShareDerivative(-by_server.sum(axis=1), none, by_server, tied)
+    if rule == "demand":
+        return ShareDerivative(np.eye(resources)[np.zeros(users, dtype=np.intp)], none, None, untied)
+    return ShareDerivative(none, none, None, untied)
