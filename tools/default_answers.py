@@ -1,13 +1,12 @@
-"""Is what alphaPF-VDS answers by default what its engine alone would: on the papers' instances and in experiments.
+"""Is what alphaPF-VDS answers by default the first equilibrium on its curve: on the papers' instances, in experiments.
 
     python tools/default_answers.py                                # appends to results/default-answers.csv
     python tools/default_answers.py --traces DIR --repetitions 3   # with the experiments that are drawn from traces
     python tools/default_answers.py --print                        # the table of what there is
 
-By default an answer is the first equilibrium on the curve from alpha = 1, or where that is dear one of index +1; `fast`
-is the engine's, whichever that is, as it was before there was a definition. `off` is the largest change in a user's
-tasks, relative; `expected` is what both certificates allow, their errors times their conditions. It may be interrupted
-and goes on where it was.
+By default an answer is what the engine comes to, of index +1; `curve` is the first on the curve from alpha = 1. `off`
+is the largest change in a user's tasks, relative; `expected` is what both certificates allow, their errors times their
+conditions. It may be interrupted and goes on where it was.
 """
 
 from __future__ import annotations
@@ -81,13 +80,13 @@ def row(asked: Asked) -> dict[str, object]:
     users, servers, _ = cluster.shape
     found: dict[str, object] = dict(zip(FIELDS, (of, name, repetition, alpha, users, servers), strict=False))
     try:
-        default, fast = (fo.AlphaPFVDS(alpha, select).solve(cluster) for select in ("curve", "fast"))
+        default, first = (fo.AlphaPFVDS(alpha, select).solve(cluster) for select in ("fast", "curve"))
     except FairoptError as error:
         return found | {"note": f"{type(error).__name__}: {error}"}
-    mine, other = default.user_tasks, fast.user_tasks
+    mine, other = default.user_tasks, first.user_tasks
     runs = (mine > 0) | (other > 0)
     off = np.abs(mine[runs] - other[runs]) / np.maximum(mine[runs], other[runs])
-    errors = (each.certificate.residual * max(each.certificate.condition, 1.0) for each in (default, fast))
+    errors = (each.certificate.residual * max(each.certificate.condition, 1.0) for each in (default, first))
     return found | {
         "off": float(off.max(initial=0.0)),
         "expected": sum(errors) + ROUNDING,

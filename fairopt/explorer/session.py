@@ -219,7 +219,7 @@ class Session:
         apart = int(np.argmax(np.ptp(tasks, axis=0)))
         span = " or ".join(f"{value:.4g}" for value in tasks[:, apart])
         return {
-            "text": f"One of {len(there)} equilibria on the curve from alpha = 1, the first: "
+            "text": f"There are {len(there)} equilibria on the curve from alpha = 1: "
             f"{edited.cluster.users[apart]} has {span} tasks."
         }
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificates import Certificate
-from ..game.selection import NOT_FOLLOWED
+from ..game.selection import MAYBE_OTHERS
 from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import Holds, holds
@@ -72,7 +72,7 @@ def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[
         "use": [tidy(part) for part in metrics.used_parts(found).tolist()],
         "certificate": words(found.certificate, found.tol),
         "flagged": found.flagged,
-        "notes": [note for note in found.notes if note != NOT_FOLLOWED],
+        "notes": [note for note in found.notes if note != MAYBE_OTHERS],
         "equilibrium": _equilibrium(found),
     }
 
@@ -212,6 +212,6 @@ def _equilibrium(found: Allocation) -> str:
             return "Tasks of users are not locally unique here: there are other equilibria beside it."
         if found.index == -1:
             return "Best responses leave this equilibrium (index -1): there are others."
-    if NOT_FOLLOWED in found.notes:
-        return "There may be other equilibria at this alpha: it is not shown that this is the first on the curve."
+    if MAYBE_OTHERS in found.notes:
+        return "There may be other equilibria at this alpha: it is not shown that this is the only one."
     return ""

@@ -66,7 +66,7 @@ def alpha_path(
     throw: bool = True,
     progress: bool = False,
     refine: float | None = None,
-    jumps: bool | None = None,
+    jumps: bool = False,
     hysteresis: bool = False,
     seconds: float = 60.0,
 ) -> AlphaPath:
@@ -84,9 +84,8 @@ def alpha_path(
     tol, throw : as in `Mechanism.solve`
     progress : show a progress bar
     refine : > 0, how straight tasks are to be between neighbours; None adds no alphas
-    jumps : follow the curve of equilibria of alphaPF-VDS between the alphas as well, which shows where its answer jumps
-        (`attrs["jumps"]`, a gap in the plot) and that every answer is the first on it. None: on clusters of up to 100
-        pairs (user, server).
+    jumps : follow the curve of equilibria of alphaPF-VDS from alpha = 1 as well: every answer is the first on it
+        (`select="curve"`), and `attrs["jumps"]`, and a gap in the plot, show where that jumps
     hysteresis : also give the path as alpha comes back from the farthest alphas to 1 (`back`): the last crossings of
         the curve, which differ where it has folds
     seconds : CPU time for each of the curves above and below alpha = 1; `attrs["curve"]` says how far they came

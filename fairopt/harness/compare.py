@@ -8,7 +8,7 @@ from .. import mechanisms
 from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError, FairoptError
-from ..game.selection import NOT_FOLLOWED
+from ..game.selection import MAYBE_OTHERS
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster, expected
 from ..result import metrics
@@ -55,7 +55,7 @@ def compare(
         row: dict[str, object] = {"mechanism": str(mechanism), "pooled": False}
         try:
             allocation = mechanism.solve(cluster, tol, solver=solver)
-            notes = (note for note in allocation.notes if note != NOT_FOLLOWED)  # what is said of every large game
+            notes = (note for note in allocation.notes if note != MAYBE_OTHERS)  # what is said of most games
             row |= allocation.summary() | {"status": "ok", "notes": "; ".join(notes)}
             row["pooled"] = pooled(cluster, allocation)
         except DataError as error:

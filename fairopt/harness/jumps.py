@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,32 +14,20 @@ from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
 
-
-@dataclass(frozen=True)
-class JumpOptions:
-    """When a path is followed as a curve, and what a jump is."""
-
-    #: Tasks that differ by less than this part are the same.
-    same: float = 1e-6
-    #: Users and servers, multiplied, up to which a path is followed as a curve unasked.
-    unasked: int = 100
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = JumpOptions()
+#: Tasks that differ by less than this part are the same.
+_SAME = 1e-6
 
 
 def curve_of_path(
-    cluster: Cluster, mechanism: Mechanism, alphas: Sequence[float], jumps: bool | None, seconds: float
+    cluster: Cluster, mechanism: Mechanism, alphas: Sequence[float], jumps: bool, seconds: float
 ) -> EquilibriumCurve | None:
-    """The curve, where it is to be followed; `DataError` if it was asked for and the mechanism has none."""
-    if not (isinstance(mechanism, AlphaPFVDS) and mechanism.select == "curve"):
-        if jumps:
-            raise DataError(f"{mechanism} has no curve of equilibria: jumps and hysteresis are those of AlphaPFVDS")
+    """The curve, if it is asked for; `DataError` if the mechanism has none."""
+    if not jumps:
         return None
-    wanted = cluster.shape[0] * cluster.shape[1] <= OPTIONS.unasked if jumps is None else jumps
+    if not (isinstance(mechanism, AlphaPFVDS) and mechanism.select in ("fast", "curve")):
+        raise DataError(f"{mechanism} has no curve of equilibria: jumps and hysteresis are those of AlphaPFVDS")
     some = [alpha for alpha in alphas if 0 < alpha < np.inf and abs(np.log(alpha)) > 1e-9]
-    return equilibrium_curve(cluster, some, seconds=seconds) if wanted else None
+    return equilibrium_curve(cluster, some, seconds=seconds)
 
 
 def on_curve(
@@ -51,6 +39,6 @@ def on_curve(
         return found
     there = curve.user_tasks(crossings[place].user_tasks)
     runs = (there > 0) & (found.user_tasks > 0)
-    if np.abs(np.log(there[runs] / found.user_tasks[runs])).max(initial=0.0) <= OPTIONS.same:
+    if np.abs(np.log(there[runs] / found.user_tasks[runs])).max(initial=0.0) <= _SAME:
         return found
     return replace(mechanism, alpha=alpha).at_crossing(crossings[place]).solve(curve.cluster, tol)

@@ -15,7 +15,7 @@ from ..engines.base import Solution
 from ..engines.reference.program import Program
 from ..errors import DataError, FairoptError, NotConverged
 from ..game import engine as game_engine
-from ..game.model.index_of_answer import index_of_answer
+from ..game.model.index import index_of_answer
 from ..game.reference import declarative
 from ..game.reference.server_program import ServerProgram
 from ..game.responses import chained, played

@@ -29,19 +29,19 @@ class AlphaPFVDS(GameMechanism):
     The allocation is a Nash equilibrium of the servers. alpha = 1 is one convex program (CEEI on servers);
     alpha = infinity is `PSDSF`; alpha = 0 leaves each server a linear program of its own. Otherwise there is no
     potential in general; that best responses converge is observed but not proved, and equilibria may be several
-    (rarely; `fo.game.equilibria`, docs/equilibria.md). Those of all alphas form a curve through the only one at
-    alpha = 1. The allocation of this mechanism is, by definition, the first on it that has this alpha; where the curve
-    turns back and it jumps, that of the end nearer to alpha = 1. An answer has the `index` of its equilibrium.
+    (rarely; `fo.game.equilibria`, docs/equilibria.md). An answer has the `index` of its equilibrium, and a note where
+    others are not ruled out. Those of all alphas form a curve through the only one at alpha = 1.
 
     Parameters
     ----------
     alpha : 0 to infinity
     select : which of several equilibria
-        `curve`: that first one. On clusters of more than 30 pairs (user, server) the curve is not followed unasked;
-        the answer is then an equilibrium of index +1, and a note says so (`fo.game.equilibrium_curve` follows it).
+        `fast`: what the engine comes to; on clusters of up to 500 pairs (user, server) one of index -1, which is
+        unstable, is left for another.
+        `curve`: the first on the curve from alpha = 1; where it turns back and its first point jumps, that of the end
+        nearer to alpha = 1. Up to 6,000 pairs.
         `welfare`: of the equilibria on the curve the one of largest alpha-fair welfare of dominant shares.
         `best-response`: what best responses of servers come to, in small steps of alpha from 1.
-        `fast`: what the engine comes to, which may be unstable.
 
     Properties: envy-freeness and sharing incentive for alpha >= 1; without task counts bottleneck fairness (per server)
     for alpha >= 1, and Pareto for alpha = 1. Not Pareto for large alpha (catalogue item 38), not strategy-proof (at
@@ -76,7 +76,7 @@ class AlphaPFVDS(GameMechanism):
     )
 
     alpha: float = 1.0
-    select: str = "curve"
+    select: str = "fast"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", _validate.alpha(self.alpha))
@@ -89,7 +89,7 @@ class AlphaPFVDS(GameMechanism):
         return selection.solutions(problem, tol, warm, self.select)
 
     def neighbours(self, problem: Problem, tol: float) -> Iterator[Solution]:
-        return selection.neighbours(problem, tol, self.select)
+        return selection.neighbours(problem, tol)
 
     def at_crossing(self, crossing: Crossing) -> AlphaPFVDS:
         """The same mechanism, whose answer on the cluster of a curve (merged) is this crossing of it."""

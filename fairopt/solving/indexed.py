@@ -5,7 +5,6 @@ On large clusters the index is found when it is first read; then an answer of in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from ..engines.base import Solution
@@ -15,18 +14,10 @@ from ..model.problem import Problem
 from .candidates import Candidates
 from .solvable import Solvable
 
-
-@dataclass(frozen=True)
-class IndexedOptions:
-    """Which answers have an index."""
-
-    #: Tasks that are less certain than this have no index.
-    certain: float = 1e-7
-
-
-#: What is used unless a caller says otherwise.
-ANSWERS = IndexedOptions()
-
+#: Tasks that are less certain than this have no index.
+_CERTAIN = 1e-7
+#: Up to this number of usable pairs (user, server) an answer has its index at once.
+AT_ONCE = 500
 
 _LEFT = "the engine came to an equilibrium of index -1, which best responses leave: another, of index +1, was taken"
 _STAYS = "an equilibrium of index -1: best responses leave it, and there are at least two others (fo.game.equilibria)"
@@ -38,11 +29,9 @@ def indexed(mechanism: Solvable, problem: Problem, found: Candidates, leave: boo
     assert found.best is not None
     assert found.verdict is not None
     best, verdict = found.best, found.verdict
-    if problem.criterion.scope != "game" or verdict[0].residual > ANSWERS.certain:
+    if problem.criterion.scope != "game" or verdict[0].residual > _CERTAIN:
         return best, None
-    from ..game.model.index_of_answer import OPTIONS
-
-    if found.eligible > OPTIONS.small:
+    if found.eligible > AT_ONCE:
         return best, deferred(partial(mechanism.index, problem, best.tasks, verdict[1]))
     index = mechanism.index(problem, best.tasks, verdict[1])
     if index == -1 and leave and _left(mechanism, problem, found):

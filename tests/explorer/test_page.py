@@ -59,7 +59,7 @@ def test_other_equilibria_are_said_in_a_file() -> None:
     several = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=[2, 1, 2])
     inside = data(pages.page(Session(several)))["several"]
     assert isinstance(inside, dict)
-    assert inside["3.0"].startswith("One of 3 equilibria")
+    assert inside["3.0"].startswith("There are 3 equilibria")
     assert "1.0" not in inside
 
 

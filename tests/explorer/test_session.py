@@ -154,7 +154,7 @@ def test_another_equilibrium_is_said() -> None:
     assert ask(found, "several", alpha=1) == {"text": ""}
     several = fo.Cluster([[20, 11, 2], [3, 9, 4]], [[1, 9, 8], [3, 8, 1], [16, 8, 1]], weight=[2, 1, 2])
     reply = ask(Session(several), "several", alpha=3)
-    assert reply["text"].startswith("One of 3 equilibria on the curve from alpha = 1, the first: ")
+    assert reply["text"].startswith("There are 3 equilibria on the curve from alpha = 1: ")
 
 
 def test_more_of_a_resource_is_what_solving_again_gives() -> None:
@@ -280,7 +280,7 @@ def test_of_several_equilibria_the_user_who_differs_most_is_named() -> None:
     text = ask(Session(cluster), "several", alpha=3)["text"]
     tasks = np.array([one.user_tasks for one in fo.game.equilibria(cluster, 3).allocations])
     apart = int(np.ptp(tasks, axis=0).argmax())
-    found = re.search(r"the first: (\w+) has (.*) tasks", text)
+    found = re.search(r"alpha = 1: (\w+) has (.*) tasks", text)
     assert found is not None
     assert found[1] == cluster.users[apart]
     np.testing.assert_allclose(sorted(map(float, found[2].split(" or "))), sorted(tasks[:, apart]), rtol=1e-3)

@@ -14,7 +14,7 @@ from fairopt.engines.small.stack import stacked
 from fairopt.errors import DataError
 from fairopt.game.curve import _begin, _point
 from fairopt.game.curve.options import CurveOptions
-from fairopt.game.selection import NOT_FOLLOWED, SELECTIONS
+from fairopt.game.selection import MAYBE_OTHERS, SELECTIONS
 from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
@@ -76,8 +76,7 @@ def test_crossings_are_certified_equilibria(seed: int) -> None:
     found = fo.game.equilibrium_curve(cluster, [alpha])
     assert not found.missing
     one = found.crossings(alpha)[0]
-    mechanism = fo.AlphaPFVDS(alpha)
-    answer = mechanism.solve(cluster, 1e-8)
+    answer = fo.AlphaPFVDS(alpha, "curve").solve(cluster, 1e-8)
     np.testing.assert_allclose(found.user_tasks(one.user_tasks), answer.user_tasks, rtol=1e-5)
     assert one.index == 1 or np.isfinite(cluster.max_tasks).any()
 
@@ -94,14 +93,14 @@ def test_the_first_crossing_depends_on_no_name_and_no_unit(seed: int) -> None:
         weight=7 * SEVERAL["weight"][users],
     )
     # weights do not change with the unit of a task
-    found = fo.AlphaPFVDS(3).solve(changed).user_tasks * tasks[users]
+    found = fo.AlphaPFVDS(3, "curve").solve(changed).user_tasks * tasks[users]
     np.testing.assert_allclose(found, FIRST[users], rtol=1e-6)
 
 
 def test_the_first_crossing_is_that_of_merged_users_and_servers() -> None:
     c, d, w = (SEVERAL[name] for name in ("capacity", "demand", "weight"))
     split = fo.Cluster([c[0] * 0.25, c[1], c[0] * 0.75], [d[0], d[1], d[2], 2 * d[2]], weight=[w[0], w[1], 0.5, 1.5])
-    found = fo.AlphaPFVDS(3).solve(split).user_tasks
+    found = fo.AlphaPFVDS(3, "curve").solve(split).user_tasks
     np.testing.assert_allclose([found[0], found[1], found[2] + 2 * found[3]], FIRST, rtol=1e-6)
 
 
@@ -114,21 +113,25 @@ def test_selections(select: str) -> None:
 
 
 def test_a_selection_is_part_of_the_text() -> None:
-    [one] = fo.mechanisms.parse("alphapf-vds(alpha=3, select=fast)")
-    assert one == fo.AlphaPFVDS(3, "fast")
-    assert "select=fast" in str(one)
+    [one] = fo.mechanisms.parse("alphapf-vds(alpha=3, select=curve)")
+    assert one == fo.AlphaPFVDS(3, "curve")
+    assert "select=curve" in str(one)
     assert "select" not in str(fo.AlphaPFVDS(3))
-    with pytest.raises(DataError, match="select is 'slow'; it must be one of curve"):
+    with pytest.raises(DataError, match="select is 'slow'; it must be one of fast"):
         fo.AlphaPFVDS(3, "slow")
 
 
-def test_large_clusters_say_that_the_curve_was_not_followed() -> None:
+def test_an_answer_says_that_there_may_be_others_where_it_is_not_proved_the_only_one() -> None:
     rng = np.random.default_rng(0)
-    cluster = fo.Cluster(rng.uniform(5, 9, (6, 2)), rng.uniform(1, 2, (8, 2)))
-    assert NOT_FOLLOWED in fo.AlphaPFVDS(3).solve(cluster).notes
-    assert list(fo.compare(cluster, [fo.AlphaPFVDS(3)])["notes"]) == [""]  # it is said of every large game
-    assert not fo.AlphaPFVDS(3, "fast").solve(cluster).notes
-    assert not fo.AlphaPFVDS(3).solve(fo.Cluster([[9.0, 18]], rng.uniform(1, 2, (40, 2)))).notes  # unique: proved
+    for shape in ((3, 2), (8, 6)):
+        cluster = fo.Cluster(rng.uniform(5, 9, (shape[1], 3)), rng.uniform(0.2, 2, (shape[0], 3)))
+        assert fo.AlphaPFVDS(3).solve(cluster).notes == (MAYBE_OTHERS,)
+        assert list(fo.compare(cluster, [fo.AlphaPFVDS(3)])["notes"]) == [""]  # it is said of most games
+        assert not fo.AlphaPFVDS(3, "curve").solve(cluster).notes
+        assert not fo.AlphaPFVDS(1).solve(cluster).notes
+    two, one_server = fo.Cluster([[9.0, 18], [7, 5]], [[1, 4], [3, 1]]), rng.uniform(1, 2, (40, 2))
+    for proved in (two, fo.Cluster([[9.0, 18]], one_server)):
+        assert not fo.AlphaPFVDS(3).solve(proved).notes
 
 
 @pytest.mark.parametrize("alphas", [[0.0], [np.inf], [1.0], [3.0, -1.0]])
@@ -138,7 +141,7 @@ def test_alphas_that_no_curve_has(alphas: list[float]) -> None:
 
 
 def test_a_path_shows_its_jump() -> None:
-    path = fo.alpha_path(JUMPS, [10, 17.9, 18.0, 30])
+    path = fo.alpha_path(JUMPS, [10, 17.9, 18.0, 30], jumps=True)
     assert path.attrs["jumps"]["alpha"].unique() == pytest.approx([17.9491], abs=1e-4)
     [curve] = path.plot(measures=["tasks"]).axes[0].lines
     assert np.isnan(curve.get_ydata()).sum() == 1

@@ -42,7 +42,7 @@ def test_a_user_with_all_its_tasks_where_nothing_has_a_price() -> None:
     assert priced == {0.2: True, 1.002: False, 30.0: False}
     convex = fo.CEEI("servers").solve(cluster, 1e-9).user_tasks
     np.testing.assert_allclose(found.crossings(1.002)[0].user_tasks, convex, rtol=3e-3)
-    assert not fo.AlphaPFVDS(3.0).solve(cluster).notes
+    assert not fo.AlphaPFVDS(3.0, "curve").solve(cluster).notes
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -71,7 +71,7 @@ def test_a_user_who_can_run_nothing_does_not_keep_the_curve_from_beginning() -> 
     np.testing.assert_allclose(first, [*FIRST, 0.0], rtol=1e-6)
     assert len(found.crossings(3.0)) == 3
     assert len(found.jumps()) == 4
-    assert not any("curve" in note for note in fo.AlphaPFVDS(3.0).solve(with_stranger).notes)
+    assert not any("curve" in note for note in fo.AlphaPFVDS(3.0, "curve").solve(with_stranger).notes)
 
 
 def test_nobody_can_run_anything() -> None:

@@ -80,7 +80,7 @@ def test_an_engine_that_ends_at_index_minus_one_is_left(monkeypatch: pytest.Monk
     assert any("which best responses leave" in note for note in left.notes)
     assert any("first equilibrium on the curve" in note for note in left.notes)
     assert apart(left.user_tasks, middle.user_tasks) > 0.01
-    monkeypatch.setattr("fairopt.game.selection._crossing", lambda *arguments: None)
+    monkeypatch.setattr("fairopt.game.selection._first", lambda *arguments: iter(()))
     chained = fo.AlphaPFVDS(3).solve(SEVERAL)
     assert chained.index == 1
     assert any("chained in alpha" in note for note in chained.notes)

@@ -17,6 +17,7 @@ from fairopt.game.model.candidate import solution
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.psdsf import continuation
 from fairopt.game.responses import played
+from fairopt.game.selection import MAYBE_OTHERS
 from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
 
@@ -87,7 +88,7 @@ def test_engines_leave_the_callers_warnings_alone() -> None:
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 8.0])
 def test_no_note_of_a_failure_that_was_none(alpha: float) -> None:
     """alpha = 0 is answered by linear programs, alpha = 1 by another engine's program: neither is a failure."""
-    assert not fo.AlphaPFVDS(alpha, select="fast").solve(cluster(0, 5, 3, 2)).notes
+    assert fo.AlphaPFVDS(alpha).solve(cluster(0, 5, 3, 2)).notes in ((), (MAYBE_OTHERS,))
 
 
 def test_who_solved_it_is_said() -> None:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from ...core.active_set import refined as refine
 from ...core.judge import infeasibility
 from ...engines.small._scaled import Cell, cell
-from ._begin import begun, stack_of
-from ._follow import ARRIVED, follow, memory_of
+from ._begin import stack_of
 from ._system import Game
 from .options import OPTIONS, CurveOptions
 
@@ -51,31 +50,6 @@ def refined(
         if error[0] < best:
             best, tasks[:], log_rows[:] = float(error[0]), stack.tasks(found)[0], rows[..., 0].T
     return best
-
-
-def first(
-    alpha: float, near: float, data: Data, tol: float, most: int, control: Array, tasks: Array, log_rows: Array
-) -> tuple[float, float, int]:
-    """The first crossing of alpha on the curve, from `near` on the way from 1: fills tasks and log prices.
-
-    Returns the certificate (infinite where the curve does not arrive), the index and the steps. `most` bounds the steps
-    of the curve, `tol` is the error at which its beginning ends.
-    """
-    tasks[:], log_rows[:] = 0.0, -np.inf
-    g, at, sound = begun(cell_of(near, data), tol, OPTIONS.begin_steps)
-    if not sound:
-        return np.inf, 0.0, 0
-    pairs, rows, users = len(g.user), len(g.host), len(g.limit)
-    z, log_price, xi = np.zeros((1, pairs)), np.zeros((1, rows)), np.zeros((1, users))
-    x, theta, index = np.zeros((1, users)), np.zeros(1), np.zeros(1)
-    ended, found, _, steps = follow(
-        g, at, np.array([np.log(alpha)]), alpha > 1, most, control, memory_of(at, control), np.zeros(users),
-        z, log_price, xi, x, theta, index, np.zeros((0, 2, users)), np.zeros(0),
-    )  # fmt: skip
-    if ended != ARRIVED or found == 0:
-        return np.inf, 0.0, steps
-    error = refined(cell_of(alpha, data), g, z[0], log_price[0], xi[0], tol, tasks, log_rows)
-    return error, float(index[0]), steps
 
 
 def cell_of(alpha: float, data: Data) -> Cell:

@@ -38,14 +38,8 @@ class CurveOptions:
     steps_per_pair: int = 60
     #: Steps between two looks at the clock.
     chunk: int = 200
-    #: `solve` follows the curve up to this number of pairs (user, server) unasked,
-    affordable: int = 30
-    #: and where what was found is unstable (index -1) up to this one.
-    rescue: int = 600
-    #: Asked for, it is followed up to this number of pairs; its beginning has dense matrices and looks at no clock.
+    #: It is followed up to this number of pairs (user, server); its beginning has dense matrices and looks at no clock.
     most_pairs: int = 6000
-    #: Largest alpha up to which `solve` does: above, prices of one server differ by more than numbers hold.
-    largest: float = 200.0
     #: Crossings that `select="welfare"` compares lie on the curve up to this factor beyond alpha.
     beyond: float = 3.0
 

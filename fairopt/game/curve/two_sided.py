@@ -42,7 +42,7 @@ class EquilibriumCurve:
         return tuple(f"followed to alpha = {one.alpha:.4g}: {one.reason}" for one in self.curves if not one.arrived)
 
     def crossings(self, alpha: float) -> tuple[Crossing, ...]:
-        """Of the merged cluster, the first (which is the answer of `AlphaPFVDS(alpha)`) first."""
+        """Of the merged cluster, the first (which is the answer of `AlphaPFVDS(alpha, "curve")`) first."""
         return next((found for one in self.curves if (found := one.at(alpha))), ())
 
     def user_tasks(self, merged: Array) -> Array:

@@ -32,8 +32,8 @@ def unique(problem: Problem) -> bool:
         gamma_ni = a_n b_i    for all usable pairs (n, i),    or    D[n,i,rho_i] = 1 for some rho_i on every server
 
     One server, one resource, servers that are proportional; with one binding resource on every server prices do not
-    know alpha. False where that is not known. With placement constraints pairs are compared along a spanning forest of
-    users and servers.
+    know alpha. Also of two users, whose ratio is unique, but at isolated alphas (where the index is 0). False where
+    that is not known. With placement constraints pairs are compared along a spanning forest of users and servers.
     """
     polytope, cluster = problem.polytope, problem.cluster
     users, servers, gamma = len(polytope.users), cluster.shape[1], polytope.gamma
@@ -41,6 +41,8 @@ def unique(problem: Problem) -> bool:
         return True
     if np.isfinite(problem.limits).any():
         return False  # a limit makes equilibria many
+    if users == 2:
+        return True
     user, server = polytope.pair_user, polytope.pair_server
     demand, capacity = cluster.demand[polytope.users[user]], cluster.capacity[server]
     need = np.divide(demand * gamma[:, None], capacity, out=np.zeros_like(demand), where=demand > 0)

@@ -26,7 +26,7 @@ from ...result.stats import Stats
 from ...result.trace import Trace
 from ..model.candidate import log_unit_prices
 from ..model.equilibrium_system import EquilibriumSystem
-from ..model.index_of_answer import index_of_answer
+from ..model.index import index_of_answer
 from ..reference.cvxpy_rounds import CvxpySweeps
 from ..responses.rounds import State, Sweeps
 from .arguments import alpha_of, choice_of, damping_of, generator_of, rounds_of

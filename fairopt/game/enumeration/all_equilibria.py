@@ -22,7 +22,6 @@ from ...model.split import Split
 from ...result.allocation import Allocation, idle
 from ...result.stats import Stats
 from ..dynamics.arguments import generator_of
-from ..model.equilibrium_system import EquilibriumSystem
 from ..model.near_set import active_set
 from .arranged import jittered
 from .beyond import STRATEGIES
@@ -85,8 +84,8 @@ def equilibria(
     problem = Problem(merging.cluster, _rule(merging.cluster, alpha))
     if not len(problem.polytope.users):
         raise DataError("no user can run anything: there is one allocation, the empty one; check eligible and demands")
-    system = EquilibriumSystem.of(problem.polytope, problem.criterion)
-    collected, tried, finished = Collected(system), {}, False
+    collected, tried, finished = Collected(problem), {}, False
+    system = collected.system
     made = enumerated(system, options)
     collected.take(made.tasks, made.log_price, "enumeration")
     bounded = bool(len(problem.polytope.limited))

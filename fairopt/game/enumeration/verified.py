@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...model.problem import Problem
 from ..model.active_newton import newton
 from ..model.active_set import ActiveSet
+from ..model.candidate import log_unit_prices
 from ..model.equilibrium_system import EquilibriumSystem
-from ..model.index import index
+from ..model.index import active_at, index
 from ..model.stability import spectral_radius
 
 Array = NDArray[np.float64]
@@ -58,8 +60,9 @@ class Verified:
 class Collected:
     """Equilibria of one game, as they are found."""
 
-    def __init__(self, system: EquilibriumSystem, options: VerifiedOptions = OPTIONS) -> None:
-        self.system, self.options = system, options
+    def __init__(self, problem: Problem, options: VerifiedOptions = OPTIONS) -> None:
+        self.problem, self.options = problem, options
+        self.system = EquilibriumSystem.of(problem.polytope, problem.criterion)
         self.found: list[Verified] = []
         self.lost = 0  # candidates whose equations could not be solved
 
@@ -100,7 +103,8 @@ class Collected:
         # A candidate may have been farther from its equilibrium than others with the same are from each other.
         if any(np.abs(np.log(one.total / total)).max() < self.options.same for one in self.found):
             return
-        self.found.append(Verified(active, z, self._index(active, z), spectral_radius(active, z), total, by))
+        sign, radius = self._index(active, z)
+        self.found.append(Verified(active, z, sign, radius, total, by))
 
     def _solved(self, tasks: Array, log_price: Array) -> tuple[ActiveSet, Array] | None:
         """The active set of a candidate and its solution, if everything holds there."""
@@ -123,14 +127,13 @@ class Collected:
         error = max(slip, over, active.outside(found).worst, float((-excess).max(initial=0.0)))
         return (active, found) if error <= options.error else None
 
-    def _index(self, active: ActiveSet, z: Array) -> int:
-        """The index; 0 if it depends on pairs or rows that are outside without slack."""
-        sign, (slack, idle) = index(active, z), active.outside(z)
-        pairs = np.flatnonzero(slack < self.options.weak)
-        rows = np.flatnonzero((idle < self.options.weak).reshape(-1))
-        if not len(pairs) and not len(rows):
-            return sign
-        more, there = active.changed(
-            z, np.union1d(active.pairs, pairs), np.union1d(active.rows, rows), free=-30.0 / self.system.alpha
-        )
-        return sign if index(more, there) == sign else 0
+    def _index(self, active: ActiveSet, z: Array) -> tuple[int, float]:
+        """The index, 0 if it depends on pairs or rows that are outside without slack, and the spectral radius."""
+        fractions, levels = active.whole(z)
+        tasks = self.problem.polytope.allocation(fractions / self.system.gamma)
+        log_prices = log_unit_prices(self.system, levels)
+        found, more = (active_at(self.problem, tasks, log_prices, weak) for weak in (0.0, self.options.weak))
+        assert found is not None
+        assert more is not None
+        sign = index(found)
+        return (sign or 0) if index(more) == sign else 0, spectral_radius(found)

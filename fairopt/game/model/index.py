@@ -1,6 +1,8 @@
-"""The index of an equilibrium, from the derivative of its equations on the active set.
+r"""The index of an equilibrium: the sign of the determinant of its equations' derivative on the active set.
 
-    index = sign det [[F_x, F_v, F_xi], [-use, 0, 0], [-1/q, 0, 0]]
+.. math::
+
+    J = \begin{bmatrix} F_x & F_v & F_\xi \\ -use & 0 & 0 \\ -1/q & 0 & 0 \end{bmatrix}
 
 +1 at alpha = 1, and the sum over all equilibria is +1 (docs/equilibria.md). Where splits or prices are not unique
 though X is (servers that are alike, two rows that are used up together), the matrix is singular; a small multiple of
@@ -14,63 +16,143 @@ Source: Facchinei and Pang, "Finite-Dimensional Variational Inequalities and Com
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._libraries import lapack, sp, sparse_linalg
-from .active_set import ActiveSet
-from .index_options import OPTIONS, IndexOptions
+from ..._libraries import lapack
+from ...model.criterion import Criterion
+from ...model.problem import Problem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+#: The multiple of the identity that makes up for splits and prices that are not unique.
+REGULAR = 1e-10
+#: X is not locally unique where `|d log X_n|`, for right-hand sides of size 1, is above this: the index is 0.
+_SINGULAR = 1e7
+#: Up to so many unknowns each has a right-hand side of its own, beyond a few have signs; more are too many.
+_ALL, _PROBES, _MOST = 24, 4, 3000
+#: Above this alpha ties and prices next to zero are beyond what doubles tell apart.
+_STEEP = 1e3
 
-def index(active: ActiveSet, z: Array, alpha: float | None = None, options: IndexOptions = OPTIONS) -> int:
-    """+1 or -1 at a solution z of the equations; 0 where tasks of users are not locally unique."""
-    matrix, scale = active.jacobian(z, alpha), active.scale(z, alpha)
-    pairs = len(active.pairs)
-    sign = np.where(np.arange(active.size) < pairs, 1.0, -1.0)
+
+class Active(NamedTuple):
+    """What is active at an equilibrium: pairs in the order of users; rows, and after them limits that bind."""
+
+    user: Index  # (pairs,)
+    server: Index  # (pairs,)
+    host: Index  # (rows,), server; -1 for a limit
+    share: Array  # (pairs, rows), part in what a pair pays, by the row's largest
+    use: Array  # (pairs, rows), part that the user's tasks would take if all were of this pair
+
+    def jacobian(self) -> Array:
+        """J, with tasks in units of the user's and prices in units of their largest part in a cost."""
+        rows = len(self.host)
+        same = self.user[:, None] == self.user
+        return np.block([[same.astype(float), self.share], [-self.use.T, np.zeros((rows, rows))]])
+
+
+def index_of_answer(problem: Problem, tasks: Array, log_prices: Array | None) -> int | None:
+    """+1, -1, or 0 where tasks are not locally unique; None where that is not known, as a limit binds.
+
+    `tasks` (users, servers) and log prices per resource unit (servers, resources), as the certificate's proof has them.
+    At alpha = 1 tasks are unique: the index is 1.
+    """
+    rule = problem.criterion
+    if log_prices is None or type(rule) is not Criterion or rule.scope != "game" or not 0 < rule.alpha <= _STEEP:
+        return None
+    if rule.alpha == 1:
+        return 1
+    if (tasks.sum(axis=1) >= problem.limits * (1 - 1e-9))[problem.limits > 0].any():
+        return None
+    active = active_at(problem, tasks, log_prices)
+    return None if active is None else index(active)
+
+
+@np.errstate(all="ignore")
+def active_at(problem: Problem, tasks: Array, log_prices: Array, weak: float = 0.0) -> Active | None:
+    """What is active at tasks (users, servers) and log prices per resource unit (servers, resources).
+
+    A pair is if its part of the user's tasks is above its slack, a row if its part in somebody's costs is above what
+    idles, a limit if next to nothing is left of it; and pairs and rows with less slack than `weak`. None where somebody
+    who can run something has no tasks.
+    """
+    rule, polytope = problem.criterion, problem.polytope
+    user, server, use, alpha = polytope.pair_user, polytope.pair_server, polytope.pair_use, rule.alpha
+    weight, users = rule.weight[polytope.users], len(polytope.users)
+    own = tasks[polytope.users[user], server]
+    total = np.bincount(user, own, users)
+    if not (total > 0).all():
+        return None
+    part, fraction = own / total[user], own / polytope.gamma
+    log_rows = polytope.by_server(polytope.log_row_prices(log_prices), unused=-np.inf)
+    idle = 1 - np.array([np.bincount(server, each * fraction, len(log_rows)) for each in use.T]).T
+    if weak > 0:
+        least = log_rows[np.isfinite(log_rows)].min(initial=0.0) - 30
+        touched = np.isfinite(polytope.by_server(np.zeros(len(polytope.row_server)), unused=-np.inf))
+        log_rows = np.where(touched & (idle < weak), np.maximum(log_rows, least), log_rows)
+    each = np.log(use) + log_rows[server]
+    top = np.maximum(each.max(axis=1), -1e300)[:, None]
+    paid = np.exp(each - top)
+    cost = paid.sum(axis=1)
+    worth = (np.log(weight) - np.log(total))[user] + np.log(polytope.gamma)
+    slack = (top[:, 0] + np.log(cost)) / alpha - worth
+    share = paid / np.maximum(cost, 1e-300)[:, None]
+    limits = np.flatnonzero(total >= polytope.limit * (1 - 1e-9))
+    if len(limits):  # who has all its tasks pays less for them than they are worth, by as much everywhere
+        some, least = part > 1e-6, np.zeros(users)
+        np.minimum.at(least, user[some], slack[some])
+        excess = np.where(np.isin(np.arange(users), limits) & np.isfinite(least), -least, 0.0)
+        slack = slack + excess[user]
+    best = np.zeros(users)
+    np.maximum.at(best, user, own)
+    # Nobody loses all: rounding may hide the best one.
+    on = np.flatnonzero((part > np.maximum(slack, 1e-12)) | (own == best[user]) | (slack < weak))
+    user, server, share = user[on], server[on], share[on]
+    largest = np.zeros(log_rows.shape)
+    np.maximum.at(largest, server, share)
+    host, resource = np.nonzero((largest > np.maximum(idle, 0.0)) | ((largest > 0) & (idle < weak)))
+    there = server[:, None] == host
+    of_rows = there * share[:, resource] / largest[host, resource]
+    of_use = there * use[on][:, resource] * (total[user] / polytope.gamma[on])[:, None]
+    of_limits = (user[:, None] == limits).astype(float)
+    return Active(
+        user,
+        server,
+        np.concatenate([host, np.full(len(limits), -1)]),
+        np.hstack([of_rows, of_limits]),
+        np.hstack([of_use, of_limits]),
+    )
+
+
+def index(active: Active) -> int | None:
+    """The sign of det J, 0 where tasks of users are not locally unique; None for too many unknowns.
+
+    A user's first pair is eliminated; ties, its other pairs, and rows remain.
+    """
     first = np.flatnonzero(np.diff(active.user, prepend=-1))
-    rhs = np.eye(active.size)
-    if active.size > options.all:
-        rhs = np.where(np.random.default_rng(0).random((active.size, options.probes)) < 0.5, -1.0, 1.0)
-    with np.errstate(all="ignore"):
-        if isinstance(matrix, np.ndarray):
-            found, change = _dense(sign[:, None] * matrix * scale + options.regular * np.eye(active.size), rhs)
-        else:
-            signed = sp.diags(sign) @ matrix @ sp.diags(scale) + options.regular * sp.identity(active.size)
-            found, change = _sparse(signed.tocsc(), rhs)
-        moved = float(np.abs(np.add.reduceat(change[:pairs], first, axis=0)).max(initial=0.0))
-    return found if moved < options.singular else 0
-
-
-def _dense(matrix: Array, rhs: Array) -> tuple[int, Array]:
-    """The sign of the determinant, and solutions."""
+    home = first[np.cumsum(np.diff(active.user, prepend=-1) > 0) - 1]
+    ties = np.setdiff1d(np.arange(len(active.user)), first)
+    rows, size = len(active.host), len(ties) + len(active.host)
+    if not size:
+        return 1
+    if size > _MOST:
+        return None
+    bought = active.share[first]
+    matrix = np.zeros((size, size))
+    matrix[: len(ties), len(ties) :] = active.share[ties] - active.share[home[ties]]
+    matrix[len(ties) :, : len(ties)] = (active.use[home[ties]] - active.use[ties]).T
+    matrix[len(ties) :, len(ties) :] = active.use[first].T @ bought
+    matrix[np.diag_indices(size)] += REGULAR
+    rhs = np.eye(size)
+    if size > _ALL:
+        rhs = np.where(np.random.default_rng(0).random((size, _PROBES)) < 0.5, -1.0, 1.0)
     factors, pivots, singular = lapack.dgetrf(matrix)
-    if singular:
-        return 0, np.full(rhs.shape, np.inf)
-    swaps = int(np.count_nonzero(pivots != np.arange(len(pivots))))
+    if singular or not np.isfinite(factors).all():
+        return 0
+    moved = np.abs(bought @ lapack.dgetrs(factors, pivots, rhs)[0][size - rows :]).max(initial=0.0)
+    swaps = int(np.count_nonzero(pivots != np.arange(size)))
     sign = (-1) ** swaps * int(np.prod(np.sign(factors.diagonal())))
-    return sign, np.asarray(lapack.dgetrs(factors, pivots, rhs)[0])
-
-
-def _sparse(matrix: sp.csc_matrix, rhs: Array) -> tuple[int, Array]:
-    """The sign of the determinant, and solutions."""
-    try:
-        factors = sparse_linalg.splu(matrix)
-    except (RuntimeError, MemoryError):
-        return 0, np.full(rhs.shape, np.inf)
-    sign = int(np.prod(np.sign(factors.U.diagonal()))) * _parity(factors.perm_r) * _parity(factors.perm_c)
-    return sign, np.asarray(factors.solve(rhs))
-
-
-def _parity(order: Index) -> int:
-    """The sign of a permutation: even cycles are odd."""
-    seen, sign = np.zeros(len(order), dtype=bool), 1
-    for first in range(len(order)):
-        at, length = first, 0
-        while not seen[at]:
-            seen[at] = True
-            at, length = int(order[at]), length + 1
-        sign *= -1 if length and length % 2 == 0 else 1
-    return sign
+    return sign if moved < _SINGULAR else 0
