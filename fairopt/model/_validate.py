@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from . import _intake, _names
-from ._frozen import frozen
+from ._frozen import read_only
 from ._shown import short
 
 Array = NDArray[np.float64]
@@ -83,8 +83,9 @@ def cluster(given: dict[str, Any]) -> dict[str, Any]:
     amounts(capacity, "server", "capacity", servers, resources)
     amounts(demand, "user", "demand", users, resources)
     people(users, weight, max_tasks, demand)
-    arrays = map(frozen, (capacity, demand, weight, eligible, max_tasks))
-    return dict(zip(ARGUMENTS, (*arrays, resources, users, servers), strict=True))
+    for own in (capacity, demand, weight, max_tasks):  # as `eligible` is
+        read_only(own)
+    return dict(zip(ARGUMENTS, (capacity, demand, weight, eligible, max_tasks, resources, users, servers), strict=True))
 
 
 def row(value: Any, argument: str, names: Sequence[str], axis: str) -> Any:
