@@ -106,8 +106,8 @@ def _noted(offers: Iterator[Solution], note: str) -> Iterator[Solution]:
 
 def _crossing(problem: Problem, options: CurveOptions) -> Solution | None:
     """The first crossing, or None."""
-    from ..engines.small.stack import stacked
     from .curve import _point
+    from .curve.stack import stacked
 
     alpha = problem.criterion.alpha
     begun = _clock.now()

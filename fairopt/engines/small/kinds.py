@@ -15,7 +15,7 @@ Kind = Literal["leximin", "per_server", "global", "efficient", "game", "psdsf"]
 
 #: Pairs (user, server) up to which kernels are faster than the engines for large problems: theirs is dense algebra.
 LARGEST: dict[Kind, int] = {
-    "leximin": 800,
+    "leximin": 450,
     "per_server": 10_000,
     "global": 300,
     "efficient": 800,

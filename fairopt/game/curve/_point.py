@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ...core.active_set import refined as refine
 from ...core.judge import infeasibility
-from ...engines.small._scaled import Cell, cell
 from ._begin import begun, stack_of
 from ._follow import ARRIVED, follow, memory_of
+from ._scaled import Cell, cell
 from ._system import Game
 from .options import OPTIONS, CurveOptions
 
@@ -79,7 +79,7 @@ def first(
 
 
 def cell_of(alpha: float, data: Data) -> Cell:
-    """The cell of a problem's arrays (`engines.small.stack.Stacked`, one of them) at an alpha."""
+    """The cell of a problem's arrays (`stack.Stacked`, one of them) at an alpha."""
     capacity, demand, eligible, share, weight, limit = data
     found: Cell = cell(float(alpha), True, capacity, demand, eligible, limit, weight, share)
     return found
