@@ -40,10 +40,43 @@ def rises(
     limits : (users,), the most tasks of each on all servers, infinite for no limit
     floor : (users,), the least that others must leave; by default none
 
+    All may have an axis of servers before.
+
     Source: Khamse-Ashari et al., arXiv 1712.10114 (PF), section 3, the condition that defines PS-DSF.
     """
-    from . import _kernels
-
-    idle = np.maximum(capacity - tasks @ demand, 0.0)
+    idle = np.maximum(capacity - np.matmul(tasks[..., None, :], demand)[..., 0, :], 0.0)
     spare = tasks if floor is None else np.maximum(tasks - floor, 0.0)
-    return np.asarray(_kernels.rises(demand, idle, spare, levels, totals, limits))
+    order = np.argsort(levels, axis=-1, kind="stable")
+
+    def in_order(values: Array) -> Array:
+        return np.take_along_axis(values, order, axis=-1)
+
+    level, total = in_order(levels), in_order(totals)
+    requested = np.take_along_axis(demand, order[..., None], axis=-2)
+    free = np.cumsum((in_order(spare)[..., None] * requested)[..., ::-1, :], axis=-2)[..., ::-1, :]
+    # What is idle, and what those have who come after each user.
+    free = np.append(free[..., 1:, :], np.zeros_like(free[..., :1, :]), axis=-2) + idle[..., None, :]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        need = requested * total[..., None]
+
+        def rise(up_to: NDArray[np.intp]) -> tuple[Array, Array]:
+            """How far others are above, and what there is room for if those up to `up_to` keep theirs."""
+            there = np.take_along_axis(free, up_to[..., None], axis=-2)
+            room = np.fmin.reduce(there / need, axis=-1)  # of what is not needed 0/0 or infinite
+            last = np.take_along_axis(level, up_to, axis=-1)
+            return np.where(last > level, last / level - 1, 0.0), room
+
+        # The first grows along the order and the second falls: the best is next to where they meet.
+        low = np.broadcast_to(np.arange(level.shape[-1]), level.shape)
+        high, own = np.full(level.shape, level.shape[-1] - 1), low
+        while (low < high).any():
+            middle = (low + high) // 2
+            above, room = rise(middle)
+            enough = above >= room
+            low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
+            low = np.minimum(low, high)
+        best = np.minimum(np.maximum(*rise(low)), np.maximum(*rise(np.maximum(low - 1, own))))
+        most = np.maximum(in_order(limits) / total - 1, 0.0)
+    result = np.empty(level.shape)
+    np.put_along_axis(result, order, np.where(total > 0, np.minimum(best, most), np.inf), axis=-1)
+    return result

@@ -10,12 +10,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model._pointers import by_group
+from ..model._pointers import by_group, in_tables
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from . import bottleneck
 
 Array = NDArray[np.float64]
+
+#: Users on servers that are looked at together.
+_TABLE = 20_000
 
 
 def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tuple[Array, list[str]]:
@@ -38,13 +41,17 @@ def exploitability(polytope: Polytope, tasks: Array, criterion: Criterion) -> tu
     gaps, where = np.zeros(cluster.shape[1]), [""] * cluster.shape[1]
     limits_of = criterion.limits(cluster)
     by_server, ends = by_group(polytope.pair_server, cluster.shape[1])
-    for i in np.flatnonzero(np.diff(ends)):
-        users = polytope.users[polytope.pair_user[by_server[ends[i] : ends[i + 1]]]]
-        here = tasks[users, i]
-        mine = totals[users] if game else here
-        levels = mine * criterion.share[users, i] / criterion.weight[users]
-        limits = limits_of[users] if game else np.full(len(users), np.inf)
-        rise = bottleneck.rises(cluster.demand[users], cluster.capacity[i], here, levels, mine, limits)
-        gaps[i] = rise.max()
-        where[i] = f"user {cluster.users[users[int(rise.argmax())]]!r}"
+    for some, pairs, there in in_tables(by_server, ends, _TABLE):
+        users = polytope.users[polytope.pair_user[pairs]]
+        here = np.where(there, tasks[users, some[:, None]], 0.0)
+        mine = np.where(there, totals[users], 1.0) if game else here
+        with np.errstate(invalid="ignore"):
+            levels = np.where(there, mine * criterion.share[users, some[:, None]] / criterion.weight[users], np.inf)
+        limits = limits_of[users] if game else np.full(users.shape, np.inf)
+        demand = cluster.demand[users] * there[:, :, None]
+        rise = bottleneck.rises(demand, cluster.capacity[some], here, levels, mine, limits)
+        rise = np.where(there, rise, -np.inf)
+        gaps[some] = rise.max(axis=1)
+        for i, worst in zip(some, users[np.arange(len(some)), rise.argmax(axis=1)], strict=True):
+            where[i] = f"user {cluster.users[worst]!r}"
     return gaps, where

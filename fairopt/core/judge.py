@@ -21,11 +21,14 @@ class Point:
         self.q, self.z, self.log_rows = q, z, log_rows
         tasks = z * q.gamma
         total = np.add.reduce(tasks, axis=1) + q.unused
-        self.possible = (total > 0).all(axis=0) & np.isfinite(total).all(axis=0)
-        total = np.where(total > 0, total, 1.0)
-        self.part = tasks / total[:, None]
+        # Where a first task is worth no more than others, users may have none: parts are those of what one could have.
+        self.total = total
+        self.unit = np.where(q.alpha > 0, total, np.add.reduce(q.gamma, axis=1) + q.unused)
+        self.possible = (self.unit > 0).all(axis=0) & np.isfinite(total).all(axis=0)
+        self.unit = np.where(self.unit > 0, self.unit, 1.0)
+        self.part = tasks / self.unit[:, None]
         self.idle = np.where(q.rows, 1 - q.used(z), np.inf)
-        self.marginal = q.log_worth - (q.alpha * np.log(total))[:, None]
+        self.marginal = q.log_worth - (q.alpha * np.log(np.where(total > 0, total, 1.0)))[:, None]
         self.log_gamma = np.log(np.where(q.usable, q.gamma, 1.0))
         with np.errstate(invalid="ignore"):
             self.room = np.where(np.isfinite(q.limit), np.maximum(1 - total / q.limit, 0.0), np.inf)
@@ -34,7 +37,7 @@ class Point:
         """Of some of the problems."""
         found = object.__new__(Point)
         found.q = self.q.some(chosen)
-        for name in ("z", "log_rows", "part", "idle", "marginal", "log_gamma", "room"):
+        for name in ("z", "log_rows", "total", "unit", "part", "idle", "marginal", "log_gamma", "room"):
             setattr(found, name, getattr(self, name)[..., chosen])
         return found
 
@@ -66,12 +69,13 @@ class Point:
         dear = np.where(there & (price > least[:, None]), price - least[:, None], 0.0)
         runs = q.unused == 0
         off = np.where(runs, self.marginal[:, 0] - least, 0.0)
+        active = self.total > tau * self.unit
         if fitted:
             known = np.isfinite(off) & runs
-            off = off - _middle(off, known & (self.room > tau), known & (tau < 1), 0)
+            off = off - _middle(off, known & (self.room > tau), known & active, 0)
         off = off / q.power
-        error = np.where(off > 0, np.minimum(off, self.room), -off if tau < 1 else 0.0)
-        dropped = there & ((dear > tau) | (tau >= 1))
+        error = np.where(off > 0, np.minimum(off, self.room), np.where(active, -off, 0.0))
+        dropped = there & ((dear > tau) | ~active[:, None])
         kept = np.where(dropped, 0.0, dear).max(axis=(0, 1))
         return np.maximum(np.where(runs, error, 0.0).max(axis=0), kept), dropped
 

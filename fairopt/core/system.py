@@ -122,6 +122,7 @@ def stacked(problems: list[Problem], alpha: Array | None = None) -> Stack:
     weight = np.stack([one.weight for one in rules], axis=-1)
     limit = np.stack([one.limits for one in problems], axis=-1)
     alpha = np.array([one.alpha for one in rules]) if alpha is None else alpha
+    game = game or rules[0].scope == "per_server"  # of which data are asked for only
     share: Any = None if game else np.stack([one.share for one in rules], axis=-1)
     return of_arrays(game, alpha, capacity.swapaxes(0, 1), demand.swapaxes(0, 1), eligible, weight, limit, share)
 

@@ -1,1 +1,1 @@
-"""Thousands of small clusters with one mechanism: stacked, solved by compiled kernels, each judged."""
+"""Thousands of small clusters with one mechanism: stacked, solved together, each judged."""

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..certificates import certify_problem
-from ..certificates.ill_scaled import SEEN
+from ..core import maxmin
+from ..core.limits import psdsf
 from ..core.solve import finite
-from ..engines.small import solutions
-from ..engines.small.stack import ALL, stacked
 from ..exact import rational
 from ..model._frozen import frozen
 from .statements import Batch
@@ -44,24 +43,20 @@ def answer(batch: Batch, tol: float) -> Answer:
     problems, aim = [one.problem for one in batch.statements], OPTIONS.aim * tol
     if batch.kind in ("global", "game"):
         return Answer(*finite(problems, aim, aim)[:2])
-    from ..engines.small import batches
-
     if batch.kind == "psdsf":
-        return Answer(*solutions.limits(problems, aim, ALL)[:2])
-    data = stacked(problems)
+        return Answer(*psdsf(problems, aim, 4, 60, 400)[:2])
     if batch.kind == "leximin":
-        return _judged(batch, tol, *batches.leximins(*data)[:4])
-    if batch.kind == "per_server":
-        return Answer(*batches.alone(*data))
-    return Answer(*batches.optima(*data)[:2])
+        return _judged(batch, tol, maxmin.leximin(problems))
+    return Answer(*(maxmin.alone if batch.kind == "per_server" else maxmin.largest_sum)(problems)[:2])
 
 
-def _judged(batch: Batch, tol: float, tasks: Array, certificate: Array, prices: Array, scaling: Array) -> Answer:
+def _judged(batch: Batch, tol: float, found: maxmin.Found) -> Answer:
     """Max-min: where rounding may hide a user, or prices do not prove enough, the judge of one problem decides.
 
     He has exact arithmetic and linear programs. Who misses the tolerance even so is solved in exact arithmetic.
     """
-    for k in np.flatnonzero((scaling < SEEN) | ~(certificate <= tol)):
+    tasks, certificate, prices, _ = found
+    for k in np.flatnonzero(~(certificate <= tol)):
         problem = batch.statements[k].problem
         whole = problem.cluster.capacity
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -69,8 +64,8 @@ def _judged(batch: Batch, tol: float, tasks: Array, certificate: Array, prices: 
         known = unit if prices[k].any() else None
         certificate[k] = certify_problem(problem, frozen(tasks[k]), known)[0].residual
         if not certificate[k] <= tol:
-            found = rational.leximin(problem.cluster, problem.criterion, problem.limits)
-            if found is not None:
-                tasks[k] = found.tasks.astype(float)
+            exact = rational.leximin(problem.cluster, problem.criterion, problem.limits)
+            if exact is not None:
+                tasks[k] = exact.tasks.astype(float)
                 certificate[k] = certify_problem(problem, frozen(tasks[k]))[0].residual
     return Answer(tasks, certificate)

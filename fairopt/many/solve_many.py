@@ -1,4 +1,4 @@
-"""`solve_many`: one mechanism on thousands of small clusters, by compiled kernels."""
+"""`solve_many`: one mechanism on thousands of small clusters, by stacks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def solve_many(
     """Share many small clusters with one mechanism.
 
     For thousands of clusters of a few users and servers, where `Mechanism.solve` spends its time in Python. The
-    mechanism says what is fair on every cluster (`Mechanism.criterion`); compiled loops solve and judge.
+    mechanism says what is fair on every cluster (`Mechanism.criterion`); stacks of problems of one
+    shape are solved and judged together.
 
     Parameters
     ----------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -22,3 +24,21 @@ def by_group(group: Index, count: int) -> tuple[Index, Index]:
     """Members in the order of their groups, those of one as they were, and the row pointers of that order."""
     order = np.argsort(group, kind="stable")
     return order, row_pointers(group[order], count)
+
+
+def in_tables(order: Index, ends: Index, most: int) -> Iterator[tuple[Index, Index, NDArray[np.bool_]]]:
+    """Groups of similar size, with their members (groups, size) and which of these are some, not padding.
+
+    A table has at most `most` places, unless one group has more.
+    """
+    sizes = np.diff(ends)
+    left = np.argsort(sizes, kind="stable")[::-1]
+    left = left[: np.count_nonzero(sizes)]
+    while len(left):
+        size = sizes[left[0]]
+        some = left[: max(most // size, 1)]
+        some = some[2 * sizes[some] >= size]
+        left = left[len(some) :]
+        place = np.arange(size)
+        there = place < sizes[some][:, None]
+        yield some, order[np.where(there, ends[some][:, None] + place, ends[some][:, None])], there

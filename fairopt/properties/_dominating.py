@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from .._libraries import optimize, sp
-from ..engines.small import batches
+from ..core import maxmin
 from ..engines.small.kinds import small_enough
-from ..engines.small.stack import stacked
 from ..errors import SolverError
 from ..exact import rational
 from ..model.criterion import criterion
@@ -45,7 +44,7 @@ def _levelled(case: Case) -> Numbers | None:
         return None
     share = np.divide(1.0, tasks, out=np.full(len(tasks), np.inf), where=runs)
     rule = criterion(cluster, share, np.inf, "servers", weight=np.ones(len(tasks)))
-    found, certificate = batches.leximins(*stacked([Problem(cluster, rule)]))[:2]
+    found, certificate = maxmin.leximin([Problem(cluster, rule)])[:2]
     return np.asarray(np.maximum(tasks, found[0].sum(axis=1))) if certificate[0] <= _TOL else None
 
 
@@ -55,7 +54,7 @@ def _efficient(case: Case) -> bool:
     if not small_enough("efficient", len(cluster.users) * len(cluster.servers), 0.0):
         return False
     rule = criterion(cluster, cluster.dominant_share_per_task, 0.0, "servers")
-    found, certificate = batches.optima(*stacked([Problem(cluster, rule)]))[:2]
+    found, certificate = maxmin.largest_sum([Problem(cluster, rule)])[:2]
     share = np.where(cluster.runnable, rule.share, 0.0)
     return bool(certificate[0] <= _SUM and share @ found[0].sum(axis=1) <= share @ case.user_tasks * (1 + _SUM))
 

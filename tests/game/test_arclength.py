@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.engines.linalg.arclength import CorrectionOptions, Step, corrected, stepped, towards
-from fairopt.engines.small.stack import stacked
 from fairopt.game.curve import _begin, _point, _steps, _system
 from fairopt.game.curve._gauge import gauged
+from fairopt.game.curve.stack import stacked
 from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]

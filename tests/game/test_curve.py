@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.engines.small.stack import stacked
 from fairopt.errors import DataError
 from fairopt.game.curve import _begin, _point
 from fairopt.game.curve.options import CurveOptions
+from fairopt.game.curve.stack import stacked
 from fairopt.game.selection import MAYBE_OTHERS, SELECTIONS
 from fairopt.model.problem import Problem
 

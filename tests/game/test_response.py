@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fairopt.engines.maxmin._filling import fill, refill
 from fairopt.game.dynamics.distributed import best_response
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.reference.server_problem import ServerProblem
+from fairopt.game.responses._filling import fill, refill
 from fairopt.game.responses._response import respond
 from fairopt.game.responses.rounds import Sweeps
 from fairopt.mechanisms import get

@@ -15,7 +15,7 @@ Kind = Literal["leximin", "per_server", "global", "efficient", "game", "psdsf"]
 
 #: Pairs (user, server) up to which kernels are faster than the engines for large problems: theirs is dense algebra.
 LARGEST: dict[Kind, int] = {
-    "leximin": 800,
+    "leximin": 450,
     "per_server": 10_000,
     "global": 300,
     "efficient": 800,
@@ -29,6 +29,8 @@ _STEEP, _LARGEST_STEEP = 5.0, {"global": 80, "game": 250}
 #: Kernels of concave programs with alpha of at most `_GENTLE` count usable pairs only, where there are at most `_ROWS`
 #: rows, a resource of a server each, and `_PAIRS` pairs in all: their algebra is dense in rows.
 _GENTLE, _ROWS, _PAIRS = 2.0, 120, 10_000
+#: Most numbers in a tableau of max-min: beyond it the interior point of large problems is faster.
+_TABLEAU = 40_000
 
 
 def small_enough(kind: Kind, pairs: int, alpha: float) -> bool:
@@ -41,6 +43,8 @@ def fastest(kind: Kind, cluster: Cluster, alpha: float) -> bool:
     """Is the kernel the fastest way for a cluster: its pairs are few, or those that are usable?"""
     users, servers, resources = cluster.shape
     pairs = users * servers
+    if kind == "leximin" and pairs * (users + servers * resources) > _TABLEAU:
+        return False
     if small_enough(kind, pairs, alpha):
         return True
     concave = (kind == "global" and alpha <= _GENTLE) or (kind == "game" and alpha == 1)

@@ -1,4 +1,4 @@
-"""One small problem by the kernel of its kind, as an engine's answer."""
+"""One small problem by the dense method of its kind, as an engine's answer."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _clock
-from ...certificates.ill_scaled import SEEN
+from ...core import maxmin
+from ...core.limits import psdsf
 from ...core.solve import finite
 from ...model.problem import Problem
 from ..base import Run, Solution
 from . import kinds
-from .options import LIMIT
-from .stack import ALL, SHORT, Effort, Stacked, stacked
 
 Array = NDArray[np.float64]
 
@@ -63,16 +62,16 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     if kind == "psdsf" and pairs > OPTIONS.tiny and not (problem.cluster.demand > 0).all():
         return  # as a rule something is decided by rounding there
     begun = _clock.now()
-    effort = ALL if pairs <= OPTIONS.tiny else SHORT
+    tiny = pairs <= OPTIONS.tiny
     build, begun = _clock.now() - begun, _clock.now()
     if kind == "leximin":
-        found = _leximin(problem, stacked([problem]))
+        found = _leximin(problem)
     elif kind == "psdsf":
-        found = _limit(problem, tol, effort)
+        found = _limit(problem, tol, 60 if tiny else 30)
     else:
         found = _equilibrium(problem, kind, tol)
     fine = bool(found.certificate <= min(OPTIONS.digits, tol))
-    if fine or (found.certificate <= tol and effort is ALL):
+    if fine or (found.certificate <= tol and tiny):
         run = Run(found.by, "converged", 0.0, _clock.now() - begun, float(found.certificate))
         log = found.log_prices
         yield Solution(found.tasks, None, engine, (run,), build, found.steps, "converged", log=log, fine=fine)
@@ -87,44 +86,19 @@ def _trivial(problem: Problem, kind: kinds.Kind) -> bool:
     return kind == "leximin" or (whole and bool((limits @ cluster.demand <= cluster.capacity[0]).all()))
 
 
-def _leximin(problem: Problem, data: Stacked) -> _Answer:
+def _leximin(problem: Problem) -> _Answer:
     """Max-min over servers; none where rounding may hide a user."""
-    from . import batches
-
-    tasks, certificate, prices, scaling, rounds = batches.leximins(*data)
+    found = maxmin.leximin([problem])
     with np.errstate(divide="ignore"):
-        log = np.log(prices[0, : max(rounds[0], 0)])
-    known = np.inf if scaling[0] < SEEN else certificate[0]
-    return _Answer("dense simplex", tasks[0], known, _per_unit(problem, log), int(rounds[0]))
+        log = np.log(found.prices[0])
+    return _Answer("dense simplex", found.tasks[0], found.certificate[0], _per_unit(problem, log), int(found.rounds[0]))
 
 
-def _limit(problem: Problem, tol: float, effort: Effort) -> _Answer:
+def _limit(problem: Problem, tol: float, steps: int) -> _Answer:
     """PS-DSF, where it is the limit for certain."""
-    tasks, certificate, certain = limits([problem], min(OPTIONS.aim * tol, 1e-9), effort._replace(alphas=1, rounds=0))
-    return _Answer("dense limit", tasks[0], certificate[0] if certain[0] else np.inf, None, 1)
-
-
-def limits(problems: list[Problem], tol: float, effort: Effort) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """PS-DSF of problems of one shape: tasks, certificates, and whether they are limits for certain.
-
-    From equilibria at one large alpha after the other, where those before did not lead to `tol`.
-    """
-    from . import batches
-
-    data, count = stacked(problems), len(problems)
-    tasks, certain = np.zeros(data.eligible.shape), np.zeros(count, dtype=bool)
-    certificate = np.where([len(one.polytope.users) > 0 for one in problems], np.inf, 0.0)
-    certain[certificate == 0] = True
-    for alpha in LIMIT.large[: effort.alphas]:
-        todo = np.flatnonzero(certificate > tol)
-        if not len(todo):
-            break
-        found = finite([problems[k] for k in todo], LIMIT.reached, LIMIT.near, np.full(len(todo), alpha), effort.steps)
-        near, log_rows = np.full(tasks.shape, np.nan), np.full(data.capacity.shape, -np.inf)
-        good = found.certificate <= LIMIT.reached
-        near[todo[good]], log_rows[todo[good]] = found.tasks[good], found.log_rows[good]
-        batches.limits(*data, alpha, tol, effort.rounds, near, log_rows, tasks, certificate, certain)
-    return tasks, certificate, certain
+    found = psdsf([problem], min(OPTIONS.aim * tol, 1e-9), 1, steps, 0)
+    certificate = found.certificate[0] if found.certain[0] else np.inf
+    return _Answer("dense limit", found.tasks[0], certificate, None, 1)
 
 
 def _equilibrium(problem: Problem, kind: kinds.Kind, tol: float) -> _Answer:

@@ -13,9 +13,8 @@ import numpy as np
 from ..._loops import compiled
 from ...core.interior import solved
 from ...core.system import Stack, of_arrays
-from ...engines.small._scaled import Cell
-from ...engines.small.options import BINDS
 from ._gauge import gauged
+from ._scaled import Cell
 from ._system import LOG_TAX, Game, Place, Values, evaluate, values_of
 from .options import BEGIN
 
@@ -43,7 +42,7 @@ def _game(q):  # type: ignore[no-untyped-def]
                 at[p, r], cost[p, r] = number[i, r], q.use[n, i, r]
     for n in range(users):
         first[n + 1] += first[n]
-        if q.gamma[n].max() > 0 and q.limit[n] < q.gamma[n].sum() * (1 + BINDS):
+        if q.gamma[n].max() > 0 and q.limit[n] < q.gamma[n].sum() * (1 + BEGIN.binds):
             limit[n] = q.limit[n] / q.gamma[n].max()
     log_cost, tax = np.log(cost), gain - np.log(limit)[user] - BEGIN.tax
     unchanged = np.zeros(pairs), np.zeros(rows)

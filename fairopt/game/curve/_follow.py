@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from ...engines.small._dense import factored
+from ._dense import factored
 from ._gauge import gauged
 from ._steps import advanced, gradient, tangent
 from ._system import bordered, copied, evaluate, numbered, put, values_of

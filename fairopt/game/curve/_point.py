@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ...core.active_set import refined as refine
 from ...core.judge import infeasibility
-from ...engines.small._scaled import Cell, cell
 from ._begin import stack_of
+from ._scaled import Cell, cell
 from ._system import Game
 from .options import OPTIONS, CurveOptions
 
@@ -53,7 +53,7 @@ def refined(
 
 
 def cell_of(alpha: float, data: Data) -> Cell:
-    """The cell of a problem's arrays (`engines.small.stack.Stacked`, one of them) at an alpha."""
+    """The cell of a problem's arrays (`stack.Stacked`, one of them) at an alpha."""
     capacity, demand, eligible, share, weight, limit = data
     found: Cell = cell(float(alpha), True, capacity, demand, eligible, limit, weight, share)
     return found

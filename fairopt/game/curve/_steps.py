@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from ...engines.small._dense import factored, solved
+from ._dense import factored, solved
 from ._system import (
     bordered,
     copied,

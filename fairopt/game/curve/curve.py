@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _clock
-from ...engines.small.stack import stacked
 from ...model.problem import Problem
 from .options import OPTIONS, CurveOptions
 from .satisfied import satisfied
+from .stack import stacked
 
 Array = NDArray[np.float64]
 

@@ -53,7 +53,7 @@ class CurveOptions:
 
 
 class CurveStepOptions(NamedTuple):
-    """One step, compiled (`_steps`): constants of loops are tuples, as in `engines.small.options`."""
+    """One step, compiled (`_steps`): constants of loops are tuples, which numba takes for constants."""
 
     #: Residuals of a point of the curve, times `max(1, alpha / 10)`, and what a value of log alpha is missed by.
     exact: float = 1e-12
@@ -102,6 +102,8 @@ class CurveBeginOptions(NamedTuple):
     #: Singular values below this part of the largest are ties, and rates below `still` are none.
     tie: float = 1e-9
     still: float = 1e-9
+    #: A limit that is larger than what fits by less than this part is none.
+    binds: float = 1e-9
     #: Limits with less room than this part are reached, and pairs with more than this part of a user's tasks say by
     #: how much they bind.
     reached: float = 1e-7

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._loops import compiled
-from ...engines.small._dense import factored, solved
+from ..curve._dense import factored, solved
 from .options import NEWTON
 
 

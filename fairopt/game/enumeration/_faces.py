@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from ...engines.small._tableau import Tableau, place, raised
+from ._tableau import Tableau, place, raised
 from .options import CELL
 
 

@@ -32,7 +32,7 @@ class EnumerationOptions:
 
 
 class CellOptions(NamedTuple):
-    """A cell and its faces, compiled (`_cell`, `_faces`, `_cells`): tuples, as in `engines.small.options`."""
+    """A cell and its faces, compiled (`_cell`, `_faces`, `_cells`): tuples, which numba takes for constants."""
 
     #: A face is one, and a cone has an interior, if the largest common margin of its points of sum one is above
     #: `margin`; a pair of faces has one above `common`.
@@ -45,6 +45,17 @@ class CellOptions(NamedTuple):
     slip: float = 1e-9
     split: float = 1e-7
     tie: float = 1e-12
+
+
+class TableauOptions(NamedTuple):
+    """The simplex method, compiled (`_tableau`)."""
+
+    #: Entries of the tableau below this are rounding; ratios closer than `tie` are the same.
+    small: float = 1e-9
+    tie: float = 1e-13
+    #: Steps that do not raise the level before Bland's rule, and most steps, in parts of rows + columns.
+    before_bland: int = 1
+    steps: int = 50
 
 
 class ComponentOptions(NamedTuple):
@@ -98,6 +109,7 @@ class ComponentNewtonOptions(NamedTuple):
 #: What is used unless a caller says otherwise.
 OPTIONS = EnumerationOptions()
 #: What compiled loops use.
+TABLEAU = TableauOptions()
 CELL = CellOptions()
 COMPONENT = ComponentOptions()
 NEWTON = ComponentNewtonOptions()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._loops import compiled
-from ...engines.maxmin._filling import refill
+from ._filling import refill
 from ._response import respond
 
 

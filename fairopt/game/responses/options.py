@@ -1,4 +1,4 @@
-"""Tuning of the compiled best response of one server: tuples, as in `engines.small.options`."""
+"""Tuning of the compiled best response of one server: tuples, which numba takes for constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiled batches are given: the numbers of problems of one shape, and how much is to be tried."""
+"""What compiled batches are given: the numbers of problems of one shape."""
 
 from __future__ import annotations
 
@@ -10,18 +10,6 @@ from numpy.typing import NDArray
 from ...model.problem import Problem
 
 Array = NDArray[np.float64]
-
-
-class Effort(NamedTuple):
-    """How much is tried: steps of the interior point, and for PS-DSF large alphas and rounds of best responses."""
-
-    steps: int
-    alphas: int
-    rounds: int
-
-
-#: All that there is; and what is worth while where an engine for large problems comes next.
-ALL, SHORT = Effort(60, 4, 1000), Effort(30, 1, 0)
 
 
 class Stacked(NamedTuple):

@@ -1,4 +1,4 @@
-"""Compiled: one small cluster in scaled numbers, as `model.polytope` has it, and how feasible tasks are."""
+"""Compiled: one small cluster in scaled numbers, as `model.polytope` has it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._loops import compiled
-
-_TINY = float(np.finfo(float).tiny)
 
 
 class Cell(NamedTuple):
@@ -44,28 +42,3 @@ def cell(alpha, game, capacity, demand, eligible, limit, weight, share):  # type
                     use[n, i, r] = most * demand[n, r] / capacity[i, r]
                     row[i, r] = True
     return Cell(alpha, game, capacity, demand, gamma, use, row, limit, weight, share)
-
-
-@compiled
-def infeasibility(q, tasks):  # type: ignore[no-untyped-def]
-    """`certificates.feasibility`: the largest relative overuse, excess over a limit or negative share."""
-    users, servers = tasks.shape
-    worst = 0.0
-    for i in range(servers):
-        for r in range(q.capacity.shape[1]):
-            used = 0.0
-            for n in range(users):
-                used += tasks[n, i] * q.demand[n, r]
-            if used > 0:
-                worst = max(worst, used / q.capacity[i, r] - 1)
-    for n in range(users):
-        total = 0.0
-        for i in range(servers):
-            if not np.isfinite(tasks[n, i]) or (tasks[n, i] != 0 and q.gamma[n, i] <= 0):
-                return np.inf
-            if tasks[n, i] < 0:
-                worst = max(worst, -tasks[n, i] / q.gamma[n, i])
-            total += tasks[n, i]
-        if total > 0:
-            worst = max(worst, total / max(q.limit[n], _TINY) - 1)
-    return worst

@@ -10,7 +10,7 @@ from ..._loops import compiled
 
 
 class FillingOptions(NamedTuple):
-    """Progressive filling; a tuple, as in `engines.small.options`."""
+    """Progressive filling; a tuple, as numba takes for constants."""
 
     #: Users are looked at again up to this multiple of the level at which they last met a full resource.
     near: float = 1.03

@@ -1,0 +1,181 @@
+"""Max-min, and the largest sum of shares, of stacks of small problems: answers by vertices, with their certificates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificates.bottleneck import rises
+from ..certificates.ill_scaled import SEEN
+from ..certificates.leximin import SAME_LEVEL
+from ..model.problem import Problem
+from . import simplex
+from .filling import filled
+from .judge import backward_errors, infeasibility
+from .system import Stack, stacked
+
+Array = NDArray[np.float64]
+
+
+class Found(NamedTuple):
+    """Tasks (B, N, K), certificates (B,), prices of whole capacities (B, sets, K, R) and how many sets count (B,)."""
+
+    tasks: Array
+    certificate: Array
+    prices: Array
+    rounds: NDArray[np.intp]
+
+
+def leximin(problems: list[Problem]) -> Found:
+    """Lexicographic max-min over a pool or servers, of problems of one shape.
+
+    What failed, and where rounding may hide a user, has no finite certificate.
+    """
+    q = stacked(problems, np.ones(len(problems)))
+    rate = np.stack([one.criterion.weight / one.criterion.share for one in problems], axis=-1)
+    if q.gamma.shape[1] == 1:
+        tasks = _filled(q, rate[:, None])
+        rise, prices, rounds = owed(q, rate[:, None], tasks, False), np.zeros((len(tasks), 0, 1, len(q.use))), None
+    else:
+        tasks, prices, rounds = simplex.leximin(q, rate)
+        rise = np.where(rounds < 0, np.inf, lexicographic_rise(q, rate, tasks, prices))
+    error = np.where(_hidden(q, rate), np.inf, np.maximum(rise, infeasibility(q, fractions(q, tasks))))
+    return Found(tasks, error, prices, np.zeros(len(tasks), dtype=np.intp) if rounds is None else rounds)
+
+
+def largest_sum(problems: list[Problem]) -> Found:
+    """The largest sum of shares over a pool or servers, of problems of one shape, with its backward error."""
+    q = stacked(problems, np.zeros(len(problems)))
+    tasks, prices, rounds = simplex.largest_sum(q, np.stack([one.criterion.share for one in problems], axis=-1))
+    z = fractions(q, tasks)
+    with np.errstate(divide="ignore"):
+        log_rows = np.log(prices.sum(axis=1)).transpose(2, 1, 0)
+    error = np.maximum(backward_errors(q, z, log_rows), infeasibility(q, z))
+    able = (q.unused == 0).any(axis=0)
+    return Found(tasks, np.where(rounds < 0, np.inf, np.where(able, error, 0.0)), prices, rounds)
+
+
+def alone(problems: list[Problem]) -> Found:
+    """Max-min inside every server, which knows no limit but zero, of problems of one shape."""
+    q = stacked(problems, np.ones(len(problems)))
+    q.limit = np.where(q.limit > 0, np.inf, 0.0)
+    rate = np.stack([one.criterion.weight[:, None] / one.criterion.share for one in problems], axis=-1)
+    tasks = _filled(q, rate)
+    error = np.maximum(owed(q, rate, tasks, False), infeasibility(q, fractions(q, tasks)))
+    nothing = np.zeros((len(tasks), 0, *q.use.shape[2::-2]))
+    return Found(tasks, error, nothing, np.zeros(len(tasks), dtype=np.intp))
+
+
+def fractions(q: Stack, tasks: Array) -> Array:
+    """z (N, K, B) from tasks (B, N, K)."""
+    return tasks.transpose(1, 2, 0) / np.where(q.usable, q.gamma, 1.0)
+
+
+def response(q: Stack, rate: Array, server: int | slice, elsewhere: Array) -> Array:
+    """Max-min of tasks over `rate` (N, K, B) on one server, or some; tasks elsewhere and here are (N, K, B)."""
+    gamma, use = q.gamma[:, server], q.use[:, :, server]
+    shape, unit = elsewhere.shape, np.where(gamma > 0, gamma, 1.0)
+    limit = q.limit if gamma.ndim == 2 else q.limit[:, None]
+    room = np.where(gamma > 0, np.maximum(limit - elsewhere, 0.0), 0.0)
+    gain = np.where(gamma > 0, rate[:, server], 1.0)
+
+    def by_server(values: Array) -> Array:
+        return values.reshape(len(gamma), -1).T
+
+    per_task = np.moveaxis(use, 0, -1).reshape(len(gamma), -1, len(use)).swapaxes(0, 1)
+    parts = filled(by_server(gain / unit), per_task, by_server(elsewhere / unit), by_server(room / unit))
+    return parts.T.reshape(shape) * gamma
+
+
+def _filled(q: Stack, rate: Array) -> Array:
+    """Every server on its own, (B, N, K)."""
+    return response(q, rate, slice(None), np.zeros(q.gamma.shape)).transpose(2, 0, 1)
+
+
+def owed(q: Stack, rate: Array, tasks: Array, everywhere: bool) -> Array:
+    """(B,), exploitability of tasks (B, N, K): levels and rises of those `everywhere`, or of those on a server."""
+    users, servers, count = q.gamma.shape
+    z, unit = fractions(q, tasks), np.where(q.usable, q.gamma, 1.0)
+    total = tasks.transpose(1, 2, 0)
+    if everywhere:
+        total = np.broadcast_to(total.sum(axis=1)[:, None], total.shape)
+    total = np.where(q.usable, total, 1.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        level = np.where(q.usable, total / rate, np.inf)
+
+    def by_server(values: Any) -> Any:
+        return np.broadcast_to(values, q.gamma.shape).reshape(users, -1).T
+
+    demand = np.moveaxis(q.use, 0, -1).reshape(users, servers * count, -1).swapaxes(0, 1)
+    found = rises(
+        demand, np.ones(demand.shape[::2]), by_server(z), by_server(level), by_server(total / unit),
+        by_server(q.limit[:, None] / unit),
+    )  # fmt: skip
+    found = np.where(by_server(q.usable), found, 0.0)
+    return np.asarray(found.max(axis=1).reshape(servers, count).max(axis=0))
+
+
+def lexicographic_rise(q: Stack, rate: Array, tasks: Array, prices: Array) -> Array:
+    """(B,), the largest relative rise of a user that prices leave open, or width of a level if that is larger.
+
+    An upper bound of `certificates.lexicographic_rise`, whose linear programs may prove more.
+
+    Parameters
+    ----------
+    rate : (N, B), tasks per level
+    tasks : (B, N, K)
+    prices : (B, sets, K, R) of whole capacities
+    """
+    able = (q.unused == 0).T
+    count, users = able.shape
+    gamma, use, usable = q.gamma.transpose(2, 0, 1), q.use.transpose(3, 1, 2, 0), q.usable.transpose(2, 0, 1)
+    total = np.where(able, tasks.sum(axis=2), 1.0)
+    none = (able & ~(total > 0)).any(axis=1)
+    total = np.where(total > 0, total, 1.0)
+    level = np.divide(total, rate.T, out=np.full(total.shape, np.inf), where=able)
+    order = np.argsort(level, axis=1, kind="stable")
+
+    def ordered(values: Array) -> Array:
+        return np.take_along_axis(values, order, axis=1)
+
+    low, last = _groups(ordered(level))
+    idle = np.where(q.rows, np.maximum(1 - q.used(fractions(q, tasks)), 0.0), 0.0)
+    unused = np.einsum("bskr,rkb->bs", prices, idle)
+    unit = np.where(usable, total[:, :, None] / np.where(usable, gamma, 1.0), 0.0)
+    part = tasks / total[:, :, None]
+    best = np.full((count, users), np.inf)
+    for s in range(prices.shape[1]):
+        cost = np.matmul(use.transpose(0, 2, 1, 3), prices[:, s, :, :, None])[..., 0].transpose(0, 2, 1) * unit
+        least = np.where(able, np.where(usable, cost, np.inf).min(axis=2), 0.0)
+        above = ordered(np.where(able, (part * (cost - least[:, :, None])).sum(axis=2), 0.0))
+        least = ordered(least)
+        own = np.cumsum(np.maximum(above, 0.0), axis=1)
+        paid = np.cumsum(np.maximum(least + above, 0.0)[:, ::-1], axis=1)[:, ::-1]
+        others = np.append(paid[:, 1:], np.zeros((count, 1)), axis=1)
+        gap = unused[:, s, None] + np.take_along_axis(own + others, last, axis=1)
+        best = np.minimum(best, np.divide(gap, least, out=np.full(gap.shape, np.inf), where=least > 0))
+    rise = np.where(ordered(able), np.minimum(best, ordered(q.limit.T / total - 1)), 0.0)
+    width = np.where(ordered(able), ordered(level) / low - 1, 0.0)
+    return np.where(none, np.inf, np.maximum(np.maximum(rise, width).max(axis=1), 0.0))
+
+
+def _groups(level: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Of levels (B, N) in order: the least of each user's group of equal ones, and where its group ends."""
+    count, users = level.shape
+    with np.errstate(invalid="ignore"):
+        apart = level[:, 1:] > level[:, :-1] * (1 + SAME_LEVEL)
+    yes, at = np.ones((count, 1), dtype=bool), np.arange(users)
+    first = np.maximum.accumulate(np.where(np.append(yes, apart, axis=1), at, 0), axis=1)
+    last = np.minimum.accumulate(np.where(np.append(apart, yes, axis=1), at, users)[:, ::-1], axis=1)[:, ::-1]
+    low = np.take_along_axis(level, first, axis=1)
+    return np.where(np.isfinite(low), low, 1.0), last
+
+
+def _hidden(q: Stack, rate: Array) -> NDArray[np.bool_]:
+    """(B,), does somebody need so little of a row, beside others at equal levels, that rounding hides it?"""
+    needed = q.use > 0
+    own = q.use * (rate[:, None] / np.where(q.usable, q.gamma, 1.0))
+    low, high = np.where(needed, own, np.inf).min(axis=1), np.where(needed, own, 0.0).max(axis=1)
+    return np.asarray((low < SEEN * high).any(axis=(0, 1)))

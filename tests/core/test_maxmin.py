@@ -1,0 +1,130 @@
+"""Max-min and the largest sum by vertices: judged as `certificates` does, at right and at wrong tasks and prices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from families import FAMILIES, draw
+
+import fairopt as fo
+from fairopt.certificates import backward_error, exploitability
+from fairopt.certificates.leximin import by_level, proved
+from fairopt.core import maxmin
+from fairopt.core.filling import filled
+from fairopt.core.judge import backward_errors
+from fairopt.core.system import stacked
+from fairopt.exact import rational
+from fairopt.mechanisms import Mechanism
+from fairopt.model.cluster import Cluster
+from fairopt.model.problem import Problem
+
+
+def stated(mechanism: Mechanism, cluster: Cluster) -> Problem:
+    seen, _ = mechanism.prepare(cluster)
+    return Problem(seen, mechanism.criterion(seen))
+
+
+def disturbed(rng: np.random.Generator, values: np.ndarray, size: float) -> np.ndarray:
+    """Other numbers, some of them none."""
+    result = values * np.exp(size * rng.standard_normal(values.shape))
+    return np.where(rng.random(values.shape) < 0.1 * (size > 1e-3), 0.0, result)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_errors_at_alpha_0_are_those_of_one_problem(family: str) -> None:
+    for seed in range(4):
+        rng, problem = np.random.default_rng(seed), stated(fo.Utilitarian(), draw(family, seed, 6, 4))
+        q, polytope = stacked([problem], np.zeros(1)), problem.polytope
+        found = maxmin.largest_sum([problem])
+        assert found.certificate[0] <= 1e-9
+        prices = found.prices[0].sum(axis=0)
+        for size in (0.0, 1e-8, 1e-5, 1e-2):
+            wrong, other = disturbed(rng, found.tasks, size), prices * np.exp(size * rng.standard_normal(prices.shape))
+            with np.errstate(divide="ignore"):
+                log_rows = np.log(other)
+            rows = log_rows[polytope.row_server, polytope.row_resource]
+            known = backward_error(polytope, problem.criterion, wrong[0], rows).error
+            ours = backward_errors(q, maxmin.fractions(q, wrong), log_rows.T[:, :, None])[0]
+            assert min(ours, 1.0) == pytest.approx(min(known, 1.0), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_prices_prove_of_max_min_agrees(family: str) -> None:
+    for seed in range(4):
+        rng, problem = np.random.default_rng(seed), stated(fo.DRFH(), draw(family, seed, 6, 4))
+        polytope, rule = problem.polytope, problem.criterion
+        found = maxmin.leximin([problem])
+        if len(problem.cluster.servers) == 1 or not len(polytope.users) or not np.isfinite(found.certificate[0]):
+            continue
+        q, rate = stacked([problem], np.ones(1)), (rule.weight / rule.share)[:, None]
+        for size in (0.0, 1e-9, 1e-4, 0.3):
+            x = found.tasks * np.exp(size * rng.standard_normal((1, len(rate), 1)))
+            sets = found.prices * np.exp(size * rng.standard_normal(found.prices.shape))
+            totals = x[0].sum(axis=1)[polytope.users]
+            level = rule.restrict(polytope.users).levels(totals)
+            groups = by_level(level)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                unit = np.where(problem.cluster.capacity > 0, sets[0] / problem.cluster.capacity, 0.0)
+            rise, to_limit = proved(polytope, x[0], groups, unit).rise, polytope.limit / totals - 1
+            held = np.minimum(rise, np.maximum(to_limit, 0.0))
+            width = max(level[group].max() / level[group].min() - 1 for group in groups)
+            known = max(float(held.max()), width)
+            assert maxmin.lexicographic_rise(q, rate, x, sets)[0] == pytest.approx(known, rel=1e-6, abs=1e-11)
+
+
+@pytest.mark.parametrize("mechanism", [fo.PSDSF(), fo.PerServerDRF()], ids=str)
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "limits"])
+def test_exploitabilities_agree(mechanism: Mechanism, family: str) -> None:
+    for seed in range(4):
+        rng, problem = np.random.default_rng(seed), stated(mechanism, draw(family, seed, 6, 4).replace(max_tasks=None))
+        q, rule = stacked([problem], np.ones(1)), problem.criterion
+        tasks = rng.random(problem.cluster.gamma.shape) * problem.cluster.gamma / len(problem.cluster.users)
+        known = exploitability(problem.polytope, tasks, rule)[0].max(initial=0.0)
+        rate = (rule.weight[:, None] / rule.share)[:, :, None]
+        found = maxmin.owed(q, rate, tasks[None], rule.scope == "game")[0]
+        assert found == pytest.approx(known, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", [fo.DRFH(), fo.TSF(), fo.DRF()], ids=str)
+def test_many_together_are_each_alone_and_exact(mechanism: Mechanism) -> None:
+    """Small whole numbers, zero demands and limits: ties at every step, several rounds, some sooner than others."""
+    rng = np.random.default_rng(0)
+    problems = []
+    for seed in range(60):
+        demand = rng.integers(0, 3, (4, 2)) + np.array([[1, 0], [0, 1], [1, 1], [0, 1]])
+        limit = np.where(rng.random(4) < 0.3, rng.integers(0, 3, 4), np.inf)
+        eligible = rng.random((4, 3)) < 0.7
+        cluster = Cluster(rng.integers(0, 5, (3, 2)), demand, eligible=eligible, max_tasks=limit)
+        if seed % 2:
+            cluster = cluster.replace(max_tasks=None)
+        problems.append(stated(mechanism, cluster))
+    found = maxmin.leximin(problems)
+    assert (found.certificate < 1e-12).all()
+    for k, problem in enumerate(problems):
+        alone = maxmin.leximin([problem])
+        np.testing.assert_allclose(alone.tasks[0].sum(axis=1), found.tasks[k].sum(axis=1), atol=1e-12)
+        exact = rational.leximin(problem.cluster, problem.criterion, problem.limits)
+        assert exact is not None
+        np.testing.assert_allclose(found.tasks[k].sum(axis=1), exact.tasks.astype(float).sum(axis=1), atol=1e-12)
+
+
+def test_filling_leaves_nobody_below_whom_it_could_raise() -> None:
+    """Several servers at a time, each as alone, with tasks elsewhere and limits; users who are none stay out."""
+    rng = np.random.default_rng(1)
+    shape = (40, 6)
+    gain, elsewhere = rng.lognormal(size=shape), rng.random(shape) * (rng.random(shape) < 0.5)
+    room = np.where(rng.random(shape) < 0.3, 0.3 * rng.random(shape), np.inf) * np.ones(shape)
+    room[rng.random(shape) < 0.1] = 0.0
+    use = rng.random((*shape, 3)) * (rng.random((*shape, 3)) < 0.7)
+    use[..., 0] = np.where(use.any(axis=2), use[..., 0], 1.0)
+    tasks = filled(gain, use, elsewhere, room)
+    load = np.einsum("sn,snr->sr", tasks, use)
+    assert (load <= 1 + 1e-12).all()
+    assert (tasks <= room).all()
+    level = (elsewhere + tasks) / gain
+    for s in range(len(gain)):
+        np.testing.assert_allclose(filled(*(one[s : s + 1] for one in (gain, use, elsewhere, room)))[0], tasks[s])
+        for n in np.flatnonzero(tasks[s] < room[s]):
+            full = (load[s] > 1 - 1e-9) & (use[s, n] > 0)
+            highest = [max(level[s][(tasks[s] > 0) & (use[s, :, r] > 0)], default=0.0) for r in np.flatnonzero(full)]
+            assert min(highest, default=np.inf) <= level[s, n] * (1 + 1e-9)
