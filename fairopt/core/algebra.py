@@ -406,7 +406,7 @@ class _UsersFirst:
                 # (column, row): the lower triangle in the order of LAPACK.
                 where = np.minimum(row, column) * count + np.maximum(row, column)
                 np.add.at(matrix.reshape(-1), where, left[r, kept] * right[s, kept])
-        return matrix.T
+        return _precise(at, matrix, count)[0].T
 
     def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
         """As a product of dense matrices."""
