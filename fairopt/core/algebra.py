@@ -101,7 +101,7 @@ class Pairs:
         return np.asarray(self.demand[self.user] * self.inverse[self.server])
 
     @cached_property
-    def _matrix(self) -> sp.csr_matrix:
+    def matrix(self) -> sp.csr_matrix:
         """(pairs, rows)."""
         size = self.inverse.shape[1]
         columns = (self.server[:, None] * size + np.arange(size)).ravel()
@@ -109,8 +109,8 @@ class Pairs:
         return sp.csr_matrix((self.takes.ravel(), columns, starts), shape=(len(self.user), self.inverse.size))
 
     @cached_property
-    def _transposed(self) -> sp.csc_matrix:
-        return self._matrix.T
+    def _transposed(self) -> sp.cscmatrix:
+        return self.matrix.T
 
     @cached_property
     def present(self) -> Mask:
@@ -137,7 +137,7 @@ class Pairs:
         """Of a unit at prices (servers, resources) of whole capacities, (pairs,)."""
         if self.full:
             return np.asarray(self.demand @ (prices * self.inverse).T).ravel()
-        return np.asarray(self._matrix @ prices.ravel())
+        return np.asarray(self.matrix @ prices.ravel())
 
     def use(self, amount: Array) -> Array:
         """Parts of whole capacities that amounts (pairs,) take, (servers, resources)."""
@@ -406,7 +406,7 @@ class _UsersFirst:
                 # (column, row): the lower triangle in the order of LAPACK.
                 where = np.minimum(row, column) * count + np.maximum(row, column)
                 np.add.at(matrix.reshape(-1), where, left[r, kept] * right[s, kept])
-        return matrix.T
+        return _precise(at, matrix, count)[0].T
 
     def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
         """As a product of dense matrices."""

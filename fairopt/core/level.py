@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import optimize, sp
+from .._libraries import lapack
 from .algebra import Equations, Pairs, by_part, most
 
 Array = NDArray[np.float64]
@@ -28,8 +28,8 @@ Mask = NDArray[np.bool_]
 SAME = 1e-9
 #: Equations may depend on each other: what is added to their diagonals, as a part.
 _DEPENDENT = 1e-11
-#: Most pairs of which a simplex method is asked.
-_SIMPLEX = 30_000
+#: Most rows and users of equations that are factored as they are.
+_FEW = 500
 #: Factors in single precision will do until they leave so many times what may be left.
 _ROUGH = 50.0
 TINY = 1e-300
@@ -70,7 +70,7 @@ class State:
         self.good = self.early = self.now
         self.still = np.zeros(parts, dtype=int)
         self.tries = np.zeros(parts, dtype=int)
-        self.rough = True
+        self.rough, self.whole = True, False
         self.residuals()
 
     def residuals(self) -> None:
@@ -214,7 +214,63 @@ class Newton:
             lam, p, t = self.equations.solve(-rows, users, of_sum, sharp)
             z = pairs.cost(lam) - pairs.of_user(p)
             step = step.plus(self._whole(-self.weight * z, z, np.zeros(lam.shape), lam, np.zeros(p.shape), p, t))
+        at.whole = bool(least > 1 and not at.known.all() and at.lam.size + len(at.p) <= _FEW)
         return best
+
+
+class Whole(Newton):
+    """Newton's equations of few rows as they are: only pairs that cost more than they carry are eliminated.
+
+    Where levels nearly tie or numbers are decades apart, what pairs weigh swallows what rows and users leave.
+    """
+
+    def __init__(self, at: State) -> None:
+        self.at, pairs = at, at.pairs
+        self.weight, count = at.y / at.z, np.maximum(by_part(at.rising, pairs.users), 1.0)
+        self.idle, self.loose = np.where(at.row, at.w / at.lam, 0.0), np.where(at.exact, 0.0, at.s / at.p)
+        self.kept = at.y > at.z * pairs.of_user((count * at.t)[at.part])
+        self.columns = np.zeros((len(at.y), at.lam.size + len(at.p)))
+        self.columns[:, : at.lam.size] = pairs.matrix.toarray()
+        self.columns[np.arange(len(at.y)), at.lam.size + pairs.user] = -1
+        few, both = int(self.kept.sum()), self.columns.shape[1]
+        self.matrix = np.zeros((few + both + len(at.t),) * 2)
+        dear, end = self.columns[~self.kept], few + both
+        self.matrix[:few, few:end] = self.columns[self.kept]
+        self.matrix[end + at.part, few + at.lam.size + np.arange(len(at.p))] = at.rising
+        self.matrix += self.matrix.T
+        self.matrix[few:end, few:end] = -(dear.T * self.weight[~self.kept]) @ dear
+        diagonal = np.einsum("ii->i", self.matrix)
+        diagonal[:few] = 1 / self.weight[self.kept]
+        diagonal[few:end] -= np.append(self.idle, self.loose)
+        size = np.abs(self.matrix).max(axis=0)
+        self.scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
+        scaled = self.matrix * self.scale * self.scale[:, None]
+        # Equations may depend on each other, or be of rows that nobody uses.
+        np.einsum("ii->i", scaled)[few:end] -= _DEPENDENT * np.append(~at.row, at.exact)
+        self.factor = lapack.dgetrf(scaled, overwrite_a=1)[:2]
+
+    def step(self, cy: Array, cw: Array, cs: Array, wrong: bool = False) -> Point:
+        """Changes of products by `cy`, `cw`, `cs` to the first order; `wrong`: and of all that is wrong."""
+        at, kept = self.at, self.kept
+        rows, users = np.where(at.row, cw / np.maximum(at.lam, TINY), 0.0), np.where(at.exact, 0.0, cs / at.p)
+        own, others, of_sum = cy / at.y, -np.append(rows, users), np.zeros(len(at.t))
+        if wrong:
+            own, others, of_sum = own + at.dual, others + np.append(at.excess, -at.short), at.sum
+        others = others - self.columns[~kept].T @ (self.weight * own)[~kept]
+        given = np.concatenate([own[kept], others, of_sum])
+        found = np.zeros(len(given))
+        for _ in range(2):
+            left = self.scale * (given - self.matrix @ found)
+            found += self.scale * lapack.dgetrs(*self.factor, left)[0]
+        y, both, t = np.split(found, [kept.sum(), len(found) - len(at.t)])
+        lam, p = both[: at.lam.size].reshape(at.lam.shape), both[at.lam.size :]
+        change = self.weight * (own - self.columns @ both)
+        change[kept] = y
+        return self._whole(change, (cy - at.z * change) / at.y, rows, lam, users, p, t)
+
+    def finished(self, step: Point, sharp: Array) -> Point:
+        """The step, of which nothing is left to put right."""
+        return step
 
 
 def _lengths(at: State, step: Point) -> tuple[Array, Array]:
@@ -242,7 +298,7 @@ def _products(at: State, step: Point, primal: Array, dual: Array) -> tuple[Array
 
 def advance(at: State, gap: Array) -> None:
     """Predictor, corrector and up to five centring correctors, which bring products back to within a factor of ten."""
-    newton, none = Newton(at), np.zeros(len(at.t))
+    newton, none = (Whole if at.whole else Newton)(at), np.zeros(len(at.t))
     yz, lw, ps = _products(at, at.now, none, none)
     total = at.total((yz, lw, ps))
     aim = newton.step(-yz, -lw, -ps, wrong=True)
@@ -268,6 +324,9 @@ def advance(at: State, gap: Array) -> None:
     sharp = 1e-2 * left
     sharp = np.where(by_part(at.held, at.pairs.users) > 0, np.minimum(sharp, 1e-2 * SAME), sharp)
     step = newton.finished(step, np.maximum(sharp, 1e-15))
+    if at.whole and not isinstance(newton, Whole):
+        advance(at, gap)
+        return
     primal, dual = _lengths(at, step)
     back = np.clip(1 - left, 0.9, np.where(np.minimum(primal, dual) > 0.9, 0.99995, 0.9))
     primal, dual = back * primal, back * dual
@@ -323,50 +382,3 @@ def centre(at: State, which: Mask) -> None:
     lam = np.where(at.row, np.maximum(at.lam, at.on_rows(mu) / at.w), at.lam)
     p = np.where(at.exact, at.p, np.maximum(at.p, at.on_users(mu) / at.s))
     at.set(chosen(at, which, Point(at.y, z, at.w, lam, at.s, p, at.t), at.now))
-
-
-def vertex(at: State, part: int, seconds: float) -> Point | None:
-    """The level of a part by HiGHS: slow, but it needs no interior. Prices of next to nothing are none."""
-    pairs, low, high = at.pairs, at.pairs.users[part], at.pairs.users[part + 1]
-    begin, end = pairs.pairs[part], pairs.pairs[part + 1]
-    if end - begin > _SIMPLEX or seconds <= 0:
-        return None
-    users, count, size = high - low, end - begin, at.lam.shape[1]
-    rows = (pairs.server[begin:end, None] * size + np.arange(size)).ravel()
-    take = sp.csr_matrix(
-        (pairs.takes[begin:end].ravel(), (rows, np.repeat(np.arange(count), size))), (at.lam.size, count)
-    )
-    rising, held = at.rising[low:high] > 0, at.held[low:high]
-    unit = np.where(rising, 1.0, np.maximum(held, TINY))
-    user = pairs.user[begin:end] - low
-    have = sp.csr_matrix((1 / unit[user], (user, np.arange(count))), (users, count))
-    found = optimize.linprog(
-        np.append(np.zeros(count), -1.0),
-        A_ub=sp.vstack(
-            [
-                sp.hstack([take, sp.csr_matrix((at.lam.size, 1))]),
-                sp.hstack([-have, sp.csr_matrix(rising[:, None] * 1.0)]),
-            ],
-            format="csr",
-        ),
-        b_ub=np.concatenate([np.ones(at.lam.size), np.where(rising, 0.0, -1.0)]),
-        method="highs-ds",
-        options={
-            "primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "time_limit": seconds,
-        },
-    )  # fmt: skip
-    if found.status != 0:
-        return None
-    y, z, p, s, t = at.y.copy(), at.z.copy(), at.p.copy(), at.s.copy(), at.t.copy()
-    y[begin:end], t[part] = np.maximum(found.x[:count], 0.0), found.x[-1]
-    marginal = np.maximum(-found.ineqlin.marginals, 0.0)
-    lam = marginal[: at.lam.size].reshape(at.lam.shape)
-    lam = np.where(lam > SAME * lam.sum(), lam, 0.0)
-    cost = pairs.cost(lam)[begin:end]
-    least = np.minimum.reduceat(cost, pairs.start[low:high] - begin)
-    few = SAME * max(float(least.max()), TINY)
-    p[low:high] = np.where(least > few, least, 0.0)
-    z[begin:end] = np.where(cost - least[user] > few, cost - least[user], 0.0)
-    s[low:high] = np.maximum(pairs.sums(y)[low:high] - np.where(rising, t[part], held), 0.0)
-    w = np.maximum(1 - pairs.use(y), 0.0)
-    return Point(y, z, w, lam, s, p, t)

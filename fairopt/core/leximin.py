@@ -24,28 +24,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _clock
 from .._libraries import csgraph, sp
 from ..errors import SolverError
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .algebra import Pairs, by_part, most
-from .level import SAME, TINY, Point, State, advance, centre, chosen, cold, vertex
+from .level import SAME, TINY, Point, State, advance, centre, chosen, cold
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-#: A level is known when it is bounded to within this and who stands still stands out; or when rounding is all.
-_KNOWN, _ROUNDING = 1e-11, 1e-14
+#: A level is known when it is bounded to within this and who stands still stands out; or when rounding is all, or less.
+_KNOWN, _ROUNDING, _NOTHING = 1e-11, 1e-14, 1e-17
 #: A level bounded so well will do where no more is to be had; one bounded no better than that is not known at all.
 _SUFFICIENT, _WORST = 1e-9, 1e-2
 #: Frozen or not, kept or not: what says so must be so many times what says the opposite.
 _APART = 1e5
 #: Steps without a better bound by a tenth before a part is given up.
 _PATIENCE = 8
-#: Seconds that a simplex method may take in all.
-_SECONDS = 20.0
 
 
 class Stage(NamedTuple):
@@ -100,7 +97,7 @@ class _Start(NamedTuple):
     least: Array
     users: Index
     filled: Mask
-    from_vertex: bool
+    whole: bool
 
     @property
     def of_known(self) -> Mask:
@@ -145,7 +142,7 @@ class Leximin:
         self.amount: Array = np.zeros(len(polytope.gamma))
         self.pieces: list[Piece] = []
         self.stages: list[Stage] = []
-        self.steps, self.gap, self.seconds = 0, 0.0, _SECONDS
+        self.steps, self.gap = 0, 0.0
         if not count:
             return
         everyone = np.ones(count)
@@ -187,7 +184,7 @@ class Leximin:
                 at.set(chosen(at, worse, at.good, at.now))
                 low, high, least = at.bounds()
             return self._cut(at, done, low, high, least)
-        new = ~at.known & (gap <= _KNOWN) & (self._apart(at) | (at.still > 1))
+        new = ~at.known & (gap <= _KNOWN) & (self._apart(at) | (at.still > 1) | (gap <= _NOTHING))
         if new.any():
             at.early = chosen(at, new, at.now, at.early)
             at.known = at.known | new
@@ -232,9 +229,7 @@ class Leximin:
 
     # --- levels that are known
 
-    def _cut(
-        self, at: State, known: Mask, low: Array, high: Array, least: Array, from_vertex: bool = False
-    ) -> State | None:
+    def _cut(self, at: State, known: Mask, low: Array, high: Array, least: Array) -> State | None:
         """Freeze users of parts whose level is known, keep their prices, and go on with the rest."""
         pairs, part = at.pairs, at.part
         count, t = self._scales(at)
@@ -287,7 +282,7 @@ class Leximin:
             least,
             pairs.users,
             full & ~at.full,
-            from_vertex,
+            at.whole,
         )
         return self._arranged(made, state)
 
@@ -310,20 +305,12 @@ class Leximin:
         return made
 
     def _rescued(self, at: State, part: int) -> State | None:
-        """A part that gets on no more: from a cold start, then by a simplex method, or as well as it is known."""
+        """A part that gets on no more: from a cold start, then as well as it is known."""
         if at.tries[part] == 0:
             return self._anew(at, np.array([part]), at.rising, at.held)
-        one = np.arange(len(at.t)) == part
-        begun = _clock.now()
-        found = vertex(at, part, self.seconds)
-        self.seconds -= _clock.now() - begun
-        if found is not None:
-            at.set(chosen(at, one, found, at.now))
-            at.early = chosen(at, one, at.now, at.early)
-            return self._cut(at, one, *at.bounds(), from_vertex=True)
         if at.best[part] <= _WORST:
-            return self._accepted(at, one)
-        raise SolverError("a level could not be bounded, or not in the time that a simplex method may take")
+            return self._accepted(at, np.arange(len(at.t)) == part)
+        raise SolverError("a level could not be bounded")
 
     def _accepted(self, at: State, parts: Mask) -> State | None:
         """Go on from the best that was found."""
@@ -389,9 +376,8 @@ class Leximin:
             np.where(exact, 1.0, start.at.s[order_u]),
             np.where(exact & again[part], 0.0, start.at.p[order_u] / left[part]), start.at.t[old],
         )  # fmt: skip
-        if start.from_vertex and again.any():
-            return self._anew(at, np.flatnonzero(again), at.rising, at.held)
         centre(at, again)
+        at.whole = start.whole
         return at
 
     def _keep_pieces(self, cut: _Cut, start: _Start, of_user: Index, of_server: Index, count: int) -> None:

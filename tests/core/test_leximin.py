@@ -7,6 +7,7 @@ import pytest
 
 from fairopt.certificates import _linear
 from fairopt.core.leximin import Leximin
+from fairopt.exact import rational
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.problem import Problem
@@ -61,6 +62,21 @@ def test_later_levels_take_few_steps(name: str) -> None:
     with np.errstate(all="ignore"):
         found = Leximin(problem.polytope, problem.criterion)
     assert len(found.stages) > 1
+    assert found.steps <= 15 + 9 * (len(found.stages) - 1)
+
+
+@pytest.mark.parametrize("off", [1e-6, 1e-8, 1e-9, 1e-10])
+def test_levels_that_nearly_tie(off: float) -> None:
+    """Half of the users have a server each, the others all of them, no two alike: levels as without rounding."""
+    rng = np.random.default_rng(3)
+    capacity, demand = (1 + off * rng.uniform(-1, 1, shape) for shape in ((8, 1), (8, 1)))
+    cluster = Cluster(capacity, demand, eligible=np.eye(8, dtype=bool) | (np.arange(8) % 2 > 0)[:, None])
+    rule = get("task-maxmin").criterion(cluster)
+    with np.errstate(all="ignore"):
+        found = Leximin(Problem(cluster, rule).polytope, rule)
+    exact = rational.leximin(cluster, rule, cluster.max_tasks)
+    assert exact is not None
+    np.testing.assert_allclose(found.level, exact.tasks.astype(float).sum(axis=1), rtol=1e-9)
     assert found.steps <= 15 + 9 * (len(found.stages) - 1)
 
 
