@@ -166,7 +166,7 @@ class ServersFirst:
         return best.ravel()[self.rows]
 
 
-def _few_users(users: int, size: int) -> bool:
+def few_users(users: int, size: int) -> bool:
     """Are servers the ones to eliminate first? Less exact near singular equations: if it is far cheaper."""
     return size > 200 and 20 * users**2 * (size + users / 3) < size**3 / 3
 
@@ -199,7 +199,7 @@ def factor(
     """
     servers, resources = diagonal.shape
     users, size = len(start) - 1, servers * resources
-    if _few_users(users, size):
+    if few_users(users, size):
         return ServersFirst(start, server, weight, left, right, extra, diagonal, rows)
     least = np.full(users, least)
     own, scale = np.zeros((servers, resources, resources)), np.empty(size)
@@ -265,7 +265,7 @@ def factor_symmetric(
     added to its diagonal: the caller refines.
     """
     servers, resources = diagonal.shape
-    if border is None and _few_users(len(start) - 1, servers * resources):
+    if border is None and few_users(len(start) - 1, servers * resources):
         return ServersFirst(start, server, weight, vectors, vectors, extra, diagonal)
     least = np.full(len(start) - 1, least)
     own, r = np.zeros((servers, resources, resources)), np.arange(resources)

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _clock
+from ...core import few_users
 from ...engines.base import Solution
+from ...engines.linalg import structured
 from ...engines.welfare import interior_point
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
@@ -114,6 +116,8 @@ def _candidates(
     Where many users meet few types of servers the interior point is jammed by users who change over one by one, and the
     homotopy, whose unknowns are the few prices, is first.
     """
+    if _few(method):
+        yield _of_few_users(method, aims)
     if start is not None:
         yield from _following(method, aims, start, options)
     few_prices = len(method.weight) >= max(options.many_users, options.users_per_price * int(method.row.sum()))
@@ -136,6 +140,29 @@ def _candidates(
         yield from _homotopy(method, options)
     for mu, near in () if early else paths[1:]:
         yield from follow(method, aims.path, mu, near, options=options.smoothing)
+
+
+def _few(method: EquilibriumSystem) -> bool:
+    """Is it far cheaper to eliminate servers first, and not for want of pairs?"""
+    users, rows = len(method.weight), method.row.size
+    dense = 4 * len(method.user) >= users * len(method.row)
+    easy = method.alpha <= few_users.STEEPEST and not len(method.limited)
+    return easy and dense and structured.few_users(users, rows)
+
+
+def _of_few_users(method: EquilibriumSystem, aims: Aims) -> Candidate:
+    """The interior point of few users on many servers."""
+    q, alpha, (servers, resources) = method, method.alpha, method.row.shape
+    use, (log_worth, size) = np.zeros((resources, len(q.weight), servers)), np.zeros((2, len(q.weight), servers))
+    use[:, q.user, q.server] = q.use.T
+    log_worth[q.user, q.server], size[q.user, q.server] = alpha * q.log_gain, q.gamma
+    found = few_users.solved(few_users.Market(use, log_worth, size, alpha), 1e-12)
+    log_price = np.where(q.row, found.log_row.T / alpha, 0.0)
+    fractions, idle = found.fraction[q.user, q.server], np.where(q.row, found.idle.T, 1.0)
+    point = EquilibriumPoint(fractions * q.gamma, fractions, log_price, -found.log_p / alpha, idle, found.mu, q.power)
+    point = replace(point, slack=np.maximum(q.priced(point, alpha)[0], np.finfo(float).tiny))
+    there = KKTSystem(q, point, alpha, alpha, False)
+    return Candidate(point, there.error, found.steps, backward=there.backward(aims.backward))
 
 
 def _following(
