@@ -17,11 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..sensitivity.shares import share_derivative
+from ..sensitivity.shares import share_derivatives
 from ._answer import Answer
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 #: Users tie for the smallest or largest share if they are this close.
 _TIED = 1e-9
@@ -29,39 +28,35 @@ _TIED = 1e-9
 
 @dataclass(frozen=True)
 class Gradient:
-    """A measure by log tasks (users,), and by data with tasks held: log weights, demands, pooled capacities.
-
-    `unclear` (users, resources): a tie decides which resource a share follows.
-    """
+    """A measure by log tasks (users,), and by data with tasks held: log weights, demands, pooled capacities."""
 
     tasks: Array
     weight: Array
     demand: Array
     pool: Array
-    unclear: Mask
 
 
 def gradients(answer: Answer, name: str) -> list[Gradient] | None:
-    """The gradients of a measure: several where users tie for it; `None` for measures of others."""
+    """The gradients of a measure: several where users or their resources tie for it; `None` for measures of others."""
     return _KNOWN[name](answer) if name in _KNOWN else None
 
 
-def _of_shares(answer: Answer, by_share: Array, by_weight: Array) -> Gradient:
+def _of_shares(answer: Answer, by_share: Array, by_weight: Array) -> list[Gradient]:
     """Of something that moves with log dominant shares, and with log weights."""
-    rule = share_derivative(answer.cluster, "dominant")
-    demand = rule.by_demand * by_share[:, None]
-    return Gradient(by_share, by_weight, demand, -demand.sum(axis=0), rule.tied & (by_share != 0)[:, None])
+    rules = share_derivatives(answer.cluster, "dominant")
+    demands = [rule.by_demand * by_share[:, None] for rule in rules]
+    return [Gradient(by_share, by_weight, demand, -demand.sum(axis=0)) for demand in demands]
 
 
 def _tasks(answer: Answer) -> list[Gradient]:
     none = np.zeros(answer.cluster.demand.shape)
     x = answer.user_tasks
-    return [Gradient(x, np.zeros(len(x)), none, none.sum(axis=0), none > 0)]
+    return [Gradient(x, np.zeros(len(x)), none, none.sum(axis=0))]
 
 
 def _welfare(answer: Answer) -> list[Gradient]:
     share = answer.dominant_shares
-    return [_of_shares(answer, share, np.zeros(len(share)))]
+    return _of_shares(answer, share, np.zeros(len(share)))
 
 
 def _levels(answer: Answer) -> Array:
@@ -77,7 +72,7 @@ def _extreme(answer: Answer, largest: bool) -> list[Gradient]:
     some = np.zeros((2, len(level)))
     some[0, tied[0]] = best
     some[1, tied] = best * np.random.default_rng(0).dirichlet(np.ones(len(tied)))
-    return [_of_shares(answer, each, -each) for each in (some if len(tied) > 1 else some[:1])]
+    return [one for each in some[: len(tied)] for one in _of_shares(answer, each, -each)]
 
 
 def _jain(answer: Answer) -> list[Gradient]:
@@ -86,7 +81,7 @@ def _jain(answer: Answer) -> list[Gradient]:
     if not squares > 0:
         return []
     by_level = 2 * total * level / (count * squares) * (1 - total * level / squares)
-    return [_of_shares(answer, by_level, -by_level)]
+    return _of_shares(answer, by_level, -by_level)
 
 
 def _utilization(answer: Answer) -> list[Gradient]:
@@ -94,7 +89,7 @@ def _utilization(answer: Answer) -> list[Gradient]:
     there = cluster.pooled_capacity
     used = answer.user_tasks[:, None] * cluster.demand
     part = np.divide(used, there, out=np.zeros(used.shape), where=there > 0) / max(int((there > 0).sum()), 1)
-    return [Gradient(part.sum(axis=1), np.zeros(len(part)), part, -part.sum(axis=0), part < 0)]
+    return [Gradient(part.sum(axis=1), np.zeros(len(part)), part, -part.sum(axis=0))]
 
 
 _KNOWN: dict[str, Callable[[Answer], list[Gradient]]] = {

@@ -280,9 +280,8 @@ class Sensitivity:
         there = cluster.pooled_capacity
         part = np.divide(cluster.capacity, there, out=np.zeros(cluster.capacity.shape), where=there > 0)
         found["weight"] = found["weight"] + gradient.weight
-        found["demand"] = np.where(gradient.unclear, np.nan, found["demand"] + gradient.demand)
-        direct = np.where(gradient.unclear.any(axis=0), np.nan, gradient.pool) * part
-        direct = np.where(part == 0, 0.0, direct)
+        found["demand"] = found["demand"] + gradient.demand
+        direct = gradient.pool * part
         found["capacity"] = found["capacity"] + direct
         groups = self.derivatives.merging.server_of
         per_type = np.zeros(len(found["count"]))

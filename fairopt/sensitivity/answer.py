@@ -75,16 +75,21 @@ def _hint(cluster: Cluster, log_prices: Array | None) -> Array | None:
 
 
 def _check(cluster: Cluster, criterion: Criterion) -> None:
-    if type(criterion) is not Criterion:
-        raise DataError(f"{_SUPPORTED}; not for {type(criterion).__name__}. Differences of two solves are")
-    if criterion.scope == "per_server" or (criterion.scope == "game" and np.isinf(criterion.alpha)):
-        what = "PS-DSF" if criterion.scope == "game" else "servers that do not coordinate"
-        raise DataError(f"{_SUPPORTED}; not for {what}: take a large finite alpha, such as AlphaPFVDS(64)")
-    if criterion.alpha == 0:
-        raise DataError(f"{_SUPPORTED}; at alpha = 0 tasks move by jumps: take a small alpha, such as 0.1")
-    if criterion.floor.any():
-        raise DataError(f"{_SUPPORTED}; not with floors, which depend on the data in their own way")
-    if (criterion.cap < cluster.max_tasks).any():
-        raise DataError(f"{_SUPPORTED}; not with a mechanism's own caps (MQDRF), which depend on the data")
-    if not np.array_equal(criterion.weight, cluster.weight):
-        raise DataError(f"{_SUPPORTED}, where the criterion's weights are those of the cluster")
+    what = "PS-DSF" if criterion.scope == "game" else "servers that do not coordinate"
+    steep = criterion.scope == "per_server" or (criterion.scope == "game" and np.isinf(criterion.alpha))
+    for wrong, text in (
+        (type(criterion) is not Criterion, f"; not for {type(criterion).__name__}. Differences of two solves are"),
+        (steep, f"; not for {what}: take a large finite alpha, such as AlphaPFVDS(64)"),
+        (criterion.alpha == 0, "; at alpha = 0 tasks move by jumps: take a small alpha, such as 0.1"),
+        (criterion.floor.any(), "; not with floors, which depend on the data in their own way"),
+        (
+            (criterion.cap < cluster.max_tasks).any(),
+            "; not with a mechanism's own caps (MQDRF), which depend on the data",
+        ),
+        (
+            not np.array_equal(criterion.weight, cluster.weight),
+            ", where the criterion's weights are those of the cluster",
+        ),
+    ):
+        if wrong:
+            raise DataError(_SUPPORTED + text)

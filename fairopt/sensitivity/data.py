@@ -15,7 +15,6 @@ capacity of, the resource that sets gamma.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,26 +39,16 @@ class Entries(list[tuple[Any, Any, Any]]):
         return sp.csr_matrix((value[there], (row[there].astype(np.intp), column[there].astype(np.intp))), shape=shape)
 
 
-@dataclass(frozen=True)
-class Inputs:
+def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
     """B, by name of the data (equations, data), of servers as they are in the polytope; `share`: by `log u_n`.
 
-    `ties`: `demand` and `capacity` less the same where ties of what sets gamma are broken in another way, at random.
-    `tied`: pairs whose gamma is set by several resources.
+    In two ways where several resources set gamma, the second at random.
     """
-
-    by: dict[str, sp.csr_matrix]
-    ties: dict[str, sp.csr_matrix]
-    tied: Index
-
-
-def inputs(equations: Equations) -> Inputs:
-    """How data enter."""
     active, scale = equations.active, equations.scale
     polytope, criterion = active.polytope, active.criterion
     users, servers, resources = polytope.cluster.shape
     found = {name: Entries() for name in ("alpha", "weight", "demand", "capacity", "limit", "share")}
-    ties = {name: Entries() for name in ("demand", "capacity")}
+    ways = [found]
     whose = polytope.users[equations.user] * resources
     cells = polytope.row_server * resources + polytope.row_resource
     used = (equations.uses(equations.pairs) @ sp.diags(active.part[equations.pairs])).tocoo()
@@ -71,7 +60,6 @@ def inputs(equations: Equations) -> Inputs:
         who = polytope.users[equations.users]
         found["weight"].append((equations.of_users, who, -1.0))
         found["share"].append((equations.of_users, who, 1.0))
-    tied = np.zeros(0, dtype=np.intp)
     for k, (pairs, equation) in enumerate(zip(equations.cheap, equations.of_pairs, strict=True)):
         share = equations.shares(k)
         of, value = polytope.row_resource[share.col], share.data / scale
@@ -88,16 +76,11 @@ def inputs(equations: Equations) -> Inputs:
         if not game:
             found["share"].append((equation, who, -power))
         elif power:
-            sets, other = apportioned(polytope.pair_use[pairs] >= 1 - TIED)
-            tied = pairs[(sets != other).any(axis=1)]
-            for entries, value in ((found, sets), (ties, sets - other)):
-                where = np.arange(resources) + whose[pairs, None]
-                entries["demand"].append((equation[:, None], where, -power * value))
-                where = np.arange(resources) + host[:, None] * resources
-                entries["capacity"].append((equation[:, None], where, power * value))
-    of_users = dict.fromkeys(("weight", "limit", "share"), users)
-    columns = {"alpha": 1, "demand": users * resources, "capacity": servers * resources} | of_users
-    b, apart = (
-        {name: each.matrix(equations.size, columns[name]) for name, each in some.items()} for some in (found, ties)
-    )
-    return Inputs(b, apart, tied)
+            of = np.arange(resources)
+            sets = apportioned(polytope.pair_use[pairs] >= 1 - TIED)
+            ways = [{name: Entries(entries) for name, entries in found.items()} for _ in sets]
+            for way, value in zip(ways, sets, strict=True):
+                way["demand"].append((equation[:, None], whose[pairs, None] + of, -power * value))
+                way["capacity"].append((equation[:, None], host[:, None] * resources + of, power * value))
+    columns = {"alpha": 1, "demand": users * resources, "capacity": servers * resources}
+    return [{name: each.matrix(equations.size, columns.get(name, users)) for name, each in way.items()} for way in ways]

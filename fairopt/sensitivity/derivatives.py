@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from ..model.merging import Merging
 from . import words
 from .data import inputs
 from .pooling import Pooling
-from .shares import share_derivative
+from .shares import share_derivatives
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -58,11 +59,12 @@ class Derivatives:
         self.merging, self.pooling, self.cluster = merging, pooling, merging.cluster
         self.linear = Factors(self.equations.matrix, self.equations.main)
         self.finite = bool(np.isfinite(self.criterion.alpha))
-        self._inputs = inputs(self.equations)
-        #: Does anything follow shares of users, and does nobody know how?
+        #: Does anything follow shares of users, and does somebody know how?
         self._by_share = self.criterion.scope != "game" and self.criterion.alpha != 1
         rule = self.criterion.share_rule if self._by_share else "constant"
-        self._shares, self._known = share_derivative(self.cluster, rule), rule != "unknown"
+        self._known = rule != "unknown"
+        #: How data enter; several ways where ties decide.
+        self._ways = list(product(inputs(self.equations), share_derivatives(self.cluster, rule)))
 
     def of_tasks(self, gradient: Array) -> ByData:
         """Derivatives of numbers that move by `gradient' d log x_n`; gradient (all users, k)."""
@@ -71,12 +73,14 @@ class Derivatives:
         given = np.zeros((self.linear.matrix.shape[1], gradient.shape[1]))
         given[: len(whose)] = gradient[whose]
         adjoint, missed = self.linear.adjoint(given)
-        found, tied = self._pulled(adjoint)
+        found, *others = self._pulled(adjoint)
         part = equations.parts[1]
         concerned = summed(part, int(part.max()) + 1) @ (gradient != 0).astype(float) > 0
         for name, values in found.items():
             undefined = self._inconsistent[name].astype(float) @ concerned.astype(float) > 0
-            values[undefined | (missed > ROUNDING) | tied[name]] = np.nan
+            for other in others:
+                undefined |= np.abs(values - getattr(other, name)) > 1e-9
+            values[undefined | (missed > ROUNDING)] = np.nan
         if not self.finite:
             found.alpha[:] = np.nan
         if not self._known:
@@ -88,35 +92,25 @@ class Derivatives:
         """What is in the way of a derivative by one datum, in words."""
         if not self._known and name in ("demand", "capacity", "count"):
             return "the mechanism does not say how shares follow from the data"
-        return words.why(self.equations, self.linear.null, self._inconsistent[name][at], self._inputs.tied)
+        return words.why(self.equations, self.linear.null, self._inconsistent[name][at])
 
-    def _pulled(self, w: Array) -> tuple[ByData, dict[str, Mask]]:
-        """`-w' B` by every datum, shares included, of w (equations, k); and what a tie decides."""
+    def _pulled(self, w: Array) -> list[ByData]:
+        """`-w' B` by every datum, shares included, of w (equations, k); in every way."""
         users, _, resources = self.cluster.shape
-        by = {name: 0.0 - each.T @ w for name, each in self._inputs.by.items()}
-        ties = {name: np.abs(each.T @ w) for name, each in self._inputs.ties.items()}
-        demand, share, rule = by["demand"].reshape(users, resources, -1), by["share"], self._shares
-        merged = self.pooling.spread(by["capacity"].reshape(-1, *demand.shape[1:]))
-        tied_demand = ties["demand"].reshape(demand.shape) > 1e-9
-        tied = self.pooling.spread(ties["capacity"].reshape(-1, *demand.shape[1:])) > 1e-9
-        tied_count = np.zeros((len(merged), w.shape[1]), dtype=bool)
-        if self._by_share:
-            whole = self.cluster.pooled_capacity
-            part = np.divide(self.cluster.capacity, whole, out=np.zeros(self.cluster.capacity.shape), where=whole > 0)
-            demand = demand + rule.by_demand[:, :, None] * share[:, None, :]
-            merged = merged + part[:, :, None] * (rule.by_pool.T @ share.reshape(users, -1))[None]
-            if rule.by_server is not None:
-                merged = merged + np.einsum("nir,nk->irk", rule.by_server, share)
-            counts = np.abs(share) > 1e-9
-            tied_demand = rule.tied[:, :, None] & counts[:, None]
-            tied = (part > 0)[:, :, None] & (rule.tied.T.astype(float) @ counts > 0)
-            if len(merged) > 1:
-                tied_count = tied.any(axis=1)
-        members = self.merging.server_of
-        capacity = merged[members] * self.merging.server_part[:, None, None]
-        found = ByData(by["alpha"], by["weight"], demand, capacity, by["limit"], merged.sum(axis=1))
-        none = {name: np.zeros(values.shape, dtype=bool) for name, values in found.items()}
-        return found, none | {"demand": tied_demand, "capacity": tied[members], "count": tied_count}
+        whole, members, found = self.cluster.pooled_capacity, self.merging.server_of, []
+        for b, rule in self._ways:
+            by = {name: 0.0 - each.T @ w for name, each in b.items()}
+            demand, share = by["demand"].reshape(users, resources, -1), by["share"]
+            merged = self.pooling.spread(by["capacity"].reshape(-1, *demand.shape[1:]))
+            if self._by_share:
+                demand = demand + rule.by_demand[:, :, None] * share[:, None, :]
+                part = self.cluster.capacity / np.where(whole > 0, whole, 1.0)
+                merged = merged + part[:, :, None] * (rule.by_pool.T @ share)[None]
+                if rule.by_server is not None:
+                    merged = merged + np.einsum("nir,nk->irk", rule.by_server, share)
+            capacity = merged[members] * self.merging.server_part[:, None, None]
+            found.append(ByData(by["alpha"], by["weight"], demand, capacity, by["limit"], merged.sum(axis=1)))
+        return found
 
     @cached_property
     def _inconsistent(self) -> dict[str, Mask]:
@@ -128,10 +122,9 @@ class Derivatives:
         empty = self._pulled(np.zeros((len(part), 1)))[0]
         result = {name: np.zeros((*values.shape[:-1], count), dtype=bool) for name, values in empty.items()}
         for c in np.unique(part[np.abs(null).max(axis=1, initial=0.0) > 0]):
-            found, tied = self._pulled(np.where((part == c)[:, None], null, 0.0))
-            for name, values in found.items():
-                missed = np.abs(values).max(axis=-1) > ROUNDING * size.get(name, 1.0)
-                result[name][..., c] = missed | tied[name].any(axis=-1)
+            for found in self._pulled(np.where((part == c)[:, None], null, 0.0)):
+                for name, values in found.items():
+                    result[name][..., c] |= np.abs(values).max(axis=-1) > ROUNDING * size.get(name, 1.0)
         if self.finite:
             self._apart(result["capacity"])
         return result

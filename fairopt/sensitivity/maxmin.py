@@ -34,19 +34,17 @@ def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array 
     sets, blocked = _prices(polytope, tasks, total, level, limited, hint)
     part = x / total[user]
     pairs, priced = part > ZERO, np.zeros(len(polytope.row_server), dtype=bool)
-    slack, costly = np.zeros(len(x)), []
+    slack = np.zeros(len(x))
     for rows in sets:
-        cost = polytope.price_per_task(rows)
-        whole = cost * total[user]
+        whole = polytope.price_per_task(rows) * total[user]
         least = np.minimum.reduceat(whole, first)[user]
         slack = np.maximum(slack, (whole - least) / np.where(least > ZERO * rows.sum(), least, max(rows.sum(), 1e-300)))
         priced |= rows > ZERO * rows.max(initial=0.0)
-        costly.append(cost * polytope.gamma > ZERO * rows.max(initial=0.0))
     # How much dearer pairs with a thousandth of a user's tasks are than need be says how well prices are known.
     weak = ~pairs & (slack <= max(ZERO, float(slack[part > 1e-3].max(initial=0.0))))
     prices = []
-    for rows, dear in zip(sets, costly, strict=True):
-        cheap = (pairs | weak) & dear
+    for rows in sets:
+        cheap = (pairs | weak) & (polytope.price_per_task(rows) * polytope.gamma > ZERO * rows.max(initial=0.0))
         cheap &= np.bincount(user[cheap], minlength=len(total))[user] > 1
         with np.errstate(divide="ignore"):
             log_rows = np.log(rows)

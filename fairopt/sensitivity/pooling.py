@@ -46,7 +46,7 @@ class Pooling:
     ----------
     pool_of : (servers,), the group of each
     first : (pools,), a server of each group, whose prices are the group's
-    part : (servers, resources), of its group's capacity; 1 of a server by itself
+    part : (servers, resources), of its group's capacity
     """
 
     cluster: Cluster

@@ -25,51 +25,40 @@ TIED = 1e-7
 
 
 class ShareDerivative(NamedTuple):
-    """By demands (users, resources); by capacities pooled (users, resources), or of `alone` by server.
-
-    Attributes
-    ----------
-    by_pool : by log C_r; by_server : by log c_ir (users, servers, resources), or None
-    tied : (users, resources), resources that tie for the user's share
-    """
+    """By demands (users, resources); by log C_r (users, resources), or by log c_ir (users, servers, resources)."""
 
     by_demand: Array
     by_pool: Array
-    by_server: Array | None
-    tied: Mask
+    by_server: Array | None = None
 
 
-def apportioned(largest: Mask) -> tuple[Array, Array]:
-    """(..., resources): all to the first of those that are largest, and divided over them at random."""
+def apportioned(largest: Mask) -> list[Array]:
+    """(..., resources): all to the first of those that are largest; where some tie, divided over them at random too."""
     first = np.zeros(largest.shape)
     np.put_along_axis(first, largest.argmax(axis=-1)[..., None], 1.0, axis=-1)
-    several = largest.sum(axis=-1) > 1
-    random = np.where(largest, np.random.default_rng(0).random(largest.shape), 0.0)
-    with np.errstate(invalid="ignore"):
-        return first, np.where(several[..., None], random / random.sum(axis=-1, keepdims=True), first)
+    if not (largest.sum(axis=-1) > 1).any():
+        return [first]
+    random = np.where(largest, np.random.default_rng(0).random(largest.shape), first)
+    return [first, random / random.sum(axis=-1, keepdims=True)]
 
 
-def share_derivative(cluster: Cluster, rule: ShareRule) -> ShareDerivative:
-    """How shares follow from the data of a cluster; not at all where nobody knows."""
-    users, _, resources = cluster.shape
-    none, untied = np.zeros((users, resources)), np.zeros((users, resources), dtype=bool)
+def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative]:
+    """How shares follow from the data of a cluster, not at all where nobody knows; in two ways where resources tie."""
+    none = np.zeros(cluster.demand.shape)
     share = cluster.share_per_task
     with np.errstate(divide="ignore", invalid="ignore"):
         if rule == "dominant":
             close = share >= share.max(axis=1, keepdims=True) * (1 - TIED)
-            part = np.eye(resources)[share.argmax(axis=1)]
-            return ShareDerivative(part, -part, None, close & (close.sum(axis=1) > 1)[:, None])
+            return [ShareDerivative(part, -part) for part in apportioned(close)]
         if rule == "asset":
             part = np.nan_to_num(share / share.sum(axis=1, keepdims=True))
-            return ShareDerivative(part, -part, None, untied)
+            return [ShareDerivative(part, -part)]
         if rule == "alone":
             gamma = cluster.gamma0
             part = np.nan_to_num(gamma / gamma.sum(axis=1, keepdims=True))[:, :, None]
             room = np.where(cluster.demand[:, None] > 0, cluster.capacity / cluster.demand[:, None], np.inf)
-            close = (room <= gamma[:, :, None] * (1 + TIED)) & (part > 0)
-            by_server = -part * (np.arange(resources) == room.argmin(axis=2)[:, :, None])
-            tied = (close & (close.sum(axis=2) > 1)[:, :, None]).any(axis=1)
-            return ShareDerivative(-by_server.sum(axis=1), none, by_server, tied)
+            ways = apportioned((room <= gamma[:, :, None] * (1 + TIED)) & (part > 0))
+            return [ShareDerivative((part * way).sum(axis=1), none, -part * way) for way in ways]
     if rule == "demand":
-        return ShareDerivative(np.eye(resources)[np.zeros(users, dtype=np.intp)], none, None, untied)
-    return ShareDerivative(none, none, None, untied)
+        return [ShareDerivative(none + (np.arange(cluster.shape[2]) == 0), none)]
+    return [ShareDerivative(none, none)]
