@@ -59,7 +59,7 @@ def text(allocation: Shown, columns: Columns, width: int | None = None) -> str:
 def _table(allocation: Shown, columns: Columns, width: int | None) -> str:
     """A line per user; of many, the first and the last."""
     users, most = allocation.cluster.users, None if width is None else max(8, width // 3)
-    shown = {"user": users} | _certain(columns, allocation.certificate)
+    shown = {"user": users} | certain(columns, allocation.certificate)
     table: list[list[str]] = []
     for name, texts in shown.items():
         cells = [name, *texts] if len(users) <= _ROWS else [name, *texts[: _ROWS // 2], "...", *texts[-_ROWS // 2 :]]
@@ -73,7 +73,7 @@ def html(allocation: Shown, columns: Columns) -> str:
     """The same as HTML, with utilization by server."""
     notes = "".join(f"<li>{escape(note)}</li>" for note in _notes(allocation))
     index = pd.Index(allocation.cluster.users, name="user")
-    table = pd.DataFrame(_certain(columns, allocation.certificate), index=index)
+    table = pd.DataFrame(certain(columns, allocation.certificate), index=index)
     return (
         f"<p><b>{escape(_headline(allocation))}</b></p>{table.to_html(max_rows=_ROWS)}"
         f"{allocation.utilization.tail(6).to_html(float_format='{:.1%}'.format, na_rep='')}"
@@ -137,7 +137,7 @@ def doubts(users: Sequence[str]) -> tuple[str, ...]:
     return (f"not certain to three digits, as a small change of the data moves their tasks: {named}",)
 
 
-def _certain(columns: Mapping[str, Array], certificate: Certificate) -> dict[str, list[str]]:
+def certain(columns: Mapping[str, Array], certificate: Certificate) -> dict[str, list[str]]:
     """The columns of an allocation (a number per user) as text, with the digits that are certain, at most six.
 
     What is smaller than the certificate can tell from nothing is 0: tasks on one server (the columns behind the weight)

@@ -178,7 +178,7 @@ def test_dust_is_nothing_where_the_certificate_says_so() -> None:
     import numpy as np
 
     import fairopt as fo
-    from fairopt.result import _digits
+    from fairopt.result import _show
 
     found = fo.AlphaFair(1).solve(fo.Cluster([[9, 9], [9, 9]], [[1, 2], [2, 1]]))
     frame = found.to_frame()
@@ -186,7 +186,7 @@ def test_dust_is_nothing_where_the_certificate_says_so() -> None:
     frame.iloc[0, 3:] = [5.0, 0.5 * least * frame["tasks"].iloc[0]]
     frame.iloc[1, 3:] = [1e-5, 5.0]
     first, second = frame.columns[3:]
-    shown = _digits.shown({name: frame[name].to_numpy() for name in frame}, found.certificate)
+    shown = _show.certain({name: frame[name].to_numpy() for name in frame}, found.certificate)
     assert shown[second][0] == "0"
     assert float(shown[first][1]) == pytest.approx(1e-5)
     assert not np.isclose(frame.iloc[0, 4], 0, atol=0)
