@@ -33,6 +33,8 @@ SELECTIONS = ("fast", "curve", "welfare", "best-response")
 METHOD_NAME = "curve from alpha = 1"
 #: What an answer says that is not known to be the only one.
 MAYBE_OTHERS = 'there may be other equilibria: select="curve" takes the first from alpha = 1 (docs/equilibria.md)'
+#: Errors above this have their last digits looked for.
+_FINE = 1e-10
 _LOST = "the curve from alpha = 1 could not be followed: not certainly the first equilibrium on it"
 #: What is said of another equilibrium that was taken for one of index -1.
 _FIRST = "that is the first equilibrium on the curve from alpha = 1"
@@ -89,7 +91,7 @@ def of_crossing(problem: Problem, one: Crossing, seconds: float = 0.0) -> Soluti
     capacity, known = problem.cluster.capacity, np.isfinite(one.log_rows)
     log = np.where(known, one.log_rows - np.log(np.where(capacity > 0, capacity, 1.0)), -np.inf)
     run = Run(METHOD_NAME, "converged", 0.0, seconds, one.certificate)
-    fine = bool(one.certificate <= OPTIONS.last_digits)
+    fine = bool(one.certificate <= _FINE)
     return Solution(one.tasks, None, "equilibrium", (run,), 0.0, 0, "converged", log=log, rough=not fine, fine=fine)
 
 

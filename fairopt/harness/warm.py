@@ -11,7 +11,6 @@ import numpy as np
 from .. import _progress
 from .._libraries import pd
 from ..errors import FairoptError
-from ..game.curve.two_sided import equilibrium_curve
 from ..game.dynamics.distributed import best_response
 from ..game.dynamics.orders import ORDERS
 from ..game.enumeration.all_equilibria import equilibria
@@ -61,7 +60,6 @@ def _questions() -> Iterator[Callable[[], object]]:
         for alpha in (2.0, np.inf):
             yield partial(best_response, TINY, alpha, order=order, rng=0, throw=False)
     yield partial(equilibria, TINY, 3.0)
-    yield partial(equilibrium_curve, TINY, [2.0])
     for name in (
         "drf",
         "drfh",

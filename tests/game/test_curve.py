@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.game.curve import _begin, _point
+from fairopt.game.curve import _begin
 from fairopt.game.curve.options import CurveOptions
-from fairopt.game.curve.stack import stacked
 from fairopt.game.selection import MAYBE_OTHERS, SELECTIONS
 from fairopt.model.problem import Problem
 
 Array = NDArray[np.float64]
-pytestmark = pytest.mark.kernels
 
 #: Several equilibria at alpha = 3 (docs/equilibria.md), and the two that are stable.
 SEVERAL = {
@@ -228,18 +226,15 @@ def test_a_cluster_that_is_too_large_for_the_curve_is_named() -> None:
 
 
 def test_a_beginning_that_is_no_equilibrium_is_none() -> None:
-    cluster = several()
-    data = [one[0] for one in stacked([Problem(cluster, fo.AlphaPFVDS(2.0).criterion(cluster))])]
-    cell = _point.cell_of(1.001, data)
-    assert _begin.begun(cell, 1e-12, 400)[2]
-    assert not _begin.begun(cell, 1e-12, 1)[2]
+    problem = Problem(several(), fo.AlphaPFVDS(2.0).criterion(several()))
+    assert _begin.begun(problem, 1.001, 1e-12, 400) is not None
+    assert _begin.begun(problem, 1.001, 1e-12, 1) is None
 
 
 def test_a_beginning_that_is_not_near_enough_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster, found = several(), _begin.solved
-    cell = _point.cell_of(1.001, [one[0] for one in stacked([Problem(cluster, fo.AlphaPFVDS(2.0).criterion(cluster))])])
+    found, problem = _begin.solved, Problem(several(), fo.AlphaPFVDS(2.0).criterion(several()))
     monkeypatch.setattr(_begin, "solved", lambda *given: replace(found(*given), error=np.full(1, 1e-6)))
-    assert not _begin.begun(cell, 1e-12, 400)[2]
+    assert _begin.begun(problem, 1.001, 1e-12, 400) is None
 
 
 def test_welfare_compares_all_crossings_and_says_of_how_many() -> None:

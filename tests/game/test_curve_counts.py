@@ -14,7 +14,6 @@ from fairopt.model.problem import Problem
 from .test_curve import FIRST, SEVERAL
 
 Array = NDArray[np.float64]
-pytestmark = pytest.mark.kernels
 
 
 def zeros_and_counts(seed: int) -> fo.Cluster:

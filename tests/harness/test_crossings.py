@@ -36,7 +36,7 @@ def test_crossings_are_the_equilibria_that_are_enumerated() -> None:
     ours = [[found[f"crossing {k}: tasks of {user}"] for user in CLUSTER.users] for k in (1, 2, 3)]
     known = sorted((one.user_tasks.tolist() for one in every), reverse=True)
     np.testing.assert_allclose(ours, known, rtol=1e-6)
-    np.testing.assert_allclose(ours[0], fo.AlphaPFVDS(5.9).solve(CLUSTER).user_tasks, rtol=1e-6)
+    np.testing.assert_allclose(ours[0], fo.AlphaPFVDS(5.9, "curve").solve(CLUSTER).user_tasks, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("alpha", "tasks"), [(5.4, 6.3544), (6.4, 4.8543)])

@@ -92,8 +92,7 @@ def test_every_equilibrium_is_asked() -> None:
     assert "in 1 of 3 pairs of equilibria it is not there (3, all that there are)" in one.selection
     worse = verify(fast, "undominated-equilibrium", SEVERAL)
     assert worse.violation[0] == pytest.approx(1 - 0.4332609 / 0.4693006, rel=1e-6)
-    with pytest.raises(DataError, match="not violated"):
-        # On the curve comes the best first.
+    with pytest.raises(DataError, match="not violated"):  # on the curve comes the best first
         verified(fo.AlphaPFVDS(3.0, "curve"), "undominated-equilibrium", (SEVERAL, None))
     assert kept("alphapf-vds--pareto-optimality").selection == f"{EVERY} (1, all that there are)"
     assert kept("ceei--strategy-proofness").selection == ""

@@ -1,4 +1,4 @@
-"""Compiled: where the curve begins: the equilibrium near alpha = 1, as a regular active set.
+"""Where the curve begins: the equilibrium near alpha = 1, as a regular active set.
 
 Splits of users over servers, and prices of rows that are full together, may be undetermined, for all alpha where users
 share a bottleneck. Then the set is made regular: along a direction in which nothing but the split changes something
@@ -8,275 +8,176 @@ ties do not come back; the point is exactly an equilibrium of the data that were
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
-from ..._loops import compiled
 from ...core.interior import solved
-from ...core.system import Stack, of_arrays
-from ._gauge import gauged
-from ._scaled import Cell
-from ._system import LOG_TAX, Game, Place, Values, evaluate, values_of
-from .options import BEGIN
+from ...core.system import stacked
+from ...model.problem import Problem
+from ._system import LOG_TAX, TAX_BELOW, Game, Place, Values, gauge
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+#: The equilibrium has an error of at most `_SOUND`; it is looked for again from another start above `_GOOD`.
+_GOOD, _SOUND = 1e-9, 1e-8
+#: Singular values below this part of the largest are ties, and rates below it are none.
+_TIE = 1e-9
+#: Limits with less room than this part are reached, and pairs with more than this part of a user's tasks say by how
+#: much they bind.
+_REACHED = 1e-7
+#: By how much what is outside the active set is worse than in the data, and the most that data may change.
+_JITTER, _MOST = 1e-8, 1e-5
+#: Splits and prices are determined in turn, at most so often.
+_ROUNDS = 4
 
 
-@compiled
-def _game(q):  # type: ignore[no-untyped-def]
-    """The numbers of a game."""
-    (user, server), users, resources = np.nonzero(q.gamma > 0), len(q.demand), q.capacity.shape[1]
-    pairs, rows, size = len(user), q.row.sum(), np.empty(len(user))
-    first, limit = np.zeros(users + 1, np.int64), np.full(users, np.inf)
-    number = np.cumsum(q.row.astype(np.int64).ravel()).reshape(q.row.shape) - 1
-    at, host, gain = np.full((pairs, resources), -1), np.empty(rows, np.int64), np.empty(pairs)
-    for i in range(len(q.capacity)):
-        for r in range(resources):
-            if q.row[i, r]:
-                host[number[i, r]] = i
-    cost = np.zeros((pairs, resources))
-    for p in range(pairs):
-        n, i = user[p], server[p]
-        first[n + 1] += 1
-        size[p] = q.gamma[n, i] / q.gamma[n].max()
-        gain[p] = np.log(q.weight[n] * size[p])
-        for r in range(resources):
-            if q.use[n, i, r] > 0:
-                at[p, r], cost[p, r] = number[i, r], q.use[n, i, r]
-    for n in range(users):
-        first[n + 1] += first[n]
-        if q.gamma[n].max() > 0 and q.limit[n] < q.gamma[n].sum() * (1 + BEGIN.binds):
-            limit[n] = q.limit[n] / q.gamma[n].max()
-    log_cost, tax = np.log(cost), gain - np.log(limit)[user] - BEGIN.tax
-    unchanged = np.zeros(pairs), np.zeros(rows)
-    return Game(user, server, first, size, gain, at, cost, log_cost, host, limit, tax, *unchanged)
+def begun(problem: Problem, alpha: float, tol: float, most: int) -> tuple[Game, Place] | None:
+    """The game of a problem, whose alpha is not read, and the curve's place at an alpha near 1.
 
-
-@compiled
-def _null(matrix):  # type: ignore[no-untyped-def]
-    """A direction of length 1 that the matrix (equations, unknowns) maps to zero; empty for none."""
-    if matrix.shape[1] == 0:
-        return np.empty(0)
-    _, values, right = np.linalg.svd(matrix, full_matrices=True)
-    if len(values) < matrix.shape[1] or values[-1] < BEGIN.tie * values[0]:
-        return right[-1]
-    return np.empty(0)
-
-
-@compiled
-def _leaving(matrix, members, along, amount, value, sign, fixed):  # type: ignore[no-untyped-def]
-    """What falls to zero first along a direction or against it: how far, number (-1: nothing), sense, is it a row?"""
-    low, at, way, guard = np.inf, -1, 1.0, False
-    for sense in (1.0, -1.0):
-        for j in range(len(members)):
-            if sense * along[j] < -BEGIN.still and amount[members[j]] / abs(along[j]) < low:
-                low, at, way, guard = amount[members[j]] / abs(along[j]), j, sense, False
-        for i in range(len(fixed)):
-            if not fixed[i]:
-                rate = 0.0
-                for j in range(len(members)):
-                    rate += sense * sign * matrix[i, members[j]] * along[j]
-                if rate < -BEGIN.still and max(value[i], 0.0) / -rate < low:
-                    low, at, way, guard = max(value[i], 0.0) / -rate, i, sense, True
-    return low, at, way, guard
-
-
-@compiled
-def _pushed(matrix, amount, on, value, sign, fixed):  # type: ignore[no-untyped-def]
-    """Move `amount` along directions in which nothing that is `held` changes until none are left; how many it took.
-
-    What falls to zero first is no longer `on`; a row of the matrix whose `value` falls to zero first, by `sign` times
-    the product with the direction, is held from then on.
+    The equilibrium there has an error of `tol`, if `most` steps suffice.
     """
-    for taken in range(len(on) + len(fixed)):
-        members, rows = np.flatnonzero(on), np.flatnonzero(fixed)
-        chosen = np.empty((len(rows), len(members)))
-        for j in range(len(members)):
-            for i in range(len(rows)):
-                chosen[i, j] = matrix[rows[i], members[j]]
-        along = _null(chosen)
-        if not len(along):
-            return taken
-        low, at, way, guard = _leaving(matrix, members, along, amount, value, sign, fixed)
-        if at < 0:
-            return -1
-        for i in range(len(fixed)):
-            if not fixed[i]:
-                for j in range(len(members)):
-                    value[i] += low * way * sign * matrix[i, members[j]] * along[j]
-        for j in range(len(members)):
-            amount[members[j]] = max(amount[members[j]] + way * low * along[j], 0.0)
-        if guard:
-            fixed[at] = True
-        else:
-            amount[members[at]], on[members[at]] = 0.0, False
-    return -1
-
-
-def stack_of(q: Cell) -> Stack:
-    """The game of a cell as the core has it."""
-    usable, one = (q.gamma > 0)[..., None], np.full(1, q.alpha)
-    data = q.capacity.T[..., None], q.demand.T[..., None], usable, q.weight[:, None], q.limit[:, None]
-    return of_arrays(True, one, *data, None)
-
-
-def begun(q: Cell, tol: float, most: int) -> tuple[Game, Place, bool]:
-    """The game, the curve's place at the alpha of a cell, and whether there is one.
-
-    Not compiled, nor is `_regular`: they run once a curve, and compiling them takes longer than it would ever save.
-    """
-    g = _game(q)
-    pairs, rows, users = len(g.user), len(g.host), len(g.limit)
+    g, q = Game.of(problem), stacked([problem], np.array([alpha]))
+    found = solved(q, _GOOD, tol, most)
+    if not len(g.user) or not found.error[0] <= _SOUND:
+        return None
+    polytope = problem.polytope
+    price = found.log_rows[polytope.row_resource, polytope.row_server, 0]
+    z, on = found.z[g.user, g.server, 0], price > -np.inf
     at = Place(
-        np.zeros(pairs),
-        np.zeros(rows),
-        np.zeros(rows),
-        np.zeros(users),
-        np.array([np.log(q.alpha)]),
-        np.zeros(pairs, np.bool_),
-        np.zeros(rows, np.bool_),
-        np.zeros(users, np.bool_),
-        np.zeros(rows, np.bool_),
+        z,
+        on.astype(float),
+        np.where(on, price, 0.0) / alpha,
+        np.zeros(len(g.limit)),
+        float(np.log(alpha)),
+        z > 0,
+        on,
+        np.zeros(len(g.limit), np.bool_),
+        np.zeros(len(on), np.bool_),
     )
-    stack, v = stack_of(q), values_of(g)
-    found = solved(stack, BEGIN.good, tol, most)
-    tasks, log_rows = stack.tasks(found.z)[0], found.log_rows[..., 0].T.copy()
-    sound = pairs > 0 and found.error[0] <= BEGIN.sound and _placed(q, g, at, v, tasks, log_rows)
-    if sound and np.isfinite(g.limit).any():
-        sound = _without_noise(g, at, v)
-    if sound:
-        _settled(g, at, v)
-        sound = evaluate(g, at, v) and _regular(g, at, v)
-    return g, at, bool(sound)
+    v = Values(g, at)
+    if v.sound and np.isfinite(g.limit).any():
+        # Rows that idle lose the price that an interior point has left them: it may be more than the tax.
+        _of_idle(replace(g, tax=g.tax + TAX_BELOW - LOG_TAX / alpha), at, v)  # what the last task is worth
+        gauge(g, at)
+        v = Values(g, at)
+    if not v.sound:
+        return None
+    _settle(g, at, v)
+    return (g, at) if Values(g, at).sound and _regular(g, at) else None
 
 
-@compiled
-def _placed(q, g, at, v, tasks, log_rows):  # type: ignore[no-untyped-def]
-    """Fill the place from an equilibrium, all of its prices; False where its numbers are not finite."""
-    for p in range(len(g.user)):
-        at.z[p] = tasks[g.user[p], g.server[p]] / q.gamma[g.user[p], g.server[p]]
-        for r in range(q.capacity.shape[1]):
-            k = g.at[p, r]
-            if k >= 0:
-                price = log_rows[g.server[p], r]
-                at.row_on[k] = price > -np.inf
-                at.level[k], at.w[k] = (price / q.alpha, 1.0) if at.row_on[k] else (0.0, 0.0)
-    at.pair_on[:] = at.z > 0
-    return evaluate(g, at, v)
+def _of_idle(g: Game, at: Place, v: Values) -> None:
+    """Of rows keep what is more than what idles."""
+    gauge(g, at)
+    at.row_on &= at.stands | (at.w > np.abs(v.idle))
+    at.w *= at.row_on
 
 
-@compiled
-def _settled(g, at, v):  # type: ignore[no-untyped-def]
+def _settle(g: Game, at: Place, v: Values) -> None:
     """Keep of pairs and rows what is more than its slack, or what idles; limits that are reached become active."""
-    pairs, rows = len(g.user), len(g.host)
-    for n in range(len(g.limit)):
-        if 1 - v.x[n] / g.limit[n] < BEGIN.reached:
-            at.limit_on[n] = True
-            least = 0.0
-            for p in range(g.first[n], g.first[n + 1]):
-                if g.size[p] * at.z[p] > BEGIN.reached * v.x[n]:
-                    least = min(least, v.slack[p])
-            at.xi[n] = -least
-            for p in range(g.first[n], g.first[n + 1]):
-                v.slack[p] -= least
-    for p in range(pairs):
-        at.pair_on[p] = g.size[p] * at.z[p] / v.x[g.user[p]] > abs(v.slack[p])
-        at.z[p] = at.z[p] if at.pair_on[p] else 0.0
-    gauged(g, at)
-    for k in range(rows):
-        at.row_on[k] = at.row_on[k] and (at.stands[k] or at.w[k] > abs(v.idle[k]))
-        at.w[k] = at.w[k] if at.row_on[k] else 0.0
-    gauged(g, at)
+    at.limit_on |= 1 - v.x / g.limit < _REACHED
+    least, some = np.zeros(len(g.limit)), g.size * at.z > _REACHED * v.x[g.user]
+    np.minimum.at(least, g.user[some], v.slack[some])
+    at.xi[at.limit_on] = -least[at.limit_on]
+    at.pair_on[:] = g.size * at.z / v.x[g.user] > np.abs(v.slack + at.xi[g.user])
+    at.z *= at.pair_on
+    _of_idle(g, at, v)
+    gauge(g, at)
 
 
-@compiled
-def _without_noise(g, at, v):  # type: ignore[no-untyped-def]
-    """Rows that idle lose the price that an interior point has left them: it may be more than the tax."""
-    tax = g.tax.copy()
-    g.tax[:] += BEGIN.tax - LOG_TAX / np.exp(at.theta[0])  # what the last task is worth
-    gauged(g, at)
-    for k in range(len(g.host)):
-        at.row_on[k] = at.row_on[k] and (at.stands[k] or at.w[k] > abs(v.idle[k]))
-        at.w[k] = at.w[k] if at.row_on[k] else 0.0
-    g.tax[:] = tax
-    gauged(g, at)
-    return evaluate(g, at, v)
+def _regular(g: Game, at: Place) -> bool:
+    """Make the active set regular and the rest worse by a little; False where that cannot be done."""
+    for _ in range(_ROUNDS):
+        for amounts in (_split, _price):
+            taken = amounts(g, at, Values(g, at))
+            gauge(g, at)
+            if taken < 0 or not Values(g, at).sound:
+                return False
+        if taken == 0:
+            break
+    return _perturbed(g, at)
 
 
-@compiled
-def _splits(g, at, v):  # type: ignore[no-untyped-def]
+def _split(g: Game, at: Place, v: Values) -> int:
     """Move tasks between servers, every user's total and the use of priced rows held, until the split is determined."""
     pairs, rows, users = len(g.user), len(g.host), len(g.limit)
-    matrix, value, fixed = np.zeros((users + rows, pairs)), np.zeros(users + rows), np.ones(users + rows, np.bool_)
-    for p in range(pairs):
-        matrix[g.user[p], p] = g.size[p]
-        for r in range(g.at.shape[1]):
-            if g.at[p, r] >= 0:
-                matrix[users + g.at[p, r], p] = g.cost[p, r]
-    value[users:], fixed[users:] = v.idle, at.row_on
+    matrix, (p, r) = np.zeros((users + rows, pairs)), np.nonzero(g.cost)
+    matrix[g.user, np.arange(pairs)] = g.size
+    matrix[users + g.at[p, r], p] = g.cost[p, r]
+    value, fixed = np.append(np.zeros(users), v.idle), np.append(np.ones(users, np.bool_), at.row_on)
     taken = _pushed(matrix, at.z, at.pair_on, value, -1.0, fixed)
     at.row_on[:] = fixed[users:]
     return taken
 
 
-@compiled
-def _prices(g, at, v):  # type: ignore[no-untyped-def]
+def _price(g: Game, at: Place, v: Values) -> int:
     """Move prices, what active pairs pay held, until they are determined."""
-    pairs, rows, alpha = len(g.user), len(g.host), np.exp(at.theta[0])
-    matrix, value = np.zeros((pairs, rows)), np.empty(pairs)
-    for p in range(pairs):
-        value[p] = -np.expm1(-alpha * v.slack[p])
-        for r in range(g.at.shape[1]):
-            if g.at[p, r] >= 0 and at.row_on[g.at[p, r]]:
-                matrix[p, g.at[p, r]] = v.felt[p, r]
-    return _pushed(matrix, at.w, at.row_on, value, 1.0, at.pair_on)
+    matrix, (p, r) = np.zeros((len(g.user), len(g.host))), np.nonzero(g.cost)
+    matrix[p, g.at[p, r]] = v.felt[p, r]
+    return _pushed(matrix, at.w, at.row_on, -np.expm1(-np.exp(at.theta) * v.slack), 1.0, at.pair_on)
 
 
-def _regular(g: Game, at: Place, v: Values) -> bool:
-    """Make the active set regular and the rest worse by a little; False where that cannot be done."""
-    for _ in range(BEGIN.rounds):
-        taken = _splits(g, at, v)
-        gauged(g, at)
-        if taken < 0 or not evaluate(g, at, v):
-            return False
-        more = _prices(g, at, v)
-        gauged(g, at)
-        if more < 0 or not evaluate(g, at, v):
-            return False
-        if more == 0:
-            break
-    return bool(_perturbed(g, at, v))
+def _pushed(matrix: Array, amount: Array, on: Mask, value: Array, sign: float, fixed: Mask) -> int:
+    """Move `amount` along directions in which nothing that is `fixed` changes until none are left; how many it took.
+
+    What falls to zero first is no longer `on`; a row of the matrix whose `value` falls to zero first, by `sign` times
+    the product with the direction, is fixed from then on. -1 where nothing falls.
+    """
+    for taken in range(len(on) + len(fixed)):
+        members = np.flatnonzero(on)
+        along = _null(matrix[np.ix_(fixed, members)])
+        if along is None:
+            return taken
+        change = sign * matrix[:, members] @ along
+        rate = np.concatenate([along, np.where(fixed, 0.0, change)])
+        end = np.concatenate([amount[members], np.maximum(value, 0.0)])
+        falls = np.abs(rate) > _TIE
+        far = np.where(falls, end / np.where(falls, np.abs(rate), 1.0), np.inf)
+        k = int(far.argmin())
+        if not np.isfinite(far[k]):
+            return -1
+        step = -np.sign(rate[k]) * far[k]
+        value[~fixed] += step * change[~fixed]
+        amount[members] = np.maximum(amount[members] + step * along, 0.0)
+        if k < len(members):
+            amount[members[k]], on[members[k]] = 0.0, False
+        else:
+            fixed[k - len(members)] = True
+    return -1
 
 
-@compiled
-def _spread(k):  # type: ignore[no-untyped-def]
-    """A number in (1, 2), other for every k; nor are differences alike, as ties are of two users on two servers."""
-    return 1 + (43758.5453123 * np.sin(12.9898 * (k + 1))) % 1
+def _null(matrix: Array) -> Array | None:
+    """A direction of length 1 that the matrix (equations, unknowns) maps to zero."""
+    if matrix.shape[1] == 0:
+        return None
+    _, values, right = np.linalg.svd(matrix, full_matrices=True)
+    tied = len(values) < matrix.shape[1] or values[-1] < _TIE * values[0]
+    return np.asarray(right[-1]) if tied else None
 
 
-@compiled
-def _perturbed(g, at, v):  # type: ignore[no-untyped-def]
+def _spread(k: NDArray[np.intp]) -> Array:
+    """Numbers in (1, 2), other for every k; nor are differences alike, as ties are of two users on two servers."""
+    return np.asarray(1 + (43758.5453123 * np.sin(12.9898 * (k + 1))) % 1)
+
+
+def _perturbed(g: Game, at: Place) -> bool:
     """Move everything active off zero, and change the data so that the place is exactly an equilibrium."""
-    pairs, rows = len(g.user), len(g.host)
-    for p in range(pairs):
-        if at.pair_on[p]:
-            # In parts of the user's tasks, but of the server where these are more than it can hold.
-            at.z[p] += BEGIN.jitter * _spread(p) * min(v.x[g.user[p]] / g.size[p], 1.0)
-    for k in range(rows):
-        if at.row_on[k] and not at.stands[k]:
-            at.w[k] += BEGIN.jitter * _spread(pairs + k)
-    if not evaluate(g, at, v):
+    pairs, v = len(g.user), Values(g, at)
+    of_pairs, of_rows = (_JITTER * _spread(k) for k in (np.arange(pairs), pairs + np.arange(len(g.host))))
+    of_users = _JITTER * _spread(np.arange(len(g.limit))) * at.limit_on
+    # In parts of the user's tasks, but of the server where these are more than it can hold.
+    at.z += of_pairs * np.minimum(v.x[g.user] / g.size, 1.0) * at.pair_on
+    at.w += of_rows * (at.row_on & ~at.stands)
+    v = Values(g, at)
+    if not v.sound:
         return False
-    worst = 0.0
-    for p in range(pairs):
-        g.jitter[p] = -v.slack[p] if at.pair_on[p] else max(-v.slack[p], 0.0) + BEGIN.jitter * _spread(p)
-        worst = max(worst, abs(g.jitter[p]))
-    for k in range(rows):
-        g.room[k] = -v.idle[k] if at.row_on[k] else max(-v.idle[k], 0.0) + BEGIN.jitter * _spread(pairs + k)
-        worst = max(worst, abs(g.room[k]))
-    for n in range(len(g.limit)):
-        if at.limit_on[n]:
-            at.xi[n] += BEGIN.jitter * _spread(n)
-            worst = max(worst, abs(v.x[n] / g.limit[n] - 1))
-            g.limit[n] = v.x[n]
-    for p in range(pairs):
-        if at.limit_on[g.user[p]]:
-            g.jitter[p] -= BEGIN.jitter * _spread(g.user[p])
-    return worst <= BEGIN.most * BEGIN.jitter
+    g.jitter[:] = np.where(at.pair_on, -v.slack, np.maximum(-v.slack, 0.0) + of_pairs)
+    g.room[:] = np.where(at.row_on, -v.idle, np.maximum(-v.idle, 0.0) + of_rows)
+    worst = max(np.abs(g.jitter).max(), np.abs(g.room).max(), np.abs((v.x / g.limit - 1)[at.limit_on]).max(initial=0.0))
+    at.xi += of_users
+    g.limit[at.limit_on] = v.x[at.limit_on]
+    g.jitter[:] -= of_users[g.user]
+    return bool(worst <= _MOST)

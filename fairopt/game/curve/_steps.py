@@ -1,264 +1,276 @@
-"""Compiled: one step along the curve of equilibria, on one active set or to where that changes.
+"""The curve of equilibria in tasks, prices and log alpha, from near alpha = 1 through folds.
 
-What may change is numbered: pairs, rows, users (by their limit), and at last log alpha reaching a value asked for. A
-member of the active set leaves where its tasks, price or excess fall to 0, another enters where its slack, what idles
+On one active set it is smooth and followed by its length (Keller 1977). Where a pair, row or limit enters or leaves, it
+turns in the direction in which that one grows (Allgower and Georg, "Numerical Continuation Methods", 1990, chapter 12).
+A member of the active set leaves where its tasks, price or excess fall to 0, another enters where its slack, what idles
 or the room below its limit does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 import numpy as np
+from numpy.typing import NDArray
 
-from ..._loops import compiled
-from ._dense import factored, solved
-from ._system import (
-    bordered,
-    copied,
-    evaluate,
-    moved,
-    put,
-    residual,
-    slack_gradient,
-    total_gradient,
-    use_gradient,
-)
-from .options import STEP
+from ..._libraries import lapack
+from ._system import Active, Game, Place, Values, gauge
+from .options import STEP, CurveOptions
 
+Array = NDArray[np.float64]
+
+#: How a run ended.
+ARRIVED, NO_START, STUCK, SPENT, SINGULAR = range(5)
 #: What `_passed` says of a step that is to be shorter, whatever changes then.
 _BEFORE = -2
+#: A tangent whose part along log alpha is below this goes neither up nor down; values of log alpha that are the same.
+_LEVEL, _SAME = 1e-9, 1e-11
+#: Tasks that differ by more than this, in logarithms, are other ones.
+_JUMP = 1e-6
 
 
-@compiled
-def distance(g, at, v, c, target):  # type: ignore[no-untyped-def]
-    """How far number c is from a change, >= 0 on the curve."""
-    pairs, rows = len(g.user), len(g.host)
-    if c < pairs:
-        return g.size[c] * at.z[c] / v.x[g.user[c]] if at.pair_on[c] else v.slack[c]
-    if c < pairs + rows:
-        return at.w[c - pairs] if at.row_on[c - pairs] else v.idle[c - pairs]
-    n = c - pairs - rows
-    if n < len(g.limit):
-        return at.xi[n] if at.limit_on[n] else 1 - v.x[n] / g.limit[n]
-    return abs(target - at.theta[0])
+class Factors:
+    """A bordered matrix, factored: solutions, and the sign of its determinant; not `regular` where a pivot is 0."""
+
+    def __init__(self, matrix: Array) -> None:
+        self.lu, self.pivots, singular = lapack.dgetrf(matrix)
+        self.regular = not singular and bool(np.isfinite(self.lu).all())
+
+    def solved(self, rhs: Array) -> Array:
+        return np.asarray(lapack.dgetrs(self.lu, self.pivots, rhs)[0])
+
+    @property
+    def sign(self) -> int:
+        swaps = int(np.count_nonzero(self.pivots != np.arange(len(self.pivots))))
+        return int((-1) ** swaps * np.prod(np.sign(self.lu.diagonal())))
 
 
-@compiled
-def gradient(g, at, v, place, c, away, row):  # type: ignore[no-untyped-def]
-    """Fill `row` (unknowns + 1,) with the derivative of the distance of c; `away`: is log alpha to fall?"""
-    pairs, rows = len(g.user), len(g.host)
-    row[:] = 0.0
-    if c < pairs:
-        if at.pair_on[c]:
-            row[place[c]] = g.size[c] / v.x[g.user[c]]
-        else:
-            slack_gradient(g, at, v, place, c, row)
-    elif c < pairs + rows:
-        if at.row_on[c - pairs]:
-            row[place[c]] = 1.0
-        else:
-            use_gradient(g, place, c - pairs, row)
-            row *= -1.0
-    elif c < pairs + rows + len(g.limit):
-        if at.limit_on[c - pairs - rows]:
-            row[place[c]] = 1.0
-        else:
-            total_gradient(g, place, c - pairs - rows, row)
-            row *= -1.0
-    else:
-        row[len(row) - 1] = 1.0 if away else -1.0
+@dataclass
+class Run:
+    """One run along the curve, to be gone on with: where it is, and what it has seen."""
+
+    g: Game
+    at: Place
+    targets: Array  # sorted
+    up: bool
+    options: CurveOptions
+    shorter: float
+    crossings: list[tuple[Place, int]] = field(default_factory=list)  # with the index
+    jumps: list[tuple[float, Array, Array]] = field(default_factory=list)  # log alpha, tasks before and after
+    steps: int = 0
+    length: float = 0.0
+    ended: int = SPENT
+    _event: int = -1
+    _main: int = -1
+    _way: float = 0.0
+    _reach: float = 0.0
+    _fold: float = np.nan
+    _before: Array = field(default_factory=lambda: np.zeros(0))
+    _back: tuple[Place, int, float] | None = None  # the point before, if alpha went on there
+
+    def __post_init__(self) -> None:
+        self.length, self._way = self.shorter * self.options.first, 1.0 if self.up else -1.0
+        self._reach = self.at.theta
+
+    def steps_on(self) -> Iterator[None]:
+        """One step after the other, until the last target is reached or none is possible (`ended`)."""
+        while True:
+            ended = self._step()
+            if ended is not None:
+                self.ended = ended
+                return
+            self.steps += 1
+            yield
+
+    def _step(self) -> int | None:
+        g, at, forward = self.g, self.at, 1.0 if self.up else -1.0
+        gauge(g, at)
+        unknowns, v = Active(g, at), Values(g, at)
+        if not v.sound:
+            return SINGULAR
+        border = self._border(unknowns, v)
+        scale, factors = unknowns.weights(v), Factors(unknowns.bordered(v, border))
+        t = tangent(factors, scale) if factors.regular else None
+        if t is None:
+            return SINGULAR
+        rises = bool(forward * t[-1] > _LEVEL)
+        if self._back is not None and not rises and self._event < 0 and self.length > self.options.turned:
+            # A fold lies between here and the point before: nearer to it.
+            back, self._main, self._way = self._back
+            self.at, self.length = back.copied(), 0.3 * self.length
+            return None
+        self._met(v, rises, forward)
+        self._reach = max(self._reach, at.theta) if self.up else min(self._reach, at.theta)
+        target = self._next(bool(t[-1] > 0)) if abs(t[-1]) > _LEVEL else np.nan
+        if rises and self._fold == self._fold and not forward * (target - self._fold) < 0:
+            target = self._fold
+        self._back = (at.copied(), self._main, self._way) if rises and self._event < 0 else None
+        self._main, self._way = _main(t, unknowns, scale)
+        land, turns, done = advanced(
+            unknowns, at, v, border, factors, t, scale, self.length, self.options.shortest, target
+        )
+        if turns < 0:
+            return STUCK
+        longest = self.shorter * self.options.longest
+        grown = (done if land < 0 else self.length) * next((by for most, by in STEP.growth if turns <= most), 0.5)
+        self.length, self._event = min(grown, longest), -1
+        if land == unknowns.whole:
+            at.theta = target
+            if (self.targets == target).any():
+                self._record()
+            if target == self.targets[-1 if self.up else 0]:
+                self.steps += 1
+                return ARRIVED
+        elif land >= 0:
+            at.changed(land)
+            self._event, self._back = land, None
+        return None
+
+    def _border(self, unknowns: Active, v: Values) -> Array:
+        """What entered or left last, or the unknown that changed most, goes on as it did."""
+        if self._event >= 0:
+            return unknowns.gradient(v, self._event, False)
+        border = np.zeros(unknowns.count + 1)
+        border[unknowns.place[self._main] if self._main >= 0 else -1] = self._way
+        return border
+
+    def _next(self, rising: bool) -> float:
+        """The nearest of the targets above or below, NaN for none."""
+        ahead = self.targets - self.at.theta
+        ahead = ahead[ahead > _SAME] if rising else ahead[ahead < -_SAME]
+        if not len(ahead):
+            return np.nan
+        return float(self.targets[np.abs(self.targets - self.at.theta - ahead[np.abs(ahead).argmin()]).argmin()])
+
+    def _met(self, v: Values, rises: bool, forward: float) -> None:
+        """Does the curve turn back here, or come back to where it did, with other tasks?"""
+        inside = self._fold == self._fold
+        if not rises and not inside and forward * (self.at.theta - self._reach) > -_SAME:
+            self._before, self._fold = v.x, self.at.theta
+        elif rises and inside and forward * (self.at.theta - self._fold) >= -_SAME:
+            if np.abs(np.log(v.x / self._before)).max() > _JUMP:
+                self.jumps.append((self._fold, self._before, v.x))
+            self._fold = np.nan
+
+    def _record(self) -> None:
+        """Write down a crossing, and its index."""
+        v, unknowns = Values(self.g, self.at), Active(self.g, self.at)
+        border = np.eye(1, unknowns.count + 1, unknowns.count)[0]
+        sign = Factors(unknowns.bordered(v, border)).sign
+        negative = len(unknowns.rows) + len(unknowns.limits)
+        self.crossings.append((self.at.copied(), sign * (-1) ** negative))
 
 
-@compiled
-def _moves(g, at, place, t, dx, level, used):  # type: ignore[no-untyped-def]
-    """Fill by how much users' tasks, log levels of the rows' servers, and use of rows change along t."""
-    pairs, rows = len(g.user), len(g.host)
-    of_server = np.zeros(g.host.max() + 1)
-    for p in range(pairs):
-        if place[p] >= 0:
-            dx[g.user[p]] += g.size[p] * t[place[p]]
-            for r in range(g.at.shape[1]):
-                if g.cost[p, r] > 0:
-                    used[g.at[p, r]] += g.cost[p, r] * t[place[p]]
-    for k in range(rows):
-        if at.stands[k]:
-            of_server[g.host[k]] = t[place[pairs + k]]
-    for k in range(rows):
-        level[k] = of_server[g.host[k]]
+def _main(t: Array, unknowns: Active, scale: Array) -> tuple[int, float]:
+    """The pair whose tasks change most along the tangent, or -1 for log alpha, and which way."""
+    moves = np.abs(t) * np.sqrt(scale)
+    k = int(moves[: len(unknowns.pairs)].argmax())
+    if moves[k] > abs(t[-1]):
+        return int(unknowns.pairs[k]), 1.0 if t[k] > 0 else -1.0
+    return -1, 1.0 if t[-1] > 0 else -1.0
 
 
-@compiled
-def _rates(g, at, v, place, t, rate):  # type: ignore[no-untyped-def]
-    """Fill `rate` (pairs + rows + users,) with the change of distances along t, infinite where there is none."""
-    pairs, rows, alpha = len(g.user), len(g.host), np.exp(at.theta[0])
-    dx, level, used = np.zeros(len(g.limit)), np.empty(rows), np.zeros(rows)
-    _moves(g, at, place, t, dx, level, used)
-    for p in range(pairs):
-        n = g.user[p]
-        if place[p] >= 0:
-            rate[p] = g.size[p] * t[place[p]] / v.x[n]
-            continue
-        rate[p] = dx[n] / v.x[n] + v.turn[p] * t[len(t) - 1]
-        if at.limit_on[n]:
-            rate[p] += t[place[pairs + rows + n]]
-        for r in range(g.at.shape[1]):
-            k = g.at[p, r]
-            if k >= 0 and at.row_on[k]:
-                rate[p] += v.felt[p, r] * at.w[k] * level[k]
-                rate[p] += 0.0 if at.stands[k] else v.felt[p, r] * t[place[pairs + k]] / alpha
-    for k in range(rows):
-        rate[pairs + k] = -used[k]
-        if at.row_on[k]:
-            rate[pairs + k] = np.inf if at.stands[k] else t[place[pairs + k]]
-    for n in range(len(g.limit)):
-        rate[pairs + rows + n] = -dx[n] / g.limit[n] if g.limit[n] < np.inf else np.inf
-        if at.limit_on[n]:
-            rate[pairs + rows + n] = t[place[pairs + rows + n]]
+def tangent(factors: Factors, scale: Array) -> Array | None:
+    """The tangent of length 1 on the positive side of the border, (unknowns + 1,); None where it has no length."""
+    t = factors.solved(np.eye(1, len(scale), len(scale) - 1)[0])
+    length = float(np.sqrt((scale * t * t).sum()))
+    return t / length if 0 < length < np.inf else None
 
 
-@compiled
-def weights(g, at, v, place, scale):  # type: ignore[no-untyped-def]
-    """Fill `scale` (unknowns + 1,): squares of the units in which the curve's length is measured."""
-    few = min(1.0, 10.0 / len(scale))
-    scale[:] = few
-    for p in range(len(g.user)):
-        if place[p] >= 0:
-            scale[place[p]] = few * (g.size[p] / v.x[g.user[p]]) ** 2
-    scale[len(scale) - 1] = 1.0
+def _corrected(
+    unknowns: Active, there: Place, border: Array, across: Array, factors: Factors, c: int, target: float, aim: float
+) -> tuple[int, Values | None]:
+    """Newton's method from `there`, in place: to the plane across `across`, or to where c changes if that is not -1.
 
-
-@compiled
-def _corrected(g, at, v, place, border, across, matrix, order, c, target, aim):  # type: ignore[no-untyped-def]
-    """Newton's method from `at`, in place: to the plane across `across`, or to where c changes if that is not -1.
-
-    `matrix` is what was factored where the step began. Returns the number of corrections, -1 for a failure.
+    `factors` are those where the step began. Returns the number of corrections, -1 for a failure.
     """
-    count = len(border) - 1
-    rhs, step, along = np.empty(count + 1), np.empty(count + 1), np.empty(count + 1)
-    last, unit = np.zeros(count + 1), across
-    last[count] = 1.0
-    solved(matrix, order, last, along)
-    if c >= 0:
-        unit = np.empty(count + 1)
-        if not evaluate(g, at, v):
-            return -1
-        gradient(g, at, v, place, c, target < at.theta[0], unit)
-    before, matrices = np.inf, 1
+    last, before, matrices = np.eye(1, len(border), len(border) - 1)[0], np.inf, 1
+    along = factors.solved(last)
     for turns in range(STEP.corrections):
-        if not evaluate(g, at, v):
-            return -1
-        worst, off = residual(g, at, v, place, rhs), 0.0
+        v = Values(unknowns.g, there)
+        if not v.sound:
+            return -1, None
+        rhs, off, unit = unknowns.residual(v), 0.0, across
         if c >= 0:
-            off = distance(g, at, v, c, target)
-            if c == len(place):
-                off = at.theta[0] - target if target < at.theta[0] else target - at.theta[0]
-                gradient(g, at, v, place, c, target < at.theta[0], unit)
-        size = max(worst, abs(off))
+            unit = unknowns.gradient(v, c, target < there.theta)
+            off = abs(target - there.theta) if c == unknowns.whole else unknowns.distances(v, there)[c]
+        size = max(float(np.abs(rhs).max()), abs(off))
         if size <= aim:
-            return turns
+            return turns, v
         if not size < STEP.lost or (turns > 2 and size > before and size > STEP.hopeless):
-            return -1
+            return -1, None
         if turns > 0 and size > STEP.slow * before and matrices < STEP.matrices:
             matrices += 1
-            matrix[:] = bordered(g, at, v, place, border)
-            if not factored(matrix, order) > 0:
-                return -1
-            solved(matrix, order, last, along)
-        before = size
-        solved(matrix, order, rhs, step)
-        per = unit @ along
+            factors = Factors(unknowns.bordered(v, border))
+            if not factors.regular:
+                return -1, None
+            along = factors.solved(last)
+        before, step = size, factors.solved(rhs)
+        per = float(unit @ along)
         if per == 0:
-            return -1
-        change = (-off - unit @ step) / per
-        step += change * along
-        for a in range(count + 1):
-            if not np.isfinite(step[a]):
-                return -1
-        moved(g, at, place, step, 1.0)
-    return -1
+            return -1, None
+        step = step + (-off - float(unit @ step)) / per * along
+        if not np.isfinite(step).all():
+            return -1, None
+        unknowns.moved(there, step, 1.0)
+    return -1, None
 
 
-@compiled
-def tangent(g, at, v, place, border, matrix, order, t, scale):  # type: ignore[no-untyped-def]
-    """Fill t (unknowns + 1,) with the tangent of length 1 on the positive side of the border; is the matrix regular?"""
-    count = len(border) - 1
-    matrix[:] = bordered(g, at, v, place, border)
-    if not factored(matrix, order) > 0:
-        return False
-    last = np.zeros(count + 1)
-    last[count] = 1.0
-    solved(matrix, order, last, t)
-    weights(g, at, v, place, scale)
-    length = np.sqrt((scale * t * t).sum())
-    if not (length > 0 and np.isfinite(length)):
-        return False
-    t /= length
-    return True
-
-
-@compiled
-def _aimed(g, at, v, place, t, length, target, first):  # type: ignore[no-untyped-def]
-    """What changes first along t within `length` (-1: nothing), and where; fills distances, infinite for none."""
-    whole, land, h = len(place), -1, length
-    rate = np.empty(whole)
-    _rates(g, at, v, place, t, rate)
-    for c in range(whole):
-        first[c] = max(distance(g, at, v, c, target), 0.0) if rate[c] < np.inf else np.inf
-        if rate[c] < 0 and first[c] < -rate[c] * h:
-            land, h = c, first[c] / -rate[c]
-    left, pace = target - at.theta[0], t[len(t) - 1]
-    if left * pace > 0 and abs(left) < abs(pace) * h:
-        land, h = whole, left / pace
-    return land, h
-
-
-@compiled
-def _passed(g, start, at, v, land, target, first):  # type: ignore[no-untyped-def]
+def _passed(
+    unknowns: Active, start: Place, at: Place, v: Values, land: int, target: float, first: Array
+) -> tuple[int, float]:
     """What has changed on the way besides `land` (-1: nothing, -2: unknown), and after about which part of it."""
-    worst, part = -1, 1.0
-    for c in range(len(first)):
-        if c != land and first[c] < np.inf:
-            now = distance(g, at, v, c, target)
-            if now == -np.inf:
-                # The last price of a pair has gone to 0, where its cost has no logarithm: it enters before that.
-                if part > STEP.nearly:
-                    worst, part = _BEFORE, STEP.nearly
-            elif now < -STEP.violated and first[c] / (first[c] - now) < part:
-                worst, part = c, first[c] / (first[c] - now)
-    before, after = start.theta[0] - target, at.theta[0] - target
+    worst, part, now = -1, 1.0, unknowns.distances(v, at)
+    known = np.isfinite(first)
+    if 0 <= land < len(first):
+        known[land] = False
+    if (known & (now == -np.inf)).any():
+        # The last price of a pair has gone to 0, where its cost has no logarithm: it enters before that.
+        worst, part = _BEFORE, STEP.nearly
+    passed = np.flatnonzero(known & (now < -STEP.violated) & (now > -np.inf))
+    if len(passed):
+        parts = first[passed] / (first[passed] - now[passed])
+        if parts.min() < part:
+            worst, part = int(passed[parts.argmin()]), float(parts.min())
+    before, after = start.theta - target, at.theta - target
     if worst == -1 and land != len(first) and before * after < 0 and abs(after) > STEP.reached:
         worst, part = len(first), abs(before) / abs(after - before)
     return worst, part
 
 
-@compiled
-def advanced(g, at, v, place, border, matrix, order, t, scale, length, shortest, target):  # type: ignore[no-untyped-def]
+def advanced(
+    unknowns: Active, at: Place, v: Values, border: Array, factors: Factors, t: Array, scale: Array,
+    length: float, shortest: float, target: float,
+) -> tuple[int, int, float]:  # fmt: skip
     """One step of at most `length` along t, in place: what changes at its end, or -1; corrections; its length.
 
     Corrections are -1 where no step of at least `shortest` succeeds. `target` may be NaN.
     """
-    aim, first = STEP.exact * max(1.0, np.exp(at.theta[0]) / 10), np.empty(len(place))
-    land, h = _aimed(g, at, v, place, t, length, target, first)
-    start, across = copied(at), scale * t
-    fresh = True
+    aim, start = STEP.exact * max(1.0, float(np.exp(at.theta)) / 10), at.copied()
+    rate, land, h = unknowns.rates(v, t), -1, length
+    first = np.where(rate < np.inf, np.maximum(unknowns.distances(v, at), 0.0), np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reached = np.where(rate < 0, first / -rate, np.inf)
+    if len(reached) and (c := int(reached.argmin())) >= 0 and reached[c] < h:
+        land, h = c, float(reached[c])
+    left, pace = target - at.theta, float(t[-1])
+    if left * pace > 0 and abs(left) < abs(pace) * h:
+        land, h = unknowns.whole, left / pace
     for _ in range(STEP.attempts):
-        if not fresh:
-            evaluate(g, start, v)
-            matrix[:] = bordered(g, start, v, place, border)
-            factored(matrix, order)
-        put(at, start)
-        moved(g, at, place, t, h)
-        turns = _corrected(g, at, v, place, border, across, matrix, order, land, target, aim)
-        if land >= 0 and abs(at.theta[0] - start.theta[0]) > STEP.far * length:
-            turns = -1  # Newton's method has gone to another place where it changes
-        if turns < 0:
+        there = start.copied()
+        unknowns.moved(there, t, h)
+        turns, now = _corrected(unknowns, there, border, scale * t, factors, land, target, aim)
+        if land >= 0 and abs(there.theta - start.theta) > STEP.far * length:
+            now = None  # Newton's method has gone to another place where it changes
+        if now is None:
             h, land = STEP.shorter * h, -1
             if h < shortest:
                 break
-        else:
-            worst, part = _passed(g, start, at, v, land, target, first)
-            if worst == -1:
-                return land, turns, h
-            land, h = max(worst, -1), h * part
-        fresh = False
-    put(at, start)
+            continue
+        worst, part = _passed(unknowns, start, there, now, land, target, first)
+        if worst == -1:
+            at.__dict__.update(there.__dict__)
+            return land, turns, h
+        land, h = max(worst, -1), h * part
     return -1, -1, h

@@ -1,4 +1,4 @@
-"""Compiled: the equations of `model.active_set` at one point of the curve, in unknowns that may reach zero.
+"""The equations of an equilibrium at one point of the curve, in unknowns that may reach zero.
 
 Log prices are minus infinity where a row leaves the active set. So the price of a row is its largest part w in what
 a pair pays, `lambda_k c_k = w_k e^(alpha l_k)`. Of each server one row has w = 1 and its log level l_i as the unknown:
@@ -15,256 +15,289 @@ users with a limit pay a little on all servers, in proportion to what a task is 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..._loops import compiled
+from ...model.problem import Problem
 
-#: log T: the tax of users with a limit, in parts of what their last task is worth.
-LOG_TAX = float(np.log(1e-8))
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: log T: the tax of users with a limit, in parts of what their last task is worth, and by how much its level is below
+#: theirs besides.
+LOG_TAX, TAX_BELOW = float(np.log(1e-8)), 3.0
+#: A row stands for its server if somebody there pays less than this part of its cost as tax.
+_TAXED = 0.5
 
 
-class Game(NamedTuple):
+@dataclass(frozen=True)
+class Game:
     """What does not change along the curve. Pairs of a user stand together."""
 
-    user: np.ndarray  # (pairs,)
-    server: np.ndarray  # (pairs,)
-    first: np.ndarray  # (users + 1,), pairs of user n are first[n] to first[n + 1]
-    size: np.ndarray  # (pairs,), gamma in units of the user's largest
-    gain: np.ndarray  # (pairs,), log(phi_n gamma_p)
-    at: np.ndarray  # (pairs, resources), the row, -1: none
-    cost: np.ndarray  # (pairs, resources), D
-    log_cost: np.ndarray  # (pairs, resources), -inf for none
-    host: np.ndarray  # (rows,), the server of a row
-    limit: np.ndarray  # (users,), infinite where it cannot bind
-    tax: np.ndarray  # (pairs,), log level of the tax, h_p; -inf where the limit cannot bind
-    jitter: np.ndarray  # (pairs,), by how much a pair is dearer than in the data, log
-    room: np.ndarray  # (rows,), by how much a row is larger than in the data, relative
+    user: Index  # (pairs,)
+    server: Index  # (pairs,)
+    size: Array  # (pairs,), gamma in units of the user's largest
+    gain: Array  # (pairs,), log(phi_n gamma_p)
+    at: Index  # (pairs, resources), the row, any where there is no cost
+    cost: Array  # (pairs, resources), D
+    log_cost: Array  # (pairs, resources), -inf for none
+    host: Index  # (rows,), the server of a row
+    unused: Array  # (users,), 1 of those who can run nothing
+    limit: Array  # (users,), infinite where it cannot bind
+    tax: Array  # (pairs,), log level of the tax, h_p; -inf where the limit cannot bind
+    jitter: Array  # (pairs,), by how much a pair is dearer than in the data, log
+    room: Array  # (rows,), by how much a row is larger than in the data, relative
+
+    @classmethod
+    def of(cls, problem: Problem) -> Game:
+        """That of a problem, whose alpha is not read; users who can run nothing have no pairs."""
+        polytope, cluster = problem.polytope, problem.cluster
+        user, server = polytope.users[polytope.pair_user], polytope.pair_server
+        largest = np.ones(cluster.shape[0])
+        largest[polytope.users] = np.maximum.reduceat(polytope.gamma, polytope.start[:-1])
+        size = polytope.gamma / largest[user]
+        gain = np.log(problem.criterion.weight[user] * size)
+        number = np.zeros(cluster.capacity.shape, np.intp)
+        number[polytope.row_server, polytope.row_resource] = np.arange(len(polytope.row_server))
+        cost = polytope.pair_use
+        limit = np.full(cluster.shape[0], np.inf)
+        binds = polytope.limit < polytope.user_tasks(np.ones(len(user))) * (1 + 1e-9)
+        limit[polytope.users[binds]] = (polytope.limit / largest[polytope.users])[binds]
+        with np.errstate(divide="ignore"):
+            log_cost = np.log(cost)
+        tax = gain - np.log(limit)[user] - TAX_BELOW
+        at, host = number[server], polytope.row_server
+        unused = np.ones(len(limit))
+        unused[polytope.users] = 0.0  # of no account
+        none = np.zeros(len(user)), np.zeros(len(host))
+        return cls(user, server, size, gain, at, cost, log_cost, host, unused, limit, tax, *none)
+
+    def costs(self, alpha: float, log_price: Array, w: Array) -> tuple[Array, Array, Array, Array]:
+        """Of pairs `sum_r D w e^log_price + tax` over e^top, its top, `D e^log_price` and the tax, both over e^top."""
+        each, tax = self.log_cost + log_price[self.at], LOG_TAX + alpha * self.tax
+        top = np.maximum(each.max(axis=1), tax)
+        felt, taxed = np.exp(each - top[:, None]), np.exp(tax - top)
+        return (felt * w[self.at]).sum(axis=1) + taxed, top, felt, taxed
+
+    def totals(self, z: Array) -> Array:
+        """X of tasks, (users,)."""
+        return np.bincount(self.user, self.size * z, len(self.limit)).astype(float)
+
+    def used(self, z: Array) -> Array:
+        """Part of every row that is used, (rows,)."""
+        return np.bincount(self.at.ravel(), (self.cost * z[:, None]).ravel(), len(self.host)).astype(float)
 
 
-class Place(NamedTuple):
-    """A point of the curve, changed in place."""
+@dataclass
+class Place:
+    """A point of the curve."""
 
-    z: np.ndarray  # (pairs,)
-    w: np.ndarray  # (rows,), largest part of a row in what a pair pays; 1 for the row that stands for its server
-    level: np.ndarray  # (rows,), l
-    xi: np.ndarray  # (users,), by how much a limit bends the level, log
-    theta: np.ndarray  # (1,), log alpha
-    pair_on: np.ndarray  # (pairs,), active?
-    row_on: np.ndarray  # (rows,)
-    limit_on: np.ndarray  # (users,)
-    stands: np.ndarray  # (rows,), does the row stand for its server?
+    z: Array  # (pairs,)
+    w: Array  # (rows,), largest part of a row in what a pair pays; 1 for the row that stands for its server
+    level: Array  # (rows,), l
+    xi: Array  # (users,), by how much a limit bends the level, log
+    theta: float  # log alpha
+    pair_on: Mask  # (pairs,), active?
+    row_on: Mask  # (rows,)
+    limit_on: Mask  # (users,)
+    stands: Mask  # (rows,), does the row stand for its server?
 
+    def copied(self) -> Place:
+        """Another place with the same numbers."""
+        arrays: Any = {name: one.copy() for name, one in vars(self).items() if name != "theta"}
+        return replace(self, **arrays)
 
-class Values(NamedTuple):
-    """What the equations say at a point."""
-
-    x: np.ndarray  # (users,)
-    felt: np.ndarray  # (pairs, resources), by how much the log of a cost rises with w, relative to the cost
-    slack: np.ndarray  # (pairs,)
-    idle: np.ndarray  # (rows,)
-    turn: np.ndarray  # (pairs,), the slack's derivative by log alpha
-
-
-@compiled
-def values_of(g):  # type: ignore[no-untyped-def]
-    """Room for values."""
-    pairs, rows, users = len(g.user), len(g.host), len(g.limit)
-    return Values(np.empty(users), np.empty(g.cost.shape), np.empty(pairs), np.empty(rows), np.empty(pairs))
-
-
-@compiled
-def copied(at):  # type: ignore[no-untyped-def]
-    """Another place with the same numbers."""
-    return Place(
-        at.z.copy(),
-        at.w.copy(),
-        at.level.copy(),
-        at.xi.copy(),
-        at.theta.copy(),
-        at.pair_on.copy(),
-        at.row_on.copy(),
-        at.limit_on.copy(),
-        at.stands.copy(),
-    )
+    def changed(self, c: int) -> None:
+        """Number c, which is at its end, leaves the active set or enters it."""
+        pairs, rows = len(self.z), len(self.w)
+        if c < pairs:
+            self.pair_on[c] ^= True
+            self.z[c] = 0.0
+        elif c < pairs + rows:
+            self.row_on[c - pairs] ^= True
+            self.w[c - pairs], self.stands[c - pairs] = 0.0, False
+        else:
+            self.limit_on[c - pairs - rows] ^= True
+            self.xi[c - pairs - rows] = 0.0
 
 
-@compiled
-def put(to, source):  # type: ignore[no-untyped-def]
-    """Copy a place into another."""
-    to.z[:], to.w[:], to.level[:], to.xi[:], to.theta[:] = source.z, source.w, source.level, source.xi, source.theta
-    to.pair_on[:], to.row_on[:] = source.pair_on, source.row_on
-    to.limit_on[:], to.stands[:] = source.limit_on, source.stands
+class Values:
+    """What the equations say at a place; not `sound` where a user has no tasks or an active pair costs nothing.
+
+    `x` (users,); `felt` (pairs, resources), by how much the log of a cost rises with w, relative to the cost; `slack`
+    (pairs,) and its derivative by log alpha, `turn`; `idle` (rows,).
+    """
+
+    def __init__(self, g: Game, at: Place) -> None:
+        self.alpha, self.w = alpha, w = float(np.exp(at.theta)), at.w
+        self.x = g.totals(at.z) + g.unused
+        self.idle = 1 + g.room - g.used(at.z)
+        with np.errstate(all="ignore"):
+            whole, top, self.felt, taxed = g.costs(alpha, np.where(at.row_on, alpha * at.level, -np.inf), w)
+            level = at.level[g.at]
+            turn = (self.felt * w[g.at] * level).sum(axis=1)
+            turn += np.where(taxed > 0, taxed * g.tax, 0.0)
+            self.felt /= whole[:, None]
+            log_cost = (top + np.log(whole)) / alpha
+            self.slack = (np.log(self.x) + at.xi)[g.user] + log_cost - g.gain + g.jitter
+            self.turn = turn / whole - log_cost
+        free = ~(whole > 0)
+        self.slack[free], self.turn[free], self.felt[free] = -np.inf, 0.0, 0.0
+        self.sound = bool((self.x > 0).all() and not (free & at.pair_on).any())
 
 
-@compiled
-def evaluate(g, at, v):  # type: ignore[no-untyped-def]
-    """Fill the values at a place; False where a user has no tasks or a cost is not positive."""
-    alpha, sound = np.exp(at.theta[0]), True
-    v.x[:] = g.first[1:] == g.first[:-1]  # who can run nothing is of no account, and has 1 for no logarithm to fail
-    v.idle[:] = 1 + g.room
-    for p in range(len(g.user)):
-        v.x[g.user[p]] += g.size[p] * at.z[p]
-        for r in range(g.at.shape[1]):
-            if g.cost[p, r] > 0:
-                v.idle[g.at[p, r]] -= g.cost[p, r] * at.z[p]
-    log_x, price = np.empty(len(v.x)), np.empty(len(g.host))
-    for n in range(len(v.x)):
-        sound &= v.x[n] > 0
-        log_x[n] = np.log(v.x[n]) + at.xi[n] if v.x[n] > 0 else np.nan
-    for k in range(len(g.host)):
-        price[k] = alpha * at.level[k] if at.row_on[k] else -np.inf
-    if not sound:
-        return False
-    for p in range(len(g.user)):
-        top, whole, turn = -np.inf, 0.0, 0.0
-        for r in range(g.at.shape[1]):
-            if g.cost[p, r] > 0:
-                v.felt[p, r] = g.log_cost[p, r] + price[g.at[p, r]]
-                top = max(top, v.felt[p, r])
-        if g.tax[p] > -np.inf:
-            tax = LOG_TAX + alpha * g.tax[p]
-            top = max(top, tax)
-            whole = np.exp(tax - top)
-            turn = whole * g.tax[p]
-        for r in range(g.at.shape[1]):
-            if g.cost[p, r] > 0 and at.row_on[g.at[p, r]]:
-                k = g.at[p, r]
-                v.felt[p, r] = np.exp(v.felt[p, r] - top) if v.felt[p, r] < top else 1.0
-                whole += v.felt[p, r] * at.w[k]
-                turn += v.felt[p, r] * at.w[k] * at.level[k]
-            else:
-                v.felt[p, r] = 0.0
-        if not whole > 0:
-            sound &= not at.pair_on[p]
-            v.slack[p], v.turn[p] = -np.inf, 0.0
-            continue
-        for r in range(g.at.shape[1]):
-            v.felt[p, r] /= whole
-        log_cost = (top + np.log(whole)) / alpha
-        v.turn[p] = turn / whole - log_cost
-        v.slack[p] = log_x[g.user[p]] + log_cost - g.gain[p] + g.jitter[p]
-    return sound
+def gauge(g: Game, at: Place) -> None:
+    """Measure prices anew: w of every active row is its largest part, and 1 for the largest of a server's.
+
+    Where everybody pays hardly anything but the tax no row stands for the server, and all prices may fall to 0.
+    """
+    alpha, rows, servers = float(np.exp(at.theta)), len(g.host), int(g.host.max()) + 1
+    priced = at.row_on & (at.w > 0)
+    log_price = np.where(priced, np.log(np.where(priced, at.w, 1.0)) + alpha * at.level, -np.inf)
+    with np.errstate(all="ignore"):
+        whole, top, felt, taxed = g.costs(alpha, log_price, np.ones(rows))
+        part_of, floor_of = felt / whole[:, None], g.log_cost - (top + np.log(whole))[:, None]
+        taxed = taxed / whole
+    pays = at.pair_on & (top > -np.inf)
+    part, floor, least = np.zeros(rows), np.full(rows, -np.inf), np.ones(servers)
+    np.maximum.at(part, g.at[pays], part_of[pays])
+    np.maximum.at(floor, g.at[pays], floor_of[pays])
+    np.minimum.at(least, g.server[pays], taxed[pays])
+    known = at.row_on & (floor > -np.inf)
+    at.level[known], at.w[known] = -floor[known] / alpha, part[known]
+    at.stands[:] = False
+    order = np.lexsort((np.arange(rows)[::-1], np.where(at.row_on, part, 0.0)))
+    best = np.full(servers, -1)
+    best[g.host[order]] = order
+    best = best[(best >= 0) & (least < _TAXED)]
+    best = best[at.row_on[best] & (part[best] > 0)]
+    at.stands[best], at.level[best], at.w[best] = True, log_price[best] / alpha, 1.0
 
 
-@compiled
-def numbered(g, at, place):  # type: ignore[no-untyped-def]
-    """Fill `place` (pairs + rows + users,) with numbers of unknowns, -1 for none; how many there are."""
-    pairs, rows, count = len(g.user), len(g.host), 0
-    for p in range(pairs):
-        place[p] = count if at.pair_on[p] else -1
-        count += at.pair_on[p]
-    for k in range(rows):
-        place[pairs + k] = count if at.row_on[k] else -1
-        count += at.row_on[k]
-    for n in range(len(g.limit)):
-        place[pairs + rows + n] = count if at.limit_on[n] else -1
-        count += at.limit_on[n]
-    return count
+class Active:
+    """The unknowns at a place, numbered: active pairs, active rows, limits that are met, and at last log alpha."""
 
+    def __init__(self, g: Game, at: Place) -> None:
+        self.g, self.at = g, at
+        self.members = np.flatnonzero(np.concatenate([at.pair_on, at.row_on, at.limit_on]))
+        self.count, self.whole = len(self.members), len(at.z) + len(at.w) + len(at.xi)
+        self.place = np.full(self.whole, -1)
+        self.place[self.members] = np.arange(self.count)
+        self.pairs, self.rows, self.limits = (np.flatnonzero(one) for one in (at.pair_on, at.row_on, at.limit_on))
+        self.of_pair, self.of_row, self.of_limit = np.split(self.place, np.cumsum([len(at.z), len(at.w)]))
+        stand = np.full(int(g.host.max()) + 1, -1)
+        stand[g.host[at.stands]] = self.of_row[at.stands]
+        self.stand = stand  # (servers,), the unknown of the row that stands for it
 
-@compiled
-def slack_gradient(g, at, v, place, p, row):  # type: ignore[no-untyped-def]
-    """Fill `row` (unknowns + 1,) with the derivative of a pair's slack; the last is by log alpha."""
-    pairs, rows, n = len(g.user), len(g.host), g.user[p]
-    alpha = np.exp(at.theta[0])
-    row[:] = 0.0
-    for j in range(g.first[n], g.first[n + 1]):
-        if place[j] >= 0:
-            row[place[j]] = g.size[j] / v.x[n]
-    together, stand = 0.0, -1
-    for r in range(g.at.shape[1]):
-        k = g.at[p, r]
-        if k >= 0 and at.row_on[k]:
-            together += v.felt[p, r] * at.w[k]
-            if not at.stands[k]:
-                row[place[pairs + k]] = v.felt[p, r] / alpha
-    for k in range(rows):
-        if at.stands[k] and g.host[k] == g.server[p]:
-            stand = k
-    if stand >= 0:
-        row[place[pairs + stand]] = together
-    if at.limit_on[n]:
-        row[place[pairs + rows + n]] = 1.0
-    row[len(row) - 1] = v.turn[p]
+    def slack_rows(self, v: Values, some: Index) -> Array:
+        """Derivatives of some pairs' slacks, (some, unknowns + 1)."""
+        g, at, users = self.g, self.at, self.g.user[some]
+        found, here = np.zeros((len(some), self.count + 1)), np.arange(len(some))
+        own = users[:, None] == g.user[self.pairs]
+        found[:, : len(self.pairs)] = own * (g.size / v.x[g.user])[self.pairs]
+        felt, row = v.felt[some], g.at[some]
+        k, r = np.nonzero((g.cost[some] > 0) & (at.row_on & ~at.stands)[row])
+        found[k, self.of_row[row[k, r]]] = felt[k, r] / v.alpha
+        stand = self.stand[g.server[some]]
+        k = here[stand >= 0]
+        found[k, stand[k]] = (felt * v.w[row]).sum(axis=1)[k]
+        k = here[at.limit_on[users]]
+        found[k, self.of_limit[users[k]]] = 1.0
+        found[:, -1] = v.turn[some]
+        return found
 
+    def use_rows(self, some: Index) -> Array:
+        """Derivatives of what is used of some rows, (some, unknowns + 1)."""
+        number = np.full(len(self.g.host), -1)
+        number[some] = np.arange(len(some))
+        found, row = np.zeros((len(some), self.count + 1)), number[self.g.at[self.pairs]]
+        k, r = np.nonzero((row >= 0) & (self.g.cost[self.pairs] > 0))
+        found[row[k, r], k] = self.g.cost[self.pairs][k, r]
+        return found
 
-@compiled
-def use_gradient(g, place, k, row):  # type: ignore[no-untyped-def]
-    """Fill `row` with the derivative of what is used of a row."""
-    row[:] = 0.0
-    for p in range(len(g.user)):
-        if g.server[p] == g.host[k] and place[p] >= 0:
-            for r in range(g.at.shape[1]):
-                if g.at[p, r] == k:
-                    row[place[p]] = g.cost[p, r]
+    def total_rows(self, some: Index) -> Array:
+        """Derivatives of some users' tasks over their limits, (some, unknowns + 1)."""
+        found = np.zeros((len(some), self.count + 1))
+        own = some[:, None] == self.g.user[self.pairs]
+        found[:, : len(self.pairs)] = own * self.g.size[self.pairs] / self.g.limit[some, None]
+        return found
 
+    def bordered(self, v: Values, border: Array) -> Array:
+        """The derivative of the equations by unknowns and log alpha, and `border` as the last row."""
+        return np.vstack(
+            [self.slack_rows(v, self.pairs), self.use_rows(self.rows), self.total_rows(self.limits), border]
+        )
 
-@compiled
-def total_gradient(g, place, n, row):  # type: ignore[no-untyped-def]
-    """Fill `row` with the derivative of X_n over the limit."""
-    row[:] = 0.0
-    for p in range(g.first[n], g.first[n + 1]):
-        if place[p] >= 0:
-            row[place[p]] = g.size[p] / g.limit[n]
+    def residual(self, v: Values) -> Array:
+        """Minus what is wrong, (unknowns + 1,), 0 at last."""
+        over = 1 - v.x[self.limits] / self.g.limit[self.limits]
+        return np.concatenate([-v.slack[self.pairs], v.idle[self.rows], over, [0.0]])
 
+    def spread(self, t: Array) -> tuple[Array, Array, Array, Array]:
+        """Changes of z, w, levels and xi of everybody by a step (unknowns + 1,)."""
+        g, at = self.g, self.at
+        dz, dw, dxi = (np.where(one >= 0, t[one], 0.0) for one in (self.of_pair, self.of_row, self.of_limit))
+        stand = self.stand[g.host]
+        return dz, np.where(at.stands, 0.0, dw), np.where((stand >= 0) & at.row_on, t[stand], 0.0), dxi
 
-@compiled
-def bordered(g, at, v, place, border):  # type: ignore[no-untyped-def]
-    """The derivative of the equations by unknowns and log alpha, and `border` as the last row."""
-    pairs, rows, count = len(g.user), len(g.host), len(border) - 1
-    matrix = np.zeros((count + 1, count + 1))
-    for p in range(pairs):
-        if place[p] >= 0:
-            slack_gradient(g, at, v, place, p, matrix[place[p]])
-            for r in range(g.at.shape[1]):
-                k = g.at[p, r]
-                if k >= 0 and at.row_on[k]:
-                    matrix[place[pairs + k], place[p]] = g.cost[p, r]
-    for n in range(len(g.limit)):
-        if at.limit_on[n]:
-            total_gradient(g, place, n, matrix[place[pairs + rows + n]])
-    matrix[count] = border
-    return matrix
+    def moved(self, there: Place, step: Array, part: float) -> None:
+        """Change a place with this active set by a part of a step (unknowns + 1,)."""
+        for amount, change in zip((there.z, there.w, there.level, there.xi), self.spread(step), strict=True):
+            amount += part * change
+        there.theta += part * float(step[-1])
 
+    def weights(self, v: Values) -> Array:
+        """Squares of the units in which the curve's length is measured, (unknowns + 1,)."""
+        found = np.full(self.count + 1, min(1.0, 10.0 / (self.count + 1)))
+        found[: len(self.pairs)] *= (self.g.size / v.x[self.g.user])[self.pairs] ** 2
+        found[-1] = 1.0
+        return found
 
-@compiled
-def residual(g, at, v, place, rhs):  # type: ignore[no-untyped-def]
-    """Fill `rhs` (unknowns + 1,) with minus what is wrong, 0 at last; the largest."""
-    pairs, rows, worst = len(g.user), len(g.host), 0.0
-    for p in range(pairs):
-        if place[p] >= 0:
-            rhs[place[p]] = -v.slack[p]
-            worst = max(worst, abs(v.slack[p]))
-    for k in range(rows):
-        if at.row_on[k]:
-            rhs[place[pairs + k]] = v.idle[k]
-            worst = max(worst, abs(v.idle[k]))
-    for n in range(len(g.limit)):
-        if at.limit_on[n]:
-            rhs[place[pairs + rows + n]] = 1 - v.x[n] / g.limit[n]
-            worst = max(worst, abs(1 - v.x[n] / g.limit[n]))
-    rhs[len(rhs) - 1] = 0.0
-    return worst if worst == worst else np.inf
+    # -- what may change: pairs, rows, users by their limit, and at last log alpha reaching a value asked for --------
 
+    def distances(self, v: Values, there: Place) -> Array:
+        """How far everybody is from entering or leaving the set, (pairs + rows + users,), >= 0 on the curve."""
+        g = self.g
+        return np.concatenate(
+            [
+                np.where(there.pair_on, g.size * there.z / v.x[g.user], v.slack),
+                np.where(there.row_on, there.w, v.idle),
+                np.where(there.limit_on, there.xi, 1 - v.x / g.limit),
+            ]
+        )
 
-@compiled
-def moved(g, at, place, step, t):  # type: ignore[no-untyped-def]
-    """Change a place by a part of a step (unknowns + 1,)."""
-    pairs, rows, count = len(g.user), len(g.host), len(step) - 1
-    for p in range(pairs):
-        if place[p] >= 0:
-            at.z[p] += t * step[place[p]]
-    for k in range(rows):
-        if at.row_on[k]:
-            if at.stands[k]:
-                for j in range(rows):
-                    if g.host[j] == g.host[k] and at.row_on[j]:
-                        at.level[j] += t * step[place[pairs + k]]
-            else:
-                at.w[k] += t * step[place[pairs + k]]
-    for n in range(len(g.limit)):
-        if at.limit_on[n]:
-            at.xi[n] += t * step[place[pairs + rows + n]]
-    at.theta[0] += t * step[count]
+    def rates(self, v: Values, t: Array) -> Array:
+        """The change of distances along t, infinite where there is none."""
+        g, at = self.g, self.at
+        dz, dw, level, dxi = self.spread(t)
+        dx = g.totals(dz)
+        off = (dx / v.x + dxi)[g.user] + v.turn * t[-1]
+        off += (v.felt * (v.w * level + dw / v.alpha)[g.at]).sum(axis=1)
+        of_rows = np.where(at.stands, np.inf, np.where(at.row_on, dw, -g.used(dz)))
+        of_limits = np.where(np.isfinite(g.limit), -dx / g.limit, np.inf)
+        return np.concatenate(
+            [
+                np.where(at.pair_on, g.size * dz / v.x[g.user], off),
+                of_rows,
+                np.where(at.limit_on, dxi, of_limits),
+            ]
+        )
+
+    def gradient(self, v: Values, c: int, away: bool) -> Array:
+        """The derivative of the distance of c, (unknowns + 1,); `away`: is log alpha to fall?"""
+        found, pairs, rows = np.zeros(self.count + 1), len(self.at.z), len(self.at.w)
+        if c == self.whole:
+            found[-1] = 1.0 if away else -1.0
+        elif self.place[c] >= 0:
+            found[self.place[c]] = self.g.size[c] / v.x[self.g.user[c]] if c < pairs else 1.0
+        elif c < pairs:
+            found = self.slack_rows(v, np.array([c]))[0]
+        elif c < pairs + rows:
+            found = -self.use_rows(np.array([c - pairs]))[0]
+        else:
+            found = -self.total_rows(np.array([c - pairs - rows]))[0]
+        return found

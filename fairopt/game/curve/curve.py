@@ -22,22 +22,22 @@ from numpy.typing import NDArray
 
 from ... import _clock
 from ...model.problem import Problem
+from . import _begin, _point, _steps
 from .options import OPTIONS, CurveOptions
 from .satisfied import satisfied
-from .stack import stacked
 
 Array = NDArray[np.float64]
 
-#: How a run ended, by the numbers of `_follow`.
+#: How a run ended, by the numbers of `_steps`.
 _REASONS = (
     "",
     "no regular equilibrium was found near alpha = 1",
     "no step along the curve is short enough",
     "the curve takes more steps than allowed",
     "the curve is not regular: exact ties",
-    "it takes too long",
-    "the cluster has more pairs (user, server) than CurveOptions.most_pairs",
 )
+_LATE = "it takes too long"
+_LARGE = "the cluster has more pairs (user, server) than CurveOptions.most_pairs"
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,6 @@ def follow(
     options: CurveOptions = OPTIONS,
     *,
     seconds: float = np.inf,
-    most: int = 64,
     bar: Any = None,
 ) -> Curve:
     """Follow the curve of a game (`problem`, whose alpha is not read) from alpha = 1 to the last of some alphas.
@@ -110,7 +109,6 @@ def follow(
     ----------
     alphas : all above 1, or all below, finite and positive
     seconds : CPU time, looked at now and then
-    most : most crossings of each alpha, and most jumps
     bar : a progress bar, whose `n` becomes the part of the way in percent
     """
     up = max(alphas) > 1
@@ -118,12 +116,29 @@ def follow(
     if (still := satisfied(problem)) is not None:
         return _still(problem, sorted(alphas, reverse=not up), *still)
     if len(problem.polytope.gamma) > options.most_pairs:
-        return Curve((), (), False, _REASONS[6], 0, 1.0)
-    found = Curve((), (), False, _REASONS[1], 0, 1.0)
+        return Curve((), (), False, _LARGE, 0, 1.0)
+    near = min(options.near, max(end, 1 / end))
+    begun = _begin.begun(problem, near if up else 1 / near, 1e-12, options.begin_steps)
+    if begun is None:
+        return Curve((), (), False, _REASONS[_steps.NO_START], 0, near if up else 1 / near)
+    last = _clock.cpu() + seconds
     for shorter in options.retries:
-        found = _followed(problem, sorted(alphas), up, end, options, options.control(shorter), seconds, most, bar)
-        if found.arrived or found.reason == _REASONS[5]:
+        targets = np.log(np.array(sorted(alphas)))
+        run = _steps.Run(begun[0], begun[1].copied(), targets, up, options, shorter)
+        most, late = int(options.steps_per_pair * (len(begun[0].user) + 10) * (1 + abs(np.log(end)))), False
+        for _ in run.steps_on():
+            if bar is not None and run.steps % 50 == 0:
+                bar.n = round(100 * run.at.theta / float(np.log(end)))
+                bar.refresh()
+            late = _clock.cpu() > last
+            if late or run.steps >= most:
+                break
+        found = _curve(problem, run, sorted(alphas), _LATE if late else _REASONS[run.ended])
+        if found.arrived or late:
             break
+    if bar is not None:
+        bar.n = round(100 * float(np.log(found.alpha) / np.log(end)))
+        bar.refresh()
     return found
 
 
@@ -133,57 +148,13 @@ def _still(problem: Problem, alphas: Sequence[float], tasks: Array, error: float
     return Curve(tuple(Crossing(one, 1, error, tasks, free) for one in alphas), (), True, "", 0, alphas[-1])
 
 
-def _followed(
-    problem: Problem,
-    alphas: Sequence[float],
-    up: bool,
-    end: float,
-    options: CurveOptions,
-    control: Array,
-    seconds: float,
-    most: int,
-    bar: Any,
-) -> Curve:
-    """One run."""
-    from . import _begin, _follow, _point
-
-    begun = _clock.cpu()
-    data = [one[0] for one in stacked([problem])]
-    near = min(options.near, max(end, 1 / end)) if up else max(1 / options.near, min(end, 1 / end))
-    g, at, sound = _begin.begun(_point.cell_of(near, data), options.begin, options.begin_steps)
-    if not sound:
-        return Curve((), (), False, _REASONS[1], 0, near)
-    pairs, rows, users = len(g.user), len(g.host), len(g.limit)
-    records = most * len(alphas)
-    z, log_price, xi = np.empty((records, pairs)), np.empty((records, rows)), np.empty((records, users))
-    x, theta, index = np.empty((records, users)), np.empty(records), np.empty(records)
-    jumps, jump_theta = np.empty((most, 2, users)), np.empty(most)
-    memory, before, targets = _follow.memory_of(at, control), np.zeros(users), np.log(np.array(alphas))
-    crossed = jumped = steps = 0
-    budget = options.steps(pairs, end)
-    while True:
-        ended, more, turned, taken = _follow.follow(
-            g, at, targets, up, min(options.chunk, budget - steps), control, memory, before,
-            z[crossed:], log_price[crossed:], xi[crossed:], x[crossed:], theta[crossed:], index[crossed:],
-            jumps[jumped:], jump_theta[jumped:],
-        )  # fmt: skip
-        crossed, jumped, steps = crossed + more, jumped + turned, steps + taken
-        if bar is not None:
-            bar.n = round(100 * float(at.theta[0]) / np.log(end))
-            bar.refresh()
-        late = _clock.cpu() - begun > seconds
-        if ended != _follow.SPENT or steps >= budget or late:
-            break
-    reason = _REASONS[5] if late and ended == _follow.SPENT else _REASONS[ended]
+def _curve(problem: Problem, run: _steps.Run, alphas: Sequence[float], reason: str) -> Curve:
+    """What a run has come to, on the data as they are."""
     crossings = []
-    for k in range(crossed):
-        alpha = alphas[int(np.abs(targets - theta[k]).argmin())]
-        tasks, log_rows = np.empty(problem.cluster.shape[:2]), np.empty(problem.cluster.capacity.shape)
-        error = _point.refined(
-            _point.cell_of(alpha, data), g, z[k], log_price[k], xi[k], options.begin, tasks, log_rows, options
-        )
-        crossings.append(Crossing(alpha, int(index[k]), float(error), tasks, log_rows))
-    gamma = problem.cluster.gamma
-    unit = np.where(problem.limits > 0, gamma.max(axis=1), 0.0)
-    found = tuple(Jump(float(np.exp(jump_theta[k])), jumps[k, 0] * unit, jumps[k, 1] * unit) for k in range(jumped))
-    return Curve(tuple(crossings), found, ended == _follow.ARRIVED, reason, steps, float(np.exp(at.theta[0])))
+    for at, index in run.crossings:
+        alpha = alphas[int(np.abs(run.targets - at.theta).argmin())]
+        error, tasks, log_rows = _point.refined(problem, alpha, run.g, at)
+        crossings.append(Crossing(alpha, index, error, tasks, log_rows))
+    unit = np.where(problem.limits > 0, problem.cluster.gamma.max(axis=1), 0.0)
+    jumps = tuple(Jump(float(np.exp(theta)), before * unit, after * unit) for theta, before, after in run.jumps)
+    return Curve(tuple(crossings), jumps, not reason, reason, run.steps, float(np.exp(run.at.theta)))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._loops import compiled
-from ..curve._dense import factored, solved
+from ._dense import factored, solved
 from .options import NEWTON
 
 
