@@ -20,7 +20,7 @@ def points(problem: Problem, alpha: float) -> tuple[EquilibriumSystem, list[Equi
     system = EquilibriumSystem.of(problem.polytope, problem.criterion)
     pairs = np.arange(len(system.gamma))
     with np.errstate(all="ignore"):
-        found = [one for one in run(system, OPTIONS.interior.attempts[0], 1e-9, level=1e-9) if one.backward < np.inf]
+        found = [one for one in run(system, OPTIONS.interior.attempt, 1e-9, level=1e-9) if one.backward < np.inf]
     return system, [one.point if one.inside is None else system.whole(one.point, pairs[one.inside]) for one in found]
 
 

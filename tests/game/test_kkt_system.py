@@ -25,7 +25,7 @@ def game(alpha: float, seed: int = 0) -> EquilibriumSystem:
 def on_the_way(q: EquilibriumSystem, steps: int) -> KKTSystem:
     """After so many steps."""
     with np.errstate(all="ignore"):
-        for found in interior.run(q, OPTIONS.interior.attempts[0], 1e-12):
+        for found in interior.run(q, OPTIONS.interior.attempt, 1e-12):
             if found.steps == steps:
                 return KKTSystem(q, found.point, q.alpha, q.power, False)
     raise AssertionError("over before that")

@@ -91,7 +91,7 @@ def test_it_starts_where_the_interior_point_is(alpha: float) -> None:
     for seed in range(8):
         problem = equations(tied(seed), alpha)
         with np.errstate(all="ignore"):
-            *_, last = interior.run(problem, OPTIONS.interior.attempts[0], 0.0)
+            *_, last = interior.run(problem, OPTIONS.interior.attempt, 0.0)
             assert last.midway is not None
             assert last.midway.mu <= 1e-3
             short = list(smoothing.follow(problem, 3e-7, last.midway.mu, 0.3, start=last.midway))

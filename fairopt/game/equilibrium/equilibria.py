@@ -64,7 +64,7 @@ def solutions(
     if method is None:
         method = EquilibriumSystem.of(polytope, criterion)
     point = start.point if start is not None and start.fits(method, options.warm_start) else None
-    if criterion.alpha == 1 and point is None and criterion.scope == "game":
+    if criterion.alpha == 1 and point is None and criterion.scope == "game" and not _few(method):
         yield from _program(problem, tol)
     # Where runs that end at the tolerance lead nowhere, longer ones may.
     for aim in dict.fromkeys((tol, min(tol, options.finest))):
@@ -111,7 +111,7 @@ def equilibria(
 def _candidates(
     method: EquilibriumSystem, aims: Aims, start: EquilibriumPoint | None, options: EquilibriumOptions
 ) -> Iterator[Candidate]:
-    """The interior point first, since it is fast; then the path, or it with other parameters; then better starts.
+    """The interior point first, since it is fast; then the path; then better starts.
 
     Where many users meet few types of servers the interior point is jammed by users who change over one by one, and the
     homotopy, whose unknowns are the few prices, is first.
@@ -123,13 +123,13 @@ def _candidates(
     few_prices = len(method.weight) >= max(options.many_users, options.users_per_price * int(method.row.sum()))
     if few_prices:
         yield from _homotopy(method, options)
-    attempts, paths = options.interior.attempts, options.smoothing.paths
+    attempt, paths = options.interior.attempt, options.smoothing.paths
     lacking, prices = not method.positive, int(method.row.sum())
     early = method.alpha > method.power and (lacking or prices <= options.small)
-    patience = max(options.patience_with_zeros, prices // options.prices_per_step) if lacking else attempts[0].patience
+    patience = max(options.patience_with_zeros, prices // options.prices_per_step) if lacking else attempt.patience
     if early:
-        yield from _and_path(method, replace(attempts[0], patience=patience), aims, options)
-    for attempt in attempts if lacking or not early else attempts[1:]:
+        yield from _and_path(method, replace(attempt, patience=patience), aims, options)
+    if lacking or not early:
         yield from _attempt(method, attempt, aims, options)
     starts = entropy_homotopy.follow(method, options=options.homotopy)
     yield from _from_homotopy(method, aims, starts, options.homotopy_systems, options)

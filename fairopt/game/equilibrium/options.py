@@ -53,8 +53,8 @@ class Attempt:
 class InteriorOptions:
     """The interior point (`interior`)."""
 
-    #: Runs from its own start, in turn; and a run from a point near the curve, at once in the second phase.
-    attempts: tuple[Attempt, ...] = (Attempt(0.1, 1e-3), Attempt(0.1, 3e-3), Attempt(0.03, 1e-2))
+    #: A run from its own start; and one from a point near the curve, at once in the second phase.
+    attempt: Attempt = Attempt(0.1, 1e-3)
     follow: Attempt = Attempt(np.inf, np.inf)
     #: mu is never below this.
     least_mu: float = 1e-15
@@ -100,8 +100,8 @@ class WarmStartOptions:
 class SmoothingOptions:
     """The smoothed path, by the length of the curve (`smoothing`)."""
 
-    #: (mu at the start, near): on the curve what is wrong is below `near mu`. In turn, the next ones more careful.
-    paths: tuple[tuple[float, float], ...] = ((3.0, 0.3), (1.0, 0.1), (0.3, 0.03))
+    #: (mu at the start, near): on the curve what is wrong is below `near mu`. In turn, the next one more careful.
+    paths: tuple[tuple[float, float], ...] = ((3.0, 0.3), (1.0, 0.1))
     #: `length^2 = (d log mu)^2 + min(1, typical/prices) (|d prices|^2 + |d tasks|^2)`.
     typical: float = 10.0
     #: Lengths along the curve between two points.

@@ -107,8 +107,9 @@ def _exact(q: EquilibriumSystem, log_price: Array, pairs: Index, part: Array) ->
 def _groups(q: EquilibriumSystem, pairs: Index, servers: int) -> Index:
     """Which servers are connected by ties, (servers,)."""
     user, server = q.polytope.pair_user[pairs], q.server[pairs]
-    graph = sp.csr_matrix((np.ones(len(pairs)), (user, server)), shape=(len(q.start) - 1, servers))
-    return np.asarray(csgraph.connected_components(graph.T @ graph, directed=False)[1])
+    nodes = servers + len(q.start) - 1
+    graph = sp.csr_matrix((np.ones(len(pairs)), (server, servers + user)), shape=(nodes, nodes))
+    return np.asarray(csgraph.connected_components(graph, directed=False)[1][:servers])
 
 
 def _program(
