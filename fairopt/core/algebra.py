@@ -401,11 +401,12 @@ class _UsersFirst:
         """From couplings of users with few pairs of any weight, as a product of dense matrices of the others."""
         bin, pairs, rows = self.bin, at.pairs, len(self.rows)
         first, n = bin.users.start, bin.users.stop - bin.users.start
+        if rows <= 3 * _DOUBLE:
+            return self._spread(at, scale, active, slice(None))
         user = pairs.user[bin.pairs]
         large = np.flatnonzero(at.weight[bin.pairs] > (100 if at.rough else 1) * _LITTLE * at.whole[user])
         count = np.bincount(user[large] - first, minlength=n)
         few = _COUPLING * (count * (count - 1) / 2) * len(place) ** 2 < float(rows) ** 2
-        few &= rows > _DOUBLE
         matrix = self._spread(at, scale, active, np.flatnonzero(~few))
         large = large[few[user[large] - first]] + bin.pairs.start
         count = count[few]
@@ -429,14 +430,14 @@ class _UsersFirst:
                 np.add.at(matrix.T.reshape(-1), where, (left[r, kept] * right[s, kept]).astype(matrix.dtype))
         return matrix
 
-    def _spread(self, at: Equations, scale: Array, active: Mask, users: Index) -> Array:
+    def _spread(self, at: Equations, scale: Array, active: Mask, users: Index | slice) -> Array:
         """Of some users of the bin, as a product of dense matrices."""
         bin, pairs, k = self.bin, at.pairs, active.shape[1]
         root = 1 / np.sqrt(at.whole[bin.users][users])
         table, syrk = _precise(at, _table(at, bin)[users] * root[:, None], len(self.rows))
         demand = pairs.demand[bin.users][users].astype(table.dtype)
-        wide, first = np.empty((len(users), len(self.rows)), dtype=table.dtype), 0
-        if not len(users):
+        wide, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
+        if not len(root):
             return np.zeros((len(self.rows), len(self.rows)), dtype=table.dtype, order="F")
         for r in range(len(scale)):
             on = np.flatnonzero(active[r])
