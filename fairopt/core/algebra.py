@@ -36,8 +36,10 @@ Mask = NDArray[np.bool_]
 _TOGETHER = 200
 #: What a coupling of two pairs of a user in a list costs, in operations of a product of dense matrices.
 _COUPLING = 900.0
-#: Factors of at most so many rows are in double precision.
+#: Factors of at most so many rows are in double precision, with all pairs.
 _DOUBLE = 150
+#: Pairs with so little of a user's weight couple with none in factors, a hundred times that in single precision.
+_LITTLE = 1e-9
 _TINY = 1e-300
 
 
@@ -191,7 +193,7 @@ class Pairs:
         }
         found = Bin(users, servers, pairs, first, last, min(cost, key=cost.__getitem__))
         if found.order == "listed":
-            found.couple(self.start[users.start : users.stop], count, self.server - servers.start)
+            found.couple(self.start[users.start : users.stop], count)
         return found
 
 
@@ -207,17 +209,21 @@ class Bin:
     order: str
     one: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     other: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    server: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
-    def couple(self, start: Index, count: Index, server: Index) -> None:
-        """All two pairs of a user; the later first, which is on the later server."""
-        ones, others = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
-        for size in np.unique(count[count > 1]):
-            later, earlier = np.tril_indices(int(size), -1)
-            begin = start[count == size][:, None]
-            ones.append((begin + later).ravel())
-            others.append((begin + earlier).ravel())
-        self.one, self.other, self.server = np.concatenate(ones), np.concatenate(others), server
+    def couple(self, start: Index, count: Index) -> None:
+        """All two pairs of a user."""
+        self.one, self.other = _two(start, count)
+
+
+def _two(start: Index, count: Index) -> tuple[Index, Index]:
+    """All two pairs of users with `count` pairs from `start` on; the later first, which is on the later server."""
+    ones, others = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+    for size in np.unique(count[count > 1]):
+        later, earlier = np.tril_indices(int(size), -1)
+        begin = start[count == size][:, None]
+        ones.append((begin + later).ravel())
+        others.append((begin + earlier).ravel())
+    return np.concatenate(ones), np.concatenate(others)
 
 
 class Equations:
@@ -370,7 +376,11 @@ class _UsersFirst:
         self.scale = scale.ravel()[self.rows]
         place = np.full(active.shape, -1)
         place.ravel()[self.rows] = np.arange(count)
-        matrix = self._listed(at, scale, place) if bin.order == "listed" else self._spread(at, scale, active)
+        if bin.order == "listed":
+            blank, _ = _precise(at, np.zeros((count, count), order="F"), count)
+            matrix = self._listed(at, scale, place, bin.one, bin.other, blank)
+        else:
+            matrix = self._mixed(at, scale, place, active)
         # Blocks of servers themselves, without a subtraction.
         for r in range(len(place)):
             for s in range(r + 1):
@@ -387,41 +397,54 @@ class _UsersFirst:
         np.einsum("ii->i", matrix)[:] = 1.0
         self.factor = _cholesky(matrix)
 
-    def _listed(self, at: Equations, scale: Array, place: Index) -> Array:
-        """From the couplings of every two pairs of a user."""
-        bin, pairs, count = self.bin, at.pairs, len(self.rows)
-        matrix = np.zeros((count, count))
-        weight = at.weight
-        by = -(weight[bin.one] * weight[bin.other]) / at.whole[pairs.user[bin.one]]
+    def _mixed(self, at: Equations, scale: Array, place: Index, active: Mask) -> Array:
+        """From couplings of users with few pairs of any weight, as a product of dense matrices of the others."""
+        bin, pairs, rows = self.bin, at.pairs, len(self.rows)
+        first, n = bin.users.start, bin.users.stop - bin.users.start
+        if rows <= 3 * _DOUBLE:
+            return self._spread(at, scale, active, slice(None))
+        user = pairs.user[bin.pairs]
+        large = np.flatnonzero(at.weight[bin.pairs] > (100 if at.rough else 1) * _LITTLE * at.whole[user])
+        count = np.bincount(user[large] - first, minlength=n)
+        few = _COUPLING * (count * (count - 1) / 2) * len(place) ** 2 < float(rows) ** 2
+        matrix = self._spread(at, scale, active, np.flatnonzero(~few))
+        large = large[few[user[large] - first]] + bin.pairs.start
+        count = count[few]
+        one, other = _two(np.cumsum(count) - count, count)
+        return self._listed(at, scale, place, large[one], large[other], matrix)
+
+    def _listed(self, at: Equations, scale: Array, place: Index, one: Index, other: Index, matrix: Array) -> Array:
+        """Add the couplings of every two pairs of a user to the lower triangle of a matrix in the order of LAPACK."""
+        pairs, count, weight = at.pairs, len(self.rows), at.weight
+        by = -(weight[one] * weight[other]) / at.whole[pairs.user[one]]
         there = by < 0
-        one, other, by = bin.one[there], bin.other[there], by[there]
-        i, j = bin.server[one], bin.server[other]
-        left = (pairs.takes * scale.T[bin.server])[one].T * by
-        right = (pairs.takes * scale.T[bin.server])[other].T
+        one, other, by = one[there], other[there], by[there]
+        i, j = (pairs.server[each] - self.bin.servers.start for each in (one, other))
+        left, right = (pairs.takes[one] * scale.T[i]).T * by, (pairs.takes[other] * scale.T[j]).T
         for r in range(len(place)):
             for s in range(len(place)):
                 row, column = place[r, i], place[s, j]
                 kept = np.flatnonzero((row >= 0) & (column >= 0))
                 row, column = row[kept], column[kept]
-                # (column, row): the lower triangle in the order of LAPACK.
                 where = np.minimum(row, column) * count + np.maximum(row, column)
-                np.add.at(matrix.reshape(-1), where, left[r, kept] * right[s, kept])
-        return _precise(at, matrix, count)[0].T
+                np.add.at(matrix.T.reshape(-1), where, (left[r, kept] * right[s, kept]).astype(matrix.dtype))
+        return matrix
 
-    def _spread(self, at: Equations, scale: Array, active: Mask) -> Array:
-        """As a product of dense matrices."""
-        bin, pairs = self.bin, at.pairs
-        n, k = bin.users.stop - bin.users.start, bin.servers.stop - bin.servers.start
-        root = 1 / np.sqrt(at.whole[bin.users])
-        table = _table(at, bin)
-        table, syrk = _precise(at, table * root[:, None], len(self.rows))
-        wide, first = np.empty((n, len(self.rows)), dtype=table.dtype), 0
+    def _spread(self, at: Equations, scale: Array, active: Mask, users: Index | slice) -> Array:
+        """Of some users of the bin, as a product of dense matrices."""
+        bin, pairs, k = self.bin, at.pairs, active.shape[1]
+        root = 1 / np.sqrt(at.whole[bin.users][users])
+        table, syrk = _precise(at, _table(at, bin)[users] * root[:, None], len(self.rows))
+        demand = pairs.demand[bin.users][users].astype(table.dtype)
+        wide, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
+        if not len(root):
+            return np.zeros((len(self.rows), len(self.rows)), dtype=table.dtype, order="F")
         for r in range(len(scale)):
             on = np.flatnonzero(active[r])
             part = wide[:, first : first + len(on)]
             factor = (pairs.inverse[bin.servers, r] * scale[r])[on].astype(table.dtype)
             np.multiply(table if len(on) == k else table[:, on], factor, out=part)
-            part *= pairs.demand[bin.users, r, None].astype(table.dtype)
+            part *= demand[:, r, None]
             first += len(on)
         return np.asarray(syrk(-1.0, wide.T, lower=1))
 

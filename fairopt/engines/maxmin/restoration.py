@@ -61,7 +61,7 @@ def restored(levels: Leximin, options: RestorationOptions = RESTORATION) -> Arra
     of_user = sp.csr_matrix((1 / level[user], (user, np.arange(len(pairs)))), (len(level), len(pairs)))
     full, priced = np.abs(of_row @ amount - 1) < options.full, np.zeros(shape, dtype=bool)
     for stage in levels.stages:
-        priced[stage.servers] |= stage.prices > options.priced * stage.prices.sum()
+        priced[stage.servers] |= stage.prices > options.priced * np.abs(stage.prices).sum()
     full &= priced.ravel()
     equations = sp.vstack([of_user, of_row[np.flatnonzero(full)]], format="csr")
     moved = _moved(equations, _common(levels, equations.shape[0]), amount, options)
