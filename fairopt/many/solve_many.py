@@ -48,7 +48,7 @@ def solve_many(
     """Share many small clusters with one mechanism.
 
     For thousands of clusters of a few users and servers, where `Mechanism.solve` spends its time in Python. The
-    mechanism says what is fair on every cluster (`Mechanism.criterion`); stacks of problems of one
+    mechanism says what is fair on every cluster (`Mechanism.criterion`); stacks of one
     shape are solved and judged together.
 
     Parameters
