@@ -34,17 +34,13 @@ def _large(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         from .maxmin import lexicographic
 
         return lexicographic.solutions(problem)
-    if isinstance(problem.criterion, ConcaveWelfare):
-        from .welfare import powers
-
-        return powers.solutions(problem, tol)
     return _welfare(problem, tol, warm)
 
 
 def _welfare(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-    """Where there are few prices an engine whose unknowns these are; the interior point for all others."""
-    from .welfare import interior_point
-    from .welfare.few_prices import engine as few_prices
+    """The core's interior point; where nothing comes of it one that measures all in one unit of welfare."""
+    from .welfare import concave, interior_point
 
-    yield from few_prices.solutions(problem, tol)
-    yield from interior_point.solutions(problem, tol, warm)
+    yield from concave.solutions(problem, tol, warm)
+    if not isinstance(problem.criterion, ConcaveWelfare):
+        yield from interior_point.solutions(problem, tol, warm)

@@ -28,8 +28,6 @@ TINY = Cluster([[9, 18], [12, 6]], [[1, 4], [3, 1], [2, 2]])
 _RESOURCES = (2, 3, 4, 5, 6)
 #: More users and servers than any engine keeps all pairs of in its steps.
 _MANY = (300, 100)
-#: Users and servers for which prices are the unknowns, as some users have limits (`engines.welfare.few_prices`).
-_FEW_PRICES = (200, 2)
 
 
 def everything(progress: bool = False) -> None:
@@ -73,13 +71,6 @@ def _questions() -> Iterator[Callable[[], object]]:
     rng = np.random.default_rng(0)
     for resources in _RESOURCES:
         yield from _several(Cluster(rng.uniform(5, 9, (8, resources)), rng.uniform(1, 2, (12, resources))))
-    users, servers = _FEW_PRICES
-    shared = Cluster(
-        rng.uniform(5, 9, (servers, 2)),
-        rng.uniform(1, 2, (users, 2)),
-        max_tasks=np.where(np.arange(users) % 2, 0.05, np.inf),
-    )
-    yield partial(get("alpha-fair", alpha=2).solve, shared, throw=False)
     users, servers = _MANY
     yield from _several(Cluster(rng.lognormal(2, 1, (servers, 3)), rng.lognormal(0, 1, (users, 3))))
 

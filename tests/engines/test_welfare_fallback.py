@@ -12,7 +12,7 @@ import fairopt as fo
 from fairopt.certificates import certify
 from fairopt.certificates.backward import error_at
 from fairopt.engines.augmented import refine
-from fairopt.engines.welfare import conditions, interior_point
+from fairopt.engines.welfare import concave, conditions, interior_point
 from fairopt.engines.welfare.options import OPTIONS
 from fairopt.errors import SolverError
 from fairopt.game.equilibrium import equilibria
@@ -22,7 +22,8 @@ from .test_welfare import plain
 
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interior point after one step, without the level engine and without last digits."""
+    """The interior point after one step, without other engines and without last digits."""
+    monkeypatch.setattr(concave, "solutions", lambda *_: iter(()))
     few = partial(interior_point.solutions, options=replace(OPTIONS, steps=1))
     monkeypatch.setattr(interior_point, "solutions", few)
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
@@ -45,6 +46,7 @@ def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_wrong_answer_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own error is not believed: here it calls the optimum what leaves a thousandth unused."""
+    monkeypatch.setattr(concave, "solutions", lambda *_: iter(()))
     honest = conditions.Welfare.fractions
     monkeypatch.setattr(conditions.Welfare, "fractions", lambda self, point: 0.999 * honest(self, point))
     monkeypatch.setattr(interior_point, "judge_of", lambda *_: lambda *_: 0.0)

@@ -31,7 +31,6 @@ from .mehrotra import advance, mean, products
 from .newton import Newton, Products
 from .options import OPTIONS, ConditionsOptions, WelfareOptions
 from .point import Point, Start
-from .served import everybody_served
 from .sparing import SparingWelfare
 
 Array = NDArray[np.float64]
@@ -146,9 +145,6 @@ def solutions(
     nothing = np.full(cluster.capacity.shape, -np.inf)
     if not len(polytope.users):
         yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything", log=nothing)
-        return
-    if len(cluster.servers) == 1 and (served := everybody_served(polytope)) is not None:
-        yield Solution(polytope.allocation(served), None, "native", log=nothing)
         return
     welfare, certify = conditions(polytope, criterion, options.conditions), judge_of(polytope, criterion, tol)
     build = _clock.now() - begun

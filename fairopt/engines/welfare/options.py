@@ -122,19 +122,5 @@ class WelfareOptions:
     step: StepOptions = StepOptions()
 
 
-@dataclass(frozen=True)
-class PowersOptions:
-    """`ConcaveWelfare` by alpha-fair programs (`powers`)."""
-
-    #: Most programs.
-    programs: int = 30
-    #: They end once `|x_n - x_n before| <= unmoved x_n`.
-    unmoved: float = 1e-9
-    #: alpha is between these.
-    least: float = 0.5
-    largest: float = 500.0
-
-
 #: What is used unless a caller says otherwise.
 OPTIONS = WelfareOptions()
-POWERS = PowersOptions()

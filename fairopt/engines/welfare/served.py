@@ -34,7 +34,8 @@ OPTIONS = ServedOptions()
 def solutions(problem: Problem, engine: str) -> Iterator[Solution]:
     """The answer in which everybody has all its tasks, if there is room for these; prices are 0 then."""
     rule, begun = problem.criterion, _clock.now()
-    if type(rule) is not Criterion or rule.scope == "per_server" or not np.isfinite(problem.limits).all():
+    known = type(rule) is Criterion or (rule.scope != "game" and len(problem.cluster.servers) == 1)
+    if not known or rule.scope == "per_server" or not np.isfinite(problem.limits).all():
         return
     found = everybody_served(problem.polytope)
     if found is not None and len(found):

@@ -1,0 +1,444 @@
+r"""Concave welfare over a pool or servers by an interior point whose matrix `algebra` eliminates, in either order.
+
+With what a unit of user n is worth `m_n(x)`, costs of pairs at prices lambda of whole capacities, pay p, limits q and
+floors (sign -1) with excesses xi:
+
+.. math::
+
+    z = cost - p \ge 0 \perp y \ge 0, \qquad w = 1 - use\,y \ge 0 \perp \lambda \ge 0, \qquad
+    v = \pm(q - x) \ge 0 \perp \xi \ge 0,
+
+    x = \sum_i y, \qquad \log(p \pm \xi) = \log m(x).
+
+A product counts by what its user turns over or by its price, so that nobody is small. Pay may have any sign where a
+limit binds: nothing diverges where a user has all of its tasks and servers are free. Where worth has a part for the
+sum of shares, one more unknown is what that part weighs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificates.backward import error_at
+from ..model.fairness_efficiency import FairnessEfficiency, log_sum
+from ..model.problem import Problem
+from .algebra import Equations, Pairs
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+TINY = 1e-300
+
+
+class Worth(NamedTuple):
+    """What a unit is worth, and how that falls."""
+
+    log: Array  # (users,)
+    elastic: Array  # (users,), by how much it falls with the log of the tasks
+    part: Array | float  # (users,), how it grows with the log of the weight of sums of shares
+
+
+class Point(NamedTuple):
+    y: Array  # (pairs,)
+    z: Array
+    lam: Array  # (servers, resources)
+    w: Array
+    x: Array  # (users,)
+    p: Array
+    xi: Array  # (limits,)
+    v: Array
+    tilt: float  # log of the weight of the sum of shares
+
+    def along(self, step: Point, t: float) -> Point:
+        """A part of a step further."""
+        parts: Any = (one + t * change for one, change in zip(self, step, strict=True))  # type: ignore[operator]
+        return Point(*parts)
+
+
+class Market:
+    """The data of a problem in units in which users have about 1."""
+
+    def __init__(self, problem: Problem) -> None:
+        polytope, rule = problem.polytope, problem.criterion
+        self.polytope, self.problem = polytope, problem
+        servers = polytope.cluster.shape[1]
+        crowd = np.bincount(polytope.pair_server, minlength=servers)
+        self.unit: Array = np.bincount(polytope.pair_user, polytope.gamma / crowd[polytope.pair_server]).astype(float)
+        self.unit = np.minimum(self.unit, polytope.limit)
+        demand = polytope.cluster.demand[polytope.users] * self.unit[:, None]
+        with np.errstate(divide="ignore"):
+            inverse = np.where(polytope.cluster.capacity > 0, 1 / polytope.cluster.capacity, 0.0)
+        ends = np.array([0, len(demand)]), np.array([0, servers])
+        self.pairs = Pairs(polytope.pair_user, polytope.pair_server, demand, inverse, *ends)
+        self.row = self.pairs.present
+        #: What of each user a server could run, (pairs,).
+        self.size = 1 / self.pairs.takes.max(axis=1)
+        own = self.own = rule.restrict(polytope.users)
+        limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
+        self.user = np.concatenate([limited, floored])
+        self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
+        self.bound = np.concatenate([polytope.limit[limited], own.floor[floored]]) / self.unit[self.user]
+        self.power = max(rule.alpha, 1.0)
+        self.of_row = self.of_limit = 1.0
+        self.ratio = 0.0
+        if isinstance(rule, FairnessEfficiency):
+            self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
+
+    @property
+    def tilted(self) -> bool:
+        """Has worth a part for the sum of shares?"""
+        return isinstance(self.own, FairnessEfficiency)
+
+    def worth(self, x: Array, tilt: float) -> Worth:
+        """At tasks (users,) in units; in the efficient case without a unit of welfare."""
+        own, tasks, log_unit = self.own, x * self.unit, np.log(self.unit)
+        if isinstance(own, FairnessEfficiency):
+            log_share = np.log(own.share * tasks)
+            fair = own.alpha * (np.log(own.weight) - log_share)
+            log = np.logaddexp(fair, tilt)
+            part = np.exp(tilt - log)
+            return Worth(log + np.log(own.share) + log_unit, own.alpha * (1 - part), part)
+        return Worth(own.log_marginal(tasks) + log_unit, own.elasticity(tasks), 0.0)
+
+    def tilt(self, x: Array) -> tuple[float, Array]:
+        """What the weight of the sum of shares is to be at tasks (users,), and its slopes in their logs."""
+        own = self.own
+        if not isinstance(own, FairnessEfficiency):
+            return 0.0, np.zeros(len(x))
+        log_share = np.log(own.share * x * self.unit)
+        powers = own.alpha * np.log(own.weight) + (1 - own.alpha) * log_share
+        total, fair = log_sum(log_share), log_sum(powers)
+        slope = (1 - own.alpha) * np.exp(powers - fair) - np.exp(log_share - total)
+        return self.ratio + fair - total, slope
+
+    def turnover(self, at: Point) -> Array:
+        """What products of pairs are measured in: a user's turnover, or a server's if that is less, (pairs,)."""
+        pairs = self.pairs
+        cheapest = pairs.of_user(pairs.least(pairs.cost(at.lam)))
+        return np.asarray(np.minimum(pairs.of_user(at.x), self.size) * cheapest)
+
+    def even(self, at: Point, weights: tuple[Array, Array]) -> None:
+        """Let products of rows and limits aim at what they are at a first point, about."""
+        pair = float((at.y * at.z / weights[0]).mean())
+        self.of_row = float(np.sqrt(max((at.lam * at.w / weights[1])[self.row].mean() / pair, 1.0)))
+        pays = (at.p + self.on_users(self.sign * at.xi))[self.user]
+        if len(pays):
+            self.of_limit = float(np.sqrt(max((at.xi * at.v / (self.bound * pays)).mean() / pair, 1.0)))
+
+    def of_rows(self, cost: Array) -> Array:
+        """Units of products of rows, (servers, resources): the price at which a row is all that a pair pays."""
+        pairs, result = self.pairs, np.ones((len(self.row), self.pairs.inverse.shape[1]))
+        with np.errstate(divide="ignore"):
+            for r in range(result.shape[1]):
+                if pairs.full:
+                    each = (cost.reshape(len(self.unit), -1) / pairs.demand[:, r, None]).min(axis=0)
+                    each /= pairs.inverse[:, r]
+                else:
+                    each = np.full(len(result), np.inf)
+                    np.minimum.at(each, pairs.server, cost / pairs.takes[:, r])
+                result[:, r] = each
+        return self.of_row * np.where(self.row, result, 1.0)
+
+    def on_users(self, of_limits: Any) -> Array:
+        """The sum over a user's limits, (users,)."""
+        if not len(self.user):
+            return np.zeros(len(self.unit))
+        return np.asarray(np.bincount(self.user, of_limits, len(self.unit)), dtype=float)
+
+    def begin(self) -> Point:
+        """Mirror descent in logs: prices follow use, amounts what a server is worth over what it costs."""
+        pairs, power = self.pairs, self.power
+        size = self.size
+        crowd = np.bincount(pairs.server, minlength=len(pairs.inverse))
+        y = 0.7 * size / crowd[pairs.server]
+        caps = np.flatnonzero(self.sign > 0)
+        who, cap = self.user[caps], self.bound[caps]
+        excess, log_lam = np.zeros(len(self.unit)), np.zeros(0)
+        for number in range(25):
+            x = pairs.sums(y)
+            full = x[who] / cap
+            shrink = np.ones(len(x))
+            shrink[who] = 0.7 / np.maximum(full, 0.7)
+            y, x = y * pairs.of_user(shrink), x * shrink
+            excess[who] = np.maximum(excess[who] + 0.7 * np.maximum(np.log(full / 0.7), -1), 0.0)
+            value = self.worth(x, self.tilt(x)[0]).log / power - excess
+            if number == 0:
+                most = np.full(len(pairs.inverse), -np.inf)
+                np.maximum.at(most, pairs.server, pairs.of_user(value) + np.log(size) / power)
+                log_lam = np.repeat(most[:, None], pairs.inverse.shape[1], axis=1)
+            change = np.log(np.maximum(pairs.use(y), TINY) / 0.7)
+            log_lam = log_lam + 0.35 * np.clip(change, -1, 1)
+            top = power * log_lam[self.row].max()
+            lam = np.where(self.row, np.exp(np.maximum(power * log_lam - top, -600)), 0.0)
+            cost = (np.log(np.maximum(pairs.cost(lam), TINY)) + top) / power
+            y = np.minimum(y * np.exp(np.clip(0.7 * (pairs.of_user(value) - cost), -2, 2)), size)
+        # A row that idles costs the first user to whom that matters a part of what it pays: Newton's method sees it.
+        lam = np.where(self.row, np.maximum(lam, 0.3 * self.of_rows(pairs.cost(lam))), 0.0)
+        cost, x = pairs.cost(lam), pairs.sums(y)
+        self.level = top
+        p = np.exp(self.worth(x, self.tilt(x)[0]).log - top - power * excess)
+        p = np.minimum(p, 0.9 * pairs.least(cost))
+        z = np.maximum(cost - pairs.of_user(p), 0.1 * cost)
+        turnover = np.minimum(pairs.of_user(x), size) * pairs.of_user(pairs.least(cost))
+        y = np.clip(y, np.minimum(0.05 * turnover / z, 0.07 * size / crowd[pairs.server]), turnover / z)
+        y = y * (0.9 / np.maximum(pairs.use(y).max(axis=1), 0.9))[pairs.server]
+        x = pairs.sums(y)
+        shrink = np.ones(len(x))
+        shrink[who] = 0.9 / np.maximum(x[who] / cap, 0.9)
+        y, x = y * pairs.of_user(shrink), x * shrink
+        tilt = self.tilt(x)[0]
+        worth = np.exp(self.worth(x, tilt).log - top)
+        w = np.where(self.row, np.maximum(1 - pairs.use(y), 0.1), 1.0)
+        at_limit = np.where(excess > 0, np.maximum(worth - p, 0.1 * p), 0.1 * p)[self.user]
+        v = np.maximum(self.sign * (self.bound - x[self.user]), 0.1 * np.maximum(x[self.user], self.bound))
+        return Point(y, z, lam, w, x, p, at_limit, v, tilt)
+
+    def begin_from(self, start: Start) -> Point:
+        """A point of another alpha, in the unit of welfare that fits most users."""
+        at = start.point
+        pays = at.p + self.on_users(self.sign * at.xi)
+        self.level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
+        return at
+
+    def fits(self, start: object) -> bool:
+        """Is it a start for the same pairs and limits, in the same units?"""
+        return (
+            isinstance(start, Start)
+            and np.array_equal(start.unit, self.unit)
+            and [np.shape(each) for each in start.point] == [*start.shapes_of(self)]
+        )
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a run for another alpha may begin."""
+
+    point: Point
+    unit: Array
+
+    @staticmethod
+    def shapes_of(market: Market) -> Iterator[tuple[int, ...]]:
+        """Of the parts of a point."""
+        pair, row = market.size.shape, market.row.shape
+        user, limit = market.unit.shape, market.bound.shape
+        yield from (pair, pair, row, row, user, user, limit, limit, ())
+
+
+class Step:
+    """Newton's equations at a point, factored."""
+
+    def __init__(self, market: Market, at: Point, weights: tuple[Array, Array], rough: bool) -> None:
+        self.market, self.at, self.weights = market, at, weights
+        q, pairs = market, market.pairs
+        self.worth = q.worth(at.x, at.tilt)
+        self.pays = at.p + q.on_users(q.sign * at.xi)
+        self.dual = at.z - pairs.cost(at.lam) + pairs.of_user(at.p)
+        self.excess = np.where(q.row, 1 - pairs.use(at.y) - at.w, 0.0)
+        self.short = at.x - pairs.sums(at.y)
+        self.rho = np.log(self.pays) - self.worth.log + q.level
+        self.off = at.v - q.sign * (q.bound - at.x[q.user])
+        tilt, self.slopes = q.tilt(at.x)
+        self.untilted = tilt - at.tilt if q.tilted else 0.0
+        self.mu = self.mean(at)
+        part = np.abs(self.dual) * at.y / weights[0]
+        errors = (part, self.excess, self.short / at.x, self.rho * self._counts, self.off / q.bound, self.untilted)
+        self.missed = max(float(np.abs(each).max(initial=0.0)) for each in errors)
+        self.rough = rough
+
+    @property
+    def _counts(self) -> Array | float:
+        return 1 / self.market.power
+
+    def mean(self, at: Point) -> float:
+        """The mean product over its weight."""
+        q = self.market
+        limits = at.xi * at.v / (q.bound * self._worth_of_limits)
+        total = (at.y * at.z / self.weights[0]).sum() + limits.sum()
+        total += (at.lam * at.w / self.weights[1])[q.row].sum()
+        return float(total / (len(at.y) + np.count_nonzero(q.row) + len(at.v)))
+
+    @property
+    def _worth_of_limits(self) -> Array:
+        return np.asarray(self.market.of_limit * self.pays[self.market.user])
+
+    def factor(self) -> None:
+        """Eliminate pairs, limits and tasks."""
+        q, at = self.market, self.at
+        self.weight = at.y / at.z
+        stiff = np.maximum(self.worth.elastic, 1e-13) * self.pays / at.x + q.on_users(at.xi / at.v)
+        self.loose = 1 / stiff
+        idle = np.where(q.row, at.w / np.maximum(at.lam, TINY), np.inf)
+        self.equations = Equations(q.pairs, self.weight, idle, self.loose, np.zeros(len(at.x)), self.rough)
+        if q.tilted:
+            users = self.worth.part * self.pays
+            self.by_tilt = self._solve(0 * at.y, 0 * at.lam, 0 * at.x, -users, 0 * at.lam, 0 * at.x, None)
+
+    def _solve(
+        self, own: Array, rows: Array, short: Array, k: Array, excess: Array, of_user: Array, sharp: Array | None
+    ) -> tuple[Array, Array, Array]:
+        """Changes of prices, pay and tasks."""
+        pairs = self.market.pairs
+        b = pairs.use(own) + rows - excess
+        lam, p, _ = self.equations.solve(b, short - self.loose * k - pairs.sums(own), np.zeros(1), sharp)
+        return lam, p, -self.loose * (p + k)
+
+    def direction(self, cy: Array, cw: Array, cv: Array, bend: Array | None = None, wrong: bool = True) -> Point:
+        """The step that changes products by so much, and puts the other equations right if `wrong`."""
+        q, at, _pairs = self.market, self.at, self.market.pairs
+        none = np.zeros(len(at.x))
+        dual, short, excess = (self.dual, self.short, self.excess) if wrong else (0 * at.y, none, 0 * at.lam)
+        off = self.off if wrong else 0 * at.v
+        rho = (self.rho if wrong else none) + (none if bend is None else bend)
+        own, rows = cy / at.z + self.weight * dual, np.where(q.row, cw / np.maximum(at.lam, TINY), 0.0)
+        k = rho * self.pays + q.on_users(q.sign * (cv + at.xi * off) / at.v)
+        lam, p, x = self._solve(own, rows, short, k, excess, none, None)
+        tilt: Any = 0.0
+        if q.tilted:
+            slope = self.slopes / at.x
+            tilt = ((self.untilted if wrong else 0.0) + slope @ x) / (1 - slope @ self.by_tilt[2])
+            lam, p, x = (one + tilt * more for one, more in zip((lam, p, x), self.by_tilt, strict=True))
+        return self._whole(cy, rows, lam, p, x, dual, short, off, cv, tilt)
+
+    def _whole(
+        self, cy: Array, rows: Array, lam: Array, p: Array, x: Array, dual: Array, short: Array, off: Array,
+        cv: Array, tilt: float,
+    ) -> Point:  # fmt: skip
+        """With what follows from prices, pay and tasks."""
+        q, at, pairs = self.market, self.at, self.market.pairs
+        z = pairs.cost(lam) - pairs.of_user(p) - dual
+        y = (cy - at.y * z) / at.z
+        # Worth that hardly depends on tasks does not say these.
+        x = np.where(self.loose > pairs.sums(self.weight), pairs.sums(y) - short, x)
+        w = rows - np.where(q.row, at.w / np.maximum(at.lam, TINY), 0.0) * lam
+        v = -q.sign * x[q.user] - off
+        xi = (cv - at.xi * v) / at.v
+        return Point(y, z, lam, w, x, p, xi, v, tilt)
+
+    def finished(self, step: Point, sharp: float) -> Point:
+        """With what factors left of the equations of rows and users put right."""
+        q, at, pairs, best, least = self.market, self.at, self.market.pairs, step, np.inf
+        for _ in range(3):
+            rows = np.where(q.row, self.excess - pairs.use(step.y) - step.w, 0.0)
+            users = self.short + step.x - pairs.sums(step.y)
+            size = max(float(np.abs(rows).max()), float((np.abs(users) / at.x).max()))
+            if not size < least:
+                break
+            best, least = step, size
+            if size <= sharp:
+                break
+            nothing = 0 * at.y
+            lam, p, x = self._solve(nothing, 0 * at.lam, users, 0 * at.x, rows, at.x, np.array([sharp]))
+            more = self._whole(nothing, 0 * at.lam, lam, p, x, nothing, users, 0 * at.v, 0 * at.v, 0.0)
+            step = step.along(more, 1.0)
+        self.rough = self.rough and least < 50 * sharp
+        return best
+
+    def longest(self, step: Point) -> float:
+        """The longest step, at most 1, that leaves nothing negative."""
+        q, at = self.market, self.at
+        pays = step.p + q.on_users(q.sign * step.xi)
+        falls = [step.y / at.y, step.z / at.z, (step.lam / np.maximum(at.lam, TINY))[q.row], step.w / at.w]
+        falls += [step.x / at.x / 0.95, pays / self.pays / 0.95, step.xi / at.xi, step.v / at.v]
+        return 1 / max(max(float(-each.min(initial=0.0)) for each in falls), 1.0)
+
+    def aims(self) -> tuple[Point, float]:
+        """Predictor, corrector and centring correctors: the step, and how far it goes."""
+        q, at, _pairs = self.market, self.at, self.market.pairs
+        self.factor()
+        of_pair, of_row = self.weights[0], self.weights[1]
+        of_limit = q.bound * self._worth_of_limits
+        yz, lw, xv = at.y * at.z, np.where(q.row, at.lam * at.w, 0.0), at.xi * at.v
+        aim = self.direction(-yz, -lw, -xv)
+        t = self.longest(aim)
+        target = (self.mean(at.along(aim, t)) / self.mu) ** 3
+        target = min(max(target, 1e-6), 0.1 if t > 0.1 else 0.5) * self.mu
+        if self.mu > 1e-4:
+            target = max(target, min(0.005 * self.missed, 0.5 * self.mu))
+        there = at.along(aim, t)
+        bend = np.log(self.pays + t * (aim.p + q.on_users(q.sign * aim.xi))) + q.level
+        bend = np.clip(bend - q.worth(there.x, there.tilt).log - (1 - t) * self.rho, -0.5, 0.5)
+        step = self.direction(
+            target * of_pair - yz - aim.y * aim.z,
+            np.where(q.row, target * of_row - lw - aim.lam * aim.w, 0.0),
+            target * of_limit - xv - aim.xi * aim.v,
+            bend,
+        )
+        t = self.longest(step)
+        for _ in range(5):
+            if t > 0.9:
+                break
+            far = at.along(step, min(t + 0.3, 1.0))
+            rows = np.where(q.row, far.lam * far.w / of_row, target)
+            products = far.y * far.z / of_pair, rows, far.xi * far.v / of_limit
+            asked = [np.maximum(np.clip(one, 0.1 * target, 10 * target) - one, -10 * target) for one in products]
+            tried = self.direction(asked[0] * of_pair, asked[1] * of_row, asked[2] * of_limit, wrong=False)
+            tried = step.along(tried, 1.0)
+            longer = self.longest(tried)
+            if longer < t + 0.02:
+                break
+            step, t = tried, longer
+        step = self.finished(step, max(1e-2 * min(self.mu, 1.0), 1e-15))
+        return step, self.longest(step)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Fractions (pairs,) of a feasible allocation, log prices of whole capacities (rows,), their error, and steps."""
+
+    fractions: Array
+    log_rows: Array
+    error: float
+    steps: int
+    warm: Start | None = None
+
+
+def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> Candidate:
+    """The best point of a run; from a start for another alpha if it fits and that leads somewhere."""
+    polytope = problem.polytope
+    q, warm = Market(problem), None
+    following = isinstance(start, Start) and q.fits(start)
+    at = q.begin_from(start) if following and isinstance(start, Start) else q.begin()
+    best = Candidate(np.zeros(len(polytope.gamma)), np.full(len(polytope.row_server), -np.inf), np.inf, 0)
+    weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
+    q.even(at, weights)
+    step, since, least = Step(q, at, weights, True), 0, np.inf
+    for number in range(most + 1):
+        if not np.isfinite(step.mu + step.missed):
+            break
+        if step.mu > 1e-3 and step.missed < 0.1:
+            warm = Start(step.at, q.unit)
+        if step.mu * len(at.y) <= tol * len(at.x) and step.missed < 1e-4:
+            found = _judged(q, step.at, tol, number)
+            since = 0 if found.error < 0.7 * best.error or step.mu < 0.7 * least else since + 1
+            best, least = min(best, found, key=lambda one: one.error), min(least, step.mu)
+            if best.error <= 0.5 * tol or since > 5 or step.mu < 1e-16:
+                break
+        change, t = step.aims()
+        t = min(1.0, t * max(0.9 if t < 0.9 else 0.95, 1 - np.sqrt(10 * step.mu)))
+        for _ in range(8):
+            there = step.at.along(change, t)
+            follow = 0.7 if step.mu > 1e-4 else 0.3
+            then = (
+                np.maximum(q.turnover(there), follow * weights[0]),
+                np.maximum(q.of_rows(q.pairs.cost(there.lam)), follow * weights[1]),
+            )
+            new = Step(q, there, then, step.rough)
+            if new.missed + new.mu <= 2 * (step.missed + step.mu) + 1e-9:
+                break
+            t /= 2
+        step, weights = new, then
+    if following and best.error > tol:
+        return run(problem, tol)
+    return replace(best, warm=warm)
+
+
+def _judged(q: Market, at: Point, tol: float, steps: int) -> Candidate:
+    polytope = q.polytope
+    fractions = polytope.inside(at.y * q.pairs.of_user(q.unit) / polytope.gamma)
+    log_rows = np.log(at.lam[polytope.row_server, polytope.row_resource]) + q.level
+    error = error_at(polytope, q.problem.criterion, polytope.allocation(fractions), log_rows, tol)
+    return Candidate(fractions, log_rows, error, steps)

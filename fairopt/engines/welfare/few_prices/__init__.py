@@ -1,1 +1,0 @@
-"""Alpha-fair welfare of thousands of users on a few types of servers, many of them at their limits."""
