@@ -13,15 +13,16 @@ from ..base import Run, Solution
 
 #: Beyond this alpha prices differ by more than products of doubles tell apart.
 LARGEST_ALPHA = 16.0
-#: Of so many pairs, with more users than prices, most are left aside by `interior_point`.
+#: Of so many pairs, with more users than prices, most are left aside by `interior_point`; of few it has lists.
 MANY = 100_000
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
     """One answer where it applies."""
     polytope, begun = problem.polytope, _clock.now()
-    many = len(polytope.gamma) > MANY and len(polytope.users) > len(polytope.row_server)
-    if not len(polytope.users) or problem.criterion.alpha > LARGEST_ALPHA or many:
+    pairs, users, servers = len(polytope.gamma), len(polytope.users), problem.cluster.shape[1]
+    better = users >= len(polytope.row_server) and (pairs > MANY or 4 * pairs < users * servers)
+    if not users or problem.criterion.alpha > LARGEST_ALPHA or better:
         return
     with np.errstate(all="ignore"):
         found = welfare.run(problem, tol, warm)
