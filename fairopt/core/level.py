@@ -64,7 +64,7 @@ class State:
             + by_part((~self.exact).astype(float), pairs.users)
         )  # fmt: skip
         parts = len(self.t)
-        self.best = np.full(parts, np.inf)
+        self.best, self.least = np.full(parts, np.inf), np.full(parts, np.inf)
         self.known = np.zeros(parts, dtype=bool)
         self.last = np.full(parts, np.inf)
         self.good = self.early = self.now

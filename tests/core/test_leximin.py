@@ -11,6 +11,7 @@ from fairopt.exact import rational
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.problem import Problem
+from fairopt.workloads import open_source
 
 
 def spread(users: int, servers: int, seed: int, zeros: float = 0.0, placed: float = 1.0) -> Cluster:
@@ -106,3 +107,11 @@ def test_users_held_far_below_the_last_level_keep_it(seed: int) -> None:
     assert found.level.max() > 1e8 * found.level.min()
     assert np.bincount(problem.polytope.pair_user, found.amounts()) == pytest.approx(found.level, rel=1e-9)
     assert get("task-maxmin").solve(cluster, engine="native").certificate.residual < 1e-9
+
+
+def test_hundreds_who_stop_at_their_task_counts_at_once_are_no_dead_end() -> None:
+    """As long as one of them misses its level nothing is proved from below, however close all is."""
+    source = "alibaba-like?users=1000&servers=1500&max_tasks=true"
+    cluster = open_source(source, rng=np.random.default_rng(8)).cluster
+    allocation = get("task-maxmin").solve(cluster, engine="native")
+    assert allocation.certificate.residual < 1e-6
