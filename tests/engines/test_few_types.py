@@ -8,12 +8,10 @@ import scipy.sparse as sp
 
 import fairopt as fo
 from fairopt.certificates import _linear
-from fairopt.core import leximin
 from fairopt.engines.linalg import column_screening
 from fairopt.engines.welfare import interior_point
 from fairopt.engines.welfare.conditions import Welfare
 from fairopt.engines.welfare.sparing import SparingWelfare
-from fairopt.errors import SolverError
 from fairopt.model.cluster import Cluster
 from fairopt.model.merging import merge
 from fairopt.model.problem import Problem
@@ -51,16 +49,6 @@ def test_max_min_is_the_native_engines() -> None:
     assert found.certificate.passes(1e-6)
     assert found.stats.engine == "native"
     assert found.stats.rounds <= 120
-
-
-def test_a_simplex_method_has_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = fo.Cluster([[4, 2], [1, 6]], [[1, 1], [1, 2], [3, 1]])
-    problem = Problem(cluster, fo.DRFH().criterion(cluster))
-    monkeypatch.setattr(leximin, "advance", lambda *_: None)
-    assert leximin.Leximin(problem.polytope, problem.criterion).gap < 1e-9
-    monkeypatch.setattr(leximin, "_SECONDS", 0.0)
-    with pytest.raises(SolverError, match="in the time that a simplex method may take"):
-        leximin.Leximin(problem.polytope, problem.criterion)
 
 
 def test_a_linear_program_without_time_proves_nothing() -> None:
