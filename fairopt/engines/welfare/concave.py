@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import _clock
 from ...core import welfare
+from ...model.concave_welfare import ConcaveWelfare
 from ...model.problem import Problem
 from ..base import Run, Solution
 
@@ -22,7 +23,8 @@ def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Sol
     polytope, begun = problem.polytope, _clock.now()
     pairs, users, servers = len(polytope.gamma), len(polytope.users), problem.cluster.shape[1]
     better = users >= len(polytope.row_server) and (pairs > MANY or 4 * pairs < users * servers)
-    if not users or problem.criterion.alpha > LARGEST_ALPHA or better:
+    alone = isinstance(problem.criterion, ConcaveWelfare)  # which `interior_point` does not know
+    if not users or problem.criterion.alpha > LARGEST_ALPHA or (better and not alone):
         return
     with np.errstate(all="ignore"):
         found = welfare.run(problem, tol, warm)
