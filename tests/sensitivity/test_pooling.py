@@ -41,7 +41,7 @@ def test_where_all_pairs_tie_answers_have_derivatives(mechanism: fo.mechanisms.M
 def test_one_server_for_several_says_what_they_say(
     mechanism: fo.mechanisms.Mechanism, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = mechanism.solve(dense(1), 1e-9)
+    found = mechanism.solve(dense(2), 1e-9)
     together = found.sensitivity()
     monkeypatch.setattr(answer, "pooling", lambda cluster, *_: alone(cluster))
     apart = found.sensitivity()
