@@ -25,8 +25,8 @@ import numpy as np  # noqa: E402 - threads are chosen first
 import fairopt as fo  # noqa: E402
 
 SHAPES = {"google-like users": (500, 2000), "10 users, servers": (150, 600), "3 servers a user": (100, 400)}
-#: Solved by CVXPY alone, or for one resource alone.
-LEFT_OUT = ("cmmf", "concave-game", "concave-utility", "maxmin")
+#: Solved by CVXPY alone, or for one resource alone, or without a default.
+LEFT_OUT = ("cmmf", "concave-game", "maxmin")
 VARIANTS = ("alphapf-vds(alpha=3)", "asset-fairness(scope=servers)", "ceei(scope=servers)")
 #: Powers of the size that CPU seconds and memory may grow by; below the floors (s, MiB) growth is not seen.
 MOST, FLOOR = (1.7, 1.3), (0.02, 8.0)
@@ -119,7 +119,8 @@ def main() -> int:
     """Print the table, and say what is amiss."""
     names = [name for name in (*fo.mechanisms.names(), *VARIANTS) if name not in LEFT_OUT]
     for name in names:  # what is imported and loaded once is shared by all
-        fo.mechanisms.parse(name)[0].solve(fo.Cluster([[9, 18], [5, 5]], [[1, 4], [3, 1]]))
+        for shape, (size, _) in SHAPES.items():
+            fo.mechanisms.parse(name)[0].solve(cluster(shape, size))
     amiss = []
     for shape in SHAPES:
         for name in names:
