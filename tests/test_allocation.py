@@ -13,7 +13,7 @@ from strategies import clusters
 
 from fairopt.engines.augmented import refine
 from fairopt.engines.small import kinds
-from fairopt.engines.welfare import interior_point
+from fairopt.engines.welfare import concave, interior_point
 from fairopt.engines.welfare.options import OPTIONS
 from fairopt.errors import CertificateError, SolverError
 from fairopt.game.equilibrium import equilibria
@@ -196,7 +196,8 @@ def test_large_clusters_are_not_given_to_an_engine_that_would_take_hours(monkeyp
     monkeypatch.setitem(kinds.LARGEST, "global", 0)
     solutions = interior_point.solutions
     monkeypatch.setattr(interior_point, "solutions", partial(solutions, options=replace(OPTIONS, steps=1)))
-    monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
+    for engine in (equilibria, concave):
+        monkeypatch.setattr(engine, "solutions", lambda *_: iter(()))
     monkeypatch.setattr(refine, "of_solution", lambda *_: None)
     found = fair.solve(cluster, throw=False)
     assert found.stats.engine == "native"
