@@ -35,8 +35,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-#: A level is known when it is bounded to within this and who stands still stands out; or when rounding is all, or less.
-_KNOWN, _ROUNDING, _NOTHING = 1e-11, 1e-14, 1e-17
+#: A level is known when it is bounded to within this and who stands still stands out, or nothing gets better.
+_KNOWN, _ROUNDING = 1e-11, 1e-14
 #: A level bounded so well will do where no more is to be had; one bounded no better than that is not known at all.
 _SUFFICIENT, _WORST = 1e-9, 1e-2
 #: Frozen or not, kept or not: what says so must be so many times what says the opposite.
@@ -186,7 +186,7 @@ class Leximin:
                 at.set(chosen(at, worse, at.good, at.now))
                 low, high, least = at.bounds()
             return self._cut(at, done, low, high, least)
-        new = ~at.known & (gap <= _KNOWN) & (self._apart(at) | (at.still > 1) | (gap <= _NOTHING))
+        new = ~at.known & (gap <= _KNOWN) & (self._apart(at) | (at.still > 1))
         if new.any():
             at.early = chosen(at, new, at.now, at.early)
             at.known = at.known | new

@@ -21,11 +21,6 @@ def dense(seed: int, users: int = 40, servers: int = 8) -> fo.Cluster:
     return fo.Cluster(np.where(capacity.any(1, keepdims=True), capacity, 1), np.exp(rng.normal(size=(users, 2))))
 
 
-def unique(mechanism: fo.mechanisms.Mechanism) -> bool:
-    """Are its prices? Those of max-min need not be equal where servers are: rounding decides."""
-    return isinstance(mechanism, fo.AlphaFair)
-
-
 def pools(found: fo.Allocation) -> int:
     """How many servers are left of an answer's cluster."""
     return len(found.sensitivity().derivatives.pooling.first)
@@ -34,23 +29,23 @@ def pools(found: fo.Allocation) -> int:
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_where_all_pairs_tie_answers_have_derivatives(mechanism: fo.mechanisms.Mechanism) -> None:
     rng, fewer = np.random.default_rng(0), 0
-    for seed in range(3):
+    for seed in (4, 5, 6):  # whose prices are equal whichever of max-min's is found
         cluster = dense(seed)
         fewer += len(cluster.servers) - pools(mechanism.solve(cluster, 1e-9))
         for one in compared(mechanism, cluster, rng, most=5):
             assert one.verdict in ("right", "near"), (mechanism, seed, one)
-    assert fewer >= 6 or not unique(mechanism)
+    assert fewer >= 6
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_one_server_for_several_says_what_they_say(
     mechanism: fo.mechanisms.Mechanism, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = mechanism.solve(dense(2), 1e-9)
+    found = mechanism.solve(dense(5), 1e-9)
     together = found.sensitivity()
     monkeypatch.setattr(answer, "pooling", lambda cluster, *_: alone(cluster))
     apart = found.sensitivity()
-    assert not unique(mechanism) or len(together.derivatives.pooling.first) < len(apart.derivatives.pooling.first)
+    assert len(together.derivatives.pooling.first) < len(apart.derivatives.pooling.first)
     for by in ("alpha", "weights", "demands", "capacities", "counts"):
         there = apart.tasks(by).notna()
         np.testing.assert_allclose(together.tasks(by)[there], apart.tasks(by)[there], atol=1e-6)
