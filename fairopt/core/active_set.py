@@ -11,7 +11,6 @@ from .system import OfLimits, Stack
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-CUT = 0.999
 
 
 def refined(
