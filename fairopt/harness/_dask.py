@@ -8,7 +8,7 @@ from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FairoptError
@@ -19,8 +19,8 @@ from .run import Row
 if TYPE_CHECKING:
     from distributed import Client
 
-#: Seconds to wait for a scheduler, and for a worker where there is none left; and between looks at both.
-PATIENCE, _LOOK = 20.0, 1.0
+#: Seconds to wait for a scheduler, and for a worker where there is none left; between looks at both; at what is lost.
+PATIENCE, _LOOK, _LOST = 20.0, 1.0, 0.05
 _SILENT = logging.CRITICAL + 1
 
 #: Rows of the first cells, and the cells that are left.
@@ -108,11 +108,15 @@ class Sent:
         try:
             found: tuple[list[Row], Sequence[AnyCell]] = future.result(timeout=PATIENCE)
         except (Exception, CancelledError):  # not of the task, which is finished: of the way from there
-            self._look()
-            self.batches[future.key] = (future, batch)
-            future.add_done_callback(self._arrived.put)
+            self.again(future, batch)
             return None
         return found
+
+    def again(self, future: Any, batch: Sequence[AnyCell]) -> None:
+        """Wait for it once more, if anybody is there."""
+        self._look()
+        self.batches[future.key] = (future, batch)
+        future.add_done_callback(self._arrived.put)
 
     def _look(self) -> None:
         if self.client.status != "running":
@@ -161,8 +165,12 @@ def execute(
                     raise error
                 remaining = batch if len(batch) > 1 else ()
                 dead += [] if remaining else [(batch[0], error)]
-            else:  # cancelled or lost, by a scheduler that ends or somebody else
+            elif future.status == "cancelled":  # by a scheduler that ends, or somebody else
                 raise Stopped(f"the Dask scheduler at {sent.address} is gone, or was told to give up its tasks")
+            else:  # lost with the worker that had it: the scheduler gives it to another
+                sleep(_LOST)  # until then Dask calls back at once
+                sent.again(future, batch)
+                continue
             future.release()
             if remaining:
                 sent.send([[cell] for cell in remaining])

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -96,6 +97,35 @@ def test_dask_loses_a_worker_and_no_cell(file: Path, serial: harness.Store, tmp_
     assert len(frame) == CELLS
     assert set(frame["process"]) == {victim.pid, survivor.pid}
     assert harness.Store(store).read().same_as(serial.read()) == []
+
+
+class _LostTwice:
+    """A future whose worker dies when it is there, and the next one as well, before anybody has fetched it."""
+
+    key = "k"
+
+    def __init__(self) -> None:
+        self.left = iter(["lost", "lost"])
+
+    @property
+    def status(self) -> str:
+        return self._now
+
+    def add_done_callback(self, call: Callable[[object], None]) -> None:
+        self._now = next(self.left, "finished")
+        call(self)
+
+    def result(self, timeout: float) -> tuple[list[dict[str, str]], tuple[()]]:
+        return [{"key": self.key}], ()
+
+    def release(self) -> None: ...
+
+
+def test_what_is_lost_before_it_is_fetched_is_waited_for() -> None:
+    scheduler = SimpleNamespace(ncores=None, address="tcp://nobody")
+    client = SimpleNamespace(status="running", scheduler=scheduler, cancel=lambda _: None,
+                             map=lambda *_, **__: [_LostTwice()], sync=lambda *_, **__: {"worker": 1})  # fmt: skip
+    assert list(_dask.execute(client, [[]], executors.several, None, 1)) == [[{"key": "k"}]]  # type: ignore[arg-type]
 
 
 def ended(store: Path, file: Path, address: str, kill: Callable[[], None], after: int = 5) -> str:
