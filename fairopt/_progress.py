@@ -8,12 +8,13 @@ from typing import Any
 
 
 def tqdm(*arguments: Any, **more: Any) -> Any:
-    """The bar of a notebook where one may be open and has widgets, else that of the terminal.
+    """The bar of a notebook's kernel where it has widgets, else that of the terminal.
 
-    `tqdm.auto` is not asked without widgets: it would warn, and a filter of warnings holds for other threads too.
+    `tqdm.auto` is never asked: it changes the filters of warnings, which hold for other threads too, and bars are shown
+    from threads.
     """
-    if "IPython" in sys.modules and find_spec("ipywidgets") is not None:
-        from tqdm.auto import tqdm as bar
+    if "ipykernel.zmqshell" in sys.modules and find_spec("ipywidgets") is not None:
+        from tqdm.notebook import tqdm as bar
     else:
         from tqdm import tqdm as bar
     return bar(*arguments, **more)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -39,6 +41,19 @@ def test_it_is_kept_without_outputs(path: Path) -> None:
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in code)
+
+
+def test_a_bar_in_a_notebook_leaves_the_filters_of_warnings_alone() -> None:
+    """They hold for all threads, and the bar of a compilation is shown from its own: a cell once printed a warning."""
+    script = """
+import warnings, ipykernel.zmqshell
+from fairopt import _progress
+warnings.catch_warnings = warnings.simplefilter = warnings.filterwarnings = None
+print(type(_progress.tqdm(total=1)).__name__)
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("tqdm_notebook\n")
 
 
 @pytest.mark.parametrize("seed", range(4))
