@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # of this checkout, whatever is installed
 
 from fairopt.properties import Witness  # noqa: E402
-from fairopt.properties._words import described  # noqa: E402
+from fairopt.properties._base import described  # noqa: E402
 
 PICTURE = ROOT / "docs" / "gallery.png"
 NOT_SHOWN = ("task-maxmin", "utilitarian", "gfj", "mqdrf")

@@ -85,21 +85,21 @@ def definition_not_asked(patch: pytest.MonkeyPatch) -> None:
 
 
 def other_equilibria_forgotten(patch: pytest.MonkeyPatch) -> None:
-    from fairopt.properties import _selection
-    from fairopt.properties._all_equilibria import Equilibria
+    from fairopt.properties import _verify
+    from fairopt.properties.undominated_equilibrium import Equilibria
 
-    right = _selection.alternatives
+    right = _verify.alternatives
 
     def first(mechanism: Any, cluster: Any) -> Equilibria:
         found = right(mechanism, cluster)
         return Equilibria(found.allocations[-1:], found.indices[-1:], found.radii[-1:], found.complete, found.tried)
 
-    patch.setattr(_selection, "alternatives", first)
+    patch.setattr(_verify, "alternatives", first)
 
 
 def blocks_are_alike(patch: pytest.MonkeyPatch) -> None:
     """All blocks of a survey make the same trials."""
-    from fairopt.properties._cell import Cell
+    from fairopt.properties._survey import Cell
 
     patch.setattr(Cell, "seeds", lambda self, seed, block: [seed])
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from fairopt import properties
 from fairopt.errors import FairoptError
-from fairopt.properties._cell import Cell, Outcome
+from fairopt.properties._survey import Cell, Outcome
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "survey.csv"

@@ -23,9 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # of this checkout, whatever is installed
 
 from fairopt import AlphaPFVDS, properties  # noqa: E402
-from fairopt.properties._conditions import Scope  # noqa: E402
-from fairopt.properties._search import SearchOptions, _Hunt  # noqa: E402
-from fairopt.properties._solved import Instance  # noqa: E402
+from fairopt.properties._search import Scope, SearchOptions, _Hunt  # noqa: E402
+from fairopt.properties._tasks import Instance  # noqa: E402
 from fairopt.properties._verify import MARGIN, violated  # noqa: E402
 
 TABLE, PICTURE = ROOT / "docs" / "violations.csv", ROOT / "docs" / "violations.png"

@@ -13,7 +13,7 @@ from .. import properties as fairness
 from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError
-from ..properties._solved import accepted
+from ..properties._tasks import accepted
 from . import _screen
 from ._fairness_words import sentences
 from ._json import print_json

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .._libraries import pd
 from ..mechanisms import one
-from ..properties._matrix import Link, answers, plain
+from ..properties._table import Link, answers, plain
 
 #: Why a paper says yes and a counterexample no, by kind of disagreement.
 _ZEROS = "the proof needs positive demands; with zeros a user who leaves may free others who then take from a third"

@@ -9,16 +9,12 @@ A property is registered by being defined. See docs/properties.md.
 
 from __future__ import annotations
 
-from ._base import REGISTRY, Case, Deviation, Finding, Property
+from ._base import REGISTRY, Case, Deviation, Finding, Property, get, names
 from ._check import Check, check, report
-from ._claimed import Claimed, claims
-from ._matrix import matrix
-from ._names import get, names
-from ._record import verify
 from ._search import SearchOptions, search
 from ._survey import frame, read, survey, surveyed
-from ._table import in_short, table
-from .witness import Witness
+from ._table import Claimed, claims, in_short, matrix, table
+from .witness import Witness, verify
 
 __all__ = [
     "REGISTRY",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from ..mechanisms import Mechanism
-from ..mechanisms._registry import Registry
+from ..mechanisms._registry import Registry, plain
 from ..model.cluster import Cluster
 
 #: Arrays of doubles, or of `Fraction` where nothing is rounded: properties compute with both.
@@ -186,3 +187,98 @@ def shown(value: float | Fraction) -> str:
     if isinstance(value, Fraction) and value.denominator < 10_000:
         return str(value)
     return f"{float(value):.6g}"
+
+
+def names() -> list[str]:
+    """Names of all properties, sorted."""
+    return sorted(REGISTRY)
+
+
+def get(name: str | Property) -> Property:
+    """A property by its name; case, `-` and `_` do not matter.
+
+    Raises
+    ------
+    DataError
+        There is none of this name; the message has the names that there are.
+    """
+    if isinstance(name, Property):
+        return name
+    if isinstance(name, str) and (found := REGISTRY.find(name)) is not None:
+        return found()
+    known = names()
+    close = difflib.get_close_matches(plain(str(name)), {plain(one): one for one in known}, n=1, cutoff=0.6)
+    meant = "" if not close else f"; did you mean {next(one for one in known if plain(one) == close[0])}?"
+    raise DataError(f"there is no property {name!r}; known: {', '.join(known)}{meant}")
+
+
+def tasks_per_task(mine: Numbers, others: Numbers) -> Numbers:
+    """Tasks with demand `mine[n]` that the bundle of one task with demand `others[m]` runs, (users, others).
+
+    `min_{r: d[n,r] > 0} d[m,r] / d[n,r]`
+    """
+    ratio = np.full((len(mine), len(others)), np.inf, dtype=others.dtype)
+    for r in range(mine.shape[1]):
+        needs = mine[:, r] > 0
+        ratio[needs] = np.minimum(ratio[needs], others[None, :, r] / mine[needs, r][:, None])
+    return ratio
+
+
+def capped(tasks: Numbers, cluster: Cluster, case: Case) -> Numbers:
+    """Nobody wants more tasks than it has to run: `min(x_n, q_n)`."""
+    return np.minimum(tasks, case.numbers(cluster.max_tasks))
+
+
+def true_tasks(case: Case) -> Numbers:
+    """Tasks of its true demand that every user runs with what the changed cluster gives it, (users,).
+
+    `min(q_n, sum_{i: e[n,i]} x'[n,i] min_{r: d[n,r] > 0} d'[n,r] / d[n,r])`
+    """
+    deviation, given = case.changed
+    truth, reported = case.numbers(case.cluster.demand), case.numbers(deviation.cluster.demand)
+    each = np.diagonal(tasks_per_task(truth, reported))
+    usable = (given * case.numbers(case.cluster.eligible.astype(float))).sum(axis=1)
+    return capped(np.asarray(each * usable), case.cluster, case)
+
+
+def only(users: tuple[str, ...], cluster: Cluster, due: Numbers) -> Numbers:
+    """`due` of these users, 0 of the others."""
+    return np.where(np.isin(cluster.users, users), due, 0 * due)
+
+
+def described(cluster: Cluster, deviation: Deviation | None) -> list[str]:
+    """A cluster and its change in a few lines."""
+    lines = [f"capacity {_rows(cluster.capacity)}, demand {_rows(cluster.demand)}"]
+    if (cluster.weight != 1).any():
+        lines.append(f"weight {_listed(cluster.weight)}")
+    if cluster.constrained:
+        lines.append(f"eligible {_rows(cluster.eligible.astype(float))}")
+    if (cluster.max_tasks < float("inf")).any():
+        lines.append(f"task counts {_listed(cluster.max_tasks)}")
+    if deviation is not None:
+        lines.append(changes(cluster, deviation))
+    return lines
+
+
+def changes(cluster: Cluster, deviation: Deviation) -> str:
+    """What is different in the changed cluster, in words."""
+    changed = deviation.cluster
+    if len(changed.users) < len(cluster.users):
+        return f"{' and '.join(deviation.users)} leaves"
+    said = []
+    for name, what in (("demand", "says demand"), ("eligible", "says eligible"), ("max_tasks", "says task count")):
+        for n, user in enumerate(cluster.users):
+            reported = getattr(changed, name)[n]
+            if (reported != getattr(cluster, name)[n]).any():
+                said.append(f"{user} {what} {_listed(reported.reshape(-1).astype(float))}")
+    if (changed.capacity != cluster.capacity).any():
+        said.append(f"capacity grows to {_rows(changed.capacity)}")
+    return "; ".join(said)
+
+
+def _listed(values: Any) -> str:
+    return f"({', '.join(f'{value:g}' for value in values)})"
+
+
+def _rows(table: Any) -> str:
+    return f"({', '.join(map(_listed, table))})"

@@ -15,10 +15,9 @@ from ..mechanisms import Mechanism
 from ..model import _validate
 from ..model.cluster import Cluster, expected
 from ..result.allocation import Allocation
-from ._base import Case, Finding, Numbers, Property
-from ._names import get, names
-from ._solved import Instance, cases, instances, seen
-from ._words import changes as changed
+from ._base import Case, Finding, Numbers, Property, get, names
+from ._base import changes as changed
+from ._tasks import Instance, cases, instances, seen
 
 #: What answers are certified to here; losses below a hundred times that are rounding.
 _TOL = 1e-8

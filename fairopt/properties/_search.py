@@ -2,27 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import mechanisms
 from .._progress import tqdm
 from ..errors import DataError
 from ..mechanisms import Mechanism
+from ..mechanisms._claim import CONDITIONS
 from ..model import _validate
-from ._base import Property
-from ._conditions import Scope
-from ._draw import draw
-from ._moves import moved, renumbered
-from ._names import get
-from ._record import recorded
-from ._shrink import shrunk
-from ._solved import Instance, cases, instances, seen
+from ..model.cluster import Cluster
+from ._base import Property, get
+from ._shrink import moved, renumbered, shrunk
+from ._tasks import Instance, accepted, cases, clusters, instances, seen, speaks_of
 from ._verify import CERTIFIED, MARGIN, ROUTES, violated
-from .witness import Witness
+from .witness import Witness, recorded
+
+
+class Scope:
+    """Instances that a property, a mechanism and some conditions (`CONDITIONS`) speak of."""
+
+    def __init__(self, mechanism: Mechanism, prop: Property, conditions: Sequence[str]) -> None:
+        if isinstance(conditions, str) or (unknown := [name for name in conditions if name not in CONDITIONS]):
+            bad = conditions if isinstance(conditions, str) else unknown[0]
+            raise DataError(f"conditions are {bad!r}; give a list of some of: {', '.join(CONDITIONS)}")
+        self.mechanism, self.prop, self.conditions = mechanism, prop, tuple(conditions)
+
+    def __contains__(self, instance: Instance) -> bool:
+        some = clusters(instance)
+        return (
+            (len(some) > 1) == self.prop.compares
+            and speaks_of(self.prop, instance)
+            and all(CONDITIONS[name](one) for one in some for name in self.conditions)
+            and all(accepted(self.mechanism, one) for one in some)
+        )
+
+
+Array = NDArray[np.float64]
+Shape = tuple[int, int, int]
+Family = Callable[[np.random.Generator, Shape], tuple[Array, Array]]
+
+
+def _whole(rng: np.random.Generator, low: int, high: int, shape: tuple[int, int]) -> Array:
+    return rng.integers(low, high + 1, shape).astype(float)
+
+
+def _uniform(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+    """Whole numbers up to 6, 12 or 20."""
+    users, servers, resources = shape
+    top = int(rng.choice([6, 12, 20]))
+    return _whole(rng, 1, top, (servers, resources)), _whole(rng, 1, top, (users, resources))
+
+
+def _identical_servers(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+    """All servers alike, but for one unit."""
+    capacity, demand = _uniform(rng, shape)
+    capacity[:] = capacity[0]
+    capacity[-1, 0] += rng.integers(2)
+    return capacity, demand
+
+
+def _near_ties(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+    """Numbers 1 to 3."""
+    users, servers, resources = shape
+    return _whole(rng, 1, 3, (servers, resources)), _whole(rng, 1, 3, (users, resources))
+
+
+def _two_users(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+    return _uniform(rng, (2, *shape[1:]))
+
+
+def _heterogeneous(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+    """Powers of two up to 64."""
+    users, servers, resources = shape
+    return 2 ** _whole(rng, 0, 6, (servers, resources)), 2 ** _whole(rng, 0, 6, (users, resources))
+
+
+def _zeros(rng: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+    """Demands that are 0 as often as not, and some capacities."""
+    capacity, demand = _near_ties(rng, shape) if rng.random() < 0.5 else _uniform(rng, shape)
+    demand = demand * (rng.random(demand.shape) < 0.5)
+    demand[np.arange(len(demand)), rng.integers(shape[2], size=len(demand))] += 1
+    return capacity * (rng.random(capacity.shape) < 0.95), demand
+
+
+FAMILIES: tuple[Family, ...] = (_uniform, _identical_servers, _near_ties, _two_users, _heterogeneous, _zeros)
+
+
+def draw(rng: np.random.Generator, prop: Property) -> Cluster:
+    """A cluster of 2 to 5 users, 1 to 3 servers and 1 to 3 resources, or of as many as the property is about.
+
+    Weights are 1 of most clusters, else 1 to 3; most have neither placement constraints nor task counts.
+    """
+    users = int(rng.integers(2, 6))
+    servers = prop.servers or int(rng.choice([1, 2, 2, 3]))
+    resources = prop.resources or int(rng.choice([1, 2, 2, 3]))
+    capacity, demand = FAMILIES[int(rng.integers(len(FAMILIES)))](rng, (users, servers, resources))
+    users = len(demand)
+    weight = rng.integers(1, 4, users) if rng.random() < 0.3 else None
+    eligible = rng.random((users, servers)) < 0.7 if rng.random() < 0.3 else None
+    counts = np.where(rng.random(users) < 0.5, rng.integers(1, 11, users), np.inf) if rng.random() < 0.2 else None
+    return Cluster(capacity, demand, weight, eligible, counts)
 
 
 @dataclass(frozen=True)
@@ -44,24 +128,14 @@ class SearchOptions:
 
     #: Trials that are solved together.
     batch: int = 250
-    #: Changes tried of every cluster drawn.
-    changes: int = 4
     #: So many trials with the largest losses are kept, to be changed at random.
     elite: int = 8
     #: The part of a batch that comes from the elite.
     climbing: float = 0.3
     #: Batches of climbing alone after the first violation, to start shrinking from a larger one.
     further: int = 2
-    #: Where a counterexample is not proved: so many others like it and so many new ones are tried,
-    others: int = 100
-    #: and so many of each, with the largest losses, looked at for one that is proved.
-    looked_at: int = 16
-    #: What answers of trials are certified to.
-    tol: float = 1e-8
     #: Shrinking keeps this part of the violation.
     kept: float = 0.5
-    #: Draws for each trial, most, that meet the conditions.
-    tries: int = 40
 
 
 def search(
@@ -156,7 +230,7 @@ class _Hunt:
 
     def losses(self, some: Sequence[Instance]) -> list[float]:
         """The largest loss of each; -1 where there is no answer."""
-        found = cases(self.mechanism, some, self.options.tol)
+        found = cases(self.mechanism, some, 1e-8)
         return [-1.0 if case is None else float(self.prop.find(case).violation) for case in found]
 
     def found(self) -> Witness | None:
@@ -177,14 +251,15 @@ class _Hunt:
     def _best(self) -> tuple[int, float, Instance | None]:
         """Of the elite, which of those that are verified in the best way loses most: the way's number and the loss.
 
-        Where nothing is proved, as a rule because answers are tied, others are looked at: near to it, and new ones.
+        Where nothing is proved, as a rule because answers are tied, 100 others near to it and 100 new ones are tried,
+        and the 16 of each that lose most are looked at.
         """
         best = self._first(self.elite, (len(ROUTES), 0.0, None))
         if best[2] is not None and ROUTES[best[0]] == CERTIFIED:
-            near = [one for one in (moved(best[2], self.rng) for _ in range(self.options.others)) if one in self.scope]
-            for others in (near, self._drawn(self.options.others)):
+            near = [one for one in (moved(best[2], self.rng) for _ in range(100)) if one in self.scope]
+            for others in (near, self._drawn(100)):
                 losses = sorted(zip(self.losses(others), others, strict=True), key=lambda each: -each[0])
-                best = self._first(losses[: self.options.looked_at], best)
+                best = self._first(losses[:16], best)
         return best
 
     def _first(
@@ -212,13 +287,12 @@ class _Hunt:
 
     def _climber(self) -> Instance:
         """One of the elite, changed at random."""
-        _, (cluster, deviation) = self.elite[int(self.rng.integers(len(self.elite)))]
-        return moved((cluster, deviation), self.rng)
+        return moved(self.elite[int(self.rng.integers(len(self.elite)))][1], self.rng)
 
     def _drawn(self, size: int) -> list[Instance]:
         """New clusters, with changes."""
         made: list[Instance] = []
-        for _ in range(self.options.tries * size):
+        for _ in range(40 * size):  # few clusters may meet the conditions
             if len(made) >= size:
                 break
             cluster = draw(self.rng, self.prop)
@@ -228,7 +302,7 @@ class _Hunt:
                 continue
             if self.prop.domain(cluster):
                 continue
-            changes = instances(self.prop, cluster, self.rng, self.options.changes)
+            changes = instances(self.prop, cluster, self.rng, 4)
             made += [one for one in changes if one in self.scope]
         if size and not made:
             raise DataError(f"no cluster drawn meets the conditions of {self.prop.name} for {self.mechanism}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, FairoptError
 from ..exact.enclosure import enclosed
-from ..mechanisms import Mechanism
+from ..mechanisms import GameMechanism, Mechanism
+from ..mechanisms.psdsf import PSDSF
 from ..result.allocation import Allocation
-from ._base import Case, Finding, Property
-from ._names import get
-from ._solved import Instance, exact, speaks_of
+from ._base import Case, Finding, Property, get
+from ._tasks import Instance, clusters, exact, speaks_of
+from .undominated_equilibrium import alternatives, enumerable
 
 #: What answers are certified to, and what a violation must exceed where it is not a fraction: at degenerate ties an
 #: error of 1e-8 leaves 2e-5 in tasks.
@@ -26,6 +27,11 @@ ROUNDING = 1e-14
 #: How a violation can be verified, the best first.
 FRACTIONS, ENCLOSED, CERTIFIED = "exact fractions", "rational enclosures", f"answers certified to {TOL:g}"
 ROUTES = (FRACTIONS, ENCLOSED, CERTIFIED)
+
+
+#: How a selection begins that no other equilibrium contradicts.
+EVERY = "of every equilibrium"
+_RETURNED = "of the {} that Mechanism.solve returns"
 
 
 @dataclass(frozen=True)
@@ -61,11 +67,8 @@ def verified(mechanism: Mechanism, name: str, instance: Instance) -> Verified:
         if not finding.violation > 0:
             raise DataError(f"{name} is not violated: in fractions the largest loss is {finding.violation}")
         return Verified(case, finding, (finding.violation, finding.violation), FRACTIONS)
-    cluster, deviation = instance
-    answers = [mechanism.solve(cluster, TOL)]
-    if deviation is not None:
-        answers.append(mechanism.solve(deviation.cluster, TOL))
-    case = Case(cluster, answers[0].tasks, deviation, answers[1].tasks if deviation is not None else None, mechanism)
+    answers = [mechanism.solve(one, TOL) for one in clusters(instance)]
+    case = Case(instance[0], answers[0].tasks, instance[1], answers[-1].tasks if instance[1] else None, mechanism)
     proved = _between(prop, case, answers) if mechanism.judged_by_criterion else None
     return proved or _to_first_order(prop, case, answers)
 
@@ -76,22 +79,20 @@ def _between(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verif
     if not float(found.violation) > MARGIN:
         return None
     boxes = [enclosed(one.cluster, one.criterion, one.tasks, one.prices) for one in answers]
-    ends = [
-        Case(case.cluster, tasks[0], case.deviation, tasks[1] if case.deviation else None, case.mechanism)
-        for tasks in ([one.low for one in boxes if one], [one.high for one in boxes if one])
-        if len(tasks) == len(answers)
-    ]
-    if len(ends) < 2:
+    if any(box is None for box in boxes):
         return None
-    least = prop.worst(*prop.bounds(*ends), ends[0])
+    low, high = (
+        replace(case, tasks=ends[0], changed_tasks=ends[-1] if case.deviation else None)
+        for ends in zip(*((box.low, box.high) for box in boxes if box), strict=True)
+    )
+    has, due = prop.bounds(low, high)
+    least = prop.worst(has, due, low)
     if not least.violation > MARGIN:
         return None
     most = max(float(found.violation), float(least.violation)) * (1 + TOL)
-    has, due = (np.array(side, dtype=float) for side in prop.bounds(*ends))
-    text = prop.worst(has, due, case).text
+    text = prop.worst(has.astype(float), due.astype(float), case).text
     finding = Finding(float(least.violation), least.user, float(least.has), float(least.due), text)
-    low = math.nextafter(float(least.violation), 0.0)
-    return Verified(case, finding, (low, min(most, 1.0)), ENCLOSED)
+    return Verified(case, finding, (math.nextafter(finding.violation, 0.0), min(most, 1.0)), ENCLOSED)
 
 
 def _to_first_order(prop: Property, case: Case, answers: Sequence[Allocation]) -> Verified:
@@ -132,3 +133,39 @@ def violated(mechanism: Mechanism, name: str, instance: Instance) -> Verified | 
         return verified(mechanism, name, instance)
     except FairoptError:
         return None
+
+
+def selection(mechanism: Mechanism, name: str, instance: Instance) -> str:
+    """In words; empty where tasks are unique.
+
+    Equilibria of the game need not be unique at finite alpha, but for alpha = 1, nor PS-DSF, nor optima at alpha = 0.
+    At finite alpha the violation is looked for in every pair of an equilibrium of the cluster and one of the changed
+    cluster that `fairopt.game.equilibria` finds; of PS-DSF that best responses from random starts find.
+    """
+    cluster, deviation = instance
+    alpha = mechanism.criterion(cluster).alpha
+    if alpha == 0 and exact(mechanism, instance) is not None:
+        return ""  # it is the only optimum
+    if alpha == 0:
+        return f"{_RETURNED.format('optimum')}; others were not looked for"
+    if not isinstance(mechanism, GameMechanism) or alpha == 1:
+        return ""
+    returned = _RETURNED.format("equilibrium")
+    if not enumerable(mechanism) and not isinstance(mechanism, PSDSF):
+        return f"{returned}; others were not looked for"
+    before = alternatives(mechanism, cluster)
+    after = None if deviation is None else alternatives(mechanism, deviation.cluster)
+    if not before or (after is not None and not after):
+        return f"{returned}; others could not be looked for"
+    losses = [
+        get(name).find(Case(cluster, one.tasks, deviation, None if other is None else other.tasks, mechanism)).violation
+        for one in before
+        for other in (after or (None,))
+    ]
+    counts = [str(len(before))] + ([] if after is None else [f"{len(after)} after the change"])
+    known = before.complete and (after is None or after.complete)
+    found = f"{' and '.join(counts)}{', all that there are' if known else ' were found, there may be more'}"
+    kept = sum(float(loss) <= MARGIN for loss in losses)
+    if kept:
+        return f"{returned}; in {kept} of {len(losses)} pairs of equilibria it is not there ({found})"
+    return f"{EVERY} ({found})"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Case, Numbers, Property
-from ._bundles import capped, tasks_per_task
+from ._base import Case, Numbers, Property, capped, tasks_per_task
 
 
 class EnvyFreeness(Property):

@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
-from ._base import Case, Numbers, Property
-from ._dominating import dominating
-from ._rising import gains
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from .._libraries import optimize, sp
+from ..core import maxmin
+from ..engines.small.kinds import small_enough
+from ..errors import SolverError
+from ..exact import rational
+from ..exact.rational import numbers
+from ..exact.simplex import Dictionary, TooMuch, whole
+from ..model.cluster import Cluster
+from ..model.criterion import criterion
+from ..model.problem import Problem
+from ._base import NONE, Case, Numbers, Property
+
+#: What the kernel's certificate must reach.
+_TOL = 1e-7
+#: A sum of shares that is this near to the largest is the largest.
+_SUM = 1e-9
+
+
+#: Rows that idle by less than this part count as used up; what a linear program may take.
+_FULL, _WORK = Fraction(1, 10**6), 1e6
 
 
 class ParetoOptimality(Property):
@@ -32,3 +54,154 @@ class ParetoOptimality(Property):
 
     def words(self, user: str, has: str, due: str) -> str:
         return f"{user} has {has} tasks; it could have {due} while nobody loses any"
+
+
+def dominating(case: Case) -> Numbers:
+    """Tasks of every user, (users,), at least those of the case; more for somebody unless these are Pareto optimal."""
+    if case.exact:
+        return _exact(case)
+    better = _levelled(case)
+    if better is None and _efficient(case):
+        return case.user_tasks
+    return _by_program(case) if better is None else better
+
+
+def _levelled(case: Case) -> Numbers | None:
+    """Lexicographic max-min of `x'_n / x_n` by the kernel of small problems; x itself has the level 1.
+
+    `None` where that has no answer: somebody who can run has no tasks, or the cluster is large.
+    """
+    cluster, tasks = case.cluster, case.user_tasks
+    runs = cluster.runnable
+    pairs = len(cluster.users) * len(cluster.servers)
+    if not runs.any() or not small_enough("leximin", pairs, np.inf) or not (tasks > NONE * _alone(case))[runs].all():
+        return None
+    share = np.divide(1.0, tasks, out=np.full(len(tasks), np.inf), where=runs)
+    rule = criterion(cluster, share, np.inf, "servers", weight=np.ones(len(tasks)))
+    found, certificate = maxmin.leximin([Problem(cluster, rule)])[:2]
+    return np.asarray(np.maximum(tasks, found[0].sum(axis=1))) if certificate[0] <= _TOL else None
+
+
+def _efficient(case: Case) -> bool:
+    """Is the sum of dominant shares the largest there is? Then nobody can have more unless another has less."""
+    cluster = case.cluster
+    if not small_enough("efficient", len(cluster.users) * len(cluster.servers), 0.0):
+        return False
+    rule = criterion(cluster, cluster.dominant_share_per_task, 0.0, "servers")
+    found, certificate = maxmin.largest_sum([Problem(cluster, rule)])[:2]
+    share = np.where(cluster.runnable, rule.share, 0.0)
+    return bool(certificate[0] <= _SUM and share @ found[0].sum(axis=1) <= share @ case.user_tasks * (1 + _SUM))
+
+
+def _alone(case: Case) -> Numbers:
+    return np.asarray(case.cluster.gamma.sum(axis=1))
+
+
+def _by_program(case: Case) -> Numbers:
+    """`max sum_n y_n` over `y_n = x'_n / x_n >= 1`; of users without tasks `x'_n` in parts of what they run alone."""
+    cluster, tasks = case.cluster, case.user_tasks
+    user, server = np.nonzero(cluster.usable & (cluster.max_tasks > 0)[:, None])
+    if not len(user):
+        return tasks
+    negligible = NONE * _alone(case)
+    unit = np.where(tasks > negligible, tasks, _alone(case))
+    pair = np.arange(len(user))
+    rows = [
+        sp.csr_matrix((cluster.demand[user, r] * unit[user], (server, pair)), (len(cluster.servers), len(pair)))
+        for r in range(len(cluster.resources))
+    ]
+    total = sp.csr_matrix((np.ones(len(pair)), (user, pair)), (len(tasks), len(pair)))
+    runs = np.flatnonzero(np.bincount(user, minlength=len(tasks)))
+    limited = runs[np.isfinite(cluster.max_tasks[runs])]
+    most = [
+        *cluster.capacity.T,
+        cluster.max_tasks[limited] / unit[limited],
+        -np.where(tasks > negligible, 1.0, 0)[runs],
+    ]
+    left = sp.vstack([*rows, total[limited], -total[runs]]).tocsr()
+    found = optimize.linprog(-np.ones(len(pair)), left, np.concatenate(most), method="highs")
+    if found.x is None:
+        raise SolverError(f"the linear program of Pareto optimality was not solved: {found.message}")
+    return np.asarray(np.maximum(tasks, np.bincount(user, found.x, len(tasks)) * unit))
+
+
+def _exact(case: Case) -> Numbers:
+    """Lexicographic max-min of `x'_n / x_n`, without rounding: x itself has the level 1, so nobody has less.
+
+    In tasks of size `x_n`, and in the least common unit, all data are whole numbers. Users without tasks must be such
+    as can run none.
+    """
+    cluster, tasks = case.cluster, case.user_tasks
+    runs = [n for n in range(len(tasks)) if cluster.runnable[n]]
+    if not runs or any(tasks[n] == 0 for n in runs):
+        return tasks
+    demand = case.numbers(cluster.demand)[runs] * tasks[runs][:, None]
+    whole = math.lcm(*(Fraction(value).denominator for value in demand.ravel()))
+    limits = np.array([case.cluster.max_tasks[n] / tasks[n] for n in runs])
+    chosen = cluster.select(users=[cluster.users[n] for n in runs])
+    one = chosen.derived(demand=(demand * whole).astype(float), capacity=cluster.capacity * whole)
+    rule = criterion(one, np.ones(len(runs)), np.inf, "servers", weight=np.ones(len(runs)))
+    found = rational.leximin(one, rule, limits.astype(float))
+    better = tasks.copy()
+    if found is not None:
+        better[runs] = np.maximum(found.tasks.sum(axis=1), Fraction(1)) * tasks[runs]  # type: ignore[call-overload]
+    return better
+
+
+def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
+    """What every user can have more, at least, while nobody has less, (users,); zeros where nothing is found.
+
+    `low <= x <= high`, (users, servers), in fractions.
+    """
+    none = np.full(len(cluster.users), Fraction(0), dtype=object)
+    direction = _direction(cluster, low, high)
+    if direction is None:
+        return none
+    demand, capacity = numbers(cluster.demand), numbers(cluster.capacity)
+    steps = [low[pair] / -by for pair, by in np.ndenumerate(direction) if by < 0]
+    for i, r in np.ndindex(capacity.shape):
+        more, used = (direction[:, i] * demand[:, r]).sum(), (high[:, i] * demand[:, r]).sum()
+        if more > 0:
+            steps.append((capacity[i, r] - used) / more)
+    own = direction.sum(axis=1)
+    for n in np.flatnonzero(np.isfinite(cluster.max_tasks)):
+        if own[n] > 0:
+            steps.append((Fraction(cluster.max_tasks[n]) - high[n].sum()) / own[n])
+    step = min(steps, default=Fraction(0))
+    return np.asarray(own * step) if step > 0 else none
+
+
+def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
+    """Changes of tasks, (users, servers): the largest sum of relative gains within `|change| <= gamma`."""
+    demand, capacity = numbers(cluster.demand), numbers(cluster.capacity)
+    users, servers, _ = cluster.shape
+    up = [(n, i) for n in range(users) for i in range(servers) if cluster.usable[n, i] and cluster.max_tasks[n] > 0]
+    down = [pair for pair in up if low[pair] > 0]
+    columns = [(pair, 1) for pair in up] + [(pair, -1) for pair in down]
+    total, goal = high.sum(axis=1), len(columns)
+    rows: list[tuple[dict[int, Fraction], Fraction]] = []
+    for i, r in np.ndindex(capacity.shape):
+        if (high[:, i] * demand[:, r]).sum() >= capacity[i, r] * (1 - _FULL):
+            taken = {k: sign * demand[n, r] for k, ((n, j), sign) in enumerate(columns) if i == j and demand[n, r]}
+            rows.append((taken, Fraction(0)))
+    sums = {n: {k: Fraction(-sign) for k, ((m, _), sign) in enumerate(columns) if m == n} for n in range(users)}
+    rows += [(own, Fraction(0)) for own in sums.values() if own]
+    at_limit = [n for n in range(users) if total[n] >= cluster.max_tasks[n] * (1 - float(_FULL))]
+    rows += [({k: -by for k, by in sums[n].items()}, Fraction(0)) for n in at_limit]
+    rows += [({k: Fraction(1)}, Fraction(cluster.gamma[pair])) for k, (pair, _) in enumerate(columns)]
+    unit = {n: Fraction(float(total[n])).limit_denominator(1000) for n in range(users) if total[n] > 0}
+    if any(n not in unit or unit[n] == 0 for n in range(users) if sums[n]):
+        return None
+    gain = {k: by / unit[n] for n in range(users) for k, by in sums[n].items()}
+    rows.append((gain | {goal: Fraction(1)}, Fraction(0)))
+    tables = [whole(*row, width=goal + 1) for row in rows]
+    try:
+        program = Dictionary([entries for entries, _ in tables], [bound for _, bound in tables], _WORK)
+        program.maximise(goal)
+    except (TooMuch, ValueError):
+        return None
+    values = program.values()
+    found = np.full((users, servers), Fraction(0), dtype=object)
+    for k, (pair, sign) in enumerate(columns):
+        found[pair] += sign * values.get(k, Fraction(0))
+    return found if values.get(goal, 0) > 0 else None

@@ -2,13 +2,69 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
-from ..mechanisms import Mechanism
+from ..errors import FairoptError
+from ..exact.enclosure import enclosed
+from ..game.dynamics.distributed import best_response
+from ..game.enumeration.all_equilibria import equilibria
+from ..game.enumeration.listing import Equilibria
+from ..game.enumeration.options import EnumerationOptions
+from ..mechanisms import GameMechanism, Mechanism
+from ..mechanisms.psdsf import PSDSF
 from ..model.cluster import Cluster
-from ._all_equilibria import all_equilibria, between, enumerable
+from ..result.allocation import Allocation
 from ._base import Case, Numbers, Property
-from ._dominating import dominating
+from .pareto_optimality import dominating
+
+#: What looking for all equilibria of a cluster may take.
+_OPTIONS = EnumerationOptions(seconds=10.0, starts=5)
+#: PS-DSF, which nobody enumerates: best responses from so many random starts, and what is the same allocation.
+_STARTS, _ALIKE = 24, 1e-6
+_NONE = Equilibria((), (), (), False, {})
+
+
+def enumerable(mechanism: Mechanism | None) -> bool:
+    """Is it the game of alphaPF-VDS at finite alpha?"""
+    game = isinstance(mechanism, GameMechanism) and mechanism.judged_by_criterion
+    return game and 0 < getattr(mechanism, "alpha", np.inf) < np.inf
+
+
+def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
+    """Of the game at finite alpha, by `fairopt.game.equilibria`; empty where there is none, or none can be found."""
+    if mechanism is None or not enumerable(mechanism):
+        return _NONE
+    try:
+        return equilibria(cluster, mechanism.criterion(cluster).alpha, options=_OPTIONS)
+    except FairoptError:
+        return _NONE
+
+
+def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
+    """What the mechanism could have returned by its definition, of all that is known.
+
+    Of the game at finite alpha all equilibria; of PS-DSF what best responses come to from random starts.
+    """
+    if not isinstance(mechanism, PSDSF):
+        return all_equilibria(mechanism, cluster)
+    rng = np.random.default_rng(0)
+    found: list[Allocation] = []
+    for _ in range(_STARTS):
+        start = cluster.gamma * rng.random(cluster.gamma.shape) * (rng.random(cluster.gamma.shape) < 0.5)
+        with suppress(FairoptError):
+            one = best_response(cluster, np.inf, start=start, tol=_ALIKE / 10)
+            if not any(np.allclose(one.user_tasks, other.user_tasks, rtol=_ALIKE, atol=0) for other in found):
+                found.append(one)
+    return Equilibria(tuple(found), (), (), False, {})
+
+
+def between(allocation: Allocation) -> Numbers | None:
+    """Proved lower bounds of users' tasks, (users,), in fractions; `None` where there are none."""
+    box = enclosed(allocation.cluster, allocation.criterion, allocation.tasks, allocation.prices)
+    return None if box is None else np.asarray(box.low.sum(axis=1))
+
 
 #: Users' tasks that differ by less than this part are the same.
 _SAME = 1e-7

@@ -1,26 +1,28 @@
-"""`Witness`: a violation that anybody can check again, and its file."""
+"""`verify`, and `Witness`: a violation that anybody can check again, with its file."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
-from dataclasses import fields as fields_of
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from ..mechanisms import one
-from ..model import _files
+from ..mechanisms import Mechanism, one
+from ..model import _files, cluster_file
+from ..model._shown import short
+from ..model._validate import ARGUMENTS
 from ..model.cluster import Cluster
-from ._base import Deviation, Finding, shown
-from ._selection import EVERY, selection
-from ._solved import Instance
-from ._verify import verified
-from ._witness_file import Number, document, fields
-from ._words import described
+from ._base import Deviation, Finding, Property, described, get, shown
+from ._tasks import Instance, seen
+from ._verify import EVERY, selection, verified
 
+#: The version of the format that is written, and the only one that is read.
+VERSION = 1
+Number = Fraction | float
 #: Bounds of two machines may differ by this.
 _SLACK = 1e-6
 
@@ -106,19 +108,44 @@ class Witness:
         return again.finding
 
     def document(self) -> dict[str, Any]:
-        """What a witness file says, as plain data."""
-        return document({one.name: getattr(self, one.name) for one in fields_of(self)})
+        """The witness file as plain data: two cluster files, and numbers as doubles or as text of fractions."""
+        stated = {one.name: _plain(getattr(self, one.name)) for one in dataclasses.fields(self)}
+        return {"fairopt_witness": VERSION, **stated}
 
     @classmethod
     def of(cls, document: Any) -> Witness:
-        """A witness from such data; nothing in it is believed before `replay()`.
+        """Read such data, strictly; nothing in it is believed before `replay()`.
 
         Raises
         ------
         DataError
             They are damaged, or are none.
         """
-        return cls(**fields(document))
+        if not isinstance(document, dict) or "fairopt_witness" not in document:
+            raise DataError("this is no witness file: it has no entry fairopt_witness")
+        if document["fairopt_witness"] != VERSION:
+            raise DataError(f"fairopt_witness is {short(document['fairopt_witness'])}; this version reads {VERSION}")
+        keys = ("fairopt_witness", *(one.name for one in dataclasses.fields(cls)))
+        for odd in sorted(set(document) ^ set(keys)):
+            raise DataError(f"{short(odd)} is {'unknown' if odd in document else 'missing'}; known: {', '.join(keys)}")
+        stated: dict[str, Any] = {name: document[name] for name in keys[1:]}
+        for name in ("mechanism", "property", "text", "route", "selection"):
+            if not isinstance(stated[name], str):
+                raise DataError(f"{name} is {short(stated[name])}; it must be a text")
+        for name in ("before", "after", "violation"):
+            stated[name] = _values(stated[name], name)
+        users, bounds = stated["users"], stated["violation"]
+        if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
+            raise DataError("users must be a list of names")
+        if len(bounds) != 2 or not 0 < bounds[0] <= bounds[1] <= 1:
+            said = short(document["violation"])
+            raise DataError(f"violation is {said}; it must be two numbers, 0 < low <= high <= 1")
+        for name, numbers in (("cluster", "before"), ("changed", "after")):
+            if stated[name] is not None or name == "cluster":
+                stated[name] = _made(stated[name], name)
+            if len(stated[numbers]) != (0 if stated[name] is None else len(stated[name].users)):
+                raise DataError(f"{numbers} must have a number for every user")
+        return cls(**stated | {"users": tuple(users)})
 
     def save(self, path: str | Path) -> None:
         """Write a witness file (JSON)."""
@@ -154,3 +181,104 @@ class Witness:
 
 def _between(low: Number, high: Number) -> str:
     return shown(low) if low == high else f"{shown(low)} to {shown(high)}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Cluster):
+        return cluster_file.document({name: getattr(value, name) for name in ARGUMENTS})
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _made(document: Any, name: str) -> Cluster:
+    try:
+        return Cluster(**cluster_file.arguments(document)[0])
+    except DataError as error:
+        raise DataError(f"{name}: {error}", error.where) from None
+
+
+def _values(values: Any, name: str) -> tuple[Number, ...]:
+    if not isinstance(values, list):
+        raise DataError(f"{name} is {short(values)}; it must be a list of numbers")
+    return tuple(_value(value, name) for value in values)
+
+
+def _value(value: Any, name: str) -> Number:
+    if isinstance(value, str):
+        try:
+            return Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            raise DataError(f"{name} has {short(value)}; write fractions as '2/3'") from None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+        raise DataError(f"{name} has {short(value)}; it must be a number, or a fraction such as '2/3'")
+    return float(value)
+
+
+def verify(
+    mechanism: Mechanism | str, property: str | Property, cluster: Cluster, deviation: Deviation | None = None
+) -> Witness:
+    """The witness of a violation that is known: on a cluster, and on how it changes if the property compares.
+
+    Parameters
+    ----------
+    mechanism : a mechanism or its name; it is solved to 1e-9
+    property : a property or its name
+    cluster : where it is violated; single-pool mechanisms see the pool of it
+    deviation : how the cluster changes, for properties that compare
+
+    Returns
+    -------
+    Witness
+        the violation and what proves it, ready for a file
+
+    Raises
+    ------
+    DataError
+        There is no such mechanism or property, it says nothing about this, or is not violated beyond rounding.
+    SolverError, NotConverged, CertificateError
+        The mechanism has no answer to 1e-9.
+    """
+    chosen = one(mechanism)
+    return recorded(chosen, get(property).name, (seen(chosen, cluster), deviation))
+
+
+def recorded(mechanism: Mechanism, name: str, instance: Instance) -> Witness:
+    """The same, of an instance on the cluster that the mechanism sees."""
+    text = written(mechanism)
+    found = verified(mechanism, name, instance)
+    cluster, deviation = instance
+    changed = None if deviation is None else deviation.cluster
+    return Witness(
+        mechanism=text,
+        property=name,
+        cluster=cluster,
+        changed=changed,
+        users=() if deviation is None else deviation.users,
+        before=tuple(found.case.user_tasks.tolist()),
+        after=tuple(found.case.changed_user_tasks.tolist()),
+        violation=found.violation,
+        text=found.finding.text,
+        route=found.route,
+        selection=selection(mechanism, name, instance),
+    )
+
+
+def written(mechanism: Mechanism) -> str:
+    """The mechanism as `fairopt.mechanisms.one` reads it: `alphapf-vds(alpha=2.0)`.
+
+    Raises
+    ------
+    DataError
+        A parameter is a function, or another thing that cannot be written.
+    """
+    changed = {
+        field.name: getattr(mechanism, field.name)
+        for field in dataclasses.fields(mechanism)
+        if field.name == "alpha" or getattr(mechanism, field.name) != field.default
+    }
+    text = f"{mechanism.name}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+    text = text if changed else mechanism.name
+    if one(text) != mechanism:
+        raise DataError(f"{mechanism} cannot be written into a witness: a parameter is not plain data")
+    return text

@@ -10,7 +10,7 @@ from scipy import optimize
 
 import fairopt as fo
 from fairopt.exact.efficient import unique_optimum
-from fairopt.properties._exact import exact_tasks
+from fairopt.properties._tasks import exact_tasks
 
 
 def test_optima_by_hand() -> None:

@@ -10,7 +10,7 @@ import pytest
 import fairopt as fo
 from fairopt.exact.enclosure import Enclosure, EnclosureOptions, enclosed
 from fairopt.properties import get
-from fairopt.properties._draw import draw
+from fairopt.properties._search import draw
 
 
 def box(mechanism: fo.mechanisms.Mechanism, cluster: fo.Cluster) -> Enclosure | None:

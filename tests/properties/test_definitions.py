@@ -12,9 +12,15 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.properties import Case, Deviation, _check, get
-from fairopt.properties._draw import draw
-from fairopt.properties._exact import exact_tasks
-from fairopt.properties._solved import exact, instances, seen, solved, speaks_of
+from fairopt.properties._search import draw
+from fairopt.properties._tasks import Instance, case, clusters, exact, exact_tasks, instances, seen, speaks_of
+
+
+def solved(mechanism: fo.mechanisms.Mechanism, instance: Instance) -> Case:
+    """The case by certified answers."""
+    found = case(mechanism, instance, (mechanism.solve(one, 1e-9).tasks for one in clusters(instance)))
+    assert found is not None
+    return found
 
 
 def loss(name: str, cluster: fo.Cluster, tasks: object, changed: object = None, after: object = None) -> float:
@@ -72,8 +78,8 @@ def test_comparisons_of_papers(
     who = tuple(u for u in cluster.users if u not in changed.users)
     deviation = Deviation(changed, who or (() if name.startswith("resource") else (cluster.users[user],)))
     assert prop.admits(cluster, deviation)
-    assert prop.find(solved(rule, (cluster, deviation), 1e-9)).violation > 0.01
-    assert prop.find(solved(fo.DRF(), (cluster, deviation), 1e-9)).violation < 1e-7 or name.startswith("resource")
+    assert prop.find(solved(rule, (cluster, deviation))).violation > 0.01
+    assert prop.find(solved(fo.DRF(), (cluster, deviation))).violation < 1e-7 or name.startswith("resource")
 
 
 def test_sharing_incentive_by_hand() -> None:
@@ -135,7 +141,7 @@ def test_doubles_and_fractions_agree(mechanism: str, name: str) -> None:
                 continue
             found = exact(rule, instance)
             if found is not None:
-                precise, near = prop.find(found), prop.find(solved(rule, instance, 1e-9))
+                precise, near = prop.find(found), prop.find(solved(rule, instance))
                 # What a lie about servers is worth depends on who runs where, which is not unique.
                 if "group" not in name and "placement" not in name:
                     assert float(precise.violation) == pytest.approx(float(near.violation), abs=2e-6)

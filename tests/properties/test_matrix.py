@@ -10,8 +10,8 @@ import pytest
 import fairopt as fo
 from fairopt.papers.fairness import compared, said
 from fairopt.properties import Witness
-from fairopt.properties._matrix import answers, matrix
 from fairopt.properties._survey import cells, surveyed
+from fairopt.properties._table import answers, matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -12,10 +12,9 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.properties import Case, Property, SearchOptions, Witness, get, search
-from fairopt.properties._misreports import misreport
-from fairopt.properties._moves import moved, with_entry, without
-from fairopt.properties._shrink import _simpler, shrunk
-from fairopt.properties._solved import instances
+from fairopt.properties._shrink import _simpler, moved, shrunk, with_entry, without
+from fairopt.properties._tasks import instances
+from fairopt.properties.strategy_proofness import misreport
 
 FOUND = [
     ("drfh", "sharing-incentive"),

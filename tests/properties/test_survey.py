@@ -11,8 +11,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.properties import _survey as room
-from fairopt.properties._cell import Cell, Outcome, outcome
-from fairopt.properties._survey import _elsewhere, cells, frame, read, survey, surveyed
+from fairopt.properties._survey import Cell, Outcome, _elsewhere, cells, frame, outcome, read, survey, surveyed
 
 MONOTONE = "population-monotonicity"
 

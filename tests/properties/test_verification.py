@@ -13,11 +13,10 @@ from scipy.optimize import linprog
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.properties import Case, Witness, get, verify
-from fairopt.properties._draw import draw
-from fairopt.properties._exact import exact_tasks
-from fairopt.properties._rising import gains
-from fairopt.properties._selection import EVERY
-from fairopt.properties._verify import CERTIFIED, ENCLOSED, FRACTIONS, verified
+from fairopt.properties._search import draw
+from fairopt.properties._tasks import exact_tasks
+from fairopt.properties._verify import CERTIFIED, ENCLOSED, EVERY, FRACTIONS, verified
+from fairopt.properties.pareto_optimality import gains
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Three equilibria at alpha = 3, one of which gives everybody more than the others do (docs/equilibria.md).

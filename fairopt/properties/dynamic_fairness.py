@@ -1,4 +1,4 @@
-"""Dynamic sharing incentive, of queues with levels."""
+"""Sharing incentive and envy-freeness within the levels of a queue."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from ..mechanisms import Mechanism
 from ..mechanisms.mqdrf import MQDRF
-from ._base import Case, Numbers, Property
-from ._bundles import capped
-from .strong_sharing_incentive import in_pool
+from ._base import Case, Numbers, Property, capped, tasks_per_task
+from .sharing_incentive import in_pool
 
 #: Parts of levels are fractions with at most this denominator.
 _MOST = 10**6
@@ -54,3 +53,34 @@ def queue(case: Case) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[float, 
         return np.zeros(count, dtype=np.intp), np.array([count]), (1.0,)
     levels = np.zeros(count, dtype=np.intp) if rule.levels is None else np.array(rule.levels) - 1
     return levels, np.array([count] if rule.sizes is None else rule.sizes), rule.shares
+
+
+class DynamicEnvyFreeness(Property):
+    """Nobody could run more tasks with what another user of its level has.
+
+        x_n >= min(q_n, max_{m in the level of n} sum_i x[m,i] min_{r: d[n,r] > 0} d[m,r]/d[n,r])
+
+    A bundle that lacks a resource that n demands is worth nothing to n. The pool has no placement constraints. Who has
+    all its tasks envies nobody; users of other levels are envied by right.
+
+    Source: Liu, Liu (MQDRF). Weights play no part.
+    """
+
+    name = "dynamic-envy-freeness"
+    definition = "x_n >= min(q_n, tasks of n with what m has), for every m of its level in MQDRF"
+    needs_all = True
+
+    def unfit(self, mechanism: Mechanism | None) -> str:
+        return DynamicSharingIncentive().unfit(mechanism)
+
+    def dues(self, case: Case) -> tuple[Numbers, Numbers]:
+        cluster, levels = case.cluster, queue(case)[0]
+        demand = case.numbers(cluster.demand)
+        within = case.numbers(cluster.eligible.astype(float)) @ case.tasks.T  # (users, others)
+        value = tasks_per_task(demand, demand) * within
+        value[levels[:, None] != levels] = 0
+        np.fill_diagonal(value, 0)
+        return case.user_tasks, capped(value.max(axis=1), cluster, case)
+
+    def words(self, user: str, has: str, due: str) -> str:
+        return f"{user} has {has} tasks; with what another user of its level has it would run {due}"

@@ -1,0 +1,181 @@
+"""Tasks of a mechanism on a cluster and on its changes: many at once, certified, and in fractions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import islice, takewhile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError, SolverError
+from ..exact import psdsf, rational
+from ..exact.efficient import unique_optimum
+from ..many.solve_many import solve_many
+from ..mechanisms import Mechanism
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ._base import Case, Deviation, Numbers, Property
+
+#: A share per task is a fraction with at most this denominator, or it is not known exactly.
+_MOST = 10**6
+#: And its double is this near to it: shares come of a division or two.
+_ULPS = 2
+#: Whole numbers up to here are doubles.
+_WHOLE = 2**53
+#: What answers are certified to whose fractions are looked for.
+_NEAR = 1e-9
+
+
+def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
+    """`x[n,i]` as fractions, (users, servers) of the cluster that the mechanism sees.
+
+    `None` where there is no such answer: other criteria than lexicographic max-min, PS-DSF and the largest sum of
+    shares (alpha = 0), or a cluster that is too large. Of PS-DSF, which has several, that of `Mechanism.solve`, if
+    simple fractions next to it meet the definition. At alpha = 0 the optimum if there is one only.
+
+    Two fractions with denominators up to 10^6 differ by 10^-12, so that the double of a share per task, or of a limit,
+    tells which one it is. Only ratios of shares matter: they are scaled to whole numbers.
+    """
+    seen = mechanism.prepare(cluster)[0]
+    rule = mechanism.criterion(seen)
+    if rule.alpha not in (0, np.inf) or not mechanism.judged_by_criterion:
+        return None
+    if rule.scope == "game":
+        return psdsf.nearest(seen, np.maximum(mechanism.solve(seen, _NEAR).tasks, 0)) if rule.alpha else None
+    if rule.floor.any():
+        return None
+    if rule.alpha == 0:
+        return _efficient(seen, rule)
+    if rule.scope == "per_server":
+        each = [rational.on_one(seen, rule, i) for i in range(len(seen.servers))]
+        found = [_leximin(*one) for one in each]
+        return None if any(one is None for one in found) else np.hstack([one for one in found if one is not None])
+    return _leximin(seen, rule)
+
+
+def _leximin(cluster: Cluster, rule: Criterion) -> Numbers | None:
+    runs = cluster.runnable
+    share = _fractions(rule.share, runs)
+    limits = _fractions(rule.limits(cluster), np.isfinite(rule.limits(cluster)))
+    if share is None or limits is None:
+        return None
+    common, unit = (math.lcm(*(value.denominator for value in some.values())) for some in (share, limits))
+    whole, most = np.ones(len(runs)), np.full(len(runs), np.inf)
+    for table, some, by in ((whole, share, common), (most, limits, unit)):
+        for n, value in some.items():
+            table[n] = float(value * by)
+    large = cluster.derived(capacity=cluster.capacity * unit)  # and tasks in parts of a task, so that limits are whole
+    if max(whole.max(), most[np.isfinite(most)].max(initial=0), large.capacity.max()) > _WHOLE:
+        return None
+    found = rational.leximin(large, replace(rule, share=whole, cap=np.full(len(runs), np.inf)), most)
+    return None if found is None else np.asarray(found.tasks / unit)
+
+
+def _efficient(cluster: Cluster, rule: Criterion) -> Numbers | None:
+    share = _fractions(rule.share, cluster.runnable)
+    limits = _fractions(rule.limits(cluster), np.isfinite(rule.limits(cluster)))
+    return None if share is None or limits is None else unique_optimum(cluster, share, limits)
+
+
+def _fractions(values: NDArray[np.float64], some: NDArray[np.bool_]) -> dict[int, Fraction] | None:
+    """What the doubles of some users stand for; `None` where that is not known."""
+    found = {int(n): Fraction(values[n]).limit_denominator(_MOST) for n in np.flatnonzero(some)}
+    ulps = {n: abs(float(value) - values[n]) / np.spacing(abs(values[n])) for n, value in found.items()}
+    return found if all(ulp <= _ULPS for ulp in ulps.values()) else None
+
+
+#: A cluster that a mechanism sees, and how it changes.
+Instance = tuple[Cluster, Deviation | None]
+
+
+def clusters(instance: Instance) -> list[Cluster]:
+    """The cluster, and the changed one if it is compared with one."""
+    cluster, deviation = instance
+    return [cluster] if deviation is None else [cluster, deviation.cluster]
+
+
+def case(mechanism: Mechanism, instance: Instance, tasks: Iterable[Numbers | None]) -> Case | None:
+    """The instance with the tasks of its `clusters`; `None` where one has none."""
+    own, changed = [*takewhile(lambda one: one is not None, tasks), None, None][:2]
+    if own is None or (changed is None) != (instance[1] is None):
+        return None
+    return Case(instance[0], own, instance[1], changed, mechanism)
+
+
+def seen(mechanism: Mechanism, cluster: Cluster) -> Cluster:
+    """The cluster that the mechanism shares: the pool, of single-pool mechanisms.
+
+    Raises
+    ------
+    DataError
+        The mechanism is not defined there.
+    """
+    mechanism.check(cluster)
+    return mechanism.prepare(cluster)[0]
+
+
+def accepted(mechanism: Mechanism, cluster: Cluster) -> bool:
+    """Is the mechanism defined on the cluster?"""
+    try:
+        mechanism.criterion(seen(mechanism, cluster))
+    except DataError:
+        return False
+    return True
+
+
+def cases(
+    mechanism: Mechanism, instances: Sequence[Instance], tol: float, known: dict[int, Numbers | None] | None = None
+) -> list[Case | None]:
+    """Tasks of all clusters and of their changes at once, `None` where one of both has no answer.
+
+    `known` keeps the tasks of clusters, but for changed ones, by their identity: for the next call.
+    """
+    known = {} if known is None else known
+    wanted = {id(one): one for instance in instances for one in clusters(instance)}
+    new = {name: one for name, one in wanted.items() if name not in known}
+    tasks = known | dict(zip(new, _tasks(mechanism, list(new.values()), tol), strict=True)) if new else known
+    known.update((id(cluster), tasks[id(cluster)]) for cluster, _ in instances)
+    return [case(mechanism, instance, (tasks[id(one)] for one in clusters(instance))) for instance in instances]
+
+
+def _tasks(mechanism: Mechanism, clusters: list[Cluster], tol: float) -> list[Numbers | None]:
+    answers = solve_many(mechanism, clusters, tol=tol)
+    failed = {failure.problem for failure in answers.failed}
+    return [
+        None if p in failed else np.maximum(answers.tasks[p, : len(cluster.users), : len(cluster.servers)], 0)
+        for p, cluster in enumerate(clusters)
+    ]
+
+
+def exact(mechanism: Mechanism, instance: Instance) -> Case | None:
+    """The case without rounding, `None` where `exact_tasks` has no answer."""
+    return case(mechanism, instance, (exact_tasks(mechanism, one) for one in clusters(instance)))
+
+
+def speaks_of(prop: Property, instance: Instance) -> bool:
+    """Does the property say something about this cluster and this change?"""
+    cluster, deviation = instance
+    return not prop.domain(cluster) and (deviation is None or prop.admits(cluster, deviation))
+
+
+def instances(prop: Property, cluster: Cluster, rng: np.random.Generator, most: int) -> Iterable[Instance]:
+    """The cluster with up to `most` changes, or on its own for a property that compares with none."""
+    if not prop.compares:
+        return [(cluster, None)]
+    return [(cluster, change) for change in islice(prop.deviations(cluster, rng), most)]
+
+
+def reference(mechanism: Mechanism, cluster: Cluster, case: Case) -> Numbers:
+    """Tasks of every user by a max-min mechanism, (users,): exact on small clusters, else by `solve`."""
+    if not case.exact:
+        seen = mechanism.prepare(cluster)[0]
+        found = rational.leximin(seen, mechanism.criterion(seen), seen.max_tasks)
+        return mechanism.solve(cluster).user_tasks if found is None else found.tasks.sum(axis=1).astype(float)
+    tasks = exact_tasks(mechanism, cluster)
+    if tasks is None:
+        raise SolverError("the cluster is too large for rational arithmetic; take a smaller one")
+    return np.asarray(tasks.sum(axis=1))
