@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fairopt import papers
 from fairopt.report import Results
-from fairopt.result._feasible_set import border
+from fairopt.result.plot import border
 
 from .style import COLOURS, SINGLE, new, styled
 

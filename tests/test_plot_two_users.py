@@ -9,7 +9,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.result._feasible_set import border
+from fairopt.result.plot import border
 
 
 def test_the_border_of_a_pool() -> None:

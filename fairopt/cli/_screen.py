@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from textwrap import wrap
 
 from .._libraries import pd
-from ..result._text import cut, joined
+from ..result._show import cut, joined
 
 #: The longest text of a cell on a terminal.
 _LONGEST = 48

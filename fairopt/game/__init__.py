@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..result.trace import Trace
+    from ..result.allocation import Trace
     from .curve.two_sided import EquilibriumCurve, equilibrium_curve
     from .dynamics.distributed import best_response
     from .dynamics.network import Network
@@ -22,7 +22,7 @@ _HOME = {
     "equilibria": "fairopt.game.enumeration.all_equilibria",
     "multi_start": "fairopt.game.dynamics.uniqueness",
     "Network": "fairopt.game.dynamics.network",
-    "Trace": "fairopt.result.trace",
+    "Trace": "fairopt.result.allocation",
 }
 __all__ = [
     "Equilibria",

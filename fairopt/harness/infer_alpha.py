@@ -90,9 +90,9 @@ class AlphaInferred:
 
     def plot(self) -> Figure:
         """The misfit along alpha with the interval, and fitted against observed tasks."""
-        from ..result import misfit_plot
+        from ..result import plot
 
-        return misfit_plot.misfit(self.curve["misfit"], self.residuals, (self.low, self.high), str(self))
+        return plot.misfit(self.curve["misfit"], self.residuals, (self.low, self.high), str(self))
 
     def __str__(self) -> str:
         """In words: `alpha 2.03 (1.99 to 2.07)`, `alpha at least 8`, `alpha at most 0.3`, `any alpha`."""

@@ -13,8 +13,7 @@ from ..mechanisms import Mechanism
 from ..mechanisms.alphapf_vds import AlphaPFVDS
 from ..model.cluster import Cluster
 from ..result import metrics
-from ..result.allocation import Allocation
-from ..result.trace import Trace
+from ..result.allocation import Allocation, Trace
 from ._values import MEASURES
 
 Rows = list[dict[str, Any]]

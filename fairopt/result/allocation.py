@@ -20,16 +20,94 @@ from ..model.criterion import Criterion
 from ..model.split import Split
 from . import _show, allocation_file, metrics
 from .allocation_file import StatedAnswer
-from .stats import Stats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .sensitivity import Sensitivity
-    from .trace import Trace
 
 Array = NDArray[np.float64]
 Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None]]  # of tasks and log prices
+
+
+@dataclass(frozen=True)
+class Stats:
+    """How an answer was found: engine, solver and its status (reported, not believed), seconds, versions.
+
+    `compile` is what CVXPY took. Seconds do not contain what a process does once, compiling or loading loops and
+    importing libraries: `loops` is that.
+    """
+
+    engine: str
+    solver: str
+    status: str
+    rounds: int
+    build: float
+    compile: float
+    solve: float
+    certify: float
+    versions: dict[str, str] = field(default_factory=dict)
+    loops: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Seconds in all, without `loops`."""
+        return self.build + self.compile + self.solve + self.certify
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Rounds of best responses.
+
+    Attributes
+    ----------
+    frame : one row per round
+        `residual`: largest change that a best response would still make, relative to the user's tasks;
+        `exploitability`: as certificates define it, at the prices that servers last announced; `utilization`: used
+        part of all capacity, averaged over resources; `seconds` of the processor and `messages` so far.
+    reason : why it stopped, and what to change
+    order : in which servers responded
+    """
+
+    frame: pd.DataFrame
+    reason: str
+    order: str = "cyclic"
+
+    @property
+    def rounds(self) -> int:
+        """Rounds in all."""
+        return len(self.frame)
+
+    def rounds_to(self, residual: float) -> int | None:
+        """The first round from which on the residual stays at or below this; `None` if it does not."""
+        above = self.frame.index[self.frame["residual"] > residual]
+        first = 1 if not len(above) else int(above[-1]) + 1
+        return first if first <= len(self.frame) else None
+
+    def plot(self) -> Figure:
+        """Residual and exploitability over rounds, on a logarithmic scale."""
+        from ._plot import Picture
+
+        figure = Picture(figsize=(5, 3.2), layout="constrained")
+        axes = figure.subplots()
+        for column, style in (("residual", "-"), ("exploitability", "--")):
+            shown = self.frame[column].where(self.frame[column] > 0)
+            axes.semilogy(self.frame.index, shown, style, label=column)
+        axes.set_xlabel("round")
+        axes.set_ylabel("relative, in tasks")
+        axes.legend(frameon=False)
+        return figure
+
+    def __repr__(self) -> str:
+        if not len(self.frame):
+            return f"Trace(no rounds; {self.reason})"
+        last = self.frame.iloc[-1]
+        return f"Trace({self.rounds} rounds, residual {last['residual']:.1e}; {self.reason})"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p>{escape(repr(self))}</p>{self.frame.tail()._repr_html_()}"
 
 
 def idle(users: Sequence[str]) -> tuple[str, ...]:
@@ -266,7 +344,7 @@ class Allocation(Frozen):
         SolverError
             The allocation is not near enough to an exact answer: solve with a smaller `tol`.
         """
-        from ..sensitivity.answer import derivatives
+        from .derivatives import derivatives
         from .sensitivity import Sensitivity, solve_of
 
         found = derivatives(self.cluster, self.criterion, self._split or self.tasks, self.log_prices)

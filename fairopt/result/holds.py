@@ -23,18 +23,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class HoldOptions:
-    """When something holds a user."""
-
-    #: A capacity or a task limit of which less than this part is left is used up.
-    full: float = 1e-6
-    #: A user with less than this part of what it could run alone runs nothing.
-    nothing: float = 1e-9
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = HoldOptions()
+#: A capacity or a task limit of which less than this part is left is used up.
+_FULL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -76,13 +66,13 @@ def _read_off(allocation: Allocation) -> Holds:
     part = np.divide(use, capacity, out=np.zeros(use.shape), where=capacity > 0)
     cost = _cost(allocation, first, capacity, at)
     if cost is None:
-        full = part[at] >= 1 - OPTIONS.full
+        full = part[at] >= 1 - _FULL
         cost = np.where(full & (capacity[at] > 0), cluster.demand / np.where(capacity[at] > 0, capacity[at], 1.0), 0.0)
     resource = cost.argmax(axis=1)
     known = np.take_along_axis(cost, resource[:, None], axis=1)[:, 0] > 0
     with np.errstate(invalid="ignore", over="ignore"):
-        limited = total >= cluster.max_tasks * (1 - OPTIONS.full)
-        nothing = cluster.dominant_share_per_task * total <= OPTIONS.nothing
+        limited = total >= cluster.max_tasks * (1 - _FULL)
+        nothing = cluster.dominant_share_per_task * total <= 1e-9  # of what it could run alone
     by = np.where(known, "capacity", "unproved")
     by = np.where(nothing, "gets nothing", by)
     by = np.where(limited, "task limit", by)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,9 +11,35 @@ from numpy.typing import ArrayLike, NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model._same import different_clusters
-from ._answer import Answer
+from ..model.cluster import Cluster
 
 Array = NDArray[np.float64]
+
+
+class Answer(Protocol):
+    """An allocation, as far as metrics and plots need to know it."""
+
+    @property
+    def mechanism(self) -> str:
+        """Its label."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """What was shared."""
+
+    @property
+    def user_tasks(self) -> Array:
+        """(users,)."""
+
+    @property
+    def dominant_shares(self) -> Array:
+        """(users,), in [0, 1]."""
+
+    @property
+    def usage(self) -> Array:
+        """(users, servers, resources), in units of the resources."""
+
+
 Measure = Callable[[Answer], float]
 
 #: Numbers of every summary, in its order, by name. A measure is registered by being defined.

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from .._libraries import pd
+from .._libraries import optimize, pd
 from ..errors import DataError
-from ._answer import Answer
+from ..model.cluster import Cluster
 from ._plot import OTHERS, Picture, alpha_axis, at_alpha, colours, legend_of_stack, patterns, plain, stacked
+from .metrics import Answer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["allocation", "compare", "paths", "two_users"]
 
@@ -28,6 +32,15 @@ _CALLED = {"min_share": "smallest share", "max_share": "largest share", "jain": 
 #: Names of at most this many characters stand beside each other in the legend above a picture of two users.
 _SHORT = 14
 _LINES = ("-", "--", "-.", ":")
+#: Users with a colour of their own.
+_COLOURED = 10
+Point = NDArray[np.float64]
+#: Corners nearer than this part of the largest tasks are one.
+_NEAR = 1e-9
+#: Weight of the other user: of a side that is parallel to an axis, the better end. HiGHS sees no less than 1e-7.
+_LITTLE = 1e-6
+#: More corners than this are not looked for between two.
+_DEEPEST = 12
 
 
 def allocation(answer: Answer) -> Figure:
@@ -165,8 +178,6 @@ def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
     DataError
         No answers; their clusters differ, or have not two users.
     """
-    from ._feasible_set import border
-
     if not answers and not path:
         raise DataError("plot.two_users draws answers: plot.two_users(fo.DRF().solve(cluster))")
     every = [*answers, *path]
@@ -207,3 +218,125 @@ def _known(frame: pd.DataFrame, measures: Sequence[str]) -> None:
         raise DataError(f"measures is {measures!r}; give a list of columns, such as measures=['jain']")
     if missing := [name for name in measures if name not in frame]:
         raise DataError(f"the frame has no column {missing[0]!r}; it has {', '.join(map(str, frame.columns))}")
+
+
+def marginal_values(frame: pd.DataFrame, mechanism: str, most: int) -> Figure:
+    """A bar per row (server, resource) of a frame of gains by user: gains to the right, losses to the left."""
+    shown = frame.dropna().head(most)
+    largest = shown.abs().sum().sort_values(ascending=False, kind="stable").index
+    own, others = list(largest[:_COLOURED]), list(largest[_COLOURED:])
+    columns = [(str(name), shown[[name]].to_numpy(dtype=float)) for name in own]
+    if others:
+        columns.append((f"{len(others)} others", shown[others].to_numpy(dtype=float)))
+    fills = [*stacked(len(own)), *([OTHERS] if others else [])]
+    hatches = patterns(fills)
+    rows = np.arange(len(shown))
+    height = max(2.6, 0.3 * len(shown) + 1.2, 0.2 * len(columns) + 0.9)
+    figure = Picture(figsize=(7.2, height), layout="constrained")
+    axes = figure.subplots()
+    right, left = np.zeros(len(shown)), np.zeros(len(shown))
+    for (_, values), fill, hatch in zip(columns, fills, hatches, strict=True):
+        gain, loss = np.maximum(values, 0).sum(axis=1), np.minimum(values, 0).sum(axis=1)
+        axes.barh(rows, gain, left=right, color=fill, hatch=hatch, edgecolor="white", linewidth=0.4)
+        axes.barh(rows, loss, left=left, color=fill, hatch=hatch, edgecolor="white", linewidth=0.4)
+        right, left = right + gain, left + loss
+    names = [f"{plain(str(resource))} on {plain(str(server))}" for server, resource in shown.index]
+    axes.set_yticks(rows, names, fontsize="small")
+    axes.invert_yaxis()
+    axes.axvline(0, color="#444444", linewidth=0.8)
+    axes.set_xlabel("tasks gained by one more unit")
+    axes.set_title(plain(mechanism), fontsize="medium")
+    axes.grid(axis="x", linewidth=0.4, alpha=0.6)
+    axes.set_axisbelow(True)
+    legend_of_stack(figure, [name for name, _ in columns][::-1], fills[::-1], hatches[::-1])
+    return figure
+
+
+def misfit(curve: pd.Series, residuals: pd.DataFrame, interval: tuple[float, float], title: str) -> Figure:
+    """Left the misfit along alpha, with the interval shaded; right fitted tasks against observed ones, by user.
+
+    `curve` is by alpha, `residuals` has the columns `observed` and `fitted`, `interval` its ends, 0 and infinity for
+    none.
+    """
+    figure = Picture(figsize=(7.2, 3.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    fill = colours(1)[0]
+    left.axvspan(*at_alpha(interval), color=fill, alpha=0.15, linewidth=0)
+    left.plot(at_alpha(curve.index), curve.to_numpy(), color=fill, marker=".", markersize=3)
+    left.set_ylim(bottom=0)
+    left.set_ylabel("misfit (rms of log tasks)")
+    left.set_title(plain(title), fontsize="medium")
+    alpha_axis(left, wide=True)
+    observed, fitted = residuals["observed"].to_numpy(), residuals["fitted"].to_numpy()
+    ends = np.array([min(observed.min(), fitted.min()), max(observed.max(), fitted.max())])
+    right.plot(ends, ends, color="#444444", linewidth=0.8, linestyle=(0, (1, 2)))
+    right.plot(observed, fitted, ".", color=fill)
+    right.set_xscale("log")
+    right.set_yscale("log")
+    right.set_xlabel("observed tasks")
+    right.set_ylabel("fitted tasks")
+    return figure
+
+
+def border(cluster: Cluster) -> Point:
+    """Corners of {(x_1, x_2)} that are efficient, from the most of user 1 to the most of user 2: (corners, 2).
+
+        x_n = sum_i y[n,i],   sum_n y[n,i] d[n,r] <= c[i,r],   y >= 0, 0 where n may not use i,   x_n <= max_tasks[n]
+
+    A corner is found for a direction; between two corners the direction is that of the line through them.
+
+    Raises
+    ------
+    DataError
+        There are not two users, or somebody can have infinitely many tasks.
+    """
+    if len(cluster.users) != 2:
+        raise DataError(f"a picture of what users can have needs two; this cluster has {len(cluster.users)}")
+    whole = _programs(cluster, np.ones(2))
+    scale = np.array([whole(np.array([1.0, 0.0]))[0], whole(np.array([0.0, 1.0]))[1]])
+    if not (scale > 0).all():
+        raise DataError("a picture of what users can have needs two users that can run something")
+    furthest = _programs(cluster, scale)  # in parts of what each could have alone
+    first, last = furthest(np.array([1, _LITTLE])), furthest(np.array([_LITTLE, 1]))
+    corners: Point = np.array([first, *_between(first, last, furthest, _DEEPEST), last]) * scale
+    return corners
+
+
+def _between(first: Point, last: Point, furthest: Callable[[Point], Point], deep: int) -> list[Point]:
+    """Corners between two, in order."""
+    across = np.array([last[1] - first[1], first[0] - last[0]])
+    if deep == 0 or np.abs(last - first).max() < _NEAR:
+        return []
+    found = furthest(across / np.abs(across).max())
+    if across @ (found - first) <= _NEAR:
+        return []
+    before, after = _between(first, found, furthest, deep - 1), _between(found, last, furthest, deep - 1)
+    return [*before, found, *after]
+
+
+def _programs(cluster: Cluster, scale: Point) -> Callable[[Point], Point]:
+    """The tasks, in units of `scale`, that are furthest in a direction."""
+    servers, resources = cluster.capacity.shape
+    rows = np.zeros((servers * resources + 2, 2 * servers))
+    for n in range(2):
+        for i in range(servers):
+            rows[i * resources : (i + 1) * resources, n * servers + i] = cluster.demand[n] * scale[n]
+        rows[servers * resources + n, n * servers : (n + 1) * servers] = scale[n]
+    most = np.concatenate([cluster.capacity.ravel(), cluster.max_tasks])
+    bounded = np.isfinite(most)
+    upper = np.where(cluster.eligible.ravel(), np.inf, 0.0)
+
+    def furthest(direction: Point) -> Point:
+        answer = optimize.linprog(
+            -np.repeat(direction, servers),
+            rows[bounded],
+            most[bounded],
+            bounds=np.column_stack([np.zeros(2 * servers), upper]),
+            method="highs",
+        )
+        if answer.status != 0:
+            raise DataError(f"what users can have has no border: {answer.message}")
+        tasks: Point = answer.x.reshape(2, servers).sum(axis=1)
+        return tasks
+
+    return furthest

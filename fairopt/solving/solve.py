@@ -19,8 +19,7 @@ from ..model.cluster import Cluster, expected
 from ..model.merging import Merging, merge, unmerged
 from ..model.problem import Problem
 from ..model.split import Split
-from ..result.allocation import Allocation, idle
-from ..result.stats import Stats
+from ..result.allocation import Allocation, Stats, idle
 from .candidates import Candidates
 from .earlier import Earlier, OtherUsers
 from .indexed import indexed

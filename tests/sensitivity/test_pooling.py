@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.sensitivity import answer
-from fairopt.sensitivity.pooling import alone, pooling
+from fairopt.result import derivatives
+from fairopt.result._active import alone, pooling
 
 from .differences import compared
 
@@ -43,7 +43,7 @@ def test_one_server_for_several_says_what_they_say(
 ) -> None:
     found = mechanism.solve(dense(5), 1e-9)
     together = found.sensitivity()
-    monkeypatch.setattr(answer, "pooling", lambda cluster, *_: alone(cluster))
+    monkeypatch.setattr(derivatives, "pooling", lambda cluster, *_: alone(cluster))
     apart = found.sensitivity()
     assert len(together.derivatives.pooling.first) < len(apart.derivatives.pooling.first)
     for by in ("alpha", "weights", "demands", "capacities", "counts"):

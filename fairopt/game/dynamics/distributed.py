@@ -21,9 +21,7 @@ from ...model.cluster import Cluster, expected
 from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.polytope import Polytope
 from ...model.problem import Problem
-from ...result.allocation import Allocation, idle
-from ...result.stats import Stats
-from ...result.trace import Trace
+from ...result.allocation import Allocation, Stats, Trace, idle
 from ..model.candidate import log_unit_prices
 from ..model.equilibrium_system import EquilibriumSystem
 from ..model.index import index_of_answer

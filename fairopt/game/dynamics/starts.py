@@ -13,8 +13,7 @@ from ...model._same import other_names
 from ...model._shown import short
 from ...model.cluster import Cluster
 from ...model.polytope import Polytope
-from ...result.allocation import Allocation
-from ...result.trace import Trace
+from ...result.allocation import Allocation, Trace
 from ..model.equilibrium_system import EquilibriumSystem
 
 Array = NDArray[np.float64]

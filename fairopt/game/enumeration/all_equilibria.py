@@ -19,8 +19,7 @@ from ...model.criterion import Criterion, criterion, virtual_share_per_task
 from ...model.merging import Merging, merge
 from ...model.problem import Problem
 from ...model.split import Split
-from ...result.allocation import Allocation, idle
-from ...result.stats import Stats
+from ...result.allocation import Allocation, Stats, idle
 from ..dynamics.arguments import generator_of
 from ..model.near_set import active_set
 from .arranged import jittered

@@ -1,19 +1,4 @@
-"""Servers of equal prices as one server, where users can move between them.
-
-Where servers i and j of a global program have the same prices, users who run on both do not mind where: tasks move over
-as one of the two changes, and only the sum of the capacities counts. Let P be the resources with a price. Small changes
-of users' totals in a group of servers, and of its capacities, can be split over its servers if and only if they leave
-the sums over the group as full as they are, provided that
-
-    v_i . d_n = u_n  on all pairs (n, i) with tasks        implies      v_i = v  on P, and 0 on what else is used up,
-
-by Farkas: v_i on what is used up on i, u_n a user's total. That is checked server by server: i joins a group if the
-demands of those of its users who also run on a server of the group have full rank in what is used up on i.
-Then an answer moves as that of the cluster with one server per group does; how its tasks are split is left open, as it
-is in the answer. (The game is another matter: there a server's own gammas count.)
-
-Source: found here.
-"""
+"""Active sets of answers of global programs: servers that act as one, and the levels of max-min with their prices."""
 
 from __future__ import annotations
 
@@ -24,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import sp
-from ..core.first_order import summed
+from ..certificates.backward import log_price_per_task
+from ..certificates.leximin import by_level, kept, proved, rise_and_prices
+from ..core.first_order import Active, Prices, parts, summed
+from ..core.settled import ZERO
+from ..errors import SolverError
+from ..model import polytope as polytopes
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
+from ..model.polytope import Polytope
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -71,6 +62,20 @@ def alone(cluster: Cluster) -> Pooling:
 
 def pooling(cluster: Cluster, criterion: Criterion, tasks: Array, log_prices: Array | None) -> Pooling:
     """Groups of servers of a global program's answer.
+
+    Where servers i and j of a global program have the same prices, users who run on both do not mind where: tasks move
+    over as one of the two changes, and only the sum of the capacities counts. Let P be the resources with a price.
+    Small changes of users' totals in a group of servers, and of its capacities, can be split over its servers if and
+    only if they leave the sums over the group as full as they are, provided that
+
+        v_i . d_n = u_n  on all pairs (n, i) with tasks     implies     v_i = v  on P, and 0 on what else is used up,
+
+    by Farkas: v_i on what is used up on i, u_n a user's total. That is checked server by server: i joins a group if the
+    demands of those of its users who also run on a server of the group have full rank in what is used up on i. Then an
+    answer moves as that of the cluster with one server per group does; how its tasks are split is left open, as it is
+    in the answer. (The game is another matter: there a server's own gammas count.)
+
+    Source: found here.
 
     Parameters
     ----------
@@ -152,3 +157,89 @@ def _determined(squares: Array, used_up: Mask) -> Mask:
     with np.errstate(divide="ignore", invalid="ignore"):
         gram = np.nan_to_num(gram / (scale[:, :, None] * scale[:, None, :]))
     return np.asarray(np.linalg.eigvalsh(gram)[:, 0] > SMALL)
+
+
+def leximin(polytope: Polytope, criterion: Criterion, tasks: Array, hint: Array | None) -> Active:
+    """The active set of a max-min answer `tasks` (all users, servers); `hint` prices (levels, servers, resources).
+
+    Raises
+    ------
+    SolverError
+        No prices prove the levels to seven digits.
+    """
+    user, first = polytope.pair_user, polytope.start[:-1]
+    x = tasks[polytope.users[user], polytope.pair_server]
+    total = np.add.reduceat(x, first)
+    level = criterion.restrict(polytope.users).levels(total)
+    limited = total >= polytope.limit * (1 - ZERO)
+    sets, blocked = _prices(polytope, tasks, total, level, limited, hint)
+    part = x / total[user]
+    pairs, priced = part > ZERO, np.zeros(len(polytope.row_server), dtype=bool)
+    slack = np.zeros(len(x))
+    for rows in sets:
+        whole = polytope.price_per_task(rows) * total[user]
+        least = np.minimum.reduceat(whole, first)[user]
+        slack = np.maximum(slack, (whole - least) / np.where(least > ZERO * rows.sum(), least, max(rows.sum(), 1e-300)))
+        priced |= rows > ZERO * rows.max(initial=0.0)
+    # How much dearer pairs with a thousandth of a user's tasks are than need be says how well prices are known.
+    weak = ~pairs & (slack <= max(ZERO, float(slack[part > 1e-3].max(initial=0.0))))
+    prices = []
+    for rows in sets:
+        cheap = (pairs | weak) & (polytope.price_per_task(rows) * polytope.gamma > ZERO * rows.max(initial=0.0))
+        cheap &= np.bincount(user[cheap], minlength=len(total))[user] > 1
+        with np.errstate(divide="ignore"):
+            log_rows = np.log(rows)
+            prices.append(Prices(log_rows, log_price_per_task(polytope, log_rows), cheap))
+    return Active(
+        polytope,
+        criterion,
+        total,
+        np.where(pairs, part, 0.0),
+        pairs,
+        weak,
+        priced,
+        ~priced & (1 - polytope.used(tasks) <= ZERO),
+        limited,
+        np.zeros(len(total), dtype=bool),
+        blocked,
+        _level_groups(polytope, level),
+        np.ones(len(total), dtype=bool),
+        tuple(prices),
+    )
+
+
+def _level_groups(polytope: Polytope, level: Array) -> NDArray[np.intp]:
+    """Users of one level who take from each other wherever they may, whether or not they do now."""
+    rank = np.empty(len(level), dtype=np.intp)
+    for g, members in enumerate(by_level(level)):
+        rank[members] = g
+    both = np.column_stack([rank, parts(polytope)[polytope.users]])
+    return np.asarray(np.unique(both, axis=0, return_inverse=True)[1].ravel())
+
+
+def _prices(
+    polytope: Polytope, tasks: Array, total: Array, level: Array, limited: Mask, hint: Array | None
+) -> tuple[list[Array], Mask]:
+    """Prices of whole capacities (rows,) that prove who is held by capacity, and who is, (users,)."""
+    floor, groups = np.zeros(len(total)), by_level(level)
+    sets, blocked = [], np.zeros(len(total), dtype=bool)
+    for unit in [] if hint is None else list(hint):
+        holds = proved(polytope, tasks, groups, unit[None], floor).rise <= ZERO
+        if holds.any():
+            sets.append(polytope.row_prices(np.nan_to_num(np.maximum(unit, 0.0), posinf=0.0)))
+            blocked |= holds
+    for group in groups if len(polytope.gamma) <= polytopes.OPTIONS.large else []:
+        hungry = group[~limited[group] & ~blocked[group]]
+        if len(hungry):
+            rows = rise_and_prices(polytope, total, kept(level <= level[group].max(), total, floor), hungry)[1]
+            if rows is not None:
+                holds = proved(polytope, tasks, groups, polytope.unit_prices(rows)[None], floor).rise <= 10 * ZERO
+                sets += [rows] if holds.any() else []
+                blocked |= holds
+    if (~blocked & ~limited).any():
+        name = polytope.cluster.users[polytope.users[int((~blocked & ~limited).argmax())]]
+        raise SolverError(
+            f"no prices prove the level of user {name!r} to seven digits, so that nothing is known of how it moves: "
+            "solve with a smaller tol, such as solve(cluster, tol=1e-9)"
+        )
+    return sets, blocked

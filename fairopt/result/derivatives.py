@@ -1,0 +1,404 @@
+"""Derivatives of numbers by all data, by adjoints: one solve a number, however many data there are.
+
+With `J s + B dtheta = 0` and a number that moves by `g' s`, an adjoint `J' w = g` gives all of its derivatives at
+once, `-w' B`. A datum `theta` that leaves the equations without a solution (`v' B != 0` for some `v' J = 0`) has none
+there, nor has one that a tie lets act through either of two resources: these are NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import sp
+from ..core.first_order import Active, Equations, Factors, summed
+from ..core.settled import settled
+from ..errors import DataError
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
+from ..model.merging import Merging, merge, unmerged
+from ..model.polytope import Polytope
+from ..model.split import Split
+from ._active import Pooling, leximin, pooling
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+#: Resources tie if they are this close.
+TIED = 1e-7
+Index = NDArray[np.intp]
+#: What equations and adjoints are missed by, relative, in rounding.
+ROUNDING = 1e-6
+_SUPPORTED = (
+    "derivatives are for the per-server game at finite alpha > 0 (alphaPF-VDS), alpha-fair programs (AlphaFair, CEEI) "
+    "and lexicographic max-min over a pool or over servers (DRF, DRFH, TSF, asset fairness, ...)"
+)
+
+
+class ShareDerivative(NamedTuple):
+    """By demands (users, resources); by log C_r (users, resources), or by log c_ir (users, servers, resources)."""
+
+    by_demand: Array
+    by_pool: Array
+    by_server: Array | None = None
+
+
+def apportioned(largest: Mask) -> list[Array]:
+    """(..., resources): all to the first of those that are largest; where some tie, divided over them at random too."""
+    first = np.zeros(largest.shape)
+    np.put_along_axis(first, largest.argmax(axis=-1)[..., None], 1.0, axis=-1)
+    if not (largest.sum(axis=-1) > 1).any():
+        return [first]
+    random = np.where(largest, np.random.default_rng(0).random(largest.shape), first)
+    return [first, random / random.sum(axis=-1, keepdims=True)]
+
+
+def share_derivatives(cluster: Cluster, rule: ShareRule) -> list[ShareDerivative]:
+    """`d log u_n` by log demands and capacities, none where nobody knows how; in two ways where resources tie.
+
+    dominant   u_n = max_r d_nr/C_r           by d_nr: 1 for the largest r; by c_ir: -c_ir/C_r for it
+    asset      u_n = sum_r d_nr/C_r           the same, each r with its part of the sum
+    alone      u_n = 1 / sum_i gamma0_ni      by d_nr: the part of the sum where r sets gamma0; by c_ir: minus
+    demand     u_n = d_n0                     by d_n0: 1
+    constant   nothing
+    """
+    none = np.zeros(cluster.demand.shape)
+    share = cluster.share_per_task
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if rule == "dominant":
+            close = share >= share.max(axis=1, keepdims=True) * (1 - TIED)
+            return [ShareDerivative(part, -part) for part in apportioned(close)]
+        if rule == "asset":
+            part = np.nan_to_num(share / share.sum(axis=1, keepdims=True))
+            return [ShareDerivative(part, -part)]
+        if rule == "alone":
+            gamma = cluster.gamma0
+            part = np.nan_to_num(gamma / gamma.sum(axis=1, keepdims=True))[:, :, None]
+            room = np.where(cluster.demand[:, None] > 0, cluster.capacity / cluster.demand[:, None], np.inf)
+            ways = apportioned((room <= gamma[:, :, None] * (1 + TIED)) & (part > 0))
+            return [ShareDerivative((part * way).sum(axis=1), none, -part * way) for way in ways]
+    if rule == "demand":
+        return [ShareDerivative(none + (np.arange(cluster.shape[2]) == 0), none)]
+    return [ShareDerivative(none, none)]
+
+
+class Entries(list[tuple[Any, Any, Any]]):
+    """Entries of a sparse matrix, collected: rows, columns and values, which add up where they meet."""
+
+    def matrix(self, *shape: int) -> sp.csr_matrix:
+        """What was collected."""
+        every = [np.broadcast_arrays(*each) for each in self]
+        row, column, value = (np.concatenate([np.zeros(0), *(each[k].ravel() for each in every)]) for k in range(3))
+        there = value != 0
+        return sp.csr_matrix((value[there], (row[there].astype(np.intp), column[there].astype(np.intp))), shape=shape)
+
+
+def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
+    """B, by name of the data (equations, data), of servers as they are in the polytope; `share`: by `log u_n`.
+
+    With `theta_nir` the part of r in what a task of n costs on i, and A = max(alpha, 1), or 1 in max-min, B has
+
+        by alpha          log(x_n / (phi_n s_n(i))) / A                    of pairs
+        by log phi_n      -alpha / A                                       of pairs (max-min: -1 of users)
+        by log d_nr       theta_nir / A,  x_ni d_nr / c_ir                 of pairs, rows
+        by log c_ir       -theta_nir / A,  -1                              of pairs, rows
+        by log q_n        -1                                               of limits
+        by log s_n(i)     (1 - alpha) / A                                  of pairs (max-min: -1 of users)
+
+    where `s_n = 1/u_n` is a share's, and in the game `s_n(i) = gamma_ni` falls with the demand for, and rises with the
+    capacity of, the resource that sets gamma.
+
+    In two ways where several resources set gamma, the second at random.
+    """
+    active, scale = equations.active, equations.scale
+    polytope, criterion = active.polytope, active.criterion
+    users, servers, resources = polytope.cluster.shape
+    found = {name: Entries() for name in ("alpha", "weight", "demand", "capacity", "limit", "share")}
+    ways = [found]
+    whose = polytope.users[equations.user] * resources
+    cells = polytope.row_server * resources + polytope.row_resource
+    used = (equations.uses(equations.pairs) @ sp.diags(active.part[equations.pairs])).tocoo()
+    of = polytope.row_resource[equations.rows][used.row]
+    found["demand"].append((equations.of_rows[used.row], whose[equations.pairs[used.col]] + of, used.data))
+    found["capacity"].append((equations.of_rows, cells[equations.rows], -1.0))
+    found["limit"].append((equations.of_limits, polytope.users[equations.limits], -1.0))
+    if not equations.slope:
+        who = polytope.users[equations.users]
+        found["weight"].append((equations.of_users, who, -1.0))
+        found["share"].append((equations.of_users, who, 1.0))
+    for k, (pairs, equation) in enumerate(zip(equations.cheap, equations.of_pairs, strict=True)):
+        share = equations.shares(k)
+        of, value = polytope.row_resource[share.col], share.data / scale
+        found["demand"].append((equation[share.row], whose[pairs[share.row]] + of, value))
+        found["capacity"].append((equation[share.row], cells[share.col], -value))
+        if not equations.slope:
+            continue
+        user, host = equations.user[pairs], equations.server[pairs]
+        who, power = polytope.users[user], (1 - criterion.alpha) / scale
+        game = criterion.scope == "game"
+        own = criterion.share[who, host] if game else criterion.share[who]
+        found["alpha"].append((equation, 0, np.log(active.total[user] * own / criterion.weight[who]) / scale))
+        found["weight"].append((equation, who, -equations.slope))
+        if not game:
+            found["share"].append((equation, who, -power))
+        elif power:
+            of = np.arange(resources)
+            sets = apportioned(polytope.pair_use[pairs] >= 1 - TIED)
+            ways = [{name: Entries(entries) for name, entries in found.items()} for _ in sets]
+            for way, value in zip(ways, sets, strict=True):
+                way["demand"].append((equation[:, None], whose[pairs, None] + of, -power * value))
+                way["capacity"].append((equation[:, None], host[:, None] * resources + of, power * value))
+    columns = {"alpha": 1, "demand": users * resources, "capacity": servers * resources}
+    return [{name: each.matrix(equations.size, columns.get(name, users)) for name, each in way.items()} for way in ways]
+
+
+def _why(equations: Equations, null: Array, stuck: Mask, most: int = 3) -> str:
+    """What is in the way: whose tasks, what ties in their parts, and resources that tie.
+
+    Parameters
+    ----------
+    null : (equations, k), combinations of equations that no unknown moves
+    stuck : (parts,), which have no solution
+    """
+    users = [*(equations.user[each] for each in equations.cheap), equations.limits, equations.users]
+    of = np.concatenate([*equations.of_pairs, equations.of_limits, equations.of_users])
+    ties = _ties(equations, most)
+    if not stuck.any():
+        return "; ".join(ties) if ties else "resources tie for a user's share, or tasks are not determined"
+    weight = np.where(stuck[equations.parts[0]], np.abs(null).max(axis=1, initial=0.0), 0.0)[of]
+    whose = np.concatenate(users)[np.argsort(-weight, kind="stable")[: (weight > 0).sum()]]
+    names = list(dict.fromkeys(_user(equations, n) for n in whose))[:most] or ["servers that are alike"]
+    said = [*_kinks(equations, stuck, most), *ties][:most]
+    return f"cannot stay as it is: {', '.join(names)}" + (f" ({'; '.join(said)})" if said else "")
+
+
+def _user(equations: Equations, n: int) -> str:
+    polytope = equations.active.polytope
+    return f"user {polytope.cluster.users[polytope.users[n]]!r}"
+
+
+def _kinks(equations: Equations, stuck: Mask, most: int) -> list[str]:
+    """Weak pairs, beside pairs with tasks, weak rows, limits that are just reached, in parts that are stuck."""
+    active, polytope = equations.active, equations.active.polytope
+    here, cluster = stuck[equations.parts[1][polytope.users]], polytope.cluster
+    user, server = equations.user, equations.server
+    found = []
+    for k in np.flatnonzero(active.weak_pairs & here[user])[:most]:
+        mine = server[np.flatnonzero(active.pairs & (user == user[k]))][:3]
+        has = ", ".join(repr(cluster.servers[i]) for i in mine)
+        where = repr(cluster.servers[server[k]])
+        found.append(f"{_user(equations, user[k])} ties on servers {has} and {where}, with no tasks on the last")
+    for k in np.flatnonzero(active.weak_rows)[:most]:
+        resource, host = cluster.resources[polytope.row_resource[k]], cluster.servers[polytope.row_server[k]]
+        found.append(f"{resource!r} of server {host!r} is just used up: it has no price")
+    reached = (active.weak_limits | (active.limits & active.follows)) & here
+    return found + [f"{_user(equations, n)} just reaches its task limit" for n in np.flatnonzero(reached)[:most]]
+
+
+def _ties(equations: Equations, most: int) -> list[str]:
+    """In the game, what sets gamma together."""
+    criterion, polytope = equations.active.criterion, equations.active.polytope
+    if criterion.scope != "game" or criterion.alpha == 1:
+        return []
+    found, cluster = [], polytope.cluster
+    for k in equations.cheap[0]:
+        close = np.flatnonzero(polytope.pair_use[k] >= 1 - TIED)
+        if len(close) > 1:
+            names = " and ".join(repr(cluster.resources[r]) for r in close)
+            where = f"{_user(equations, equations.user[k])} on server {cluster.servers[equations.server[k]]!r}"
+            found.append(f"{names} tie for gamma of {where}")
+    return found[:most]
+
+
+@dataclass(frozen=True)
+class ByData:
+    """Something for each of k numbers, by every datum: `alpha` (1, k), `weight` (users, k), ..., NaN where undefined.
+
+    Attributes
+    ----------
+    demand : (users, resources, k); capacity : (servers, resources, k), of servers as they are
+    limit : (users, k), by `log q_n`
+    count : (merged servers, k), by the log of how many servers there are of a type: all capacities of it
+    """
+
+    alpha: Array
+    weight: Array
+    demand: Array
+    capacity: Array
+    limit: Array
+    count: Array
+
+    def items(self) -> Iterator[tuple[str, Array]]:
+        """Names and arrays, the last axis k."""
+        yield from vars(self).items()
+
+
+class Derivatives:
+    """Derivatives at one answer."""
+
+    def __init__(self, active: Active, merging: Merging, pooling: Pooling) -> None:
+        self.equations, self.criterion = Equations(active), active.criterion
+        self.merging, self.pooling, self.cluster = merging, pooling, merging.cluster
+        self.linear = Factors(self.equations.matrix, self.equations.main)
+        self.finite = bool(np.isfinite(self.criterion.alpha))
+        #: Does anything follow shares of users, and does somebody know how?
+        self._by_share = self.criterion.scope != "game" and self.criterion.alpha != 1
+        rule = self.criterion.share_rule if self._by_share else "constant"
+        self._known = rule != "unknown"
+        #: How data enter; several ways where ties decide.
+        self._ways = list(product(inputs(self.equations), share_derivatives(self.cluster, rule)))
+
+    def of_tasks(self, gradient: Array) -> ByData:
+        """Derivatives of numbers that move by `gradient' d log x_n`; gradient (all users, k)."""
+        equations = self.equations
+        whose = equations.active.polytope.users[equations.user[equations.standing]]
+        given = np.zeros((self.linear.matrix.shape[1], gradient.shape[1]))
+        given[: len(whose)] = gradient[whose]
+        adjoint, missed = self.linear.adjoint(given)
+        found, *others = self._pulled(adjoint)
+        part = equations.parts[1]
+        concerned = summed(part, int(part.max()) + 1) @ (gradient != 0).astype(float) > 0
+        for name, values in found.items():
+            undefined = self._inconsistent[name].astype(float) @ concerned.astype(float) > 0
+            for other in others:
+                undefined |= np.abs(values - getattr(other, name)) > 1e-9
+            values[undefined | (missed > ROUNDING)] = np.nan
+        if not self.finite:
+            found.alpha[:] = np.nan
+        if not self._known:
+            for values in (found.demand, found.capacity, found.count):
+                values[:] = np.nan
+        return found
+
+    def why(self, name: str, at: tuple[int, ...]) -> str:
+        """What is in the way of a derivative by one datum, in words."""
+        if not self._known and name in ("demand", "capacity", "count"):
+            return "the mechanism does not say how shares follow from the data"
+        return _why(self.equations, self.linear.null, self._inconsistent[name][at])
+
+    def _pulled(self, w: Array) -> list[ByData]:
+        """`-w' B` by every datum, shares included, of w (equations, k); in every way."""
+        users, _, resources = self.cluster.shape
+        whole, members, found = self.cluster.pooled_capacity, self.merging.server_of, []
+        for b, rule in self._ways:
+            by = {name: 0.0 - each.T @ w for name, each in b.items()}
+            demand, share = by["demand"].reshape(users, resources, -1), by["share"]
+            merged = self.pooling.spread(by["capacity"].reshape(-1, *demand.shape[1:]))
+            if self._by_share:
+                demand = demand + rule.by_demand[:, :, None] * share[:, None, :]
+                part = self.cluster.capacity / np.where(whole > 0, whole, 1.0)
+                merged = merged + part[:, :, None] * (rule.by_pool.T @ share)[None]
+                if rule.by_server is not None:
+                    merged = merged + np.einsum("nir,nk->irk", rule.by_server, share)
+            capacity = merged[members] * self.merging.server_part[:, None, None]
+            found.append(ByData(by["alpha"], by["weight"], demand, capacity, by["limit"], merged.sum(axis=1)))
+        return found
+
+    @cached_property
+    def _inconsistent(self) -> dict[str, Mask]:
+        """By datum, (..., parts): do the equations of this part have no solution as the datum changes?"""
+        part, null, pools = self.equations.parts[0], self.linear.null, self.pooling.part
+        members, count = self.merging.server_of, int(self.equations.parts[1].max()) + 1
+        # What is a small part of a pool does little.
+        size = {"count": pools.max(axis=1), "capacity": pools[members] * self.merging.server_part[:, None]}
+        empty = self._pulled(np.zeros((len(part), 1)))[0]
+        result = {name: np.zeros((*values.shape[:-1], count), dtype=bool) for name, values in empty.items()}
+        for c in np.unique(part[np.abs(null).max(axis=1, initial=0.0) > 0]):
+            for found in self._pulled(np.where((part == c)[:, None], null, 0.0)):
+                for name, values in found.items():
+                    result[name][..., c] |= np.abs(values).max(axis=-1) > ROUNDING * size.get(name, 1.0)
+        if self.finite:
+            self._apart(result["capacity"])
+        return result
+
+    def _apart(self, capacity: Mask) -> None:
+        """Where one server of a type changes it is of another type, and in the game its users may take sides: unless
+        its prices can make up for a change of gamma there alone. What capacities do to costs, prices can undo."""
+        equations, sizes = self.equations, np.bincount(self.merging.server_of)
+        if self.criterion.scope != "game" or self.criterion.alpha == 1:
+            return
+        pairs, share = equations.cheap[0], equations.shares(0).tocsr()
+        use = equations.active.polytope.pair_use[pairs]
+        for s in np.flatnonzero(sizes > 1):
+            mine = np.flatnonzero(equations.server[pairs] == s)
+            sets = np.eye(use.shape[1])[use[mine].argmax(axis=1)]
+            by_price = share[mine].toarray()
+            left = sets - by_price @ np.linalg.lstsq(by_price, sets, rcond=1e-10)[0]
+            parts = np.unique(equations.parts[0][equations.of_pairs[0][mine]])
+            moved = np.flatnonzero(np.abs(left).max(axis=0, initial=0.0) > ROUNDING)
+            capacity[np.ix_(np.flatnonzero(self.merging.server_of == s), moved, parts)] = True
+
+
+def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, log_prices: Array | None) -> Derivatives:
+    """The derivatives of `tasks` (users, servers) under `criterion`; log prices as an allocation has them.
+
+    Raises
+    ------
+    DataError
+        There are no formulae for such a criterion.
+    SolverError
+        Tasks and prices are not near enough to an exact answer.
+    """
+    _check(cluster, criterion)
+    split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
+    if not isinstance(tasks, Split) and not split.matches(tasks, 1e-9):
+        split = Split.from_table(unmerged(cluster), tasks)
+    merging, table = split.merging, split.merged
+    first = np.unique(merging.server_of, return_index=True)[1]
+    if criterion.scope == "game" and not merging.trivial:
+        criterion = replace(criterion, share=virtual_share_per_task(merging.cluster))
+    prices = None if log_prices is None else log_prices[..., first, :]
+    pools = pooling(merging.cluster, criterion, table, prices)
+    if prices is not None:
+        prices = prices[..., pools.first, :]
+    polytope, table = Polytope(pools.cluster, criterion.limits(cluster)), pools.pooled(table)
+    if not len(polytope.users):
+        raise DataError("no user can run anything: there is nothing to move")
+    if np.isinf(criterion.alpha):
+        active = leximin(polytope, criterion, table, _hint(pools.cluster, prices))
+    else:
+        if prices is None:
+            raise DataError("this allocation came without prices: certify it (allocation.certify()) or solve again")
+        with np.errstate(divide="ignore"):
+            rows = polytope.log_row_prices(prices)
+        active = settled(polytope, criterion, table, rows)
+    return Derivatives(active, merging, pools)
+
+
+def _hint(cluster: Cluster, log_prices: Array | None) -> Array | None:
+    """Prices (levels, servers, resources) that may prove levels; on one server each resource alone may."""
+    if cluster.shape[1] == 1:
+        capacity = cluster.capacity[0]
+        unit = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
+        return np.asarray(np.diag(unit)[:, None, :])
+    if log_prices is None:
+        return None
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(log_prices.reshape(-1, *cluster.capacity.shape)))
+
+
+def _check(cluster: Cluster, criterion: Criterion) -> None:
+    what = "PS-DSF" if criterion.scope == "game" else "servers that do not coordinate"
+    steep = criterion.scope == "per_server" or (criterion.scope == "game" and np.isinf(criterion.alpha))
+    for wrong, text in (
+        (type(criterion) is not Criterion, f"; not for {type(criterion).__name__}. Differences of two solves are"),
+        (steep, f"; not for {what}: take a large finite alpha, such as AlphaPFVDS(64)"),
+        (criterion.alpha == 0, "; at alpha = 0 tasks move by jumps: take a small alpha, such as 0.1"),
+        (criterion.floor.any(), "; not with floors, which depend on the data in their own way"),
+        (
+            (criterion.cap < cluster.max_tasks).any(),
+            "; not with a mechanism's own caps (MQDRF), which depend on the data",
+        ),
+        (
+            not np.array_equal(criterion.weight, cluster.weight),
+            ", where the criterion's weights are those of the cluster",
+        ),
+    ):
+        if wrong:
+            raise DataError(_SUPPORTED + text)
