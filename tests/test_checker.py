@@ -19,7 +19,7 @@ from laws.registry import refuses
 
 import fairopt as fo
 from fairopt.certificates import backward_error
-from fairopt.certificates.game import exploitability
+from fairopt.certificates.bottleneck import exploitability
 from fairopt.certificates.leximin import SAME_LEVEL, by_level, lexicographic_rise, proved
 from fairopt.mechanisms import Mechanism
 from fairopt.model.merging import merge

@@ -18,12 +18,12 @@ from typing import Any
 import pandas as pd
 
 from fairopt.errors import DataError
-from fairopt.papers import _measured
+from fairopt.papers import pf_measured
 from fairopt.report import Results, figures, interval
 from fairopt.report.reached import median_interval, reached
 from fairopt.report.stored import StoredCells
 
-FOLDER = Path(_measured.__file__).parent / "data"
+FOLDER = Path(pf_measured.__file__).parent / "data"
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "alpha_convergence.png"
 MEASURES = ("utilization", "min_share", "jain", "price_of_fairness")
 #: Of every number in the files.
@@ -54,7 +54,7 @@ def about(found: StoredCells) -> dict[str, Any]:
     cells = found.cells
     drawn = cells.drop_duplicates("cluster").set_index("cluster")
     return {
-        "experiment": _measured.EXPERIMENT,
+        "experiment": pf_measured.EXPERIMENT,
         "cells": len(cells),
         "missed": int((cells["status"] == "missed").sum()),
         "draws": int(cells["repetition"].nunique()),
@@ -89,7 +89,7 @@ def write(found: StoredCells, folder: Path) -> None:
 
 def picture(results: Results) -> None:
     """The figure, for docs/alpha.md."""
-    figures.draw(_measured.EXPERIMENT, results).savefig(PICTURE, dpi=150)
+    figures.draw(pf_measured.EXPERIMENT, results).savefig(PICTURE, dpi=150)
 
 
 def main() -> None:
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--accept-older", action="store_true", help="take what other code of fairopt computed")
     asked = parser.parse_args()
     results = Results(asked.store, traces=asked.traces, accept_older=asked.accept_older)
-    write(results.of(_measured.EXPERIMENT), FOLDER)
+    write(results.of(pf_measured.EXPERIMENT), FOLDER)
     picture(results)
 
 

@@ -65,23 +65,23 @@ def counts_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_box_is_a_proof(patch: pytest.MonkeyPatch) -> None:
-    from fairopt.exact import interval
+    from fairopt.exact import enclosure
 
-    patch.setattr(interval.Interval, "within", lambda self, other: True)
+    patch.setattr(enclosure.Interval, "within", lambda self, other: True)
 
 
 def rounding_inwards(patch: pytest.MonkeyPatch) -> None:
-    from fairopt.exact import interval
+    from fairopt.exact import enclosure
 
-    right = interval._rounded
-    patch.setattr(interval, "_rounded", lambda value, up: right(value, not up))
+    right = enclosure._rounded
+    patch.setattr(enclosure, "_rounded", lambda value, up: right(value, not up))
 
 
 def definition_not_asked(patch: pytest.MonkeyPatch) -> None:
     """Any fractions near to an answer are PS-DSF."""
-    from fairopt.exact import psdsf
+    from fairopt.exact import rational
 
-    patch.setattr(psdsf, "holds", lambda cluster, tasks: True)
+    patch.setattr(rational, "is_psdsf", lambda cluster, tasks: True)
 
 
 def other_equilibria_forgotten(patch: pytest.MonkeyPatch) -> None:

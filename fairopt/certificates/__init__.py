@@ -19,17 +19,13 @@ from ..model.polytope import Polytope
 from ..model.problem import Problem
 from ..model.split import Split
 from ._certificate import Certificate, feasibility
-from ._prices import searched
-from .backward import BackwardError, backward_error, by_server
+from .backward import BackwardError, backward_error, by_server, searched
 from .blocking import Blocking, blocking
-from .bottleneck import rises
+from .bottleneck import exploitability, rises
 from .concave import duality_gap, fitted_gap
 from .condition import conditions
-from .exact_distance import distances
-from .game import exploitability
 from .ill_scaled import SEEN, advice, ill_scaling
-from .leximin import SUFFICIENT, lexicographic_rise
-from .maxmin_condition import condition as maxmin_conditions
+from .leximin import SUFFICIENT, distances, lexicographic_rise, maxmin_condition
 
 __all__ = [
     "BackwardError",
@@ -51,20 +47,8 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ExactOptions:
-    """When an exact optimum is asked for."""
-
-    #: What is proved to this in doubles is, unless users are ill-scaled.
-    clear: float = 1e-9
-    #: The part of the work on an exact optimum that is done only to make sure.
-    caution: float = 0.05
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = ExactOptions()
+#: The part of the work on an exact optimum that is done only to make sure.
+_CAUTION = 0.05
 
 
 def certify(
@@ -131,7 +115,7 @@ def certify_problem(
         kept = None if proof is None else np.log(proof)
     known = None
     if criterion.scope in ("pool", "servers"):
-        known = deferred(partial(maxmin_conditions, cluster, tasks, criterion, proof))
+        known = deferred(partial(maxmin_condition, cluster, tasks, criterion, proof))
     return Certificate(feasible, optimal, measure, where if feasible > optimal else found, None, known), kept
 
 
@@ -203,14 +187,14 @@ def _optimality(
     And what it measures, the prices that prove it, and where it is largest.
     """
     cluster, criterion = problem.cluster, problem.criterion
-    split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
+    split = Split.from_answer(cluster, tasks)
     merging = split.merging
     merged, table, servers = merging.cluster, split.merged, cluster.servers
     if criterion.scope in ("per_server", "game") and not merging.trivial:
         if not isinstance(tasks, Split) and not split.matches(tasks):
             return _solved(_scaled(problem, cluster, limits), tasks, criterion, limits, prices, cluster.servers)
         criterion = replace(criterion, share=virtual_share_per_task(merged))
-    first = np.unique(merging.server_of, return_index=True)[1]
+    first = merging.first_server
     hint = None if prices is None else prices[..., first, :]
     # Merged servers by a name that the cluster has.
     polytope = _scaled(problem, merged, limits)
@@ -243,7 +227,7 @@ def _solved(
     if proved and (criterion.scope == "per_server" or not _doubtful(polytope, criterion, limits, gap)):
         return gap, measure, proof, found
     requested = np.ones(1, dtype=bool) if proved else gaps > SUFFICIENT
-    apart, where = distances(cluster, tasks, criterion, limits, requested, OPTIONS.caution if proved else 1.0)
+    apart, where = distances(cluster, tasks, criterion, limits, requested, _CAUTION if proved else 1.0)
     i = int(apart.argmax())
     if apart[i] == np.inf or (apart[i] > SUFFICIENT and not proved):
         return gap, measure, proof, found
@@ -255,9 +239,9 @@ def _solved(
 
 def _doubtful(polytope: Polytope, criterion: Criterion, limits: Array, gap: float) -> bool:
     """Is more to be known for little work?"""
-    if not tried(polytope.cluster, limits, OPTIONS.caution):
+    if not tried(polytope.cluster, limits, _CAUTION):
         return False
-    return gap > OPTIONS.clear or ill_scaling(polytope, criterion)[0] < SEEN
+    return gap > 1e-9 or ill_scaling(polytope, criterion)[0] < SEEN
 
 
 def _certify(

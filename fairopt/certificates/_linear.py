@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,29 +10,17 @@ from numpy.typing import NDArray
 from .._libraries import optimize, sp
 
 Array = NDArray[np.float64]
+#: Seconds that the linear programs of one judgement may take: a simplex method can cycle.
+SECONDS = 60.0
 
 
-@dataclass(frozen=True)
-class LinearOptions:
-    """How linear programs of judges are solved."""
-
-    #: Seconds that the linear programs of one judgement may take: a simplex method can cycle.
-    seconds: float = 60.0
-    #: What a row may be violated by, and a reduced cost.
-    feasibility: float = 1e-10
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = LinearOptions()
-
-
-def highs(options: LinearOptions = OPTIONS) -> dict[str, float]:
-    """What HiGHS is told."""
-    return dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), options.feasibility)
+def highs() -> dict[str, float]:
+    """Tolerances of HiGHS: what a row may be violated by, and a reduced cost."""
+    return dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10)
 
 
 def maximise(
-    value: Array, rows: list[Any], bounds: list[Array], seconds: float = OPTIONS.seconds
+    value: Array, rows: list[Any], bounds: list[Array], seconds: float = SECONDS
 ) -> tuple[Array, list[Array]] | None:
     """`max value @ y` over `y >= 0, rows[k] @ y <= bounds[k]`: the maximiser and one dual vector per block.
 
@@ -49,7 +36,5 @@ def maximise(
 
 def minimise(cost: Array, rows: Any, least: Array) -> Array | None:
     """`min cost @ y` over `y >= 0, rows @ y >= least`; `None` when the linear program was not solved."""
-    result = optimize.linprog(
-        cost, A_ub=-rows, b_ub=-least, method="highs", options={**highs(), "time_limit": OPTIONS.seconds}
-    )
+    result = optimize.linprog(cost, A_ub=-rows, b_ub=-least, method="highs", options={**highs(), "time_limit": SECONDS})
     return result.x if result.status == 0 else None

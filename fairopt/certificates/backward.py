@@ -22,17 +22,21 @@ It is linear in what is wrong, and knows users of tiny welfare as well as others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import sp
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
+from . import _linear
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+#: Coefficients of the linear program of prices below this are left out.
+_SMALLEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -278,3 +282,103 @@ def log_price_per_task(polytope: Polytope, log_rows: Array) -> Array:
         if len(far):
             whole[far] = np.logaddexp.reduce(np.log(polytope.pair_use[far]) + log_price[server[far]], axis=1)
     return np.asarray(whole - log_gamma)
+
+
+def supporting(
+    polytope: Polytope,
+    criterion: Criterion,
+    tasks: Array,
+    idle: Array,
+    log_marginal: Array,
+    leeway: float,
+    free: NDArray[np.bool_],
+) -> Array | None:
+    """Log prices of whole capacities (rows,) at which every server's error in tasks is least, to the first order.
+
+    A linear program: minimise `sum_i t_i` over prices and t, where the price of a task in units of what it is worth is
+    at least `1 - alpha t` for users with room, and at most `1 + alpha t X/x` times `(1 - leeway X/x)^-alpha`, what a
+    misplaced `leeway` stands for (x of X tasks are here), and a row's price times what idles is at most t. Rows that
+    are `free` have no price. Rows are measured in the most that their present users could pay for them, users who can
+    pay far less than a row's unit in what that costs, so that no scale hides another.
+    """
+    user, server = polytope.users[polytope.pair_user], polytope.pair_server
+    servers, alpha = polytope.cluster.shape[1], max(criterion.alpha, 1e-3)
+    mine = tasks.sum(axis=1)
+    totals = mine[user]
+    part = np.divide(tasks[user, server], totals, out=np.zeros_like(totals), where=totals > 0)
+    high = np.maximum(criterion.limits(polytope.cluster)[user], totals)
+    entries = (sp.diags((~free).astype(float)) @ polytope.use).tocoo()
+    entries.eliminate_zeros()
+    # log of marginal utility per unit of the row: what the price of the row alone could be for this user.
+    can_pay = (log_marginal + np.log(polytope.gamma))[entries.col] - np.log(entries.data)
+    present = part > leeway
+    log_more = -alpha * np.log1p(-leeway / np.maximum(part, (1 + 1e-9) * leeway))
+    known = present[entries.col]
+    log_unit = np.full(len(idle), np.inf)
+    np.minimum.at(log_unit, entries.row[known], (can_pay + log_more[entries.col])[known])
+    unknown = np.isinf(log_unit)
+    np.minimum.at(log_unit, entries.row[unknown[entries.row]], can_pay[unknown[entries.row]])
+    log_cost = log_unit[entries.row] - can_pay
+    largest = np.full(len(totals), -np.inf)
+    np.maximum.at(largest, entries.col, log_cost)
+    scale = np.maximum(largest, 0.0)
+    scaled = np.exp(log_cost - scale[entries.col])
+    scaled[scaled < _SMALLEST] = 0.0
+    cost = sp.csr_matrix((scaled, (entries.col, entries.row)), shape=(len(totals), len(idle)))
+    small, less = np.exp(-scale), np.exp(-log_more)
+    wanting = np.flatnonzero((high > totals * (1 + 1e-12)) & (small > _SMALLEST) & (largest > -np.inf))
+    below = criterion.surplus(mine)[user] <= 1e-9  # they may pay more than their tasks are worth
+    paying = np.flatnonzero(present & ~below & (small > _SMALLEST) & (largest > -np.inf))
+    own = sp.csr_matrix((small, (np.arange(len(totals)), server)), shape=(len(totals), servers))
+    of_row = sp.csr_matrix(
+        (np.ones(len(idle)), (np.arange(len(idle)), polytope.row_server)), shape=(len(idle), servers)
+    )
+    rows = sp.bmat(
+        [
+            [cost[wanting], own[wanting]],
+            [-sp.diags((part * less)[paying]) @ cost[paying], own[paying]],
+            [-alpha * sp.diags(idle), of_row],
+        ],
+        format="csr",
+    )
+    least = np.concatenate([small[wanting], -(part * small)[paying], np.zeros(len(idle))])
+    solved = _linear.minimise(np.concatenate([np.full(len(idle), 1e-12), np.ones(servers)]), rows, least)
+    if solved is None:
+        return None
+    prices = np.maximum(solved[: len(idle)], 0.0)
+    # What is below the program's accuracy: a user that needs only rows that are next to free for all others.
+    order = np.lexsort((-log_cost, entries.col))
+    users, at = np.unique(entries.col[order], return_index=True)
+    row = entries.row[order[at]]  # the one that costs it most
+    missing = np.where(high > totals * (1 + 1e-12), small - cost @ prices, 0.0)[users]
+    np.maximum.at(prices, row, prices[row] + np.maximum(missing, 0.0))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(free, -np.inf, np.log(prices) + np.where(free, 0.0, log_unit)))
+
+
+def searched(
+    polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
+) -> BackwardError:
+    """The least backward error at prices that linear programs propose; infinite where none was solved."""
+    best = backward_error(polytope, criterion, tasks, np.full(len(polytope.row_server), -np.inf), servers)
+    for log_rows in _proposals(polytope, criterion, tasks):
+        if best.error <= 1e-9:
+            break
+        found = backward_error(polytope, criterion, tasks, log_rows, servers)
+        best = min(best, found, key=lambda one: one.error)
+    return best
+
+
+def _proposals(polytope: Polytope, criterion: Criterion, tasks: Array) -> Iterator[Array]:
+    totals = tasks.sum(axis=1)
+    user = polytope.pair_user
+    if not len(user) or not (criterion.starves or (totals[polytope.users] > 0).all()):
+        return
+    log_marginal = criterion.restrict(polytope.users).log_marginal(totals[polytope.users])
+    marginal = log_marginal[user, polytope.pair_server] if log_marginal.ndim == 2 else log_marginal[user]
+    idle = np.maximum(1 - polytope.used(tasks), 0.0)
+    for free in (np.inf, 1e-6):
+        for leeway in (1e-10, 1e-8, 1e-7, 1e-6, 1e-4):
+            found = supporting(polytope, criterion, tasks, idle, marginal, leeway, idle > free)
+            if found is not None:
+                yield found

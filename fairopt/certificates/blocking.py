@@ -19,27 +19,13 @@ from ..exact.rational import leximin
 from ..model import polytope as polytopes
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
-from ..model.merging import merge
 from ..model.polytope import Polytope
 from ..model.split import Split
 from .bottleneck import rises
-from .exact_distance import distances, proofs
-from .leximin import SAME_LEVEL, by_level, kept, proved, rise_and_prices
+from .leximin import SAME_LEVEL, by_level, distances, programs, proofs, proved
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class BlockingOptions:
-    """What holds a user."""
-
-    #: Servers whose prices for a task differ by no more than this are equally cheap.
-    as_cheap: float = 1e-6
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = BlockingOptions()
 
 
 @dataclass(frozen=True)
@@ -90,9 +76,8 @@ def blocking(
             "pool or over servers holds each user at one level; ask an allocation of DRF, DRFH, TSF, AssetFairness, "
             "TaskMaxMin, CMMF, MQDRF, MaxMin or AlphaFair(inf)"
         )
-    split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
-    first = np.unique(split.merging.server_of, return_index=True)[1]
-    limits = criterion.limits(cluster)
+    split, limits = Split.from_answer(cluster, tasks), criterion.limits(cluster)
+    first = split.merging.first_server
     polytope = Polytope(split.merging.cluster, limits)
     users, totals = polytope.users, split.user_tasks
     if not (totals[users] > 0).all():
@@ -151,22 +136,19 @@ def _by_prices(
 
     Who is `free` of its limit, and not held by the given prices, is asked about in a linear program.
     """
-    groups = by_level(level)
     sets = [] if prices is None else list(prices)
-    rise, which = proved(polytope, tasks, groups, np.array(sets), floor)[:2] if sets else _nothing(len(level))
+    rise, which = np.full(len(level), np.inf), np.full(len(level), -1)
+    if sets:
+        rise, which, _ = proved(polytope, tasks, by_level(level), np.array(sets), floor)
     if len(polytope.gamma) > polytopes.OPTIONS.large and not sets:
         raise SolverError(
             "no prices came with this allocation, and it is too large to look for some: engine='native' gives them"
         )
     x = polytope.tasks @ polytope.fractions(tasks)
-    for group in groups if len(polytope.gamma) <= polytopes.OPTIONS.large else []:
-        hungry = group[free[group] & (rise[group] > tol)]
-        if len(hungry):
-            most, rows = rise_and_prices(polytope, x, kept(level <= level[group].max(), x, floor), hungry)
-            if rows is not None:
-                sets.append(polytope.unit_prices(rows))
-                better = hungry[most < rise[hungry]]
-                rise[better], which[better] = most, len(sets) - 1
+    for hungry, most, rows in programs(polytope, x, level, floor, free & (rise > tol)):
+        sets.append(polytope.unit_prices(rows))
+        better = hungry[most < rise[hungry]]
+        rise[better], which[better] = most, len(sets) - 1
     server, resource = np.full(len(level), -1), np.full(len(level), -1)
     for s in np.unique(which[which >= 0]):
         dearest = _dearest(polytope, tasks, polytope.row_prices(np.maximum(sets[s], 0.0)))
@@ -193,15 +175,11 @@ def _without_rounding(
     return rise, server, resource
 
 
-def _nothing(users: int) -> tuple[Array, Index]:
-    return np.full(users, np.inf), np.full(users, -1)
-
-
 def _dearest(polytope: Polytope, tasks: Array, rows: Array) -> tuple[Index, Index]:
     """Of every user, its cheapest server and the resource that costs it most there, at prices of whole capacities."""
     start = polytope.start[:-1]
     cost = polytope.price_per_task(rows)
-    cheap = cost <= np.minimum.reduceat(cost, start)[polytope.pair_user] * (1 + OPTIONS.as_cheap)
+    cheap = cost <= np.minimum.reduceat(cost, start)[polytope.pair_user] * (1 + 1e-6)
     mine = np.where(cheap, tasks[polytope.users[polytope.pair_user], polytope.pair_server], -1.0)
     most = np.flatnonzero(mine == np.maximum.reduceat(mine, start)[polytope.pair_user])
     pair = most[np.unique(polytope.pair_user[most], return_index=True)[1]]

@@ -26,47 +26,84 @@ from .._libraries import sp, sparse_linalg
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 from .backward import BackwardError, log_price_per_task
-from .derivative import derivative
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class ConditionOptions:
-    """How conditions of users are computed."""
+def derivative(
+    polytope: Polytope,
+    pairs: Index,
+    rows: Index,
+    full: Index,
+    total: Array,
+    elasticity: Array,
+    scale: float,
+    cost: Array,
+    log_rows: Array,
+    moving: NDArray[np.bool_] | None = None,
+) -> sp.csr_matrix:
+    """The derivative for these pairs, rows and limits; a row without a price has one in another unit.
 
-    #: A multiple of the identity makes up for splits and prices that are not unique: `regular` keeps rounding small,
-    regular: float = 1e-11
-    #: `fine` is for users whose condition comes near what the first can show.
-    fine: float = 1e-14
-    #: From this part of what the first can show on, a part of a user's tasks or a price is not unique.
-    free: float = 1e-2
-    #: A condition above `hidden / regular` comes near it.
-    hidden: float = 1e-4
-    #: Up to this number of unknowns the inverse is computed.
-    dense: int = 600
-    #: What the error found times a sensitivity may be before a row or pair counts as one that may leave or come in.
-    leaves: float = 0.1
-    #: Most rows and pairs that are left out, and that come in, in turn.
-    most: int = 60
-    #: Random signs at scale.
-    probes: int = 12
-    #: Pairs that are dearer, and rows that are emptier, by more than this do not come in.
-    far: float = 0.1
-    #: Users with less room than this are served in full, with less surplus at their floor.
-    full: float = 1e-6
+    Parameters
+    ----------
+    pairs, rows, full : of the polytope; users who are served in full, or at their floor
+    total : (users,), tasks
+    elasticity : (users,) or (users, servers), by how much the log of what a task is worth falls with log tasks
+    scale : what equations of pairs are divided by
+    cost, log_rows : (pairs,), (rows,), log prices of a task and of whole capacities, -inf for none
+    moving : (pairs,), which have unknowns that count: the columns of others are left incomplete; all by default
+    """
+    user, server = polytope.pair_user[pairs], polytope.pair_server[pairs]
+    row_of = np.full(polytope.cluster.capacity.shape, -1)
+    row_of[polytope.row_server[rows], polytope.row_resource[rows]] = np.arange(len(rows))
+    to = row_of[server]
+    at, resource = np.nonzero((to >= 0) & (polytope.pair_use[pairs] > 0))
+    to = to[at, resource]
+    log_cost = cost[pairs] + np.log(polytope.gamma[pairs])
+    relative = np.log(polytope.pair_use[pairs][at, resource]) - log_cost[at]
+    log_price = log_rows[rows]
+    free = np.flatnonzero(log_price == -np.inf)
+    most = np.full(len(rows), -np.inf)
+    np.maximum.at(most, to, relative)
+    log_price[free] = -np.where(np.isfinite(most[free]), most[free], 0.0)
+    share = np.exp(relative + log_price[to])
+    use = polytope.pair_use[pairs][at, resource] / polytope.gamma[pairs][at] * total[user[at]]
+    number = np.full(len(total), -1)
+    number[full] = np.arange(len(full))
+    own = number[user]
+    served = np.flatnonzero(own >= 0)
+    p, r, k = len(pairs), len(rows), len(full)
+    same = sp.csr_matrix((np.ones(p), (np.arange(p), user)), shape=(p, len(total)))
+    others = same if moving is None else sp.diags(moving.astype(float)) @ same
+    entries = [
+        (sp.diags(elasticity[user, server] if elasticity.ndim == 2 else elasticity[user]) @ same @ others.T).tocoo(),
+        sp.coo_matrix((share / scale, (at, p + to)), shape=(p, p + r + k)),
+        sp.coo_matrix((use, (p + to, at)), shape=(p + r, p)),
+        sp.coo_matrix((np.ones(len(served)), (served, p + r + own[served])), shape=(p, p + r + k)),
+        sp.coo_matrix((np.ones(len(served)), (p + r + own[served], served)), shape=(p + r + k, p)),
+    ]
+    size = p + r + k
+    joined = [np.concatenate([getattr(each, name) for each in entries]) for name in ("data", "row", "col")]
+    return sp.csr_matrix((joined[0], (joined[1], joined[2])), shape=(size, size))
 
 
-#: What is used unless a caller says otherwise.
-OPTIONS = ConditionOptions()
-
+#: A multiple of the identity makes up for splits and prices that are not unique: the first keeps rounding small, the
+#: second is for users whose condition comes near what the first can show.
+_REGULAR, _FINE = 1e-11, 1e-14
+_HIDDEN = 1e-4 / _REGULAR
+#: Up to this number of unknowns the inverse is computed.
+_DENSE = 600
+#: The error found times a sensitivity is at least this of a row or pair that may leave or come in; most of them.
+_LEAVES, _MOST = 0.1, 60
+#: Users with less room than this are served in full, with less surplus at their floor.
+_FULL = 1e-6
 #: No error is below rounding, though it may be found to be nothing: at an exact tie pairs come in all the same.
 _ROUNDING = 1e-15
 
 
 def conditions(
-    polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError, options: ConditionOptions = OPTIONS
+    polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError, dense: int = _DENSE
 ) -> Array:
     """The condition of every user, (all users,): 1 for whoever can run nothing, infinite where nothing is proved.
 
@@ -79,7 +116,7 @@ def conditions(
     criterion : of the same cluster, with finite alpha
     tasks : (users, servers), tasks of the polytope's cluster
     found : their `backward_error`
-    options : what is computed exactly, and what is estimated
+    dense : up to this number of unknowns the inverse is computed, for more its row sums are estimated
 
     Source: Higham, "Accuracy and Stability of Numerical Algorithms" (2002), sections 7.2 and 15.
     """
@@ -90,14 +127,14 @@ def conditions(
         result[polytope.users] = np.inf  # at alpha = 0 a small change may move all tasks
         return result
     with np.errstate(all="ignore"):
-        active = _active(polytope, criterion, tasks, found, options)
-        if active.matrix.shape[0] > options.dense:
-            sizes = _estimated(active, options)
+        active = _active(polytope, criterion, tasks, found, dense)
+        if active.matrix.shape[0] > dense:
+            sizes = _estimated(active)
         else:
-            error, hidden = max(found.error, _ROUNDING), options.hidden / options.regular
-            sizes = _exact(active, error, options.regular, options)
+            error, hidden = max(found.error, _ROUNDING), _HIDDEN
+            sizes = _exact(active, error, _REGULAR)
             if (sizes > hidden).any():
-                sizes = np.where(sizes > hidden, np.maximum(sizes, _exact(active, error, options.fine, options)), sizes)
+                sizes = np.where(sizes > hidden, np.maximum(sizes, _exact(active, error, _FINE)), sizes)
     result[polytope.users] = np.where(np.isfinite(sizes), np.maximum(sizes, 1.0), np.inf)
     return result
 
@@ -148,22 +185,20 @@ class _Active:
         return np.asarray(common + self.pair_weight * np.abs(own).sum(axis=1) + others)
 
 
-def _active(
-    polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError, options: ConditionOptions
-) -> _Active:
+def _active(polytope: Polytope, criterion: Criterion, tasks: Array, found: BackwardError, dense: int) -> _Active:
     total = tasks.sum(axis=1)[polytope.users]
     rule, scale = criterion.restrict(polytope.users), criterion.stiffness
     here, unit = tasks[polytope.users[polytope.pair_user], polytope.pair_server], rule.measure(total, polytope.reach)
     part = here / total[polytope.pair_user]
     kept, priced = found.pairs & (here > found.error * unit[polytope.pair_user]), found.log_rows > -np.inf
     # Who is served in full, or at its floor, does not follow prices: its excess is one more unknown.
-    full = np.flatnonzero((polytope.limit <= total * (1 + options.full)) | (rule.surplus(total) <= options.full))
+    full = np.flatnonzero((polytope.limit <= total * (1 + _FULL)) | (rule.surplus(total) <= _FULL))
     cost = log_price_per_task(polytope, found.log_rows)
     slack = _slack(polytope, criterion, cost, total)
     slack[np.isin(polytope.pair_user, full)] = np.inf
     idle = 1 - polytope.used(tasks)
-    small = int(kept.sum() + priced.sum()) + len(full) <= options.dense
-    near = _least(np.where(kept, np.inf, slack), small, options), _least(np.where(priced, np.inf, idle), small, options)
+    small = int(kept.sum() + priced.sum()) + len(full) <= dense
+    near = _least(np.where(kept, np.inf, slack), small), _least(np.where(priced, np.inf, idle), small)
     pairs = np.concatenate([np.flatnonzero(kept), near[0]])
     rows = np.concatenate([np.flatnonzero(priced), near[1]])
     matrix = derivative(polytope, pairs, rows, full, total, rule.elasticity(total) / scale, scale, cost, found.log_rows)
@@ -198,13 +233,13 @@ def _slack(polytope: Polytope, criterion: Criterion, cost: Array, total: Array) 
     return np.asarray(cost - least[user]) / criterion.stiffness
 
 
-def _least(slack: Array, wanted: bool, options: ConditionOptions) -> Index:
+def _least(slack: Array, wanted: bool) -> Index:
     """Those that are near, the nearest first."""
-    near = np.flatnonzero(slack < options.far) if wanted else np.zeros(0, dtype=np.intp)
-    return near[np.argsort(slack[near], kind="stable")][: options.most]
+    near = np.flatnonzero(slack < 0.1) if wanted else np.zeros(0, dtype=np.intp)
+    return near[np.argsort(slack[near], kind="stable")][:_MOST]
 
 
-def _exact(active: _Active, error: float, regular: float, options: ConditionOptions) -> Array:
+def _exact(active: _Active, error: float, regular: float) -> Array:
     """Row sums from the inverse, (users,), the largest over what may leave or come in."""
     pairs, size = len(active.user), active.matrix.shape[0]
     try:
@@ -216,7 +251,7 @@ def _exact(active: _Active, error: float, regular: float, options: ConditionOpti
     result = active.folded(of_user)
     for number, slack in enumerate(active.slack):
         row = active.entering[number] @ inverse
-        if not error * (active.folded(row[None, :])[0] + 1) > options.leaves * slack:
+        if not error * (active.folded(row[None, :])[0] + 1) > _LEAVES * slack:
             continue
         gained = of_user @ active.columns[:, number]  # bordered by one more unknown and its equation
         if active.entering_user[number] >= 0:
@@ -227,8 +262,8 @@ def _exact(active: _Active, error: float, regular: float, options: ConditionOpti
     # By how much each unknown could move, relative to what it takes to reach zero; without bound where splits are free.
     moved = active.folded(inverse[: pairs + active.rows])
     moved[:pairs] /= active.part
-    leaving = np.flatnonzero(~(error * moved < options.leaves) | (moved > options.free / regular))
-    leaving = leaving[np.argsort(-moved[leaving], kind="stable")][: options.most]
+    leaving = np.flatnonzero(~(error * moved < _LEAVES) | (moved > 1e-2 / regular))
+    leaving = leaving[np.argsort(-moved[leaving], kind="stable")][:_MOST]
     for k in leaving:
         changed = of_user - np.outer(of_user[:, k], inverse[k] / inverse[k, k])
         changed[:, k] = 0.0
@@ -238,11 +273,11 @@ def _exact(active: _Active, error: float, regular: float, options: ConditionOpti
     return result
 
 
-def _estimated(active: _Active, options: ConditionOptions) -> Array:
+def _estimated(active: _Active) -> Array:
     """Row sums (users,): the largest by the 1-norm estimator, the others relative to it by random signs."""
     size, pairs, users = active.matrix.shape[0], len(active.user), active.users
     try:
-        factors = sparse_linalg.splu(active.regular(options.regular))
+        factors = sparse_linalg.splu(active.regular(_REGULAR))
     except (RuntimeError, MemoryError):
         return np.full(users, np.inf)
     summed = sp.csr_matrix((np.ones(pairs), (active.user, np.arange(pairs))), shape=(users, size))
@@ -261,5 +296,5 @@ def _estimated(active: _Active, options: ConditionOptions) -> Array:
     )
     largest = float(sparse_linalg.onenormest(padded))
     rng = np.random.default_rng(0)
-    sizes = np.sqrt(np.mean([forward(rng.choice([-1.0, 1.0], size)) ** 2 for _ in range(options.probes)], axis=0))
+    sizes = np.sqrt(np.mean([forward(rng.choice([-1.0, 1.0], size)) ** 2 for _ in range(12)], axis=0))
     return np.asarray(sizes * (largest / sizes.max()) if sizes.max() > 0 else sizes)

@@ -7,6 +7,7 @@ inequalities between intervals. Answers where one of them is an equality, at deg
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,32 +17,166 @@ from numpy.typing import NDArray
 
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
-from .interval import Interval, interval
-from .krawczyk import contracted, middles, rank
 from .rational import Numbers, numbers
 
+#: A pair has tasks if it has this part of what it could run alone; a row is full, and a price one, likewise.
+_ACTIVE = 1e-7
+#: Relative half-widths of boxes that are tried.
+_WIDTHS = (1e-11, 1e-9, 1e-7)
+#: Largest numerator and denominator of alpha, and denominator of a share per task.
+_ALPHA, _DENOMINATOR = 100, 10**6
+#: Most equations.
+_SIZE = 60
+#: Ends are rounded outwards to so many bits.
+BITS = 160
+
+Number = Fraction | int
 Array = NDArray[np.float64]
-
-
 #: A user, or a resource, and a server, by number.
 Place = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class EnclosureOptions:
-    """How an active set is read off, and how large boxes are."""
+def _rounded(value: Fraction, up: bool) -> Fraction:
+    """The nearest number of `BITS` bits that is not smaller (`up`), or not larger."""
+    top, bottom = value.numerator, value.denominator
+    shift = BITS - (abs(top).bit_length() - bottom.bit_length())
+    if top == 0 or bottom.bit_length() <= BITS:
+        return value
+    whole = (abs(top) << shift if shift >= 0 else abs(top) >> -shift) // bottom
+    if shift < 0:  # both divisions round down
+        whole = abs(top) // (bottom << -shift)
+    whole += (top > 0) == up
+    found = Fraction(whole << -shift, 1) if shift < 0 else Fraction(whole, 1 << shift)
+    return found if top > 0 else -found
 
-    #: A pair has tasks if it has this part of what it could run alone; a row is full, and a price one, likewise.
-    active: float = 1e-7
-    #: Relative half-widths of boxes that are tried.
-    widths: tuple[float, ...] = (1e-11, 1e-9, 1e-7)
-    #: Newton steps in doubles before.
-    steps: int = 4
-    #: Largest numerator and denominator of alpha; shares per task are fractions up to `denominator`.
-    alpha: int = 100
-    denominator: int = 10**6
-    #: Most equations.
-    size: int = 60
+
+def _root(value: Fraction, degree: int, up: bool) -> Fraction:
+    """The root of a number >= 0, to about `BITS` bits, not below it (`up`) or not above it."""
+    if value == 0 or degree == 1:
+        return value
+    shift = BITS + max(0, (value.denominator.bit_length() - value.numerator.bit_length()) // degree + 1)
+    below = _whole_root((value.numerator << degree * shift) // value.denominator, degree)
+    return Fraction(below + up, 1 << shift)
+
+
+def _whole_root(value: int, degree: int) -> int:
+    """The largest whole number whose power is at most a whole number, by Newton's method from above."""
+    if value < 2:
+        return value
+    guess = 1 << -(-value.bit_length() // degree)
+    while True:
+        better = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree
+        if better >= guess:
+            return guess
+        guess = better
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All numbers from `low` to `high`."""
+
+    low: Fraction
+    high: Fraction
+
+    def __add__(self, other: Interval | Number) -> Interval:
+        other = interval(other)
+        return Interval(_rounded(self.low + other.low, False), _rounded(self.high + other.high, True))
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.high, -self.low)
+
+    def __sub__(self, other: Interval | Number) -> Interval:
+        return self + -interval(other)
+
+    def __mul__(self, other: Interval | Number) -> Interval:
+        other = interval(other)
+        ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Interval(_rounded(min(ends), False), _rounded(max(ends), True))
+
+    def __truediv__(self, other: Interval | Number) -> Interval:
+        other = interval(other)
+        if other.low <= 0 <= other.high:
+            raise ZeroDivisionError("an interval with 0 in it divides nothing")
+        return self * Interval(_rounded(1 / other.high, False), _rounded(1 / other.low, True))
+
+    def power(self, exponent: Fraction) -> Interval:
+        """`x^(p/q)` of numbers > 0."""
+        if self.low <= 0:
+            raise ZeroDivisionError("powers are of numbers > 0")
+        p, q = abs(exponent.numerator), exponent.denominator
+        found = Interval(_root(self.low**p, q, False), _root(self.high**p, q, True))
+        found = Interval(_rounded(found.low, False), _rounded(found.high, True))
+        return found if exponent >= 0 else interval(1) / found
+
+    def within(self, other: Interval) -> bool:
+        """Is every number of this one strictly inside of another?"""
+        return other.low < self.low and self.high < other.high
+
+    def cut(self, other: Interval) -> Interval:
+        """What both have in common; they must have something."""
+        return Interval(max(self.low, other.low), min(self.high, other.high))
+
+
+def interval(value: Interval | Number) -> Interval:
+    """A number as an interval."""
+    return value if isinstance(value, Interval) else Interval(Fraction(value), Fraction(value))
+
+
+Box = list[Interval]
+
+
+def contracted(residual: Box, slopes: Callable[[Box], list[Box]], slope: Array, widths: Sequence[float]) -> Box | None:
+    """A box around 0 with exactly one solution of F(w) = 0; `None` if that cannot be proved.
+
+    `residual` is F(0), `slopes` encloses all F'(w) of a box, `slope` is F'(0), nearly; `widths` of boxes are tried in
+    turn. The image of the box under Krawczyk's operator is strictly inside of the box, and contains the solution.
+
+    Source: Krawczyk 1969; Moore, SIAM J. Numer. Anal. 14(4), 1977.
+    """
+    inverse = [[Fraction(value) for value in row] for row in np.linalg.inv(slope)]
+    for width in widths:
+        half = Fraction(width)
+        box = [Interval(-half, half)] * len(residual)
+        image = list(_image(inverse, residual, slopes(box), box))
+        if all(one.within(whole) for one, whole in zip(image, box, strict=True)):
+            return image
+    return None
+
+
+def _image(
+    inverse: list[list[Fraction]], residual: list[Interval], slopes: list[list[Interval]], box: list[Interval]
+) -> Iterator[Interval]:
+    """`-Y F(0) + (I - Y F'(W)) W`, row by row; Y is any matrix, here an approximate inverse."""
+    for i, row in enumerate(inverse):
+        found = interval(0)
+        for k, by in enumerate(row):
+            found -= residual[k] * by
+        for j, width in enumerate(box):
+            entry = interval(int(i == j))
+            for k, by in enumerate(row):
+                if slopes[k][j].low or slopes[k][j].high:
+                    entry -= slopes[k][j] * by
+            found += entry * width
+        yield found
+
+
+def middles(table: list[list[Interval]]) -> Array:
+    """The middles of a table of intervals, as doubles."""
+    return np.array([[float(one.low + one.high) / 2 for one in row] for row in table])
+
+
+def rank(table: list[list[Fraction]]) -> int:
+    """The rank of a small matrix, by elimination in fractions."""
+    rows, rank = [list(row) for row in table], 0
+    for k in range(len(rows[0])):
+        at = next((j for j in range(rank, len(rows)) if rows[j][k]), None)
+        if at is not None:
+            rows[rank], rows[at] = rows[at], rows[rank]
+            for row in rows[rank + 1 :]:
+                by = row[k] / rows[rank][k]
+                row[:] = [a - by * b for a, b in zip(row, rows[rank], strict=True)]
+            rank += 1
+    return rank
 
 
 @dataclass(frozen=True)
@@ -57,7 +192,6 @@ def enclosed(
     criterion: Criterion,
     tasks: Array,
     prices: Array | None,
-    options: EnclosureOptions = EnclosureOptions(),
 ) -> Enclosure | None:
     """Bounds on an answer of an alpha-fair program or of the game, near computed tasks and prices.
 
@@ -66,12 +200,12 @@ def enclosed(
     """
     if prices is None or prices.ndim != 2 or criterion.scope == "per_server" or criterion.floor.any():
         return None
-    alpha = Fraction(criterion.alpha).limit_denominator(options.alpha) if np.isfinite(criterion.alpha) else Fraction(0)
-    if float(alpha) != criterion.alpha or not 0 < alpha <= options.alpha or np.isfinite(criterion.cap).any():
+    alpha = Fraction(criterion.alpha).limit_denominator(_ALPHA) if np.isfinite(criterion.alpha) else Fraction(0)
+    if float(alpha) != criterion.alpha or not 0 < alpha <= _ALPHA or np.isfinite(criterion.cap).any():
         return None
     try:
-        equations = _Equations(cluster, criterion, alpha, tasks, prices, options)
-        return None if equations.size > options.size else equations.solved()
+        equations = _Equations(cluster, criterion, alpha, tasks, prices)
+        return None if equations.size > _SIZE else equations.solved()
     except (ZeroDivisionError, np.linalg.LinAlgError):
         return None
 
@@ -89,20 +223,19 @@ class _Equations:
         alpha: Fraction,
         tasks: Array,
         prices: Array,
-        options: EnclosureOptions,
     ) -> None:
-        self.cluster, self.criterion, self.alpha, self.options = cluster, criterion, alpha, options
+        self.cluster, self.criterion, self.alpha = cluster, criterion, alpha
         self.demand, self.capacity = numbers(cluster.demand), numbers(cluster.capacity)
         idle = cluster.capacity - np.einsum("ni,nr->ir", tasks, cluster.demand)
-        full = idle <= options.active * np.maximum(cluster.capacity, 1e-300)
+        full = idle <= _ACTIVE * np.maximum(cluster.capacity, 1e-300)
         cost = prices * cluster.capacity
         largest = cost.max(axis=1, keepdims=True) if criterion.scope == "game" else cost.max()
-        there = np.argwhere(tasks > options.active * np.maximum(cluster.gamma, 1e-300)).tolist()
+        there = np.argwhere(tasks > _ACTIVE * np.maximum(cluster.gamma, 1e-300)).tolist()
         self.pairs: list[Place] = [(n, i) for n, i in there]
-        priced = np.argwhere(full & (cost > options.active * largest)).tolist()
+        priced = np.argwhere(full & (cost > _ACTIVE * largest)).tolist()
         self.rows, self.implied = self._independent(sorted(((i, r) for i, r in priced), key=lambda at: -cost[at]))
         self.total = tasks.sum(axis=1)
-        self.full_users = {n for n, _ in self.pairs if self.total[n] >= cluster.max_tasks[n] * (1 - options.active)}
+        self.full_users = {n for n, _ in self.pairs if self.total[n] >= cluster.max_tasks[n] * (1 - _ACTIVE)}
         self.constant = {(n, i): self._constant(n, i) for n, i in np.argwhere(cluster.usable & self._wanted).tolist()}
         self.start = [float(tasks[pair]) for pair in self.pairs] + self._prices(prices)
 
@@ -131,7 +264,7 @@ class _Equations:
             needs = [r for r in range(len(self.cluster.resources)) if self.demand[n, r] > 0]
             share = 1 / min(self.capacity[i, r] / self.demand[n, r] for r in needs)
         else:
-            share = Fraction(self.criterion.share[n]).limit_denominator(self.options.denominator)
+            share = Fraction(self.criterion.share[n]).limit_denominator(_DENOMINATOR)
             if float(share) != self.criterion.share[n]:
                 raise ZeroDivisionError("a share per task is no simple fraction")
         weight = interval(Fraction(self.criterion.weight[n]))
@@ -216,14 +349,14 @@ class _Equations:
     def solved(self) -> Enclosure | None:
         """The box, if Krawczyk's operator maps one into itself and the inequalities hold there."""
         point = [interval(0)] * self.size
-        for _ in range(self.options.steps):
+        for _ in range(4):
             slope = middles(self.slopes(point))
             step = np.linalg.solve(slope, [float(one.low) for one in self.residuals(point)])
             self.start = [value * (1 - by) for value, by in zip(self.start, step, strict=True)]
             self.__dict__.pop("_unknown", None)
         if not np.isfinite(self.start).all() or min(self.start, default=1) <= 0:
             return None
-        image = contracted(self.residuals(point), self.slopes, middles(self.slopes(point)), self.options.widths)
+        image = contracted(self.residuals(point), self.slopes, middles(self.slopes(point)), _WIDTHS)
         return None if image is None else self._judged(image)
 
     def _judged(self, box: list[Interval]) -> Enclosure | None:

@@ -1,4 +1,4 @@
-"""Lexicographic max-min of a small cluster in rational arithmetic: no rounding, for where doubles do not suffice.
+"""Max-min of a small cluster, the largest sum of shares and PS-DSF in rational arithmetic: no rounding.
 
 Users who need 1e-13 of what blocks them, at numbers over eight decades, cannot be told from users who are free, nor be
 proved to be blocked, by sums of doubles. Data are doubles and so rational: successive linear programs in integers
@@ -8,6 +8,7 @@ proved to be blocked, by sums of doubles. Data are doubles and so rational: succ
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -18,11 +19,15 @@ from numpy.typing import NDArray
 
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
-from .simplex import Dictionary, TooMuch
+from .simplex import Dictionary, TooMuch, whole
 
 Array = NDArray[np.float64]
 #: Arrays of `Fraction`.
 Numbers = NDArray[np.object_]
+#: How many words of integers may be computed: about a second.
+_WORK = 1e7
+#: Denominators that answers of small whole numbers have, at most, and how far doubles may be from such fractions.
+_DENOMINATOR, _NEAR = 10_000, 1e-9
 
 
 @dataclass(frozen=True)
@@ -198,8 +203,8 @@ def _rows(
 ) -> list[_Row]:
     """Capacities, limits, floors and levels, in integers."""
     rows, level = [], len(pairs)
-    for i, whole in enumerate(capacity):
-        for r, most in enumerate(whole):
+    for i, row in enumerate(capacity):
+        for r, most in enumerate(row):
             requested = {k: demand[n][r] for k, (n, j) in enumerate(pairs) if i == j and demand[n][r]}
             if requested:
                 rows.append(_row("capacity", (i, r), requested, most))
@@ -219,3 +224,81 @@ def _row(kind: str, about: tuple[int, ...], entries: dict[int, float], bound: fl
     most, own = Fraction(bound), {k: Fraction(value) for k, value in entries.items()}
     scale = math.lcm(most.denominator, *(value.denominator for value in own.values()))
     return _Row(kind, about, {k: int(value * scale) for k, value in own.items()}, int(most * scale), scale)
+
+
+def unique_optimum(cluster: Cluster, share: Mapping[int, Fraction], limits: Mapping[int, Fraction]) -> Numbers | None:
+    """`x[n,i]` that maximise `sum_n share_n x_n`, (users, servers); `None` if others do too, or it takes too much.
+
+    Parameters
+    ----------
+    share : of every user who can run, by number
+    limits : of those who have one
+    """
+    runs = cluster.usable & np.array([limits.get(n, 1) > 0 for n in range(len(cluster.users))])[:, None]
+    pairs = [(int(n), int(i)) for n, i in np.argwhere(runs)]
+    tasks = np.full(runs.shape, Fraction(0), dtype=object)
+    if not pairs:
+        return tasks
+    total = len(pairs)  # the column of the sum
+    rows = []
+    for (i, r), most in np.ndenumerate(cluster.capacity):
+        used = {k: Fraction(cluster.demand[n, r]) for k, (n, j) in enumerate(pairs) if j == i and cluster.demand[n, r]}
+        rows.append((used, Fraction(most)))
+    for n, limit in limits.items():
+        rows.append(({k: Fraction(1) for k, (m, _) in enumerate(pairs) if m == n}, limit))
+    gain = {k: -share[n] for k, (n, _) in enumerate(pairs)}
+    rows.append((gain | {total: Fraction(1)}, Fraction(0)))
+    integers = [whole(*row, width=total + 1) for row in rows if row[0]]
+    program = Dictionary([entries for entries, _ in integers], [bound for _, bound in integers], _WORK)
+    try:
+        program.maximise(total)
+        values = program.values()
+        if not program.unique():
+            return None
+    except TooMuch:
+        return None
+    for k, pair in enumerate(pairs):
+        tasks[pair] = values.get(k, Fraction(0))
+    return tasks
+
+
+def nearest_psdsf(cluster: Cluster, tasks: NDArray[np.float64]) -> Numbers | None:
+    """`x[n,i]` as fractions with small denominators, if these are PS-DSF exactly; `None` if not."""
+    found = np.array([Fraction(value).limit_denominator(_DENOMINATOR) for value in tasks.ravel()], dtype=object)
+    found = found.reshape(tasks.shape)
+    if (np.abs(found.astype(float) - tasks) > _NEAR * (1 + np.abs(tasks))).any():
+        return None
+    return found if is_psdsf(cluster, found) else None
+
+
+def is_psdsf(cluster: Cluster, tasks: Numbers) -> bool:
+    """Are tasks PS-DSF? In fractions, by its definition.
+
+    They are feasible, and for every usable (n, i), unless n has all its tasks, a resource r that n demands is used up
+    on i such that `s[n,i] / phi_n >= s[m,i] / phi_m` for every m with `x[m,i] d[m,r] > 0`.
+
+    Source: Khamse-Ashari et al., ICC 2017, definition 4; `s[n,i] = x_n / gamma[n,i]`.
+    """
+    demand, capacity, weight = (numbers(values) for values in (cluster.demand, cluster.capacity, cluster.weight))
+    total, usable = tasks.sum(axis=1), cluster.usable
+    if (tasks < 0).any() or (tasks[~usable] != 0).any() or (total > cluster.max_tasks).any():
+        return False
+    idle = capacity - np.array([[(tasks[:, i] * d).sum() for d in demand.T] for i in range(tasks.shape[1])])
+    if (idle < 0).any():
+        return False
+    users, servers, resources = cluster.shape
+
+    def level(n: int, i: int) -> Fraction:
+        alone = min(capacity[i, r] / demand[n, r] for r in range(resources) if demand[n, r] > 0)
+        return Fraction(total[n] / alone / weight[n])
+
+    def blocks(n: int, i: int, r: int) -> bool:
+        others = [m for m in range(users) if tasks[m, i] * demand[m, r] > 0]
+        return idle[i, r] == 0 and demand[n, r] > 0 and all(level(n, i) >= level(m, i) for m in others)
+
+    return all(
+        any(blocks(n, i, r) for r in range(resources))
+        for n in range(users)
+        for i in range(servers)
+        if usable[n, i] and total[n] < cluster.max_tasks[n]
+    )

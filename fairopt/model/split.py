@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._frozen import read_only
+from .cluster import Cluster
 from .merging import Merging, merge
 
 Array = NDArray[np.float64]
@@ -37,6 +38,11 @@ class Split:
     def from_table(cls, merging: Merging, tasks: Array) -> Split:
         """From tasks (users, servers), added up; `matches` tells whether they were split like this."""
         return cls(merging, tasks if merging.trivial else merging.merged_tasks(tasks))
+
+    @classmethod
+    def from_answer(cls, cluster: Cluster, tasks: Array | Split) -> Split:
+        """Of an answer on `cluster`: a split as it is, a table (users, servers) added up over proportional servers."""
+        return tasks if isinstance(tasks, Split) else cls.from_table(merge(cluster, users=False), tasks)
 
     def matches(self, tasks: Array, tol: float = 1e-12) -> bool:
         """Are `tasks` (users, servers) these, relative to what each user has in all? Some users at a time."""

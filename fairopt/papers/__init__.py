@@ -12,11 +12,9 @@ Numbers of items are those of the project's catalogue of everything that the pap
 
 from __future__ import annotations
 
-from ._check import check
-from ._claim import MEASURED_OTHERWISE, NOT_REPRODUCED, PAPER_IN_ERROR, REPRODUCED, Claim, Printed, show
-from ._instance import Instance
-from ._measured import Measurements, measurements
-from ._registry import claims, instance, instances
+from ._check import check, claims, instance, instances
+from ._claim import MEASURED_OTHERWISE, NOT_REPRODUCED, PAPER_IN_ERROR, REPRODUCED, Claim, Instance, Printed, show
+from .pf_measured import Measurements, measurements
 
 __all__ = [
     "MEASURED_OTHERWISE",

@@ -1,4 +1,4 @@
-"""`Claim`: one statement of a paper, what it prints, what is right, and how to compute it here."""
+"""`Claim`: one statement of a paper, what it prints, what is right, how to compute it; `Instance`: its clusters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from ..model.cluster import Cluster
 
 Scalar: TypeAlias = bool | str | int | float | Fraction
 Value: TypeAlias = "Scalar | Sequence[Value]"
@@ -25,16 +27,18 @@ NOT_REPRODUCED = "NOT REPRODUCED"
 class Printed:
     """What a paper prints: its text, and the values laid out like `Claim.correct`.
 
-    `decimals` is how many decimals were printed, so that 2.5 stands for 2.45 to 2.55 with one; negative for tens.
-    `None`: the values are meant exactly.
+    Without a value the text says what is right. `decimals` is how many decimals were printed, so that 2.5 stands for
+    2.45 to 2.55 with one; negative for tens. `None`: the values are meant exactly.
     """
 
     text: str
-    value: Value
+    value: Value | None = None
     decimals: int | None = None
 
     def agrees(self, correct: Value) -> bool:
         """Is `correct` what was printed, within its rounding?"""
+        if self.value is None:
+            return True
         if self.decimals is None:
             return _same(self.value, correct, lambda right: 1e-12 * abs(right))
         half = 0.5 * 10.0**-self.decimals
@@ -131,3 +135,14 @@ def _same_leaf(a: object, b: object, slack: Callable[[float], float]) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A cluster of a paper: its name here, the paper's key, the section, one line about it, and how to build it."""
+
+    name: str
+    paper: str
+    where: str
+    description: str
+    build: Callable[[], Cluster]

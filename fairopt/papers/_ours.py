@@ -1,4 +1,4 @@
-"""What the claims compute: readings of a mechanism's allocation, as functions of the cluster."""
+"""Values that claims are about: readings of a mechanism's allocation, or of a schedule, as functions of the cluster."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._libraries import pd
 from ..model.cluster import Cluster
 from ..result.allocation import Allocation
+from ..scheduling import Workload, simulate
 
 Array = NDArray[np.float64]
 Numbers = Callable[[Cluster], Array]
@@ -21,6 +23,8 @@ TOL = 1e-8
 
 #: For finite alpha a gap g vouches for tasks to about sqrt(2 g): ask for g = 1e-11 and compare within 1e-5.
 SMOOTH_TOL, SMOOTH = 1e-11, 1e-5
+#: Seconds: of the experiment, and of its tasks.
+_UNTIL, _LASTS = 1000.0, 1e6
 
 
 def solve(cluster: Cluster, mechanism: str, **parameters: Any) -> Allocation:
@@ -119,3 +123,34 @@ def gain_from_lying(user: str, mechanism: str, **parameters: Any) -> Callable[[C
         return max(map(true_tasks, lies)) / honest - 1
 
     return largest
+
+
+def filled(policy: str, come: tuple[float, ...] | None = None, leave: tuple[float, ...] | None = None) -> Numbers:
+    """Whole tasks of every user that run in the end, if users come and leave at these seconds (default: 0, never).
+
+    Everybody has as many tasks as would fill all servers.
+    """
+
+    def tasks(cluster: Cluster) -> Array:
+        users, resources = list(cluster.users), list(cluster.resources)
+        number = [max(1, int(count) + 1) for count in cluster.gamma.sum(axis=1)]
+        table = pd.DataFrame(cluster.demand, columns=resources).assign(
+            user=users, tasks=number, duration=_LASTS, arrival=[0.0] * len(users) if come is None else come
+        )
+        servers = pd.DataFrame(cluster.capacity, columns=resources)
+        of_users = pd.DataFrame({"user": users, "weight": cluster.weight, "leaves": leave or [np.inf] * len(users)})
+        schedule = simulate(Workload.from_frames(table, servers, of_users), policy, until=_UNTIL)
+        running = schedule.tasks[schedule.tasks["state"] == "running"]
+        return np.asarray(running.groupby("user", observed=False).size().reindex(users), dtype=float)
+
+    return tasks
+
+
+def shares(policy: str) -> Numbers:
+    """The same as dominant shares of the pool."""
+    return lambda cluster: filled(policy)(cluster) * cluster.dominant_share_per_task
+
+
+def used(policy: str) -> Numbers:
+    """The used part of every resource of the pool."""
+    return lambda cluster: filled(policy)(cluster) @ cluster.share_per_task

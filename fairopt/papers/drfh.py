@@ -10,10 +10,8 @@ from fractions import Fraction as F
 from functools import partial
 
 from ..model.cluster import Cluster
-from ._claim import Claim, Printed
-from ._instance import Instance
-from ._ours import dominant_shares, everyone_gains, monopoly_tasks, placement, tasks
-from ._whole import filled, used
+from ._claim import Claim, Instance, Printed
+from ._ours import dominant_shares, everyone_gains, filled, monopoly_tasks, placement, tasks, used
 
 NAME = "drfh-fig1"
 USER1, USER2 = ("user 1", (0.2, 1)), ("user 2", (1, 0.2))
@@ -82,21 +80,21 @@ def _shared() -> tuple[Claim, ...]:
             "DRF per server: tasks on server 1, on server 2",
             placement("per-server-drf"),
             ((5, 1), (1, 5)),
-            Printed("5 and 1, 1 and 5", ((5, 1), (1, 5))),
+            Printed("5 and 1, 1 and 5"),
         ),
-        naive("per-server DRF: tasks", tasks("per-server-drf"), (6, 6), Printed("6 tasks each", (6, 6))),
+        naive("per-server DRF: tasks", tasks("per-server-drf"), (6, 6), Printed("6 tasks each")),
         naive(
             "DRFH gives everyone more than DRF per server",
             everyone_gains(tasks("drfh"), than=tasks("per-server-drf")),
             True,
-            Printed("not Pareto optimal", True),
+            Printed("not Pareto optimal"),
         ),
         drfh("DRFH: tasks", tasks("drfh"), (10, 10), ten),
         drfh(
             "DRFH: a server for each",
             placement("drfh"),
             ((10, 0), (0, 10)),
-            Printed("server 1 to user 1, server 2 to user 2", ((10, 0), (0, 10))),
+            Printed("server 1 to user 1, server 2 to user 2"),
         ),
         drfh(
             "DRFH: global dominant shares",

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model.cluster import Cluster
-from ._claim import Claim, Printed
-from ._instance import Instance
+from ._claim import Claim, Instance, Printed
 from ._ours import SMOOTH, dominant_shares, idle, monopoly_tasks, tasks, use
 
 EXAMPLE = "drf-4.1"
@@ -53,7 +52,7 @@ def claims() -> tuple[Claim, ...]:
 def _water_filling() -> tuple[Claim, ...]:
     of = partial(Claim, 1, "LEC", "Water Filling", "lec-water-filling")
     return (
-        of("max-min: amounts", tasks("maxmin"), (2, 3, 5, 5), Printed("2, 3, 5, 5", (2, 3, 5, 5))),
+        of("max-min: amounts", tasks("maxmin"), (2, 3, 5, 5), Printed("2, 3, 5, 5")),
         of("first round: equal shares", _first_round, (F(15, 4),) * 4, Printed("3.75 each", (3.75,) * 4)),
         of(
             "first round: what those who want less leave",
@@ -81,20 +80,20 @@ def _two_resources() -> tuple[Claim, ...]:
     efficient = partial(Claim, 4, "LEC", "Fairness vs. Efficiency", EXAMPLE, rtol=SMOOTH)
     corner = (F(45, 11), F(18, 11))
     return (
-        drf("DRF: tasks", tasks("drf"), (3, 2), Printed("3 and 2 tasks", (3, 2))),
-        drf("DRF: idle CPU and GB", idle("drf"), (0, 4), Printed("4 GB wasted", (0, 4))),
-        efficient("the point that uses everything", tasks("ceei"), corner, Printed("x=45/11, y=18/11", corner)),
+        drf("DRF: tasks", tasks("drf"), (3, 2), Printed("3 and 2 tasks")),
+        drf("DRF: idle CPU and GB", idle("drf"), (0, 4), Printed("4 GB wasted")),
+        efficient("the point that uses everything", tasks("ceei"), corner, Printed("x=45/11, y=18/11")),
         efficient(
             "CEEI: used part of CPU and RAM",
             use("overall", ["CPU", "RAM"], "ceei"),
             (1, 1),
-            Printed("all resources", (1, 1)),
+            Printed("all resources"),
         ),
         split(
             "half the pool: whole tasks of A, of B",
             lambda cluster: np.floor(monopoly_tasks(cluster)),
             (2, 1),
-            Printed("2 tasks, 1 task", (2, 1)),
+            Printed("2 tasks, 1 task"),
         ),
         split("half the pool: fluid tasks of A, of B", monopoly_tasks, (F(9, 4), F(3, 2))),
         policy(
@@ -140,7 +139,7 @@ def _alpha_fair() -> tuple[Claim, ...]:
             "alpha to infinity: dominant shares",
             dominant_shares("alpha-fair", alpha=math.inf),
             (F(2, 3), F(2, 3)),
-            Printed("max-min fairness", (F(2, 3), F(2, 3))),
+            Printed("max-min fairness"),
         ),
         of(
             "alpha = 0: sum of dominant shares, the largest",

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model.cluster import Cluster
-from ._claim import Claim, Compute, Printed, Value
-from ._instance import Instance
+from ._claim import Claim, Compute, Instance, Printed, Value
 from ._ours import SMOOTH, monopoly_tasks, reading, solve, tasks, use
 
 NAME, VARIANT = "pf-fig1", "pf-fig1-variant"
@@ -81,10 +80,8 @@ def _base() -> tuple[Claim, ...]:
     gamma, half = ((4, 0), (12, 0), (4, 16), (4, 16)), F(1, 2)
     ram = "max-min on RAM, the bottleneck: tasks"
     return (
-        of("gamma: tasks alone on each server", _gamma, gamma, Printed("4, 12, 4, 4; 16, 16", gamma)),
-        of(
-            "y: tasks on all servers, alone", monopoly_tasks, (4, 12, 20, 20), Printed("4, 12, 20, 20", (4, 12, 20, 20))
-        ),
+        of("gamma: tasks alone on each server", _gamma, gamma, Printed("4, 12, 4, 4; 16, 16")),
+        of("y: tasks on all servers, alone", monopoly_tasks, (4, 12, 20, 20), Printed("4, 12, 20, 20")),
         of(ram, _maxmin_ram, BASE_TASKS["ps-dsf"], Printed("2, 6, 8, 8", (2, 6, 8, 8))),
         of("PS-DSF: tasks", tasks("ps-dsf"), BASE_TASKS["ps-dsf"], Printed("2, 6, 8, 8", (2, 6, 8, 8))),
         of(
@@ -94,14 +91,14 @@ def _base() -> tuple[Claim, ...]:
         ),
         of("PS-DSF: virtual dominant shares (3,1), (4,1)", _virtual_shares([(3, 1), (4, 1)]), (2, 2)),
         of("DRFH: tasks", tasks("drfh"), BASE_TASKS["drfh"], Printed("3, 3, 8, 8", (3, 3, 8, 8))),
-        of("TSF: tasks", tasks("tsf"), BASE_TASKS["tsf"], Printed("5/3, 5, 25/3, 25/3", BASE_TASKS["tsf"])),
+        of("TSF: tasks", tasks("tsf"), BASE_TASKS["tsf"], Printed("5/3, 5, 25/3, 25/3")),
         of("TSF: task shares", lambda cluster: tasks("tsf")(cluster) / cluster.gamma0.sum(axis=1), (F(5, 12),) * 4),
         *(
             of(
                 f"{name} is bottleneck fair",
                 _is_maxmin_ram(name),
                 name == "ps-dsf",
-                Printed("yes" if name == "ps-dsf" else "no", name == "ps-dsf"),
+                Printed("yes" if name == "ps-dsf" else "no"),
             )
             for name in BASE_TASKS
         ),
@@ -123,18 +120,18 @@ def _variant() -> tuple[Claim, ...]:
     shares = (F(1, 2), F(1, 2), F(8, 3), F(2, 3), F(2, 3), F(2, 3))
     ram = {"ps-dsf": F(5, 6), "drfh": F(3, 5), "tsf": F(107, 148)}  # tsf: all RAM in use but the 4 GB of server 1
     return (
-        of("gamma: tasks alone on each server", _gamma, gamma, Printed("4, 12, 4, 8; 16, 8", gamma)),
+        of("gamma: tasks alone on each server", _gamma, gamma, Printed("4, 12, 4, 8; 16, 8")),
         of(
             "PS-DSF: tasks",
             tasks("ps-dsf"),
             VARIANT_TASKS["ps-dsf"],
-            Printed("2, 6, 32/3, 16/3", VARIANT_TASKS["ps-dsf"]),
+            Printed("2, 6, 32/3, 16/3"),
         ),
         of(
             "PS-DSF: virtual dominant shares (1,1), (2,1), (3,1), (4,1), (3,2), (4,2)",
             _virtual_shares([(1, 1), (2, 1), (3, 1), (4, 1), (3, 2), (4, 2)]),
             shares,
-            Printed("1/2, 1/2, 8/3, 2/3, 2/3, 2/3", shares),
+            Printed("1/2, 1/2, 8/3, 2/3, 2/3, 2/3"),
         ),
         *(of(f"{name}: tasks", tasks(name), VARIANT_TASKS[name], note="a bar of figure 2") for name in ("drfh", "tsf")),
         *(
@@ -234,7 +231,7 @@ def _played() -> tuple[Claim, ...]:
             "alphaPF-VDS: best responses from anywhere end at the equilibrium here",
             partial(_ends_at, known=known),
             True,
-            Printed("globally convergent", True),
+            Printed("globally convergent"),
             note=note,
         )
         for name, known in ((NAME, lambda alpha: (8, 8)), (VARIANT, _server2))

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, SolverError
-from ..exact import psdsf, rational
-from ..exact.efficient import unique_optimum
+from ..exact import rational
+from ..exact.rational import unique_optimum
 from ..many.solve_many import solve_many
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
@@ -45,7 +45,7 @@ def exact_tasks(mechanism: Mechanism, cluster: Cluster) -> Numbers | None:
     if rule.alpha not in (0, np.inf) or not mechanism.judged_by_criterion:
         return None
     if rule.scope == "game":
-        return psdsf.nearest(seen, np.maximum(mechanism.solve(seen, _NEAR).tasks, 0)) if rule.alpha else None
+        return rational.nearest_psdsf(seen, np.maximum(mechanism.solve(seen, _NEAR).tasks, 0)) if rule.alpha else None
     if rule.floor.any():
         return None
     if rule.alpha == 0:

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from .._libraries import sp
 from ..certificates.backward import log_price_per_task
-from ..certificates.leximin import by_level, kept, proved, rise_and_prices
+from ..certificates.leximin import by_level, programs, proved
 from ..core.first_order import Active, Prices, parts, summed
 from ..core.settled import ZERO
 from ..errors import SolverError
-from ..model import polytope as polytopes
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
@@ -228,16 +227,14 @@ def _prices(
         if holds.any():
             sets.append(polytope.row_prices(np.nan_to_num(np.maximum(unit, 0.0), posinf=0.0)))
             blocked |= holds
-    for group in groups if len(polytope.gamma) <= polytopes.OPTIONS.large else []:
-        hungry = group[~limited[group] & ~blocked[group]]
-        if len(hungry):
-            rows = rise_and_prices(polytope, total, kept(level <= level[group].max(), total, floor), hungry)[1]
-            if rows is not None:
-                holds = proved(polytope, tasks, groups, polytope.unit_prices(rows)[None], floor).rise <= 10 * ZERO
-                sets += [rows] if holds.any() else []
-                blocked |= holds
-    if (~blocked & ~limited).any():
-        name = polytope.cluster.users[polytope.users[int((~blocked & ~limited).argmax())]]
+    open = ~limited & ~blocked
+    for _, _, rows in programs(polytope, total, level, floor, open):
+        holds = proved(polytope, tasks, groups, polytope.unit_prices(rows)[None], floor).rise <= 10 * ZERO
+        sets += [rows] if holds.any() else []
+        blocked |= holds
+        open &= ~holds
+    if open.any():
+        name = polytope.cluster.users[polytope.users[int(open.argmax())]]
         raise SolverError(
             f"no prices prove the level of user {name!r} to seven digits, so that nothing is known of how it moves: "
             "solve with a smaller tol, such as solve(cluster, tol=1e-9)"

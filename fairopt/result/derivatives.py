@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import sp
+from ..certificates.leximin import one_price_each
 from ..core.first_order import Active, Equations, Factors, summed
 from ..core.settled import settled
 from ..errors import DataError
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion, ShareRule, virtual_share_per_task
-from ..model.merging import Merging, merge, unmerged
+from ..model.merging import Merging, unmerged
 from ..model.polytope import Polytope
 from ..model.split import Split
 from ._active import Pooling, leximin, pooling
@@ -346,11 +347,11 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
         Tasks and prices are not near enough to an exact answer.
     """
     _check(cluster, criterion)
-    split = tasks if isinstance(tasks, Split) else Split.from_table(merge(cluster, users=False), tasks)
+    split = Split.from_answer(cluster, tasks)
     if not isinstance(tasks, Split) and not split.matches(tasks, 1e-9):
         split = Split.from_table(unmerged(cluster), tasks)
     merging, table = split.merging, split.merged
-    first = np.unique(merging.server_of, return_index=True)[1]
+    first = merging.first_server
     if criterion.scope == "game" and not merging.trivial:
         criterion = replace(criterion, share=virtual_share_per_task(merging.cluster))
     prices = None if log_prices is None else log_prices[..., first, :]
@@ -374,9 +375,7 @@ def derivatives(cluster: Cluster, criterion: Criterion, tasks: Array | Split, lo
 def _hint(cluster: Cluster, log_prices: Array | None) -> Array | None:
     """Prices (levels, servers, resources) that may prove levels; on one server each resource alone may."""
     if cluster.shape[1] == 1:
-        capacity = cluster.capacity[0]
-        unit = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
-        return np.asarray(np.diag(unit)[:, None, :])
+        return one_price_each(cluster)
     if log_prices is None:
         return None
     with np.errstate(over="ignore"):

@@ -80,7 +80,7 @@ def test_at_scale_row_sums_are_estimated(monkeypatch: pytest.MonkeyPatch) -> Non
         best = fo.AlphaPFVDS(2.0).solve(cluster, 1e-9)
         exact = best.certificate.conditions
         with monkeypatch.context() as patch:
-            rough_only = partial(condition.conditions, options=condition.ConditionOptions(dense=0))
+            rough_only = partial(condition.conditions, dense=0)
             patch.setattr(certificates, "conditions", rough_only)
             rough = best.certify().conditions
         assert exact is not None

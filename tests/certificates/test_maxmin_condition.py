@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 import fairopt as fo
 from fairopt.certificates import certify, feasibility
-from fairopt.certificates.leximin import lexicographic_rise
-from fairopt.certificates.maxmin_condition import condition
+from fairopt.certificates.leximin import lexicographic_rise, maxmin_condition
 from fairopt.errors import DataError
 from fairopt.exact import rational
 from fairopt.model.polytope import Polytope
@@ -50,12 +49,12 @@ def test_who_lives_on_rounding_is_named_where_the_certificate_is_blind(few: floa
     rule = fo.DRFH().criterion(shared)
     certificate = certify(shared, tasks, rule, logs(prices))[0]
     assert certificate.passes(1e-6)
-    found = condition(shared, tasks, rule, prices)
+    found = maxmin_condition(shared, tasks, rule, prices)
     assert found[0] > 1 / few
     np.testing.assert_allclose(found[1:], 1, rtol=1e-6)
     assert (found * max(certificate.residual, 1e-15) > 1e-3).tolist() == [True] + [False] * (len(found) - 1)
     right = leftover(1.0, few)[1]
-    fine = condition(shared, right, rule, prices)
+    fine = maxmin_condition(shared, right, rule, prices)
     np.testing.assert_allclose(fine, 1, rtol=1e-6)
     assert certify(shared, right, rule, logs(prices))[0].residual < 1e-3
 
@@ -66,7 +65,7 @@ def test_what_others_leave_by_hand(servers: int) -> None:
     whole = np.array([[1.0, 1.001]])
     shared = fo.Cluster(np.repeat(whole, servers, axis=0) * [[1.0], [2.0]][:servers], [[1, 1], [0, 1]], [1, 1e-4])
     solved = fo.DRFH().solve(shared)
-    found = condition(shared, solved.tasks, solved.criterion, solved.prices)
+    found = maxmin_condition(shared, solved.tasks, solved.criterion, solved.prices)
     np.testing.assert_allclose(found, [1, 1001], rtol=1e-5)
     richer = shared.replace(capacity=shared.capacity * [1, 1 + 1e-5])
     moved = fo.DRFH().solve(richer).user_tasks / solved.user_tasks - 1
@@ -107,7 +106,7 @@ def test_errors_in_tasks_are_below_e_times_the_condition(style: str) -> None:
         error = max(rise, feasibility(shared, tasks)[0])
         if error > 1e-3:
             continue
-        best, conditions = exact.tasks.sum(axis=1).astype(float), condition(shared, tasks, rule, prices)
+        best, conditions = exact.tasks.sum(axis=1).astype(float), maxmin_condition(shared, tasks, rule, prices)
         runs = (best > 0) & (best < limits * (1 - 1e-4))
         apart = np.abs(tasks.sum(axis=1)[runs] / best[runs] - 1)
         assert (apart <= 10 * error * conditions[runs] + 1e-14).all(), seed
@@ -123,25 +122,27 @@ def test_errors_in_tasks_are_below_e_times_the_condition(style: str) -> None:
 def test_limits_nowhere_and_nothing_proved() -> None:
     shared = fo.Cluster([[9, 18, 0]], [[1, 4, 0], [3, 1, 0], [1, 1, 1], [1, 1, 0]], max_tasks=[np.inf, np.inf, 5, 0.5])
     solved = fo.DRF().solve(shared)
-    found = condition(shared, solved.tasks, solved.criterion)
+    found = maxmin_condition(shared, solved.tasks, solved.criterion)
     assert found[2:].tolist() == [1, 1]
     assert np.isfinite(found).all()
-    half = condition(shared, solved.tasks / 2, solved.criterion)
+    half = maxmin_condition(shared, solved.tasks / 2, solved.criterion)
     assert np.isinf(half[[0, 1, 3]]).all()
-    assert np.isinf(condition(shared, solved.tasks * 0, solved.criterion)[[0, 1, 3]]).all()
+    assert np.isinf(maxmin_condition(shared, solved.tasks * 0, solved.criterion)[[0, 1, 3]]).all()
 
 
 def test_without_prices_they_are_looked_for() -> None:
     shared, tasks, prices = leftover(1.0, 0.1)
     rule = fo.DRFH().criterion(shared)
-    np.testing.assert_allclose(condition(shared, tasks, rule), condition(shared, tasks, rule, prices), rtol=1e-6)
+    np.testing.assert_allclose(
+        maxmin_condition(shared, tasks, rule), maxmin_condition(shared, tasks, rule, prices), rtol=1e-6
+    )
 
 
 def test_only_max_min_has_one() -> None:
     shared = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
     for mechanism in (fo.CEEI(), fo.PSDSF(), fo.PerServerDRF()):
         with pytest.raises(DataError, match="only lexicographic max-min"):
-            condition(shared, np.ones((2, 1)), mechanism.criterion(shared))
+            maxmin_condition(shared, np.ones((2, 1)), mechanism.criterion(shared))
 
 
 @pytest.mark.parametrize("above", [5e-8, 1e-9])
@@ -152,9 +153,9 @@ def test_a_limit_just_above_what_capacity_leaves_holds_nobody(above: float) -> N
     limited = replace(free, cluster=cluster.replace(max_tasks=limits))
     assert free.log_prices is not None
     prices = np.exp(free.log_prices)
-    found = [condition(a.cluster, a.tasks, a.criterion, prices)[0] for a in (free, limited)]
+    found = [maxmin_condition(a.cluster, a.tasks, a.criterion, prices)[0] for a in (free, limited)]
     assert found[0] > 1.01
     assert found[1] == pytest.approx(found[0], rel=1e-6)
     held = fo.DRFH().solve(cluster.replace(max_tasks=[0.9 * free.user_tasks[0], np.inf, np.inf]))
     assert held.log_prices is not None
-    assert condition(held.cluster, held.tasks, held.criterion, np.exp(held.log_prices))[0] == 1
+    assert maxmin_condition(held.cluster, held.tasks, held.criterion, np.exp(held.log_prices))[0] == 1

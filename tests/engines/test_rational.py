@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from strategies import clusters, integer_clusters
 
 from fairopt.certificates import certify
-from fairopt.certificates.exact_distance import proofs
+from fairopt.certificates.leximin import proofs
 from fairopt.errors import SolverError
 from fairopt.exact import rational
 from fairopt.exact.rational import Exact

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 
 import fairopt as fo
-from fairopt.exact.efficient import unique_optimum
+from fairopt.exact.rational import unique_optimum
 from fairopt.properties._tasks import exact_tasks
 
 

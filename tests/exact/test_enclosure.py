@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.exact.enclosure import Enclosure, EnclosureOptions, enclosed
+from fairopt.exact import enclosure
+from fairopt.exact.enclosure import Enclosure, enclosed
 from fairopt.properties import get
 from fairopt.properties._search import draw
 
@@ -85,5 +86,10 @@ def test_ties_are_not_enclosed() -> None:
     assert box(fo.DRF(), cluster) is None
     answer = fo.AlphaPFVDS(2.0).solve(cluster)
     assert enclosed(cluster, answer.criterion, answer.tasks, None) is None
-    small = EnclosureOptions(size=1)
-    assert enclosed(cluster, answer.criterion, answer.tasks, answer.prices, small) is None
+
+
+def test_too_many_equations_are_not_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = fo.Cluster([[2.0]], [[1], [2]])
+    assert box(fo.AlphaPFVDS(2.0), cluster) is not None
+    monkeypatch.setattr(enclosure, "_SIZE", 2)
+    assert box(fo.AlphaPFVDS(2.0), cluster) is None

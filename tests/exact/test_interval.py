@@ -7,8 +7,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from fairopt.exact.interval import BITS, Interval, interval
-from fairopt.exact.krawczyk import contracted, rank
+from fairopt.exact.enclosure import BITS, Interval, contracted, interval, rank
 
 TINY = F(1, 2 ** (BITS - 8))
 

@@ -7,7 +7,7 @@ from fractions import Fraction as F
 import numpy as np
 
 import fairopt as fo
-from fairopt.exact import psdsf
+from fairopt.exact.rational import is_psdsf, nearest_psdsf
 
 
 def fractions(rows: list[list[object]]) -> np.ndarray:
@@ -17,33 +17,33 @@ def fractions(rows: list[list[object]]) -> np.ndarray:
 def test_the_definition() -> None:
     """Catalogue, item 41: x_1 may be anything from 4 to 74/17."""
     cluster = fo.papers.instance("found-41")
-    found = psdsf.nearest(cluster, fo.PSDSF().solve(cluster, 1e-9).tasks)
+    found = nearest_psdsf(cluster, fo.PSDSF().solve(cluster, 1e-9).tasks)
     assert found is not None
     assert F(4) <= found.sum(axis=1)[0] <= F(74, 17)
-    assert psdsf.holds(cluster, found)
-    assert not psdsf.holds(cluster, found * F(999, 1000))  # nothing is used up
-    assert not psdsf.holds(cluster, found * F(1001, 1000))  # more than there is
-    assert not psdsf.holds(cluster, -found)
+    assert is_psdsf(cluster, found)
+    assert not is_psdsf(cluster, found * F(999, 1000))  # nothing is used up
+    assert not is_psdsf(cluster, found * F(1001, 1000))  # more than there is
+    assert not is_psdsf(cluster, -found)
 
 
 def test_levels_decide() -> None:
     cluster = fo.Cluster([[6]], [[1], [2]], [1, 2])
-    assert psdsf.holds(cluster, fractions([[2], [2]]))  # weighted: 1/3 and 2/3 of the resource
-    assert not psdsf.holds(cluster, fractions([[3], ["3/2"]]))
-    assert not psdsf.holds(cluster, fractions([[4], [1]]))
+    assert is_psdsf(cluster, fractions([[2], [2]]))  # weighted: 1/3 and 2/3 of the resource
+    assert not is_psdsf(cluster, fractions([[3], ["3/2"]]))
+    assert not is_psdsf(cluster, fractions([[4], [1]]))
     limited = fo.Cluster([[6]], [[1], [2]], [1, 2], max_tasks=[1, np.inf])
-    assert psdsf.holds(limited, fractions([[1], ["5/2"]]))
-    assert not psdsf.holds(limited, fractions([[2], [2]]))
+    assert is_psdsf(limited, fractions([[1], ["5/2"]]))
+    assert not is_psdsf(limited, fractions([[2], [2]]))
     barred = fo.Cluster([[6], [6]], [[1], [2]], eligible=[[1, 0], [1, 1]])
-    assert psdsf.holds(barred, fractions([[6, 0], [0, 3]]))
-    assert not psdsf.holds(barred, fractions([[0, 6], [3, 0]]))
+    assert is_psdsf(barred, fractions([[6, 0], [0, 3]]))
+    assert not is_psdsf(barred, fractions([[0, 6], [3, 0]]))
 
 
 def test_what_is_no_simple_fraction() -> None:
     cluster = fo.Cluster([[6]], [[1], [2]])
-    assert psdsf.nearest(cluster, np.array([[3.0], [1.5]])) is not None
-    assert psdsf.nearest(cluster, np.array([[3.001], [1.4995]])) is None
-    assert psdsf.nearest(cluster, np.array([[np.pi], [1.5]])) is None
+    assert nearest_psdsf(cluster, np.array([[3.0], [1.5]])) is not None
+    assert nearest_psdsf(cluster, np.array([[3.001], [1.4995]])) is None
+    assert nearest_psdsf(cluster, np.array([[np.pi], [1.5]])) is None
 
 
 def test_psdsf_is_not_strategy_proof() -> None:
@@ -54,7 +54,7 @@ def test_psdsf_is_not_strategy_proof() -> None:
     """
     cluster = fo.Cluster([[3, 5, 1], [7, 10, 5]], [[2, 5, 1], [3, 1, 1]])
     lie = cluster.with_demand("user1", [2, 5, 2])
-    truthful, lying = (psdsf.nearest(one, fo.PSDSF().solve(one, 1e-9).tasks) for one in (cluster, lie))
+    truthful, lying = (nearest_psdsf(one, fo.PSDSF().solve(one, 1e-9).tasks) for one in (cluster, lie))
     assert truthful is not None
     assert lying is not None
     assert truthful.sum(axis=1).tolist() == [F(18, 11), F(21, 11)]

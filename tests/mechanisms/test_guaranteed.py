@@ -16,7 +16,7 @@ from strategies import clusters, integer_clusters
 
 import fairopt as fo
 from fairopt.certificates import blocking, certify
-from fairopt.certificates.exact_distance import proofs
+from fairopt.certificates.leximin import proofs
 from fairopt.engines.base import Solution
 from fairopt.engines.maxmin.guarantee import met
 from fairopt.errors import DataError

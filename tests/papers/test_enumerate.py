@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fairopt.model.cluster import Cluster
-from fairopt.papers._enumerate import fairest_whole_tasks
+from fairopt.papers.drf import fairest_whole_tasks
 
 
 @pytest.mark.parametrize("seed", range(6))
