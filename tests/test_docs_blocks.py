@@ -30,10 +30,6 @@ FILES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/algorithms
 DOCS = {path.name: path.read_text(encoding="utf-8") for path in FILES}
 #: Pages whose printed blocks and sessions `tools/readme.py` makes.
 PRINTED = {*PAGES, "README.md", "first-task.md", "explorer.md"}
-#: Pages none of whose blocks is run here, and who does instead.
-ELSEWHERE = {
-    "first-minutes.md": "tools/first_minutes.py, in a new environment",
-}
 _BLOCK = re.compile(
     r"(?: *<!-- (?P<mark>not run|first): (?P<said>[^>]*?) -->\n+)?"
     r"^(?P<indent> *)```(?P<kind>[\w-]*)[^\n]*\n(?P<body>.*?)^(?P=indent)```(?=(?P<printed>\n+```text)?)",
@@ -60,12 +56,7 @@ class Block:
     @property
     def here(self) -> bool:
         """Is it for this file to run?"""
-        return (
-            self.kind in ("python", "sh", "console")
-            and not self.elsewhere
-            and self.mark != "not run"
-            and self.page not in ELSEWHERE
-        )
+        return self.kind in ("python", "sh", "console") and not self.elsewhere and self.mark != "not run"
 
     def commands(self) -> Iterator[list[str]]:
         """What follows `fairopt` in its lines; in a session those that are typed."""
