@@ -132,11 +132,3 @@ def test_the_two_forms_of_a_cluster_file_are_one_cluster(tmp_path: Path) -> None
         (tmp_path / f"cluster.{block.kind}").write_text(block.body, encoding="utf-8")
     first, second = (fo.Cluster.load(tmp_path / f"cluster.{kind}") for kind in ("toml", "csv"))
     assert first == second
-
-
-def test_users_are_held_by_the_models_that_the_page_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "c.csv").write_text(CLUSTERS[2].body, encoding="utf-8")
-    assert main(["report", str(tmp_path / "c.csv")]) == 0
-    held = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if " gpu on " in line}
-    assert held["vision"].endswith("gpu on t4-1")
-    assert held["llm"].endswith("gpu on a100")

@@ -41,7 +41,7 @@ def text() -> ModuleType:
     return load("docstring_text")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_mechanism_command_paper_and_figure_has_a_page(
     site: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,19 +79,6 @@ def test_links_that_lead_nowhere_are_found(site: ModuleType, tmp_path: Path) -> 
         '<p id="here"></p><a href="c.html">x</a><a href="a.html?v=1">y</a><img src="d.png">'
     )
     assert site.lost(tmp_path) == ["a.html: b.html#gone", "b.html: c.html", "b.html: d.png"]
-
-
-def test_docstrings_become_pages(text: ModuleType) -> None:
-    found = ["Dominant.", "", "    lex max s", "", "Parameters", "----------", "a : number", "", "Properties: SI.",
-             "", "Source: DRF."]  # fmt: skip
-    lines = list(found)
-    text.process(None, "class", "x", None, None, lines)
-    assert lines[lines.index("::") + 2] == "    lex max s"
-    assert lines.index("Notes") > lines.index("a : number")
-    assert lines[lines.index("References") :] == ["References", "----------", "", "DRF."]
-    more = ["Parameters", "----------", "a : number", "", "Convex for some, and `a > 1`.", "", "Source: X."]
-    text.process(None, "class", "x", None, None, more)
-    assert more.index("Notes") < more.index("Convex for some, and `a > 1`.") < more.index("References")
 
 
 def test_a_page_that_lists_others_is_a_table_of_contents(site: ModuleType) -> None:

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from chromium import READY, Chromium, missing  # noqa: E402
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "all there")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "all there")]
 
 SLIDES = """const s = document.querySelector('[data-role="slider"]'), said = [];
 for (const t of arguments[0]) {
