@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ html_title = f"fairopt {version}"
 html_static_path = ["_static"]
 html_css_files = ["fairopt.css"]
 html_show_sourcelink = False
-html_search_scorer = str(HERE / "search.js")  # of tools/build_site.py
 #: Formulas without a network, where `make docs` could get MathJax.
 mathjax_path = "mathjax/tex-svg.js" if (HERE / "_static" / "mathjax" / "tex-svg.js").exists() else None
 if mathjax_path is None:
@@ -87,23 +85,6 @@ sphinx_gallery_conf = {
 }
 
 
-def _code_pages(app: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """A page for every file of the package that a page links to, with a number to every line."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer
-
-    form = HtmlFormatter(linenos="table", lineanchors="L", anchorlinenos=True)
-    for name in sorted((HERE / "code-files.txt").read_text(encoding="utf-8").split()):
-        text = (HERE / "code-files" / name).read_text(encoding="utf-8")
-        yield (
-            f"code/{name}",
-            {"title": name, "body": f"<h1>{name}</h1>{highlight(text, PythonLexer(), form)}"},
-            "page.html",
-        )
-
-
 def setup(app: Any) -> None:
-    """Pages of code; docstrings as fairopt writes them."""
-    app.connect("html-collect-pages", _code_pages)
+    """Docstrings as fairopt writes them."""
     app.connect("autodoc-process-docstring", docstring_text.process, priority=100)  # before numpydoc

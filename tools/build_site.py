@@ -5,13 +5,12 @@
     python tools/build_site.py --out DIR   # DIR/site-source and DIR/site
     python tools/build_site.py --check-anchors  # what leads nowhere in the built pages
 
-Pages of docs/ stay plain Markdown that reads as well elsewhere. Here links to code lead to pages of code, a page that
-lists others (`SECTIONS`) becomes a table of contents, and what the code knows is written: mechanisms, command line,
-API, papers, figures, schemas (`tools/site_pages.py`)."""
+Pages of docs/ stay plain Markdown that reads as well elsewhere. Here files of code are named instead of linked, a page
+that lists others (`SECTIONS`) becomes a table of contents, and pages that the code knows are written: mechanisms,
+command line, API, papers, figures, schemas (`tools/site_pages.py`)."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -32,9 +31,6 @@ SECTIONS = ("index", "tutorials", "howto", "theory", "algorithms", "reference", 
 PARENTS = {"api": "python", "commands": "command-line", "mechanisms": "mechanisms", "properties": "properties"}
 #: Pages of the root, by what they are called here.
 OF_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
-#: Pages about the project itself.
-ABOUT = ("architecture", "changelog", "contributing", "site", "testing")
-_CODE = re.compile(r"\[`?([^\]`]+)`?\]\((?:\.\./)+(\w[\w./-]+\.(?:py|toml))\)")
 _ENTRY = re.compile(r"^- \[[^\]]+\]\(([\w./-]+?)(?:\.md|\.ipynb|\.rst)\)", re.MULTILINE)
 #: What is in a checkout and not on the site: named, without a link.
 _ELSEWHERE = re.compile(r"\[([^\]]+)\]\((\.\./[^)]+|witnesses/)\)")
@@ -54,36 +50,16 @@ def assemble(target: Path = SOURCE) -> Path:
         text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
         (target / OF_ROOT[name]).write_text(text, encoding="utf-8")
     site_pages.write(target)
-    code: set[str] = set()
     for path in sorted(target.rglob("*.md")):
-        text = _linked(path.read_text(encoding="utf-8"), len(path.relative_to(target).parts) - 1, code)
+        text = _linked(path.read_text(encoding="utf-8"), len(path.relative_to(target).parts) - 1)
         if path.parent == target:
             text += contents(text, path.stem)
         path.write_text(text, encoding="utf-8")
-    (target / "search.js").write_text(scorer((DOCS / "howto.md").read_text(encoding="utf-8")), encoding="utf-8")
-    (target / "code-files.txt").write_text("\n".join(sorted(code)), encoding="utf-8")
-    for name in code:
-        (target / "code-files" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, target / "code-files" / name)
     script = MATHJAX / "node_modules" / "mathjax" / "tex-svg.js"
     if script.exists():
         (target / "_static" / "mathjax").mkdir(parents=True, exist_ok=True)
         shutil.copy(script, target / "_static" / "mathjax")
     return target
-
-
-def scorer(howto: str) -> str:
-    """How the search orders pages that have its words: `howto`'s first, those of `ABOUT` and algorithms last."""
-    first = sorted(set(re.findall(r"\]\(([\w-]+)\.md", howto)))
-    return f"""var Scorer = {{
-  first: {json.dumps(first)},
-  last: {json.dumps(ABOUT)},
-  about: (page) => Scorer.last.includes(page) || page.startsWith("algorithms/"),
-  score: ([page, , , , score]) => score + (Scorer.first.includes(page) ? 4 : 0) - (Scorer.about(page) ? 20 : 0),
-  objNameMatch: 11, objPartialMatch: 6, objPrio: {{0: 15, 1: 5, 2: -5}}, objPrioDefault: 0,
-  title: 15, partialTitle: 7, term: 5, partialTerm: 2,
-}};
-"""
 
 
 def contents(text: str, page: str) -> str:
@@ -96,20 +72,14 @@ def contents(text: str, page: str) -> str:
     return "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
 
 
-def _linked(text: str, depth: int, code: set[str]) -> str:
-    """Links out of docs/ as links of the site; files of code that are linked are noted. Code blocks stay."""
-    up = "../" * depth
-
-    def to_code(found: re.Match[str]) -> str:
-        code.add(found[2])
-        return f'<a href="{up}code/{found[2]}.html"><code>{found[1]}</code></a>'
+def _linked(text: str, depth: int) -> str:
+    """Links out of docs/ as links of the site, or as names where the site has no page. Code blocks stay."""
 
     def named(found: re.Match[str]) -> str:
         inside = found[2].startswith("../") and not found[2].startswith("../" * (depth + 1))
         return found[0] if inside else f"`{found[1].strip('`')}`"
 
     def outside(part: str) -> str:
-        part = _CODE.sub(to_code, part)
         for name, page in OF_ROOT.items():
             part = part.replace(f"](../{name}", f"]({page}")
         part = part.replace("](../notebooks/", "](notebooks/")

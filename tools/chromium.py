@@ -1,7 +1,6 @@
 """Chromium without a window, by the WebDriver protocol of chromedriver: HTTP and JSON, no library.
 
-For browser tests (tests/explorer) and pictures of docs/ (`explorer_pictures.py`, `site_screens.py`). On Debian:
-`apt-get install chromium chromium-driver`.
+For browser tests (tests/explorer). On Debian: `apt-get install chromium chromium-driver`.
 """
 
 from __future__ import annotations

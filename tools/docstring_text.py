@@ -16,47 +16,6 @@ def process(app: Any, what: str, name: str, thing: object, options: object, line
     lines[:] = sections(literal([f"    {line}" if line.startswith("|") else line for line in lines]))
 
 
-def markdown(text: str) -> str:
-    """A docstring as Markdown: sections as bold words, parameters as a list, indented lines as blocks."""
-    out: list[str] = []
-    lines = text.splitlines()
-    section, fenced = "", False
-    for k, line in enumerate(lines):
-        if set(line.strip()) == {"-"} and out:
-            continue
-        if k + 1 < len(lines) and line.strip() in _TITLES and set(lines[k + 1].strip()) == {"-"}:
-            section = line.strip()
-            if fenced:
-                _closed(out)
-            fenced = False
-            out += [f"**{section}**", ""]
-            continue
-        if section and (_BEGIN.match(line) or (section == "Parameters" and _prose(lines, k))):
-            section = ""
-        indented = line.startswith("    ")
-        if section:
-            name, _, said = line.strip().partition(" : ")
-            item = f"- `{name}`: {said}" if said else f"- `{name}`" if name else ""
-            out.append(f"  {line.strip()}" if indented else item)
-            continue
-        if indented and not fenced:
-            out += ["```text"]
-        if fenced and not indented and line.strip():
-            _closed(out)
-        fenced = indented or (fenced and not line.strip())
-        out.append(line[4:] if fenced else line)
-    if fenced:
-        _closed(out)
-    return "\n".join(out)
-
-
-def _closed(lines: list[str]) -> None:
-    """The end of a block, behind its last line that is not empty."""
-    while not lines[-1].strip():
-        lines.pop()
-    lines += ["```", ""]
-
-
 def literal(lines: list[str]) -> list[str]:
     """Indented lines that no section owns are as written: `::` before them, unless it is there."""
     made: list[str] = []

@@ -24,10 +24,8 @@ def sections() -> Mapping[str, Callable[[], str]]:
     """What the page shows, by the name of its section."""
     return {
         "survey": survey,
-        "survey-seconds": seconds,
         "survey-papers": papers,
         "survey-budget": budget,
-        "survey-rates": rates,
     }
 
 
@@ -51,37 +49,17 @@ def interval(ends: tuple[float, float] | None) -> str:
 
 def survey() -> str:
     """Properties by mechanisms, a few mechanisms at a time."""
-    frame = properties.matrix(rows(), link).reset_index()
+    frame = (
+        properties.matrix(rows(), link).replace(r",? (in )?[\d,]+( trials)?(?=;|$| \()", "", regex=True).reset_index()
+    )
     parts = [np.arange(k, min(k + _BESIDE, frame.shape[1])) for k in range(1, frame.shape[1], _BESIDE)]
     return "\n\n".join(str(frame.iloc[:, [0, *part]].to_markdown(index=False)) for part in parts)
 
 
 def papers() -> str:
-    """What papers say beside it, and why ours differs."""
-    return str(compared(rows(), link).to_markdown(index=False))
-
-
-def seconds() -> str:
-    """How long it took to find a counterexample: CPU seconds, and trials, with making it small and verifying it."""
-    found = rows()
-    found = found[(found["file"] != "") & ~found["file"].str.startswith("..")]
-    best = found.sort_values("seconds").drop_duplicates(["mechanism", "property"])
-    best = best.assign(cell=[f"{each.seconds:.1f} s, {each.trials}" for each in best.itertuples()])
-    table = best.pivot(index="mechanism", columns="property", values="cell").fillna("")
-    table.index = [str(one(text)) for text in table.index]
-    frame = table.T.rename_axis("property").reset_index()
-    parts = [np.arange(k, min(k + 2 * _BESIDE, frame.shape[1])) for k in range(1, frame.shape[1], 2 * _BESIDE)]
-    return "\n\n".join(str(frame.iloc[:, [0, *part]].to_markdown(index=False)) for part in parts)
-
-
-def rates() -> str:
-    """Trials a second by property, of the searches that found nothing: those do not end early."""
-    made = rows()
-    made = made[(made["answer"] == "none") & (made["trials_per_second"] > 0)].astype({"trials_per_second": float})
-    groups = made.groupby("property")["trials_per_second"]
-    slowest = made.loc[groups.idxmin()].set_index("property")["mechanism"].map(one)
-    found = pd.DataFrame({"mechanisms": groups.size(), "median": groups.median(), "least": groups.min(), "by": slowest})
-    return str(found.reset_index().to_markdown(index=False, floatfmt=",.0f"))
+    """What papers say otherwise, and why ours differs."""
+    found = compared(rows(), link)
+    return str(found[found["why"] != ""].to_markdown(index=False))
 
 
 def budget() -> str:

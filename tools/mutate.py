@@ -2,7 +2,6 @@
 
     python tools/mutate.py                    # all of them, one after the other: a table, and 1 if one is not noticed
     python tools/mutate.py "weights ignored"  # some of them
-    python tools/mutate.py --write            # the table goes into docs/testing.md
 
 A mutation is a patch of the package in a process of its own, which then runs tests until the first fails: those that
 should notice it, and wider ones if they pass. The patches, and the tests of each, are in `mutations.py`, which pytest
@@ -22,12 +21,10 @@ from pathlib import Path
 from mutations import MUTATIONS, NAME
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "testing.md"
 #: Tests that run if those that should notice a mutation pass: all laws.
 WIDER = ("tests/laws",)
 #: Seconds of a run of tests.
 PATIENCE = 120.0
-BEGIN, END = "<!-- mutations -->", "<!-- /mutations -->"
 
 
 def run(name: str, tests: tuple[str, ...]) -> tuple[str, float]:
@@ -58,16 +55,9 @@ def caught(name: str) -> tuple[str, float]:
     return found, seconds
 
 
-def table(rows: list[tuple[str, str, float]]) -> str:
-    lines = ["| mutation | noticed by | seconds |", "|---|---|---|"]
-    lines += [f"| {name} | {f'`{test}`' if test else '**nothing**'} | {seconds:.0f} |" for name, test, seconds in rows]
-    return "\n".join(lines) + "\n"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="MUTATION", help=", ".join(MUTATIONS).replace("%", "%%"))
-    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.relative_to(ROOT)}")
     chosen = parser.parse_args()
     names = chosen.names or list(MUTATIONS)
     if unknown := [name for name in names if name not in MUTATIONS]:
@@ -80,12 +70,9 @@ def main() -> int:
     for name in names:
         rows.append((name, *caught(name)))
         print(f"{name}: {rows[-1][1] or 'NOT NOTICED'}, {rows[-1][2]:.0f} s", flush=True)
-    made = table(rows)
-    print(f"\n{made}")
-    if chosen.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        after = rest.partition(END)[2]
-        PAGE.write_text(f"{before}{BEGIN}\n{made}{END}{after}", encoding="utf-8")
+    print("\n| mutation | noticed by | seconds |\n|---|---|---|")
+    for name, test, seconds in rows:
+        print(f"| {name} | {f'`{test}`' if test else '**nothing**'} | {seconds:.0f} |")
     return 0 if all(test for _, test, _ in rows) else 1
 
 

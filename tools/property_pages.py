@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from pathlib import Path
+from textwrap import fill
 
-import docstring_text
 import fairness_tables
-import gallery
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairopt import mechanisms, properties
 from fairopt.mechanisms import Mechanism
 from fairopt.mechanisms._claim import Claim
 from fairopt.properties import Witness
+from fairopt.properties._base import described
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Counterexamples shown as pictures on a page, of different mechanisms.
 _PICTURES = 6
+_BLUE, _ORANGE, _RED = "#0072b2", "#e69f00", "#c00000"
+#: What a panel's marks are, as legends say it.
+_BEFORE, _AFTER, _LIE, _DUE = "tasks", "after the change", "after a lie, as reported", "due to the user who misses it"
 #: Of which clusters a claim speaks, in words; `fairopt.mechanisms._claim` has the conditions.
 SCOPE = (
     "Where no condition stands, *yes* is for every cluster that the mechanism takes: any weights, zeros among demands, "
@@ -33,14 +37,19 @@ def write(folder: Path) -> list[str]:
     made, survey, witnesses = [], fairness_tables.rows(), _witnesses()
     for name in properties.names():
         prop = properties.get(name)
-        text = docstring_text.markdown(inspect.getdoc(type(prop)) or "")
-        lines = [f"# {name}", "", text, "", "## Who has it", "", *_claimed(name), "", *_searched(name, survey), ""]
+        lines = [f"# {name}", "", *documented(type(prop)), "", "## Who has it", "", *_claimed(name), ""]
+        lines += [*_searched(name, survey), ""]
         lines += _counterexamples(name, witnesses.get(name, []), folder)
         lines += [f"In Python `fairopt.properties.get({name!r})`. Here are [all of them](../properties.md), how",
                   "counterexamples are found and verified, and the proofs.", ""]  # fmt: skip
         (folder / f"{name}.md").write_text("\n".join(lines), encoding="utf-8")
         made.append(f"- [{name}](properties/{name}.md): {prop.definition}")
     return made
+
+
+def documented(kind: type) -> list[str]:
+    """The docstring of a class, for Sphinx."""
+    return ["```{eval-rst}", f".. autoclass:: {kind.__module__}.{kind.__qualname__}", "   :no-index:", "```"]
 
 
 def _witnesses() -> dict[str, list[tuple[Path, Witness]]]:
@@ -50,7 +59,7 @@ def _witnesses() -> dict[str, list[tuple[Path, Witness]]]:
         one = Witness.load(path)
         found.setdefault(one.property, []).append((path, one))
     for some in found.values():
-        some.sort(key=lambda each: gallery.size(each[1]))
+        some.sort(key=lambda each: _size(each[1]))
     return found
 
 
@@ -103,10 +112,10 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
     figure = Figure(figsize=(7.4, 2.5 * rows + 0.3), layout="constrained")
     table = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, one in zip(table, drawn, strict=False):
-        gallery.panel(axes, one, one.mechanism, 8)
+        _panel(axes, one, one.mechanism, 8)
     for axes in table[len(drawn) :]:
         axes.set_axis_off()
-    gallery.legend(figure, 8.5)
+    _legend(figure, 8.5)
     figure.savefig(folder / f"{name}.png", dpi=130)
     picture = [f"```{{image}} {name}.png", f":alt: The smallest counterexamples of {name}", ":class: panels", "```", ""]
     lines = ["## Counterexamples", "", *picture,
@@ -117,3 +126,40 @@ def _counterexamples(name: str, witnesses: list[tuple[Path, Witness]], folder: P
         of = f"; {one.selection}" if one.selection else ""
         lines.append(f"- [{one.mechanism}](../{link}), verified by {one.route}: {one.sentence}{of}.")
     return [*lines, ""]
+
+
+def _size(one: Witness) -> tuple[int, int]:
+    """Numbers in the cluster, and the length of the words."""
+    return one.cluster.capacity.size + one.cluster.demand.size, len(one.sentence)
+
+
+def _panel(axes: Axes, one: Witness, title: str, size: float = 6.5) -> None:
+    """Tasks of every user, after the change beside them, and a diamond at what is due to whom it is missing.
+
+    Below stand the cluster and its change; `size` is that of the smallest letters, in points."""
+    finding, users = one.replay(), one.cluster.users
+    at = np.arange(len(users))
+    shift = 0.2 if one.changed is not None else 0
+    axes.bar(at - shift, [float(value) for value in one.before], 0.38, color=_BLUE, label=_BEFORE)
+    if one.changed is not None:
+        there = [users.index(user) for user in one.changed.users]
+        name = _LIE if one.users and len(there) == len(users) else _AFTER
+        axes.bar(np.array(there) + shift, [float(value) for value in one.after], 0.38, color=_ORANGE, label=name)
+    axes.plot(users.index(finding.user), float(finding.due), "D", color=_RED, markersize=5, label=_DUE)
+    axes.set_xticks(at, users, fontsize=size + 1)
+    axes.tick_params(axis="y", labelsize=size)
+    axes.set_title(title, fontsize=size + 1.5)
+    lines = [re.sub(r"(?<=\d), (?=\d)", ",\u00a0", line) for line in described(*one.instance)]  # rows stay whole
+    axes.set_xlabel("\n".join(fill(line, 50) for line in lines), fontsize=size)
+    axes.set_xlim(-0.6, len(users) - 0.4)
+    axes.margins(y=0.12)
+
+
+def _legend(figure: Figure, size: float = 7.5) -> None:
+    """One for all panels, above them."""
+    found = {}
+    for axes in figure.axes:
+        found |= {name: mark for mark, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    shown = [name for name in (_BEFORE, _AFTER, _LIE, _DUE) if name in found]
+    figure.legend([found[name] for name in shown], shown, loc="outside upper center", ncols=4, fontsize=size,
+                  frameon=False)  # fmt: skip

@@ -24,9 +24,6 @@ from pathlib import Path
 from textwrap import wrap
 from unittest import mock
 
-import numpy as np
-import pandas as pd
-
 sys.path.append(str(Path(__file__).resolve().parent))
 
 import fairness_tables
@@ -44,6 +41,8 @@ _NAMES = (
 PAGES = tuple(ROOT / "docs" / f"{page}.md" for page in _NAMES)
 #: Pages that run in a folder with files of theirs, which are kept in docs/PAGE.
 WITH_FILES = {ROOT / "docs" / "first-task.md": ("cluster.csv",), ROOT / "docs" / "explorer.md": ("snapshot.json",)}
+#: Mechanisms that docs/choose.md offers.
+_CHOSEN = ("alpha-fair", "alphapf-vds", "ceei", "drf", "drfh", "ps-dsf", "tsf", "utilitarian")
 STUB = ROOT / "fairopt" / "__init__.pyi"
 
 
@@ -57,8 +56,8 @@ def render(text: str) -> str:
         flags=re.DOTALL,
     )
     text = re.sub(r"```console\n(.*?)```", lambda found: f"```console\n{_session(found[1])}```", text, flags=re.DOTALL)
-    tables = {"mechanisms": _mechanisms, "claims": _claims, "errors": _errors}
-    tables |= {"properties": _properties, "witnesses": _witnesses, "gives-up": _gives_up} | fairness_tables.sections()
+    tables = {"mechanisms": _mechanisms, "errors": _errors}
+    tables |= {"gives-up": _gives_up} | fairness_tables.sections()
     for name, table in tables.items():
         section = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         if section.search(text):
@@ -106,25 +105,13 @@ def _mechanisms() -> str:
     return str(mechanism_table().frame.to_markdown(index=False))
 
 
-def _properties() -> str:
-    frame = fo.properties.table().T.rename_axis("property").reset_index()
-    halves = np.array_split(np.arange(1, frame.shape[1]), 4)
-    return "\n\n".join(str(frame.iloc[:, [0, *half]].to_markdown(index=False)) for half in halves)
-
-
-def _witnesses() -> str:
-    folder, lines = ROOT / "docs" / "witnesses", []
-    for path in sorted(folder.glob("*.json")):
-        found = fo.properties.Witness.load(path)
-        lines.append(f"- [{found.mechanism}, {found.property}](witnesses/{path.name}): {found.sentence}")
-    return "\n".join(part for line in lines for part in wrap(line, 120, subsequent_indent="  ", break_on_hyphens=False))
-
-
 def _gives_up() -> str:
-    """Of every mechanism the properties that it violates, each with the counterexample of the fewest numbers."""
+    """Of the mechanisms of the page the properties that they violate, each with its smallest counterexample."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "docs" / "witnesses").glob("*.json")):
         one = fo.properties.Witness.load(path)
+        if not one.mechanism.startswith(_CHOSEN):
+            continue
         found.setdefault(fo.mechanisms.one(one.mechanism).title, []).append(
             f"- [{one.property}](witnesses/{path.name}){_with(one.mechanism)}: {one.sentence}"
         )
@@ -139,25 +126,6 @@ def _with(mechanism: str) -> str:
     """Its parameters, in words."""
     _, _, inside = mechanism.partition("(")
     return f" with {inside.removesuffix(')').replace('=', ' = ')}" if inside else ""
-
-
-def _claims() -> str:
-    frame = fo.papers.check()
-    rows = []
-    for item, group in frame.groupby("item"):
-        wrong = group["verdict"].str.startswith("paper in error").sum()
-        rows.append(
-            {
-                "item": item,
-                "paper": ", ".join(dict.fromkeys(group["paper"])),
-                "where": ", ".join(place for place in dict.fromkeys(group["where"]) if place),
-                "instances": ", ".join(dict.fromkeys(group["instance"])),
-                "reproduced": int((group["verdict"] == fo.papers.REPRODUCED).sum()),
-                "paper in error": int(wrong),
-                "measured otherwise": int((group["verdict"] == fo.papers.MEASURED_OTHERWISE).sum()),
-            }
-        )
-    return str(pd.DataFrame(rows).to_markdown(index=False))
 
 
 def _errors() -> str:

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import cvxpy as cp
-import docstring_text
 from fairness_tables import interval
 from PIL import Image
 
@@ -37,8 +36,6 @@ _DRAWN: dict[str, str | Callable[[], mechanisms.Mechanism]] = {
 }  # fmt: skip
 #: Where pictures of figures are: drawn here, or those that come with the pages.
 _DRAWN_IN = ("paper_figures/out", "docs/figures", "docs")
-#: Pages that name commands and do not say how they are used.
-_NO_USERS = ("changelog", "testing", "site", "reference", "command-line", "contributing", "index")
 #: The papers by the files of their claims.
 _PAPERS = {"LEC": "lec", "DRF": "drf", "DRFH": "drfh", "MQDRF": "mqdrf", "PF": "pf"}
 #: How large a figure of 840 dots or fewer is in the list of all.
@@ -91,14 +88,14 @@ def _explorer(target: Path, source: str) -> str:
 
 def _mechanisms(folder: Path) -> list[str]:
     """A page for each: what it is, its programme, its picture."""
+    import property_pages
     import site_pictures
 
     folder.mkdir()
     made = []
     for kind in sorted(mechanisms.REGISTRY.values(), key=lambda kind: kind.title.lower()):
-        text = docstring_text.markdown(inspect.getdoc(kind) or "")
-        text = re.sub(r"\bdocs/([\w-]+)\.md\b", r"[\1](../\1.md)", text)
-        lines = [f"# {kind.title}", "", f"*{fo.properties.in_short(kind)}*. Source: {kind.source}.", "", text, ""]
+        lines = [f"# {kind.title}", "", f"*{fo.properties.in_short(kind)}*. Source: {kind.source}.", ""]
+        lines += [*property_pages.documented(kind), ""]
         drawn = _DRAWN.get(kind.name, kind.name)
         figure, caption = site_pictures.two_users(mechanisms.one(drawn) if isinstance(drawn, str) else drawn())
         figure.savefig(folder / f"{kind.name}.png", dpi=130)
@@ -125,30 +122,16 @@ def _claimed(kind: type[mechanisms.Mechanism]) -> list[str]:
 
 
 def _commands(folder: Path) -> list[str]:
-    """A page for every command: its help, and the pages that use it."""
+    """A page for every command: its help."""
     folder.mkdir()
-    pages = {path: path.read_text(encoding="utf-8") for path in sorted(folder.parent.glob("*.md"))}
     made = []
     (parsers,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
     texts = {one.dest: one.help or "" for one in parsers._choices_actions}
     for name, command in parsers.choices.items():
         body = f"# fairopt {name}\n\n{texts[name]}\n\n```text\n{command.format_help()}```\n"
-        users = [path for path, text in pages.items() if path.stem not in _NO_USERS and _uses(text, name)]
-        if users:
-            body += "\n## Where it is used\n\n" + "".join(f"- [{_title(pages[one])}](../{one.name})\n" for one in users)
         (folder / f"{name}.md").write_text(body, encoding="utf-8")
         made.append(f"- [fairopt {name}](commands/{name}.md): {texts[name]}")
     return made
-
-
-def _uses(text: str, command: str) -> bool:
-    """Is the command typed in a block of code, or named as code?"""
-    return bool(re.search(rf"(?:^(?:\$ )?|`)fairopt {command}\b", text, re.MULTILINE))
-
-
-def _title(text: str) -> str:
-    """The first heading of a page."""
-    return text.partition("# ")[2].partition("\n")[0]
 
 
 def _api(folder: Path) -> list[str]:

@@ -45,29 +45,6 @@ def _google(folder: Path, at: float) -> fo.Cluster:
     return google2011.cluster(folder, at=at, max_tasks=True).cluster
 
 
-def alibaba(rng: Rng, most: tuple[int, int], folder: Path) -> fo.Cluster:
-    """Groups of pods on drawn types of nodes, merged; a third of the time limited to their number of pods."""
-    everything = _alibaba(folder)
-    users = np.sort(rng.choice(len(everything.users), int(rng.integers(2, most[0] + 1)), replace=False))
-    servers = np.sort(rng.choice(len(everything.servers), int(rng.integers(2, most[1] + 1)), replace=False))
-    limited = rng.random() < 1 / 3
-    return everything.replace(
-        capacity=everything.capacity[servers],
-        demand=everything.demand[users],
-        weight=everything.weight[users],
-        eligible=everything.eligible[np.ix_(users, servers)],
-        max_tasks=everything.max_tasks[users] if limited else np.full(len(users), np.inf),
-        users=[everything.users[n] for n in users],
-        servers=[everything.servers[i] for i in servers],
-    )
-
-
-@lru_cache(maxsize=1)
-def _alibaba(folder: Path) -> fo.Cluster:
-    """All groups on all nodes, those that are proportional merged; nobody merges who has a number of pods."""
-    return fo.merge(open_source(f"alibaba:{folder}?max_tasks=true").cluster).cluster
-
-
 SNAPSHOTS: dict[str, Callable[[Rng, tuple[int, int], Path], fo.Cluster]] = {"bitbrains": bitbrains, "google": google}
 
 

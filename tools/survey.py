@@ -2,14 +2,12 @@
 
     fairopt properties --trials 20000 --seconds 120 --seed 1 --store DIR    # hours; goes on where it ended
     python tools/survey.py DIR                                              # then `make readme`
-    python tools/survey.py --restore DIR     # a store of what docs/survey.csv says, to which more trials are added
 
 Every counterexample is verified again before it is written to docs/witnesses/found.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +16,7 @@ import pandas as pd
 
 from fairopt import properties
 from fairopt.errors import FairoptError
-from fairopt.properties._survey import Cell, Outcome
+from fairopt.properties._survey import Outcome
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "survey.csv"
@@ -59,30 +57,8 @@ def known(table: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index()
 
 
-def restored() -> list[Outcome]:
-    """What the table says, with the counterexamples that its own searches found."""
-    found = []
-    for row in pd.read_csv(TABLE).fillna({"conditions": "", "file": ""}).to_dict("records"):
-        conditions = tuple(row["conditions"].split(", ")) if row["conditions"] else ()
-        cell = Cell(row["mechanism"], row["property"], conditions)
-        witness = properties.Witness.load(FOUND / row["file"]) if row["answer"] == "counterexample" else None
-        note = row["answer"] if row["answer"] not in ("none", "counterexample") else ""
-        counts = {name: int(row[name]) for name in ("seed", "blocks", "trials")}
-        versions = {name: str(row[name]) for name in ("fairopt", "python", "numpy", "numba", "scipy")}
-        spent = {"seconds": float(row["seconds"]), "doubted": float(row["doubted"])}
-        found.append(Outcome(cell, **counts, **spent, witness=witness, note=note, versions=versions))
-    return found
-
-
 def main() -> int:
-    """Keep what a store holds, or make one of what is kept; 1 if a counterexample is none."""
-    if len(sys.argv) == 3 and sys.argv[1] == "--restore":
-        folder = Path(sys.argv[2])
-        folder.mkdir(parents=True)
-        for one in restored():
-            text = json.dumps(one.document(), indent=1, allow_nan=False)
-            (folder / f"{one.cell.name}.json").write_text(f"{text}\n", encoding="utf-8")
-        return 0
+    """Keep what a store holds; 1 if a counterexample is none."""
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     wrong = keep(properties.read(sys.argv[1]))

@@ -3,9 +3,9 @@
     python tools/witnesses.py                # those that are missing
     python tools/witnesses.py --again        # all of them
     python tools/witnesses.py --verify       # verify those that are kept by the best route there is, and write them
-    python tools/witnesses.py --trials 20000 # look for counterexamples of what mechanisms say they have: exit 1 if any
 
-`make readme` writes the tables of docs/properties.md from claims and witnesses.
+`make readme` writes docs/choose.md from claims and witnesses. `fairopt properties` searches for counterexamples of what
+mechanisms say they have.
 """
 
 from __future__ import annotations
@@ -15,22 +15,12 @@ import sys
 import time
 from pathlib import Path
 
-from fairopt import Cluster, properties, solve_many
+from fairopt import properties
 from fairopt.errors import FairoptError
-from fairopt.mechanisms import Mechanism
 
 WITNESSES = Path(__file__).resolve().parent.parent / "docs" / "witnesses"
 #: The most trials for one counterexample.
 TRIALS = 200_000
-
-
-#: So many times fewer trials where no kernel solves many clusters together.
-SLOWER = 50
-
-
-def fast(mechanism: Mechanism) -> bool:
-    """Do compiled kernels solve many clusters of the mechanism together?"""
-    return not solve_many(mechanism, [Cluster([[9]], [[1], [3]])]).fallback.any()
 
 
 def file_of(claimed: properties.Claimed) -> Path:
@@ -66,34 +56,18 @@ def verify() -> int:
     return wrong
 
 
-def refute(trials: int) -> int:
-    """Search for counterexamples of claims; how many were found."""
-    wrong = 0
-    for mechanism, claim in properties.claims(holds=True):
-        start = time.process_time()
-        number = trials if fast(mechanism) else trials // SLOWER
-        found = properties.search(mechanism, claim.property, number, rng=1, conditions=claim.conditions)
-        words = "none" if found is None else repr(found)
-        _say(f"{mechanism}, {claim.property}, {number} trials, {time.process_time() - start:.1f} s: {words}")
-        wrong += found is not None
-    return wrong
-
-
 def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def main() -> int:
-    """Search; 1 if a claim is wrong or lacks its counterexample."""
+    """Search; 1 if a claim lacks its counterexample."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--again", action="store_true", help="find those that are kept anew")
-    options.add_argument("--trials", type=int, help="try to refute what mechanisms say they have")
     options.add_argument("--verify", action="store_true", help="verify what is kept anew, without a search")
     given = options.parse_args()
-    if given.verify:
-        return int(bool(verify()))
-    return int(bool(refute(given.trials) if given.trials else find(given.again)))
+    return int(bool(verify() if given.verify else find(given.again)))
 
 
 if __name__ == "__main__":

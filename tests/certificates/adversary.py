@@ -17,8 +17,6 @@ from reference import Kind, Reference, reference
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
 
-from .plain_backward_error import TAUS, backward_error, log_marginal, log_price
-
 Array = NDArray[np.float64]
 Rng = np.random.Generator
 #: e of tasks (users, servers) and log prices of whole capacities (servers, resources) by a criterion.
@@ -35,10 +33,20 @@ class Find(NamedTuple):
     log_prices: Array
 
 
-def plain(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: Array) -> float:
-    """The judge of `plain_backward_error`."""
-    share = None if criterion.scope == "game" else criterion.share
-    return backward_error(cluster, tasks, criterion.alpha, share, log_prices, (1e-5, *TAUS))
+def log_price(cluster: Cluster, n: int, i: int, log_prices: Array) -> float:
+    """`log sum_r lambda_ir d_nr` of one pair; -inf if nothing that n needs on i has a price."""
+    terms = [
+        log_prices[i, r] + np.log(cluster.demand[n, r]) - np.log(cluster.capacity[i, r])
+        for r in range(cluster.shape[2])
+        if cluster.demand[n, r] > 0 and log_prices[i, r] > -np.inf
+    ]
+    return float(np.logaddexp.reduce(terms)) if terms else -np.inf
+
+
+def log_marginal(cluster: Cluster, n: int, i: int, total: float, alpha: float, share: Array | None) -> float:
+    """`log m_n` with shares per task (users,), `log m_ni` of the game without."""
+    per_task = 1 / cluster.gamma[n, i] if share is None else share[n]
+    return float(alpha * np.log(cluster.weight[n]) + (1 - alpha) * np.log(per_task) - alpha * np.log(total))
 
 
 def attack(

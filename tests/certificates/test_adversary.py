@@ -12,11 +12,17 @@ from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.criterion import Criterion
 
-from .adversary import attack, plain
-from .plain_backward_error import log_marginal, log_price
+from .adversary import attack, log_marginal, log_price
 
 Array = NDArray[np.float64]
 TIE = Cluster([[1, 1], [1, 1]], [[1, 0.5], [1, 0.5]], eligible=[[0, 1], [1, 1]])
+
+
+def fairopt_s(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: Array) -> float:
+    """fairopt's own judge."""
+    with np.errstate(divide="ignore"):
+        per_unit = log_prices - np.log(cluster.capacity)
+    return certify(cluster, tasks, criterion, np.where(np.isnan(per_unit), -np.inf, per_unit))[0].residual
 
 
 def products(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: Array) -> float:
@@ -35,16 +41,9 @@ def test_it_finds_what_products_hide() -> None:
     """Part and dearness may both be 1e-3 where their product is 1e-6."""
     criterion = get("alphapf-vds", alpha=3.0).criterion(TIE)
     weak = attack(TIE, criterion, products, np.random.default_rng(0))
-    firm = attack(TIE, criterion, plain, np.random.default_rng(0))
+    firm = attack(TIE, criterion, fairopt_s, np.random.default_rng(0))
     assert weak.off > 1e-4
     assert 1e-7 < firm.off < 1e-5
-
-
-def fairopt_s(cluster: Cluster, tasks: Array, criterion: Criterion, log_prices: Array) -> float:
-    """fairopt's own judge."""
-    with np.errstate(divide="ignore"):
-        per_unit = log_prices - np.log(cluster.capacity)
-    return certify(cluster, tasks, criterion, np.where(np.isnan(per_unit), -np.inf, per_unit))[0].residual
 
 
 @pytest.mark.parametrize(
@@ -76,7 +75,7 @@ def test_what_it_finds_passes_and_is_off(name: str, family: str) -> None:
     """Answers of changed weights are passed, so that it finds something; and no more than the bound."""
     cluster = draw(family, 1, 3, 3)
     criterion = get(name, alpha=3.0).criterion(cluster)
-    found = attack(cluster, criterion, plain, np.random.default_rng(0), tries=200, starts=2)
-    assert found.e == plain(cluster, found.tasks, criterion, found.log_prices)
+    found = attack(cluster, criterion, fairopt_s, np.random.default_rng(0), tries=200, starts=2)
+    assert found.e == fairopt_s(cluster, found.tasks, criterion, found.log_prices)
     assert found.e <= 1e-6
     assert found.off > 0

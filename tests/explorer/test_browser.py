@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from chromium import READY, Chromium, missing  # noqa: E402
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "all there")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "all there")]
 
 SLIDE = """const s = document.querySelector('[data-role="slider"]'); s.value = arguments[0];
 s.dispatchEvent(new Event("input", {bubbles: true}));"""
@@ -115,7 +115,6 @@ def test_edits_errors_and_undo(browser: Chromium, live: Session, shots: Path) ->
 
 
 MORE = "return [...document.querySelectorAll('.fo-more tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
-SIDE = "return !document.querySelector('[aria-label^=Mechanisms]').textContent.includes('…')"
 FRESH = "return !document.querySelector('.fo-more').classList.contains('fo-off')"
 
 
@@ -182,45 +181,6 @@ def test_accessibility(browser: Chromium, live: Session) -> None:
     assert browser.run("return [...document.querySelectorAll('th')].every((h) => h.scope)") is True
     ids = browser.run("return [...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert len(ids) == len({*ids})
-
-
-CONTRAST = """const rgb = (text) => text.match(/[0-9.]+/g).map(Number);
-const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, part, k) => sum + part * linear(c[k] / 255), 0);
-function ground(e) {
-  for (; e; e = e.parentElement) {
-    const c = rgb(getComputedStyle(e).backgroundColor);
-    if (c.length < 4 || c[3] > 0) return c;
-  }
-  return [255, 255, 255];
-}
-const low = [];
-for (const e of document.querySelectorAll(".fo-explorer *")) {
-  if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
-  if (e.closest(":disabled, .fo-off, title, option") || !e.getClientRects().length) continue;
-  const style = getComputedStyle(e), ink = rgb(e.namespaceURI.endsWith("svg") ? style.fill : style.color);
-  const [a, b] = [light(ink), light(ground(e))].sort((p, q) => q - p);
-  if ((a + 0.05) / (b + 0.05) < 4.5) low.push(`${e.tagName} ${e.textContent}`);
-}
-return low;"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1200, 390])
-def test_light_dark_phone(browser: Chromium, live: Session, shots: Path, scheme: str, width: int) -> None:
-    browser.look(scheme, width, 844)
-    browser.wait(SIDE)
-    browser.wait(FRESH)
-    assert browser.run(CONTRAST) == []
-    assert browser.run("return document.documentElement.scrollWidth") == width
-    browser.picture(shots / f"{scheme}-{width}.png")
-
-
-def test_print(browser: Chromium, live: Session, shots: Path) -> None:
-    browser.look(media="print")
-    shown = "return getComputedStyle(document.querySelector('.fo-buttons')).display"
-    assert browser.run(shown) == "none"
-    browser.picture(shots / "print.png")
 
 
 def test_a_file_works_offline(browser: Chromium, tmp_path: Path, shots: Path) -> None:
