@@ -61,7 +61,7 @@ def test_every_command_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert [words[:2] for words in typed[:5]] == [
         ["git", "clone"], ["cd", "fairopt"], ["make", "tables"], ["make", "test"], ["pip", "install"],
     ]  # fmt: skip
-    monkeypatch.setattr("fairopt.cli.pages._shipped.folder", lambda name: tmp_path)
+    monkeypatch.setattr("fairopt.cli.lists._shipped.folder", lambda name: tmp_path)
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").touch()
     monkeypatch.chdir(tmp_path)

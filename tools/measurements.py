@@ -20,8 +20,7 @@ import pandas as pd
 from fairopt.errors import DataError
 from fairopt.papers import pf_measured
 from fairopt.report import Results, figures, interval
-from fairopt.report.reached import median_interval, reached
-from fairopt.report.stored import StoredCells
+from fairopt.report.stored import StoredCells, median_interval, reached
 
 FOLDER = Path(pf_measured.__file__).parent / "data"
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "alpha_convergence.png"

@@ -16,42 +16,35 @@ from .. import _plugins
 from ..errors import DataError, FairoptError
 from ._slips import Parser, parse
 
-_FILE_HELP = """\
-FILE is one of
-  a cluster file         cluster.toml, cluster.json, cluster.csv (docs/cluster-file.md)
-  paper:NAME             an instance of a source paper, such as paper:drf-4.1 (`fairopt instances` lists them)
-  a trace or generator   bitbrains:DIR, google:DIR, alibaba:DIR, bitbrains-like, google-like, alibaba-like, with
-                         options: 'bitbrains?vms=50&seed=3' (`fairopt sources` lists them). Without DIR, a trace is
-                         looked for below --traces or FAIROPT_TRACES.
-  kubernetes:FILE        what `kubectl get nodes,pods,namespaces -A -o json` prints (docs/workloads.md)
-  slurm:DIR              what scontrol, squeue and sshare print as JSON
-
-mechanisms are names (`fairopt mechanisms` lists them), with parameters in brackets: 'alphapf-vds(alpha=3)'; several
-stand apart by spaces or commas.
-"""
-
-
-#: Commands whose options stand beside what they do, by module: what they print at most is this text, until asked.
-_ELSEWHERE = {
+#: What every command does, by the module that declares its options and has its function.
+_COMMANDS = {
+    "commands": {
+        "solve": "share one cluster with one mechanism",
+        "check": "check a saved allocation, whoever made it; exit 1 if it misses the tolerance",
+        "compare": "share one cluster with several mechanisms, one row each",
+        "path": "follow a mechanism as its parameter alpha changes, one row per alpha",
+        "claims": "check every number and claim of the source papers; exit 1 if one fails",
+        "completion": "print a script for completion in a shell",
+        "dynamic-drf": "share one pool with users who arrive one after the other, by Dynamic DRF, one row per arrival",
+        "hug": "share links among tenants with correlated, elastic demands, by HUG, one row per tenant",
+    },
     "lists": {
         "mechanisms": "list the mechanisms: name, parameters, properties, source",
         "instances": "list the instances of the papers, each a FILE as paper:NAME",
         "sources": "list traces and generators, each a FILE as NAME?option=value",
         "policies": "list the schedulers of whole tasks",
         "workloads": "list sources of jobs over time, each a WORKLOAD as NAME?option=value",
+        "docs": "open the documentation that `make docs` built, or say how to build it",
+        "schema": "print the JSON Schema of cluster or experiment files, by which editors complete and check them",
+        "warmup": "compile the loops that answers would wait for, once; what has changed since is compiled again",
+        "bench": "write a frozen set of instances with certified answers, as JSON and MatrixMarket, for other solvers",
     },
     "fairness": {
         "properties": "search what properties mechanisms violate, report on a cluster, or replay a counterexample",
     },
     "explore": {
         "explore": "look at a cluster in the browser: alpha on a slider, tables to edit; or write a page to share",
-    },
-    "cluster_report": {
         "report": "how the users of a cluster stand: what they run, want and are entitled to, what holds them, what if",
-    },
-    "pools": {
-        "dynamic-drf": "share one pool with users who arrive one after the other, by Dynamic DRF, one row per arrival",
-        "hug": "share links among tenants with correlated, elastic demands, by HUG, one row per tenant",
     },
     "simulations": {
         "simulate": "run jobs of whole tasks on servers over time, under one policy or several, one row each",
@@ -73,14 +66,6 @@ _ELSEWHERE = {
     "reproduce": {
         "reproduce": "make a paper's tables, figures and claims anew, in a folder with a manifest",
     },
-    "bench": {
-        "bench": "write a frozen set of instances with certified answers, as JSON and MatrixMarket, for other solvers",
-    },
-    "pages": {
-        "docs": "open the documentation that `make docs` built, or say how to build it",
-        "schema": "print the JSON Schema of cluster or experiment files, by which editors complete and check them",
-    },
-    "warm": {"warmup": "compile the loops that answers would wait for, once; what has changed since is compiled again"},
 }
 
 
@@ -97,50 +82,9 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
         description="Fair allocation of servers with several resources; every answer carries a certificate.",
     )
     root.add_argument("--version", action="version", version=f"fairopt {__version__}")
-    commands: argparse._SubParsersAction[argparse.ArgumentParser]
-    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")  # type: ignore[assignment]
-
-    solve = _command(commands, "solve", "share one cluster with one mechanism", file=True)
-    solve.add_argument("--mechanism", "-m", default="drfh", help="default: %(default)s")
-    _solving(solve)
-    solve.add_argument(
-        "--save", metavar="FILE", help="write the allocation there, to be checked (docs/allocation-file.md)"
-    )
-
-    _out(solve, "the table of users")
-
-    check = _command(commands, "check", "check a saved allocation, whoever made it; exit 1 if it misses the tolerance")
-    check.add_argument("file", metavar="FILE", help="an allocation file (docs/allocation-file.md)")
-    check.add_argument("--tol", type=float, help="what feasibility and error must reach; default: the file's")
-
-    compare = _command(commands, "compare", "share one cluster with several mechanisms, one row each", file=True)
-    compare.add_argument("--mechanisms", "-m", nargs="+", metavar="NAME", help="default: all of them")
-    _solving(compare)
-    _out(compare, "the comparison")
-
-    path = _command(commands, "path", "follow a mechanism as its parameter alpha changes, one row per alpha", file=True)
-    path.add_argument(
-        "--mechanism", "-m", default="alphapf-vds", help="one with a parameter alpha; default: %(default)s"
-    )
-    path.add_argument(
-        "--alphas", nargs="+", metavar="ALPHA", help="numbers, inf, LOW:HIGH:COUNT; default: 0.1:64:39 and inf"
-    )
-    path.add_argument("--tol", type=float, help="what certificates must reach; default: 1e-6")
-    path.add_argument(
-        "--plot", nargs="?", const="path.png", metavar="FILE", help="draw into .png, .pdf or .svg; default: %(const)s"
-    )
-    _out(path, "the table")
-
-    claims = _command(commands, "claims", "check every number and claim of the source papers; exit 1 if one fails")
-    claims.add_argument("--paper", help="only this paper's, such as DRF or PF")
-    claims.add_argument("--item", type=int, help="only this item of the catalogue")
-    claims.add_argument("--out", metavar="DIR", help="write the table there as well, as CSV, Markdown and LaTeX")
-
-    shell = commands.add_parser("completion", help="print a script for completion in a shell")
-    shell.add_argument("shell", choices=["bash", "zsh", "tcsh"], help='eval "$(fairopt completion bash)"')
-
+    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
     wanted = next((word for word in arguments or () if not word.startswith("-")), None)
-    for module, texts in _ELSEWHERE.items():
+    for module, texts in _COMMANDS.items():
         for name, text in texts.items():
             commands.add_parser(name, help=text, description=text)
         if arguments is None or wanted in ("completion", *texts):
@@ -158,37 +102,9 @@ def parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     """Call the function of the command's name."""
-    homes = {"path": "alpha_path", "completion": "completion"} | {
-        name: module for module, texts in _ELSEWHERE.items() for name in texts
-    }
-    module = importlib.import_module(f".{homes.get(options.command, 'commands')}", __package__)
+    home = next(module for module, texts in _COMMANDS.items() if options.command in texts)
+    module = importlib.import_module(f".{home}", __package__)
     return int(getattr(module, options.command.replace("-", "_"))(options))
-
-
-def _out(command: argparse.ArgumentParser, what: str) -> None:
-    command.add_argument("--out", metavar="FILE", help=f"write {what} as .csv, .json, .md, .tex or .parquet as well")
-
-
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str, file: bool = False
-) -> argparse.ArgumentParser:
-    made = commands.add_parser(
-        name,
-        help=text,
-        description=text,
-        epilog=_FILE_HELP if file else None,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    if file:
-        made.add_argument("file", metavar="FILE", help="see below")
-        made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
-    made.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    return made
-
-
-def _solving(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--tol", type=float, help="what certificates must reach; default: 1e-6, games 1e-4")
-    command.add_argument("--solver", help="CLARABEL, HIGHS or SCS; default: what fits")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,19 +1,45 @@
-"""Tables on the screen: no wider than the terminal, numbers for people."""
+"""Output: tables no wider than the terminal, prose, and strict JSON."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
 from collections.abc import Iterable
 from textwrap import wrap
+from typing import Any
+
+import numpy as np
 
 from .._libraries import pd
 from ..result._show import cut, joined
 
 #: The longest text of a cell on a terminal.
 _LONGEST = 48
+
+
+def print_json(value: Any) -> None:
+    """Print a value; numpy's numbers and arrays as plain ones, what JSON does not know as text."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, np.ndarray):
+            return item.tolist()
+        return item.item() if isinstance(item, np.generic) else str(item)
+
+    print(json.dumps(_finite(value), indent=1, default=plain, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null, and a string."""
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float | np.floating) and not np.isfinite(value):
+        return None if np.isnan(value) else str(float(value))
+    return value
 
 
 def width() -> int | None:

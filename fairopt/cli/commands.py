@@ -1,19 +1,67 @@
-"""What each command does. What only some commands need, they import themselves."""
+"""Commands on one cluster, or on none: solve, check, compare, path, claims, dynamic-drf, hug and completion."""
 
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from .. import mechanisms
+from .._libraries import pd
 from ..errors import DataError
 from ..model import _validate
 from ..result import _show
 from ..result.allocation import Allocation
 from . import _screen
-from ._json import print_json
-from ._open import open_cluster
+from ._open import open_cluster, takes_file
+from ._screen import print_json
 from ._slips import listed
+
+#: The most alphas of one path.
+_MOST = 10_000
+
+
+def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    """The options of these commands."""
+    solved, checked, compared, followed = (commands[name] for name in ("solve", "check", "compare", "path"))
+    claimed, arrivals = commands["claims"], commands["dynamic-drf"]
+    for made in (solved, compared, followed):
+        takes_file(made)
+    for made in (arrivals, commands["hug"]):
+        takes_file(made, "see below; its servers are pooled")
+    for made in (solved, checked, compared, followed, claimed, arrivals, commands["hug"]):
+        made.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    solved.add_argument("--mechanism", "-m", default="drfh", help="default: %(default)s")
+    solved.add_argument(
+        "--save", metavar="FILE", help="write the allocation there, to be checked (docs/allocation-file.md)"
+    )
+    compared.add_argument("--mechanisms", "-m", nargs="+", metavar="NAME", help="default: all of them")
+    for made in (solved, compared):
+        made.add_argument("--tol", type=float, help="what certificates must reach; default: 1e-6, games 1e-4")
+        made.add_argument("--solver", help="CLARABEL, HIGHS or SCS; default: what fits")
+    followed.add_argument(
+        "--mechanism", "-m", default="alphapf-vds", help="one with a parameter alpha; default: %(default)s"
+    )
+    followed.add_argument(
+        "--alphas", nargs="+", metavar="ALPHA", help="numbers, inf, LOW:HIGH:COUNT; default: 0.1:64:39 and inf"
+    )
+    followed.add_argument("--tol", type=float, help="what certificates must reach; default: 1e-6")
+    followed.add_argument(
+        "--plot", nargs="?", const="path.png", metavar="FILE", help="draw into .png, .pdf or .svg; default: %(const)s"
+    )
+    checked.add_argument("file", metavar="FILE", help="an allocation file (docs/allocation-file.md)")
+    checked.add_argument("--tol", type=float, help="what feasibility and error must reach; default: the file's")
+    claimed.add_argument("--paper", help="only this paper's, such as DRF or PF")
+    claimed.add_argument("--item", type=int, help="only this item of the catalogue")
+    claimed.add_argument("--out", metavar="DIR", help="write the table there as well, as CSV, Markdown and LaTeX")
+    arrivals.add_argument("--order", nargs="+", metavar="USER", help="users by arrival; default: the order of FILE")
+    for made in (solved, compared, followed, arrivals, commands["hug"]):
+        made.add_argument("--out", metavar="FILE", help="write the table as .csv, .json, .md, .tex or .parquet as well")
+    shells = ["bash", "zsh", "tcsh"]
+    commands["completion"].add_argument("shell", choices=shells, help='eval "$(fairopt completion bash)"')
 
 
 def solve(options: argparse.Namespace) -> int:
@@ -117,3 +165,128 @@ def claims(options: argparse.Namespace) -> int:
         if not options.json:
             print(f"-> {', '.join(str(path) for path in written)}")
     return int((frame["verdict"] == papers.NOT_REPRODUCED).any())
+
+
+def path(options: argparse.Namespace) -> int:
+    """`fairopt path FILE --mechanism NAME --alphas LOW:HIGH:COUNT`."""
+    from .. import report
+    from ..harness.alpha_path import alpha_path
+    from ..report import figures
+
+    alphas = values(options.alphas)
+    if options.out:  # what cannot be written is said before anything is solved
+        report.exportable(Path(options.out))
+    if options.plot:
+        figures.drawable(Path(options.plot))
+    cluster, source = open_cluster(options.file, options.traces)
+    found = alpha_path(
+        cluster, alphas, mechanism=options.mechanism, tol=options.tol, progress=_screen.shows_progress(options)
+    )
+    frame = found.reset_index()
+    if options.out:
+        report.export(frame, Path(options.out))
+    if options.plot:
+        figures.write(found.plot(), Path(options.plot))
+    if options.json:
+        print_json(frame.to_dict(orient="records"))
+        return 0
+    _screen.say([f"{found.mechanism} on {source or options.file}"])
+    print(_screen.table(frame))
+    for name in filter(None, (options.out, options.plot)):
+        print(f"-> {name}")
+    return 0
+
+
+def values(given: Sequence[str] | None) -> list[float]:
+    """Alphas from a command line: numbers, `inf`, and `LOW:HIGH:COUNT`, from LOW to HIGH by equal factors."""
+    if given is None:
+        from ..harness.alpha_path import ALPHAS
+
+        return list(ALPHAS)
+    alphas: list[float] = []
+    for text in listed(given) or []:
+        parts = text.split(":")
+        if len(parts) == 1:
+            alphas.append(_validate.alpha(_number(text, text)))
+        elif len(parts) == 3:
+            low, high = (_number(part, text) for part in parts[:2])
+            if not (0 < low < math.inf and 0 < high < math.inf):
+                raise DataError(f"--alphas {text}: both ends must be finite and > 0; name 0 and inf by themselves")
+            if not (parts[2].isdecimal() and len(parts[2]) < 9 and 1 <= int(parts[2]) <= _MOST):
+                raise DataError(f"--alphas {text}: the count must be a whole number from 1 to {_MOST:,}")
+            alphas += [float(alpha) for alpha in np.geomspace(low, high, int(parts[2]))]
+        else:
+            raise DataError(f"--alphas {text}: write numbers, inf, or LOW:HIGH:COUNT such as 0.1:100:40")
+    if not alphas:
+        raise DataError("--alphas is empty; write numbers, inf, or LOW:HIGH:COUNT such as 0.1:100:40")
+    return alphas
+
+
+def _number(text: str, whole: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"--alphas {whole}: {text!r} is not a number; write numbers, inf, or LOW:HIGH:COUNT") from None
+
+
+def dynamic_drf(options: argparse.Namespace) -> int:
+    """`fairopt dynamic-drf FILE [--order USER ...]`: every user's tasks after each arrival."""
+    from .. import scheduling
+
+    cluster, _ = open_cluster(options.file, options.traces)
+    return _tabulated(scheduling.dynamic_drf(cluster, options.order).tasks, options)
+
+
+def hug(options: argparse.Namespace) -> int:
+    """`fairopt hug FILE`: every tenant's progress, and its part of each link in the link's units."""
+    from .. import scheduling
+
+    cluster, _ = open_cluster(options.file, options.traces)
+    return _tabulated(scheduling.hug(cluster).to_frame(), options)
+
+
+def _tabulated(frame: pd.DataFrame, options: argparse.Namespace) -> int:
+    from .. import report
+
+    index = frame.index.name
+    flat = frame.reset_index(allow_duplicates=True)
+    if options.out:
+        report.export(flat, Path(options.out))
+    if options.json:
+        print_json([{index: name, **frame.loc[name].to_dict()} for name in frame.index])
+    else:
+        print(_screen.table(flat))
+    return 0
+
+
+def completion(options: argparse.Namespace) -> int:
+    """Print the script; the shell reads it with `eval "$(fairopt completion bash)"`."""
+    import shtab
+
+    from .. import papers
+    from ..harness.experiment import known
+    from ..report import figures
+
+    root: argparse.ArgumentParser = options.parser
+    root.prog = "fairopt"
+    sub = next(action for action in root._actions if isinstance(action, argparse._SubParsersAction))
+    names: dict[tuple[str, str], list[str]] = {
+        ("tables", "names"): list(known()),
+        ("sweep", "experiments"): list(known()),
+        ("results", "experiment"): list(known()),
+        ("figures", "names"): list(figures.known()),
+    }
+    for command, made in sub.choices.items():
+        for action in made._actions:
+            if action.dest in ("mechanism", "mechanisms"):
+                action.choices = mechanisms.names()
+            elif (command, action.dest) in names:
+                action.choices = names[command, action.dest]
+            elif action.metavar == "DIR":
+                action.complete = shtab.DIRECTORY
+            elif action.metavar == "FILE":
+                action.complete = shtab.FILE
+            if command != "check" and action.dest == "file":
+                action.help = f"a cluster file, or paper:NAME such as paper:{next(iter(papers.instances()))}"
+    print(shtab.complete(root, options.shell))
+    return 0

@@ -1,4 +1,4 @@
-"""`fairopt explore FILE`: a cluster in the browser, to look at and to tweak; or as a page to share."""
+"""How a cluster stands: in the browser, as a page to share, or as a report of what a change would do."""
 
 from __future__ import annotations
 
@@ -10,22 +10,36 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ..errors import DataError
-from ._open import open_cluster
+from . import _screen
+from ._open import open_cluster, open_named, takes_file
+from ._screen import print_json
 
 
 def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
-    """The options of `explore`."""
-    from . import _FILE_HELP
-
-    command = commands["explore"]
-    command.formatter_class, command.epilog = argparse.RawDescriptionHelpFormatter, _FILE_HELP
-    command.add_argument("file", metavar="FILE", help="see below")
-    command.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
-    command.add_argument("--mechanism", "-m", default="alphapf-vds", help="to begin with; default: %(default)s")
-    command.add_argument("--alpha", default="1", help="to begin with, a number or inf; default: %(default)s")
-    command.add_argument("--out", metavar="PAGE.html", help="write one file that works offline, instead of serving")
-    command.add_argument("--port", type=int, default=0, help="default: any that is free")
-    command.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
+    """The options of `explore` and `report`."""
+    seen, told = commands["explore"], commands["report"]
+    for command, what in ((seen, "to begin with"), (told, "whose answer counts")):
+        takes_file(command)
+        command.add_argument("--mechanism", "-m", default="alphapf-vds", help=f"{what}; default: %(default)s")
+        command.add_argument("--alpha", default="1", help="a number or inf; default: %(default)s")
+    seen.add_argument("--out", metavar="PAGE.html", help="write one file that works offline, instead of serving")
+    seen.add_argument("--port", type=int, default=0, help="default: any that is free")
+    seen.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
+    told.add_argument(
+        "--what-if",
+        action="append",
+        default=[],
+        metavar="CHANGE",
+        help="weight.NAME=2, alpha=3, nodes.NAME=+4; several times for several changes at once",
+    )
+    told.add_argument(
+        "--weights",
+        choices=("each", "shared"),
+        default="each",
+        help="a namespace's or account's weight counts for each of its users, or is shared among them",
+    )
+    told.add_argument("--out", metavar="FILE", help="write .md or .html (with the explorer) instead of printing")
+    told.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
 
 def explore(options: argparse.Namespace) -> int:
@@ -57,4 +71,41 @@ def explore(options: argparse.Namespace) -> int:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             print()
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    """`fairopt report FILE [--what-if ...] [--out FILE]`."""
+    from ..explorer import State
+    from ..explorer.standing import standing
+    from ..explorer.state import alpha
+    from ..model import _files
+    from ..report import standing as wording
+
+    out = Path(options.out) if options.out else None
+    if out is not None and out.suffix.lower() not in (".md", ".html", ".htm"):
+        raise DataError(f"--out {out}: a report ends in .md or .html")
+    if options.weights == "shared" and "weights=shared" in options.file:
+        raise DataError(f"{options.file} shares its weights already, and --weights shared would again; leave one out")
+    named = open_named(options.file, options.traces)
+    edits = {"weights": "shared"} if options.weights == "shared" else {}
+    found = standing(
+        named.cluster,
+        State(options.mechanism, alpha(options.alpha), edits),
+        source=(named.source or Path(options.file).name).splitlines()[0],
+        running=named.running,
+        dropped=named.dropped,
+        requested=options.what_if,
+    )
+    if out is not None:
+        made = wording.as_markdown(found) if out.suffix == ".md" else wording.as_html(found, sys.stderr.isatty())
+        _files.write(out, made, "report")
+        print(f"-> {out}")
+    elif options.json:
+        tables = {"measures": found.measures, "groups": found.groups, "users": found.users}
+        tables |= {"resources": found.resources, "margins": found.margins}
+        tables |= {} if found.changes is None else {"changes": found.changes}
+        print_json({name: frame.to_dict(orient="records") for name, frame in tables.items()} | {"notes": found.notes})
+    else:
+        print(wording.text(found, lambda frame: _screen.table(frame, 40)))
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,22 +13,30 @@ from .. import properties as fairness
 from .._libraries import pd
 from .._progress import tqdm
 from ..errors import DataError
+from ..mechanisms import Mechanism
+from ..model.cluster import Cluster
 from ..properties._tasks import accepted
 from . import _screen
-from ._fairness_words import sentences
-from ._json import print_json
-from ._open import open_cluster
+from ._open import open_cluster, takes_file
+from ._screen import print_json
 from ._slips import listed
 
 #: What a FILE takes by default, with what is loaded before less than 20.
 _SECONDS = 13.0
+#: Properties about what a user reports.
+_LIES = (
+    "strategy-proofness",
+    "strategy-proofness-placement",
+    "strategy-proofness-counts",
+    "group-strategy-proofness",
+    "strong-group-strategy-proofness",
+)
 
 
 def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     """The options of `properties`."""
     command = commands["properties"]
-    command.add_argument("file", nargs="?", metavar="FILE", help="a cluster: what is violated there; default: search")
-    command.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
+    takes_file(command, "a cluster: what is violated there; default: search", optional=True)
     command.add_argument("--mechanisms", "--mechanism", "-m", nargs="+", metavar="NAME", help="default: all of them")
     command.add_argument("--properties", "-p", nargs="+", metavar="NAME", help="default: all of them")
     command.add_argument("--trials", type=int, default=500, help="clusters to try in a search; default: %(default)s")
@@ -143,3 +151,35 @@ def _replay(options: argparse.Namespace) -> int:
         print(witness)
         print("verified again")
     return 0
+
+
+def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, changes: int) -> Iterator[str]:
+    """What lies would gain; what else is violated; what is not; of what nothing is said.
+
+    `frame` is that of `fairopt.properties.report`, `cluster` what the mechanism shares.
+    """
+    loss, witness = frame["violation"], frame["witness"]
+    said = [name for name in frame.index if not loss.isna()[name]]
+    violated = [name for name in said if loss[name] > 0]
+    yield f"{mechanism}"
+    lies = [name for name in said if name in _LIES]
+    if gained := [name for name in lies if name in violated]:
+        for name in gained:
+            part = loss[name] / (1 - loss[name]) if loss[name] < 1 else float("inf")
+            yield f"  a lie gains {part:.1%} ({name}): {witness[name]}"
+    if kept := [name for name in lies if name not in violated]:
+        yield f"  no lie found that gains, of {changes} tried each: {_proved(kept, mechanism, cluster, witness)}"
+    for name in violated:
+        if name not in _LIES:
+            yield f"  {name} is violated by {loss[name]:.1%}: {witness[name]}"
+    if kept := [name for name in said if name not in violated and name not in _LIES]:
+        yield f"  not violated: {_proved(kept, mechanism, cluster, witness)}"
+    for why in dict.fromkeys(witness[loss.isna()]):
+        yield f"  {', '.join(frame.index[witness == why])}: {why}"
+
+
+def _proved(names: list[str], mechanism: Mechanism, cluster: Cluster, witness: pd.Series) -> str:
+    """Names, with `(proved)` where the mechanism claims the property of such clusters, or what time was for."""
+    claimed = {one.property for one in mechanism.claims if one.holds and one.about(mechanism) and one.met(cluster)}
+    words = {name: "proved" if fairness.get(name).name in claimed else witness[name] for name in names}
+    return ", ".join(f"{fairness.get(name).name}{f' ({more})' if more else ''}" for name, more in words.items())

@@ -12,8 +12,8 @@ from ..errors import DataError
 from ..harness.experiment import known
 from ..report import figures as drawing
 from . import _screen
-from ._json import print_json
 from ._open import existing
+from ._screen import print_json
 from .sweeps import add_store
 
 #: Widths of figures, in inches.

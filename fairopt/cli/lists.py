@@ -1,16 +1,21 @@
-"""`fairopt mechanisms`, `instances`, `sources`, `policies` and `workloads`: what there is, by name."""
+"""What there is, by name; the documentation and schemas; loops compiled ahead; frozen instances for other solvers."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 
-from .. import papers, report
+from .. import _clock, _shipped, papers, report
 from .._libraries import pd
+from ..errors import DataError, FairoptError
+from ..report import instances as frozen
+from ..report.schemas import SCHEMAS
 from ..workloads import known, known_workloads
 from . import _screen
-from ._json import print_json
+from ._screen import print_json
 
 
 def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
@@ -19,6 +24,15 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
         made = commands[name]
         made.add_argument("--json", action="store_true", help="print JSON instead of a table")
         made.add_argument("--out", metavar="FILE", help="write .csv, .json, .md, .tex or .parquet as well")
+    commands["docs"].add_argument(
+        "--where", action="store_true", help="print where the start page is, and open nothing"
+    )
+    commands["schema"].add_argument("kind", choices=list(SCHEMAS), help="the kind of file")
+    commands["warmup"].add_argument("--json", action="store_true", help="print JSON instead of a sentence")
+    exported = commands["bench"]
+    exported.add_argument("action", choices=["export", "list"], help="write the instances, or name them")
+    exported.add_argument("names", nargs="*", metavar="NAME", help="only these; default: all")
+    exported.add_argument("--out", metavar="DIR", default=frozen.SET, help="where to write; default: %(default)s")
 
 
 def mechanisms(options: argparse.Namespace) -> int:
@@ -73,4 +87,56 @@ def give(frame: pd.DataFrame, options: argparse.Namespace) -> int:
     else:  # a terminal: nothing is cut off
         for row in frame.to_dict(orient="records"):
             _screen.say([": ".join([row.pop("name"), "; ".join(str(text) for text in row.values() if text)])])
+    return 0
+
+
+def docs(options: argparse.Namespace) -> int:
+    """`fairopt docs`; a `DataError` says how to build what is not there."""
+    page = _shipped.folder("build").resolve() / "site" / "index.html"
+    if not page.is_file():
+        raise DataError(
+            f"there is no {page}; run `make docs` in a checkout of fairopt, which takes some minutes the first time. "
+            "The pages are plain text as well, in its folder docs/"
+        )
+    if options.where or not webbrowser.open(page.as_uri()):
+        print(page)
+    return 0
+
+
+def schema(options: argparse.Namespace) -> int:
+    """`fairopt schema`."""
+    print_json(SCHEMAS[options.kind]())
+    return 0
+
+
+def warmup(options: argparse.Namespace) -> int:
+    """`fairopt warmup`."""
+    from .. import _numba
+    from ..harness import warm
+
+    watch = _clock.Watch()
+    warm.everything(progress=_screen.shows_progress(options))
+    if not (folders := _numba.folders()):
+        raise FairoptError("there is no folder to keep compiled loops in; set NUMBA_CACHE_DIR to one")
+    where, made = os.path.commonpath(folders), len(_numba.COMPILED)
+    if options.json:
+        print_json({"compiled": made, "seconds": watch.loops, "folder": where})
+    elif made:
+        print(f"{made} loops compiled in {watch.loops:.0f} s, and kept below {where}")
+    else:
+        print(f"all loops are compiled already, and kept below {where}")
+    return 0
+
+
+def bench(options: argparse.Namespace) -> int:
+    """`fairopt bench`."""
+    if options.action == "list":
+        print("\n".join(frozen.names()))
+        return 0
+    folder, count = Path(options.out), 0
+    for made in frozen.export(folder, options.names or None):
+        count += 1
+        row = made.row
+        print(f"{made.name}: {row['users']} x {row['servers']}, certificate {row['certificate']:.1e}", flush=True)
+    print(f"{count} instances and index.json in {folder}")
     return 0

@@ -14,7 +14,7 @@ from .._libraries import pd
 from ..harness.experiment import known
 from ..model import _files
 from ..report import figures as drawing
-from ..report.manifest import manifest
+from ..report.stored import manifest
 from .sweeps import outlook
 
 #: Papers by what they are called here: the key of their claims. Their experiments begin with the name,

@@ -16,7 +16,7 @@ from ..harness.simulations.run import numbers
 from ..report import figures
 from ..workloads import open_workload
 from . import _screen
-from ._json import print_json
+from ._screen import print_json
 from ._slips import listed
 
 #: Tables that can be written.

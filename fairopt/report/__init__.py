@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from ..harness.intervals import interval
-from .export import export, exportable, write
-from .means import means
+from .export import comparison, export, exportable, for_people, latex, write
 from .published import Table, mechanism_table, tables_of
-from .reached import median_interval, reached
-from .stored import MissingCells, Results, StoredCells
-from .tables import comparison, for_people
-from .typeset import latex
+from .stored import MissingCells, Results, StoredCells, means, median_interval, reached
 
 __all__ = [
     "MissingCells",

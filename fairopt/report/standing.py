@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from .._libraries import pd
 from ..explorer import page as pages
 from ..explorer.standing import OPTIONS, Standing
-from .export import escape, markdown
-from .tables import for_people
+from .export import escape, for_people, markdown
 
 
 @dataclass(frozen=True)

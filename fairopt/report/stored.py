@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._libraries import pd
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import pd, stats
 from ..errors import DataError
 from ..harness.experiment import load
+from ..harness.intervals import check_level, interval
 from ..harness.kinds import AnyCell, cells_of
 from ..harness.matching import match
+from ..harness.pooled import marked
+from ..harness.provenance import provenance
 from ..harness.schema import CELLS
 from ..harness.simulations.cells import Simulation
 from ..harness.store import Contents
 from ..harness.sweep import store_of
 from ..workloads._registry import CLUSTERS, WORKLOADS
 from ..workloads._sources import Sources
+
+#: What tells rows apart; columns that do not are left out.
+_CELL = ("cluster", "source", "mechanism", "engine", "order", "damping", "tol")
+_MEASURES = ("utilization", "min_share", "jain", "welfare", "price_of_fairness", "rounds", "seconds")
+#: What tells games apart.
+_GAME = ("cluster", "mechanism", "alpha", "order", "damping", "tol")
+FORMAT = "fairopt-manifest-1"
 
 
 class MissingCells(DataError):
@@ -147,3 +162,130 @@ def _stands_in(cell: AnyCell) -> bool:
     sources: Sources[Any] = WORKLOADS if isinstance(cell, Simulation) else CLUSTERS
     kind = cell.origin.text.partition("?")[0].partition(":")[0]
     return cell.origin.kind == "generator" and sources.aliases.get(kind, kind) in sources.stand_ins
+
+
+def means(found: StoredCells) -> pd.DataFrame:
+    """One row per way of solving: `n` draws, then every measure that there is, as its mean and `+-` its half interval.
+
+    `missed` counts cells whose certificate misses their tolerance; they are in the means. Mechanisms
+    that answered for the pool are marked and stand last.
+    """
+    cells = found.cells.sort_values("pooled", kind="stable")
+    cells = cells.assign(
+        missed=(cells["status"] == "missed").astype(int), mechanism=marked(cells["mechanism"], cells["pooled"])
+    )
+    by = [name for name in _CELL if cells[name].nunique(dropna=False) > 1 or name == "mechanism"]
+    grouped = cells.groupby(by, sort=False, dropna=False)
+    table = grouped.agg(n=("key", "size"), missed=("missed", "sum")).reset_index()
+    for measure in _MEASURES:
+        if cells[measure].notna().any():
+            one = interval(cells, by, measure).rename(columns={"mean": measure, "half": f"+- {measure}"})
+            table = table.merge(one.drop(columns="n"), on=by, how="left")
+    return table
+
+
+def reached(found: StoredCells) -> pd.DataFrame:
+    """A row for every way of playing and every residual: how many draws `n`, how many games got `there`, and medians.
+
+    `rounds`, `messages` and `seconds` are medians over all draws of when the residual is at or below `level` for good,
+    infinite where half of the games never are; `rounds low` and `rounds high` are the ends of the median's 95%
+    interval, and so are those of seconds. Games that were stopped at a tolerance above a level say nothing of it.
+    """
+    games = found.long("reached")
+    games = games[games["level"] >= games["tol"] * (1 - 1e-9)]
+    by = [*_GAME, "level"]
+    if games.empty:
+        return games[by]
+    games = games.assign(there=games["rounds"].notna())
+    counted = games.groupby(by, sort=False, dropna=False).agg(n=("key", "size"), there=("there", "sum")).reset_index()
+    for column in ("rounds", "messages", "seconds"):
+        late = games.assign(**{column: games[column].astype(float).fillna(np.inf)})
+        of = median_interval(late, by, column)
+        names = {"median": column, "low": f"{column} low", "high": f"{column} high"}
+        kept = [*by, *(names if column != "messages" else ["median"])]  # messages are rounds times the same number
+        counted = counted.merge(of[kept].rename(columns=names), on=by, how="left")
+    return counted.drop(columns=[name for name in ("damping", "tol") if counted[name].nunique(dropna=False) < 2])
+
+
+def median_interval(frame: pd.DataFrame, by: Iterable[str], values: str, level: float = 0.95) -> pd.DataFrame:
+    """Median of a column by group, with the interval between order statistics that covers it whatever the distribution.
+
+    Of n sorted values the k-th and the (n + 1 - k)-th, with the largest k for which `2 P(B < k) <= 1 - level`, B
+    binomial (n, 1/2): of 20 the 6th and the 15th. Values may be infinite; none may be missing.
+
+    Parameters
+    ----------
+    frame : a row per observation
+    by : the columns that make a group
+    values : the column
+    level : least probability that the interval covers the median, in (0, 1)
+
+    Returns
+    -------
+    One row per group, in order of appearance: the group, `median`, `low`, `high` (NaN below 6 values, at 95%), `n`.
+
+    Raises
+    ------
+    KeyError
+        The frame has no such column.
+    DataError
+        The level is not between 0 and 1.
+
+    Source: W. R. Thompson, "On confidence ranges for the median", Annals of Mathematical Statistics 7 (1936).
+    """
+    check_level(level)
+    keys = list(by)
+    rows = []
+    for group, of in frame.groupby(keys, sort=False, dropna=False)[values]:
+        x = np.sort(of.to_numpy(dtype=float))
+        k = int(stats.binom.ppf((1 - level) / 2, len(x), 0.5))  # the least with P(B <= k) >= (1 - level) / 2
+        low, high = (x[k - 1], x[len(x) - k]) if k else (np.nan, np.nan)
+        rows.append((*group, _middle(x), low, high, len(x)))
+    return pd.DataFrame(rows, columns=[*keys, "median", "low", "high", "n"])
+
+
+def _middle(x: NDArray[np.float64]) -> float:
+    """The median of sorted values, of which some are infinite."""
+    a, b = x[(len(x) - 1) // 2], x[len(x) // 2]
+    return float(a if a == b else (a + b) / 2)
+
+
+def manifest(
+    paper: str, experiments: Iterable[str], results: Results, files: Iterable[Path], folder: Path,
+    verdicts: Mapping[str, int], seconds: Mapping[str, float],
+) -> dict[str, Any]:  # fmt: skip
+    """All of it, as JSON knows it; `files` are below `folder`, `seconds` by step, `verdicts` counts of claims."""
+    return {
+        "format": FORMAT,
+        "paper": paper,
+        "tiny version": results.smoke,
+        "code": provenance(),
+        "experiments": {name: _experiment(name, results) for name in experiments},
+        "claims": dict(verdicts),
+        "seconds": {step: round(value, 2) for step, value in seconds.items()},
+        "files": {path.relative_to(folder).as_posix(): _digest(path) for path in sorted(files)},
+    }
+
+
+def _experiment(name: str, results: Results) -> dict[str, Any]:
+    """Its file, seed and data: digests of what its sources drew or read, by their names."""
+    chosen, found = load(name, results.smoke), results.of(name)
+    cells = found.cells
+    data = cells[["source", "data", "digest"]].drop_duplicates().sort_values(["source", "digest"])
+    return {
+        "file": hashlib.sha256(chosen.document.path.read_bytes()).hexdigest(),
+        "seed": chosen.seed,
+        "cells": {str(status): int(count) for status, count in cells["status"].value_counts().items()},
+        "failed": len(found.failed),
+        "code": sorted(set(cells["code"].dropna())),
+        "data": [{key: _plain(value) for key, value in row.items()} for row in data.to_dict("records")],
+        "notes": list(found.notes),
+    }
+
+
+def _plain(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

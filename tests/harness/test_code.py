@@ -123,7 +123,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("harness/measures.py", {"drfh", "tsf"}),
         ("mechanisms/drfh.py", {"drfh"}),
         ("mechanisms/_base.py", {"drfh", "tsf"}),
-        ("report/tables.py", set()),
+        ("report/export.py", set()),
         ("cli/sweeps.py", set()),
         ("papers/pf.py", set()),
         ("mechanisms/ceei.py", set()),

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from fairopt import report
-from fairopt.report.typeset import latex
+from fairopt.report.export import latex
 
 SWEPT = ("drf_figures", "mqdrf_dynamic", "pf_time")
 WIDE = pd.DataFrame(
