@@ -33,9 +33,9 @@ class FDS(Mechanism):
     beta : > 0, how fairness is measured
     lam : how much efficiency counts; by default `(1-beta)/beta`, where FDS is alpha-fair with alpha = beta
 
-    Convex (log |f| is concave) for `lam >= (1-beta)/beta` when 0 < beta < 1 and for `lam <= (1-beta)/beta` when
-    beta > 1: exactly where |lam| >= |1-beta|/beta, which is also where the paper proves Pareto efficiency. Elsewhere it
-    is not convex, and an error here. At beta = 1 only lam = 0 has a meaning (the limit: CEEI).
+    Convex (`log |f|` is concave) for `lam >= (1-beta)/beta` when 0 < beta < 1 and for `lam <= (1-beta)/beta` when
+    beta > 1: exactly where `|lam| >= |1-beta|/beta`, which is also where the paper proves Pareto efficiency. Elsewhere
+    it is not convex, and an error here. At beta = 1 only lam = 0 has a meaning (the limit: CEEI).
     Weights enter as in the alpha-fair family, which is our extension.
 
     Properties: Pareto where convex; sharing incentive at lam = (1-beta)/beta for beta > 1, not in general for beta < 1.
