@@ -29,8 +29,12 @@ VIOLATED = 1e-10
 FREE = 50.0
 
 
-def settled(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array) -> Active:
+def settled(
+    polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, zero: float | None = ZERO
+) -> Active:
     """The active set near tasks (all users, servers) and log prices of whole capacities (rows,).
+
+    What is at most `zero` is told apart from its members as weak; with None all of them are members.
 
     Raises
     ------
@@ -40,7 +44,7 @@ def settled(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
     with np.errstate(all="ignore"):
         at = _Point(polytope, criterion, tasks, log_rows)
         at.settle()
-        return at.active(ZERO)
+        return at.active(zero)
 
 
 class _Point:

@@ -3,48 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 import fairopt as fo
-from fairopt.game.model.active_newton import newton
-from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.game.model.index import active_at, index_of_answer
-from fairopt.game.model.near_set import active_set
 
 from .test_equilibria import SEVERAL, drawn, game
 
 Array = NDArray[np.float64]
-
-
-def near(cluster: fo.Cluster, alpha: float) -> tuple[Any, Array]:
-    """The active set of an answer, and its solution."""
-    found = fo.AlphaPFVDS(alpha).solve(cluster, tol=1e-9)
-    problem = game(cluster, alpha)
-    polytope, system = problem.polytope, EquilibriumSystem.of(problem.polytope, problem.criterion)
-    assert found.log_prices is not None
-    levels = polytope.by_server(polytope.log_row_prices(found.log_prices), unused=-np.inf) / alpha
-    tasks = found.tasks[polytope.users[polytope.pair_user], polytope.pair_server] / system.largest[system.user]
-    active, z = active_set(system, tasks, levels)
-    solved = newton(active, z)
-    assert solved is not None
-    assert active.outside(solved).worst < 1e-9
-    assert active.user_tasks(solved) == pytest.approx(found.user_tasks, rel=1e-7)
-    return active, solved
-
-
-def test_derivatives_are_those_of_the_residual() -> None:
-    h = 1e-6
-    for alpha in (0.4, 3.0, 40.0):
-        cluster = drawn((5, 3, 3), 1, max_tasks=[0.2, *[np.inf] * 4])
-        active, z = near(cluster, alpha)
-        assert len(active.limits) == 1
-        sides = [[active.residual(z + side * h * e, alpha) for side in (1, -1)] for e in np.eye(active.size)]
-        numeric = np.array([(up - down) / (2 * h) for up, down in sides]).T
-        assert np.abs(numeric - active.jacobian(z, alpha)).max() < 1e-6 * np.abs(numeric).max()
 
 
 def test_the_index_is_the_sign_of_a_determinant_written_down_directly() -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ... import _clock
 from ...certificates import ByCriterion, certify_problem
-from ...engines.augmented.refine import refined
 from ...errors import DataError
 from ...model import _validate
 from ...model.cluster import Cluster, expected
@@ -21,7 +20,6 @@ from ...model.problem import Problem
 from ...model.split import Split
 from ...result.allocation import Allocation, Stats, idle
 from ..dynamics.arguments import generator_of
-from ..model.near_set import active_set
 from .arranged import jittered
 from .beyond import STRATEGIES
 from .enumerate import Enumeration, enumerated
@@ -90,7 +88,7 @@ def equilibria(
     bounded = bool(len(problem.polytope.limited))
     if made.finished and not bounded and not _sums(collected):
         made = enumerated(jittered(system, options.jitter), options)
-        _take_near(problem, collected, made)
+        collected.take(made.tasks, made.log_price, "enumeration")
         tried["ties"] = f"enumerated with all data changed by {options.jitter:g}, then solved as they are"
     finished = made.finished and not bounded and _sums(collected)
     tried["enumeration"] = _told(made, bounded, collected)
@@ -121,29 +119,6 @@ def _sums(collected: Collected) -> bool:
     return sum(indices) == 1 and 0 not in indices
 
 
-def _take_near(problem: Problem, collected: Collected, made: Enumeration) -> None:
-    """Take candidates of slightly different data: last digits are found on these first."""
-    system, polytope, alpha = collected.system, problem.polytope, problem.criterion.alpha
-    log_marginal = alpha * system.log_gain - np.log(system.gamma)
-    log_marginal += (alpha - 1) * np.log(system.largest)[system.user]
-    for tasks, log_price in zip(made.tasks, made.log_price, strict=True):
-        whole = tasks * system.largest[system.user]
-        rows = alpha * log_price[polytope.row_server, polytope.row_resource]
-        near = refined(polytope, log_marginal, alpha, whole, rows, 1e-13)
-        if near is None:
-            continue
-        levels = polytope.by_server(near.log_rows, unused=-np.inf) / alpha
-        _take(collected, near.tasks / system.largest[system.user], levels, "enumeration")
-
-
-def _take(collected: Collected, tasks: Array, log_price: Array, by: str) -> int:
-    """Take one candidate of which only an active set is believed."""
-    with np.errstate(all="ignore"):
-        active, z = active_set(collected.system, tasks, log_price)
-    every, levels = active.whole(z)
-    return collected.take(every[None], levels[None], by)
-
-
 def _ends(found: list[Verified]) -> list[Verified]:
     """All of them, but of a continuum (index 0, one active set) only two that are far apart."""
     kept = [one for one in found if one.index != 0]
@@ -153,7 +128,7 @@ def _ends(found: list[Verified]) -> list[Verified]:
             key = one.active.pairs.tobytes(), one.active.rows.tobytes()
             continua.setdefault(key, []).append(one)
     for points in continua.values():
-        tasks = np.log([one.total for one in points])
+        tasks = np.log([one.active.total for one in points])
         first = int(np.abs(tasks - tasks[0]).max(axis=1).argmax())
         last = int(np.abs(tasks - tasks[first]).max(axis=1).argmax())
         kept += [points[k] for k in sorted({first, last})]
@@ -178,21 +153,16 @@ def _beyond(
     for name, strategy in STRATEGIES.items():
         new, count = 0, 0
         for tasks, log_price in strategy(problem, collected.system, rng, options):
-            new += _take(collected, tasks, log_price, name)
+            new += collected.take(tasks[None], log_price[None], name)
             count += 1
         yield name, f"{count} answer{'s' if count != 1 else ''}, {new} of them new"
 
 
 def _allocation(problem: Problem, merging: Merging, one: Verified, tol: float, watch: _clock.Watch) -> Allocation:
     """An equilibrium of the merged cluster as a certified allocation of the original one."""
-    begun, system = _clock.now(), one.active.system
-    polytope, alpha = system.polytope, problem.criterion.alpha
-    tasks, levels = one.active.whole(one.z)
-    inside = polytope.inside(np.maximum(tasks, 0.0) / system.gamma)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_prices = np.where(levels > -np.inf, alpha * levels - np.log(polytope.cluster.capacity), -np.inf)
-    split = Split.of(merging, polytope.allocation(inside))
-    certificate, proof = certify_problem(problem, split, merging.split_prices(log_prices))
+    begun, polytope, alpha = _clock.now(), one.active.polytope, problem.criterion.alpha
+    split = Split.of(merging, polytope.allocation(polytope.inside(one.pair_tasks / polytope.gamma)))
+    certificate, proof = certify_problem(problem, split, merging.split_prices(one.log_prices))
     stats = Stats(one.by, "none", "found", 0, 0.0, 0.0, watch.seconds, _clock.now() - begun, {}, watch.loops)
     cluster = problem.cluster
     notes = idle([cluster.users[n] for n in np.flatnonzero(~cluster.runnable)])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.first_order import Active
+from ...core.settled import settled
+from ...errors import SolverError
 from ...model.problem import Problem
-from ..model.active_newton import newton
-from ..model.active_set import ActiveSet
-from ..model.candidate import log_unit_prices
 from ..model.equilibrium_system import EquilibriumSystem
 from ..model.index import active_at, index
 from ..model.stability import spectral_radius
@@ -20,15 +20,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class VerifiedOptions:
-    """When two candidates are one, and what a solution may miss."""
+    """When two candidates are one, and what is nearly active."""
 
     #: Users' tasks differ by less than this, relatively.
     same: float = 1e-6
-    #: A part of a user's tasks that is as good as none, and a price below this part of its server's largest is.
-    part: float = 1e-10
-    price: float = 1e-30
-    #: Residuals, missing tasks, slacks and idle parts (relative).
-    error: float = 1e-9
     #: Pairs and rows outside with less slack could as well be inside.
     weak: float = 1e-8
 
@@ -42,19 +37,26 @@ class Verified:
 
     Attributes
     ----------
-    active, z : its active set and the solution of its equations
+    active : its active set, with tasks and prices to the last digits
     index : +1 or -1; 0 where tasks are not locally unique, or where what is nearly active decides
     radius : spectral radius of a round of best responses
-    total : (users,), X in units of the largest gamma
     by : who found it first
     """
 
-    active: ActiveSet
-    z: Array
+    active: Active
     index: int
     radius: float
-    total: Array
     by: str
+
+    @property
+    def pair_tasks(self) -> Array:
+        """(pairs,)."""
+        return np.asarray(self.active.part * self.active.total[self.active.polytope.pair_user])
+
+    @property
+    def log_prices(self) -> Array:
+        """Log prices per resource unit (servers, resources), -inf for none."""
+        return self.active.polytope.log_unit_prices(self.active.prices[0].log_rows)
 
 
 class Collected:
@@ -80,8 +82,8 @@ class Collected:
         while len(left):
             near = np.abs(totals[left] - totals[left[0]]).max(axis=1) < self.options.same
             group, left = left[near], left[~near]
-            known = [np.abs(np.log(one.total) - totals[group[0]]).max() < self.options.same for one in self.found]
-            if not any(known):
+            log_total = totals[group[0]] + np.log(self.system.largest)
+            if not self._known(log_total):
                 self._add(tasks[group].mean(axis=0), self._mean_price(log_price[group]), by)
         return len(self.found) - before
 
@@ -93,46 +95,29 @@ class Collected:
             mean = np.exp(alpha * (log_price - np.where(top > -np.inf, top, 0.0))).mean(axis=0)
             return np.asarray(top + np.log(mean) / alpha)
 
+    def _known(self, log_total: Array) -> bool:
+        """Are these the tasks (users,) of one that has been found?"""
+        return any(np.abs(np.log(one.active.total) - log_total).max() < self.options.same for one in self.found)
+
     def _add(self, tasks: Array, log_price: Array, by: str) -> None:
-        made = self._solved(tasks, log_price)
-        if made is None:
+        polytope, system = self.problem.polytope, self.system
+        whole = polytope.allocation(tasks / system.gamma)
+        log_rows = system.alpha * log_price[polytope.row_server, polytope.row_resource]
+        try:
+            active = settled(polytope, self.problem.criterion, whole, log_rows, None)
+        except SolverError:
             self.lost += 1
             return
-        active, z = made
-        total = active.totals(z)
         # A candidate may have been farther from its equilibrium than others with the same are from each other.
-        if any(np.abs(np.log(one.total / total)).max() < self.options.same for one in self.found):
-            return
-        sign, radius = self._index(active, z)
-        self.found.append(Verified(active, z, sign, radius, total, by))
+        if not self._known(np.log(active.total)):
+            found = Verified(active, 0, 0.0, by)
+            sign, radius = self._index(found)
+            self.found.append(replace(found, index=sign, radius=radius))
 
-    def _solved(self, tasks: Array, log_price: Array) -> tuple[ActiveSet, Array] | None:
-        """The active set of a candidate and its solution, if everything holds there."""
-        system, options = self.system, self.options
-        total = np.add.reduceat(tasks, system.start[:-1])
-        pairs = np.flatnonzero(tasks > options.part * total[system.user])
-        top = log_price.max(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):
-            high = system.alpha * (log_price - top) > np.log(options.price)
-        rows = np.flatnonzero((system.row & high).reshape(-1))
-        at_limit = np.flatnonzero(total >= system.limit * (1 - options.error))
-        active = ActiveSet(system, pairs, rows, at_limit)
-        z = np.concatenate([tasks[pairs], log_price.reshape(-1)[rows], np.zeros(len(at_limit))])
-        found = newton(active, z)
-        if found is None:
-            return None
-        here, _, excess = active.split(found)
-        slip = float((-here / active.totals(found)[active.user]).max(initial=0.0))
-        over = float(active.over_limit(found).max(initial=0.0))
-        error = max(slip, over, active.outside(found).worst, float((-excess).max(initial=0.0)))
-        return (active, found) if error <= options.error else None
-
-    def _index(self, active: ActiveSet, z: Array) -> tuple[int, float]:
+    def _index(self, one: Verified) -> tuple[int, float]:
         """The index, 0 if it depends on pairs or rows that are outside without slack, and the spectral radius."""
-        fractions, levels = active.whole(z)
-        tasks = self.problem.polytope.allocation(fractions / self.system.gamma)
-        log_prices = log_unit_prices(self.system, levels)
-        found, more = (active_at(self.problem, tasks, log_prices, weak) for weak in (0.0, self.options.weak))
+        tasks = self.problem.polytope.allocation(one.pair_tasks / self.problem.polytope.gamma)
+        found, more = (active_at(self.problem, tasks, one.log_prices, weak) for weak in (0.0, self.options.weak))
         assert found is not None
         assert more is not None
         sign = index(found)

@@ -236,15 +236,9 @@ def _attempt(
             best = answer
         if not offered and answer.error <= aims.first:
             offered = True
-            yield _whole(method, answer, answer)
+            yield answer
     assert best is not None
-    yield _whole(method, best, answer)
-
-
-def _whole(method: EquilibriumSystem, best: Candidate, last: Candidate) -> Candidate:
-    """A point of a run with all pairs, and what the run knew at its end."""
-    point = best.point if best.inside is None else method.whole(best.point, best.inside)
-    return replace(best, point=point, steps=last.steps, warm=last.warm, midway=last.midway, inside=None)
+    yield replace(best, steps=answer.steps, warm=answer.warm, midway=answer.midway)
 
 
 def _responses(
