@@ -27,7 +27,6 @@ class Candidate:
     by: str = "interior point"  # what found it
     inside: NDArray[np.intp] | None = None  # pairs that the point has, if not all
     backward: float = np.inf  # its backward error, where that was looked at
-    prices: object = None  # where to start for other users on the same servers (`psdsf.continuation.PriceStart`)
 
     @property
     def rank(self) -> tuple[float, float]:
