@@ -13,6 +13,7 @@ allocation, until none owes anybody anything.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from .._libraries import lapack
 from ..model.problem import Problem
+from .choices import Choices
 from .judge import infeasibility
 from .maxmin import fractions, owed, response
 from .solve import finite
@@ -57,8 +59,9 @@ def psdsf(problems: list[Problem], tol: float, alphas: int, steps: int, rounds: 
     q, count = stacked(problems, np.ones(len(problems))), len(problems)
     rate = q.gamma * np.stack([one.criterion.weight for one in problems], axis=-1)[:, None]
     idle: Mask = np.asarray((q.unused > 0).all(axis=0))
-    tasks, error = np.zeros((count, *q.gamma.shape[:2])), np.where(idle, 0.0, np.inf)
-    certain = idle.copy()
+    tasks, certain = _greatest(q, rate)
+    error = np.where(idle, 0.0, np.where(certain, _owed(q, rate, tasks), np.inf))
+    certain |= idle
     nearest, distance = tasks.copy(), np.full(count, np.inf)
     for alpha in _LARGE[:alphas]:
         todo = np.flatnonzero(error > tol)
@@ -89,6 +92,46 @@ def psdsf(problems: list[Problem], tol: float, alphas: int, steps: int, rounds: 
         tasks[todo[better]], error[todo[better]] = found[better], missing[better]
         certain[todo[better]] = False
     return Found(tasks, np.maximum(error, infeasibility(q, fractions(q, tasks))), certain)
+
+
+@dataclass
+class _Pairs:
+    """Those of a stack, in tasks over the user's largest gamma, as `choices.System`."""
+
+    start: Index
+    user: Index
+    server: Index
+    log_gain: Array
+    per_task: Array
+    row: Mask
+
+
+def _greatest(q: Stack, rate: Array) -> tuple[Array, Mask]:
+    """Tasks (B, N, K) of the greatest allocation, and where that is one: all need all, and no limit is met."""
+    count, users, servers = (q.gamma.shape[k] for k in (2, 0, 1))
+    tasks, known = np.zeros((count, users, servers)), ((q.use > 0) | ~(q.rows[:, None] & q.usable)).all(axis=(0, 1, 2))
+    known &= (q.unused == 0).all(axis=0)
+    if not known.any():
+        return tasks, known
+    some, own = q.some(known), rate[..., known]
+    problem, user, server = np.nonzero(some.usable.transpose(2, 0, 1))
+    here = user, server, problem
+    pairs = _Pairs(
+        np.searchsorted(problem * users + user, np.arange(some.usable.shape[2] * users + 1)),
+        problem * users + user,
+        problem * servers + server,
+        np.log(own[here] / some.gamma[here] * some.size[here]),
+        some.use[:, user, server, problem].T / some.size[here][:, None],
+        some.rows.transpose(2, 1, 0).reshape(-1, len(some.rows)),
+    )
+    found = Choices(pairs, some.usable.shape[2])
+    found.cool(1e-5)
+    x, proved = found.greatest()
+    z = np.zeros(some.gamma.shape)
+    z[here] = x / some.size[here]
+    tasks[known] = some.tasks(z)
+    known[known] = proved & (tasks[known].sum(axis=2) < some.limit.T * (1 - 1e-9)).all(axis=1)
+    return tasks, known
 
 
 def _owed(q: Stack, rate: Array, tasks: Array) -> Array:

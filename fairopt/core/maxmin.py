@@ -39,7 +39,10 @@ def leximin(problems: list[Problem]) -> Found:
         tasks = _filled(q, rate[:, None])
         rise, prices, rounds = owed(q, rate[:, None], tasks, False), np.zeros((len(tasks), 0, 1, len(q.use))), None
     else:
-        tasks, prices, rounds = simplex.leximin(q, rate)
+        reach = q.gamma.sum(axis=1)
+        per_level = np.divide(rate, reach, out=np.zeros(reach.shape), where=reach > 0).T
+        part = np.divide(q.gamma, reach[:, None], out=np.zeros(q.gamma.shape), where=q.usable)
+        tasks, prices, rounds = _vertices(q, _by_user(part), per_level)
         rise = np.where(rounds < 0, np.inf, lexicographic_rise(q, rate, tasks, prices))
     error = np.where(_hidden(q, rate), np.inf, np.maximum(rise, infeasibility(q, fractions(q, tasks))))
     return Found(tasks, error, prices, np.zeros(len(tasks), dtype=np.intp) if rounds is None else rounds)
@@ -48,13 +51,40 @@ def leximin(problems: list[Problem]) -> Found:
 def largest_sum(problems: list[Problem]) -> Found:
     """The largest sum of shares over a pool or servers, of problems of one shape, with its backward error."""
     q = stacked(problems, np.zeros(len(problems)))
-    tasks, prices, rounds = simplex.largest_sum(q, np.stack([one.criterion.share for one in problems], axis=-1))
+    share = np.stack([one.criterion.share for one in problems], axis=-1)
+    worth = q.gamma * np.where(q.unused > 0, 0.0, share)[:, None]
+    unit = np.maximum(worth.sum(axis=1).max(axis=0), 1e-300)
+    sums = (worth / unit).transpose(2, 0, 1).reshape(len(unit), 1, -1)
+    tasks, prices, rounds = _vertices(q, sums, (unit > 1e-300)[:, None] * 1.0)
+    prices *= unit[:, None, None, None]
     z = fractions(q, tasks)
     with np.errstate(divide="ignore"):
         log_rows = np.log(prices.sum(axis=1)).transpose(2, 1, 0)
     error = np.maximum(backward_errors(q, z, log_rows), infeasibility(q, z))
     able = (q.unused == 0).any(axis=0)
     return Found(tasks, np.where(rounds < 0, np.inf, np.where(able, error, 0.0)), prices, rounds)
+
+
+def _by_user(values: Array) -> Array:
+    """Values of pairs (N, K, B) as rows of their users, (B, N, N K)."""
+    users, servers, count = values.shape
+    result = np.zeros((count, users, users, servers))
+    result[:, np.arange(users), np.arange(users)] = values.transpose(2, 0, 1)
+    return result.reshape(count, users, -1)
+
+
+def _vertices(q: Stack, levels: Array, per_level: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Tasks (B, N, K), prices of whole capacities of every round (B, rounds, K, R), and rounds, -1: it failed."""
+    resources, users, servers, count = q.use.shape
+    of_servers = np.arange(servers)
+    use = np.zeros((count, servers, resources, users, servers))
+    use[:, of_servers, :, :, of_servers] = q.use.transpose(2, 3, 0, 1)
+    rows = use.reshape(count, servers * resources, -1)
+    if q.limited is not None:
+        rows = np.append(rows, _by_user(q.share_of_limit), axis=1)
+    z, prices, rounds = simplex.lexicographic(rows, levels, per_level)
+    prices = prices[:, :, : servers * resources].reshape(count, -1, servers, resources)
+    return z.reshape(count, users, servers) * q.gamma.transpose(2, 0, 1), prices, rounds
 
 
 def alone(problems: list[Problem]) -> Found:

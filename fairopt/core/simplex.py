@@ -1,9 +1,9 @@
 r"""Lexicographic maximisation over small polytopes by the simplex method, for a stack of problems of one shape.
 
-Levels are sums over pairs, a row each. Every round raises a common bound t of the levels that rise,
+Every round raises a common bound t of the levels that rise,
 
 .. math::
-    \max t, \quad \omega_l t \le \sum_p L_{lp} z_p, \quad \sum_n D_{nkr} z_{nk} \le 1, \quad z \ge 0,
+    \max t, \quad \omega_l t \le \sum_p L_{lp} z_p, \quad \sum_p A_{kp} z_p \le 1, \quad z \ge 0,
 
 and levels whose row has a price then are done. Bases stay from round to round: the column of t is made anew from the
 slacks of the levels that are left. All problems of a stack exchange a pair of variables at the same time, each where it
@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from .system import Stack
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -33,93 +31,60 @@ _CACHE = 60_000
 
 
 class Found(NamedTuple):
-    """Tasks (B, N, K), prices of whole capacities of every round (B, rounds, K, R), and rounds (B,), -1: it failed."""
+    """Columns (B, columns), prices of every round (B, rounds, rows), and rounds (B,), -1: it failed."""
 
-    tasks: Array
+    columns: Array
     prices: Array
     rounds: Index
 
 
-def largest_sum(q: Stack, share: Array) -> Found:
-    """The largest sum of shares, (N, B) per task, over capacities and limits. One of several optima, by order."""
-    worth = q.gamma * np.where(q.unused > 0, 0.0, share)[:, None]
-    unit = np.maximum(worth.sum(axis=1).max(axis=0), 1e-300)
-    found = _in_parts(q, (worth / unit).transpose(2, 0, 1).reshape(len(unit), 1, -1), (unit > 1e-300)[:, None] * 1.0)
-    return found._replace(prices=found.prices * unit[:, None, None, None])
+def lexicographic(rows: Array, levels: Array, per_level: Array) -> Found:
+    """The lexicographically largest levels over `per_level` (B, levels) of columns with `rows @ columns <= 1`.
 
-
-def leximin(q: Stack, rate: Array) -> Found:
-    """Lexicographic max-min of tasks over `rate` (N, B), under capacities and limits."""
-    users, servers, count = q.gamma.shape
-    reach = q.gamma.sum(axis=1)
-    per_level = np.divide(rate, reach, out=np.zeros(reach.shape), where=reach > 0).T
-    part = np.divide(q.gamma, reach[:, None], out=np.zeros(q.gamma.shape), where=q.usable)
-    levels = np.zeros((count, users, users, servers))
-    levels[:, np.arange(users), np.arange(users)] = part.transpose(2, 0, 1)
-    return _in_parts(q, levels.reshape(count, users, -1), per_level)
-
-
-def _in_parts(q: Stack, levels: Array, per_level: Array) -> Found:
-    """As many problems at a time as stay in the cache."""
-    resources, users, servers, count = q.use.shape
-    rows = servers * resources + levels.shape[1] + users * (q.limited is not None)
-    most = max(_CACHE // (rows * (users * servers + 2)), 1)
-    found = Found(
-        np.zeros((count, users, servers)),
-        np.zeros((count, levels.shape[1], servers, resources)),
-        np.zeros(count, dtype=np.intp),
-    )
+    Parameters
+    ----------
+    rows : (B, rows, columns)
+    levels : (B, levels, columns)
+    """
+    (count, height, columns), several = rows.shape, levels.shape[1]
+    most = max(_CACHE // ((height + several) * (columns + 2)), 1)  # at a time
+    found = Found(np.zeros((count, columns)), np.zeros((count, several, height)), np.zeros(count, dtype=np.intp))
     for first in range(0, count, most):
-        chosen = slice(first, first + most)
-        some = q if most >= count else q.some(chosen)
-        into = Found(found.tasks[chosen], found.prices[chosen], found.rounds[chosen])
-        _Tableaus(some, levels[chosen], per_level[chosen], into).run()
-    found.tasks[:] *= q.gamma.transpose(2, 0, 1)
+        some = slice(first, first + most)
+        into = Found(found.columns[some], found.prices[some], found.rounds[some])
+        _Tableaus(rows[some], levels[some], per_level[some], into).run()
     return found._replace(prices=found.prices[:, : max(int(found.rounds.max(initial=0)), 0)])
 
 
 class _Tableaus:
     """`basic = table[..., -1] - table[..., :-1] @ free` of every problem that is not done.
 
-    Variables by number: pairs, the bound, then the slacks of capacities, of limits and of levels. `place` has the
-    column of a variable, or the complement of its row.
+    Variables by number: columns, the bound, then the slacks of rows and of levels. `place` has the column of a
+    variable, or the complement of its row.
     """
 
-    def __init__(self, q: Stack, levels: Array, per_level: Array, into: Found) -> None:
-        resources, users, servers, count = q.use.shape
-        pairs, capacities = users * servers, servers * resources
-        of_limits = 0 if q.limited is None else users
-        rows = capacities + of_limits + levels.shape[1]
-        self.table = np.zeros((count, rows, pairs + 2))
-        at = np.arange(servers)
-        use = np.zeros((count, servers, resources, users, servers))
-        use[:, at, :, :, at] = q.use.transpose(2, 3, 0, 1)
-        self.table[:, :capacities, :pairs] = use.reshape(count, capacities, pairs)
-        self.table[:, :capacities, -1] = 1.0
-        if q.limited is not None:
-            limits = np.zeros((count, users, users, servers))
-            limits[:, np.arange(users), np.arange(users)] = q.share_of_limit.transpose(2, 0, 1)
-            self.table[:, capacities : capacities + users, :pairs] = limits.reshape(count, users, pairs)
-            self.table[:, capacities : capacities + users, -1] = 1.0
-        self.table[:, rows - levels.shape[1] :, :pairs] = -levels
-        slack = pairs + 1
-        self.basic = np.tile(np.arange(slack, slack + rows), (count, 1))
+    def __init__(self, rows: Array, levels: Array, per_level: Array, into: Found) -> None:
+        (count, height, columns), every = rows.shape, rows.shape[1] + levels.shape[1]
+        self.table = np.zeros((count, every, columns + 2))
+        self.table[:, :height, :columns], self.table[:, :height, -1] = rows, 1.0
+        self.table[:, height:, :columns] = -levels
+        slack = columns + 1
+        self.basic = np.tile(np.arange(slack, slack + every), (count, 1))
         self.free = np.tile(np.arange(slack), (count, 1))
-        self.place = np.tile(np.append(np.arange(slack), ~np.arange(rows)), (count, 1))
-        self.of_capacities = slice(slack, slack + capacities)
-        self.of_levels = slice(slack + rows - levels.shape[1], slack + rows)
-        self.pairs, self.into = pairs, into
+        self.place = np.tile(np.append(np.arange(slack), ~np.arange(every)), (count, 1))
+        self.of_rows, self.of_levels = slice(slack, slack + height), slice(slack + height, slack + every)
+        self.columns, self.into = columns, into
         self.problem = np.arange(count)
         self.per_level, self.rising = per_level, per_level > 0
-        self.column = np.full(count, pairs)  # of the bound, while it is to be raised
+        self.column = np.full(count, columns)  # of the bound, while it is to be raised
         self.row = np.zeros(count, dtype=np.intp)  # of the bound, while it rises
         self.begins = np.ones(count, dtype=bool)
         self.round = np.zeros(count, dtype=np.intp)
         self.steps, self.still = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp)
-        self.size = rows + slack
+        self.size = every + slack
 
     def run(self) -> None:
-        """Until all are done: fractions of pairs and prices are filled in."""
+        """Until all are done: columns and prices are filled in."""
         self._keep(np.asarray(self.rising.any(axis=1)))
         every = np.arange(len(self.problem))
         self._bound(every)
@@ -208,7 +173,7 @@ class _Tableaus:
         by_column = np.zeros((len(some), self.table.shape[2]))
         which, level = np.nonzero((place >= 0) & (weight > 0))
         by_column[which, place[which, level]] = weight[which, level]
-        by_column[:, self.pairs + 1] = 0.0
+        by_column[:, self.columns + 1] = 0.0
         column = self.column[some]
         by_column[np.arange(len(some)), column] = 0.0
         whole = np.matmul(self.table[some], by_column[:, :, None])[:, :, 0]
@@ -222,9 +187,7 @@ class _Tableaus:
         price = np.where(place >= 0, np.take_along_axis(row, np.maximum(place, 0), axis=1), 0.0)
         problem, rising = self.problem[some], self.rising[some]
         into = self.into
-        into.prices[problem, self.round[some]] = np.maximum(price[:, self.of_capacities], 0.0).reshape(
-            len(some), *into.prices.shape[2:]
-        )
+        into.prices[problem, self.round[some]] = np.maximum(price[:, self.of_rows], 0.0)
         weight = np.where(rising, self.per_level[some], 0.0)
         part = weight / weight.max(axis=1)[:, None] * price[:, self.of_levels]
         stops = part > _PRICED
@@ -235,8 +198,8 @@ class _Tableaus:
         done = ~(rising & ~stops).any(axis=1) | fails
         if done.any():
             ready, problem = some[done], problem[done]
-            place = place[done, : self.pairs]
+            place = place[done, : self.columns]
             value = np.take_along_axis(self.table[ready, :, -1], np.maximum(~place, 0), axis=1)
-            into.tasks[problem] = np.where(place < 0, value, 0.0).reshape(len(ready), *into.tasks.shape[1:])
+            into.columns[problem] = np.where(place < 0, value, 0.0)
             into.rounds[problem] = np.where(fails[done], -1, self.round[ready])
         return np.asarray(done)

@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _clock
-from ..engines.base import Solution
+from ..engines.base import Run, Solution
 from ..engines.small import solutions as small
 from ..engines.welfare import served
 from ..model.problem import Problem
 from .equilibrium import alpha_zero, equilibria
-from .model.candidate import solution
 from .model.canonical import canonical
 from .psdsf.continuation import PriceStart
 from .psdsf.limit import limit
 
 Index = NDArray[np.intp]
+
+#: What PS-DSF's algorithms say of their answers: the judge alone knows.
+_UNMEASURED = "not measured"
 
 
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
@@ -54,9 +56,10 @@ def _limits(problem: Problem, tol: float, build: float, warm: object) -> Iterato
     build += _clock.now() - begun
     begun = _clock.now()
     prices = warm if isinstance(warm, PriceStart) else None
-    for method, answer in limit(polytope, problem.criterion.weight[polytope.users], tol, prices=prices):
-        found = solution(polytope, method, answer, build, _clock.now() - begun, problem.criterion.alpha, tol)
-        yield replace(found, warm=answer.prices)
+    for found in limit(polytope, problem.criterion.weight[polytope.users], tol, prices=prices):
+        run = Run(found.by, _UNMEASURED, 0.0, _clock.now() - begun, np.nan)
+        tasks = polytope.allocation(polytope.inside(found.fractions))
+        yield Solution(tasks, None, "equilibrium", (run,), build, found.steps, _UNMEASURED, found.notes, found.prices)
 
 
 def _reordered(problem: Problem, users: Index, servers: Index) -> Problem:

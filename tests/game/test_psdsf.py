@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import fairopt as fo
+from fairopt.core import choices
+from fairopt.core.choices import Choices
 from fairopt.game.model.equilibrium_system import EquilibriumSystem
-from fairopt.game.psdsf import positive
-from fairopt.game.psdsf.greatest import greatest
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 from fairopt.papers import instance
@@ -93,22 +93,44 @@ def test_alpha_tends_to_it(seed: int) -> None:
     assert apart[2] < 0.5 * apart[1] < 0.25 * apart[0] or apart[0] < 1e-7
 
 
-def test_from_any_point_of_the_path() -> None:
+def test_from_any_temperature() -> None:
     """Hot or cold, whatever is proved to be the greatest is the same."""
-    several = 0
+    proved = 0
     for seed in range(10):
         method = equations(cluster(seed, 12, 5, 3))
-        found = []
-        with np.errstate(all="ignore"):
-            for near in positive.follow(method):
-                exact = greatest(method, near.log_price, near.part, near.tau) if near.tau < 0.02 else None
-                if exact is not None and exact.proved:
-                    found.append(np.add.reduceat(exact.tasks, method.start[:-1]))
+        near, found = Choices(method), []
+        for tau in (0.05, 1e-2, 1e-3, 1e-5, 1e-7):
+            near.cool(tau)
+            tasks, good = near.greatest()
+            if good.all():
+                found.append(np.add.reduceat(tasks, method.start[:-1]))
         assert found
-        several += len(found) > 3
+        proved += len(found)
         for totals in found[:-1]:
             np.testing.assert_allclose(totals, found[-1], rtol=1e-9)
-    assert several >= 8
+    assert proved >= 40
+
+
+def test_programs_of_any_size_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dense tableaus and sparse linear programs, ties or not."""
+    for seed in range(8):
+        shared = cluster(seed, 15, 8, 3)
+        if seed > 3:
+            whole = {"capacity": np.ceil(shared.capacity), "demand": np.ceil(shared.demand)}
+            shared = shared.replace(**whole, weight=np.ones(15))
+        small = fo.PSDSF().solve(shared, 1e-9)
+        with monkeypatch.context() as patched:
+            patched.setattr(choices, "_TABLEAU", 0)
+            large = fo.PSDSF().solve(shared, 1e-9)
+        assert small.stats.solver == large.stats.solver == "linear programs"
+        np.testing.assert_allclose(large.user_tasks, small.user_tasks, rtol=1e-8)
+
+
+def test_a_stack_has_the_answers_of_its_problems() -> None:
+    clusters = [cluster(seed, 6, 4, 3) for seed in range(1, 12)]
+    found = fo.solve_many("ps-dsf", clusters, tol=1e-9)
+    for one, tasks in zip(clusters, found.user_tasks, strict=True):
+        np.testing.assert_allclose(tasks, fo.PSDSF().solve(one, 1e-9).user_tasks, rtol=1e-9)
 
 
 def test_order_units_and_parts_do_not_matter() -> None:
@@ -149,14 +171,16 @@ def test_it_applies_where_every_user_of_a_server_needs_all_of_it() -> None:
     assert not equations(fo.Cluster([[4, 1]], [[1, 0], [1, 1]])).positive
 
 
-@pytest.mark.parametrize("tau", [0.3, 1e-2])
-@pytest.mark.parametrize(("users", "servers"), [(3, 40), (12, 10)])
-def test_a_step_solves_the_smoothed_equations_to_first_order(users: int, servers: int, tau: float) -> None:
-    """`F(p + t step) = (1 - t) F(p)` up to t^2, whether users or servers are fewer."""
-    q = equations(cluster(1, users, servers))
-    here = positive._Here(q, np.random.default_rng(2).uniform(0, tau, servers), tau, positive.OPTIONS.positive)
-    step = here.step(np.ones(servers, dtype=bool))
-    assert step is not None
-    t = 1e-4 * tau / np.abs(step).max()
-    there = positive._Here(q, here.price + t * step, tau, positive.OPTIONS.positive)
-    np.testing.assert_allclose(there.excess, (1 - t) * here.excess, rtol=0, atol=1e-3 * t * np.abs(here.excess).max())
+@pytest.mark.parametrize("tau", [0.05, 1e-3, 1e-6])
+@pytest.mark.parametrize(("users", "servers", "part"), [(3, 40, 1.0), (12, 10, 1.0), (300, 200, 0.02)])
+def test_smoothed_choices_fill_every_server(users: int, servers: int, part: float, tau: float) -> None:
+    """Few users, few servers, or few pairs: three ways to take a step."""
+    rng = np.random.default_rng(2)
+    eligible = rng.random((users, servers)) < part
+    eligible[np.arange(max(users, servers)) % users, np.arange(max(users, servers)) % servers] = True
+    capacity, demand = (rng.uniform(0.25, 5, (count, 3)) for count in (servers, users))
+    near = Choices(equations(fo.Cluster(capacity, demand, eligible=eligible)))
+    near.cool(tau)
+    assert near.tau <= tau
+    fullest = np.log(near.used.max(axis=1))
+    assert (np.abs(fullest) < 9 * tau * np.log(3) + 0.1 * tau + 1e-2 * min(1, 10 * tau)).all()

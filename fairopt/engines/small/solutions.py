@@ -59,15 +59,15 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     pairs, alpha = problem.cluster.shape[0] * problem.cluster.shape[1], problem.criterion.alpha
     if kind in (None, "efficient") or not kinds.fastest(kind, problem.cluster, alpha) or _trivial(problem, kind):
         return  # of several optima at alpha = 0 the interior point finds one that depends on no order
-    if kind == "psdsf" and pairs > OPTIONS.tiny and not (problem.cluster.demand > 0).all():
-        return  # as a rule something is decided by rounding there
+    if kind == "psdsf" and (pairs > OPTIONS.tiny or (problem.cluster.demand > 0).all()):
+        return  # with zero demands something is decided by rounding there, as a rule; without there are better ways
     begun = _clock.now()
     tiny = pairs <= OPTIONS.tiny
     build, begun = _clock.now() - begun, _clock.now()
     if kind == "leximin":
         found = _leximin(problem)
     elif kind == "psdsf":
-        found = _limit(problem, tol, 60 if tiny else 30)
+        found = _limit(problem, tol)
     else:
         found = _equilibrium(problem, kind, tol)
     fine = bool(found.certificate <= min(OPTIONS.digits, tol))
@@ -94,9 +94,9 @@ def _leximin(problem: Problem) -> _Answer:
     return _Answer("dense simplex", found.tasks[0], found.certificate[0], _per_unit(problem, log), int(found.rounds[0]))
 
 
-def _limit(problem: Problem, tol: float, steps: int) -> _Answer:
+def _limit(problem: Problem, tol: float) -> _Answer:
     """PS-DSF, where it is the limit for certain."""
-    found = psdsf([problem], min(OPTIONS.aim * tol, 1e-9), 1, steps, 0)
+    found = psdsf([problem], min(OPTIONS.aim * tol, 1e-9), 1, 60, 0)
     certificate = found.certificate[0] if found.certain[0] else np.inf
     return _Answer("dense limit", found.tasks[0], certificate, None, 1)
 

@@ -26,7 +26,6 @@ class Candidate:
     notes: tuple[str, ...] = ()
     by: str = "interior point"  # what found it
     backward: float = np.inf  # its backward error, where that was looked at
-    prices: object = None  # where to start for other users on the same servers (`psdsf.continuation.PriceStart`)
 
     @property
     def rank(self) -> tuple[float, float]:

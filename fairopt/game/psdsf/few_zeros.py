@@ -1,10 +1,10 @@
 """Where few users can do without a resource: the homotopy begun near its end, from two problems with positive demands.
 
-All others need everything, and `positive` finds their prices in a few dozen Newton steps. What they leave of resources
-that are not full goes to those who need only these, group by group, by the same algorithm on what is left: the price of
-such a resource is below the others' by as much as their levels are higher. Both are prices of one game at a low
-temperature but for the little that groups take from each other, which Newton's method puts right, or the homotopy is
-followed from its beginning.
+All others need everything, and `core.choices` finds their prices in a few dozen Newton steps. What they leave of
+resources that are not full goes to those who need only these, group by group, by the same algorithm on what is left:
+the price of such a resource is below the others' by as much as their levels are higher. Both are prices of one game at
+a low temperature but for the little that groups take from each other, which Newton's method puts right, or the homotopy
+is followed from its beginning.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.choices import Choices
 from ...model.polytope import Polytope
 from ..equilibrium.coupling import CoupledGame
 from ..equilibrium.entropy_homotopy import Place, newton
 from ..model.equilibrium_system import EquilibriumSystem
-from . import positive
 from .options import OPTIONS, ContinuationOptions
 
 Array = NDArray[np.float64]
@@ -66,8 +66,8 @@ def _filled(q: EquilibriumSystem, users: Mask, part: Array, tau: float) -> tuple
     if len(polytope.users) != len(names):
         return None
     system = EquilibriumSystem(polytope, q.weight[users], q.alpha)
-    for found in positive.follow(system):
-        if found.tau <= tau:
-            used = system.used(found.part * found.total[polytope.pair_user])
-            return np.repeat(found.log_price[:, None], part.shape[1], axis=1), used, found.steps
-    return None
+    found = Choices(system)
+    found.cool(tau)
+    return (
+        (np.repeat(found.price[:, None], part.shape[1], axis=1), found.used, found.steps) if found.tau <= tau else None
+    )

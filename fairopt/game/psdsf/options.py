@@ -8,60 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...engines.linalg.damped_newton import DampingOptions
 from ...engines.linalg.step_control import FactorControl
 from ..equilibrium.options import OPTIONS as EQUILIBRIUM
 from ..equilibrium.options import HomotopyOptions
 from ..responses.acceleration import DriftOptions
 
 _HOMOTOPY = replace(EQUILIBRIUM.homotopy, coupling=replace(EQUILIBRIUM.homotopy.coupling, power=1.0))
-
-
-@dataclass(frozen=True)
-class PositiveOptions:
-    """Smoothed choices for positive demands (`positive`)."""
-
-    #: tau at first and at last.
-    first: float = 0.3
-    last: float = 1e-8
-    #: The temperature of resources is `resources tau`.
-    resources: float = 9.0
-    #: Newton steps at one temperature, and how they are damped.
-    steps: int = 24
-    damping: DampingOptions = DampingOptions(shorter=0.4, shortest=1e-3)
-    #: Solved at tau once `max |F| < max(near min(1, 10 tau), rounding/tau)`.
-    near: float = 1e-2
-    rounding: float = 3e-15
-    #: The Jacobian is a product of dense matrices where more than this part of (user, server) has tasks.
-    dense: float = 0.2
-    #: tau falls by `factor`, at least `least_factor`: times `easier` (from at most `easy_factor`) after at most
-    #: `easy_steps` Newton steps, times `harder` (at most `hard_factor`) after more than `hard_steps`.
-    least_factor: float = 0.05
-    easy_steps: int = 4
-    easier: float = 0.8
-    easy_factor: float = 0.5
-    hard_steps: int = 7
-    harder: float = 1.3
-    hard_factor: float = 0.9
-    #: Where Newton's method fails, `factor = factor^back` is tried until `factor > nearest`.
-    back: float = 0.5
-    nearest: float = 0.97
-
-
-@dataclass(frozen=True)
-class GreatestOptions:
-    """The greatest allocation by linear programs (`greatest`)."""
-
-    #: Pairs are taken for tied whose levels are within `tied tau` of the best, in logs.
-    tied: float = 15.0
-    #: Levels equal to within `same`, in logs, are the same.
-    same: float = 1e-11
-    #: More than any group of servers can rise, as a factor.
-    far: float = 1e3
-    #: A server has no price if its prices are below `free` times the average of its group.
-    free: float = 1e-9
-    #: Most linear programs.
-    programs: int = 60
 
 
 @dataclass(frozen=True)
@@ -118,7 +70,7 @@ class ContinuationOptions:
 class LimitOptions:
     """PS-DSF as a limit (`limit`)."""
 
-    #: Temperatures of `positive` below which the greatest allocation is looked for.
+    #: Temperatures of choices at which the greatest allocation is looked for.
     tries: tuple[float, ...] = (1e-5, 1e-7)
     #: By what part the limit may change with weights that mean nothing, whatever the tolerance: seen were changes below
     #: 1e-9 and above 1e-3.
@@ -131,8 +83,6 @@ class LimitOptions:
     #: sooner.
     rounds: tuple[int, ...] = (50, 50, 100, 200, 400, 800, 1600, 3200, 6400)
     relax: float = 1.4
-    positive: PositiveOptions = PositiveOptions()
-    greatest: GreatestOptions = GreatestOptions()
     continuation: ContinuationOptions = ContinuationOptions()
     drift: DriftOptions = DriftOptions()
 
