@@ -32,6 +32,8 @@ from .algebra import Equations, Pairs
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 TINY = 1e-300
+#: Where alpha begins, and by what it grows as long as the equations are met about.
+_GENTLE, _STEEPER = 4.0, 2.0
 
 
 class Worth(NamedTuple):
@@ -78,15 +80,29 @@ class Market:
         #: What of each user a server could run, (pairs,).
         self.size = 1 / self.pairs.takes.max(axis=1)
         own = self.own = rule.restrict(polytope.users)
+        self.soften()
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
         self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
         self.bound = np.concatenate([polytope.limit[limited], own.floor[floored]]) / self.unit[self.user]
-        self.power = max(rule.alpha, 1.0)
         self.of_row = self.of_limit = 1.0
         self.ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
+
+    def soften(self) -> None:
+        """Begin with at most the alpha that a start finds its way at."""
+        self.own = replace(self.own, alpha=min(self.problem.criterion.alpha, _GENTLE))
+
+    @property
+    def steep(self) -> bool:
+        """Is alpha as large as it is to be?"""
+        return self.own.alpha >= self.problem.criterion.alpha
+
+    @property
+    def power(self) -> float:
+        """By how much logs of prices are further apart than those of levels."""
+        return max(self.own.alpha, 1.0)
 
     @property
     def tilted(self) -> bool:
@@ -197,12 +213,36 @@ class Market:
         v = np.maximum(self.sign * (self.bound - x[self.user]), 0.1 * np.maximum(x[self.user], self.bound))
         return Point(y, z, lam, w, x, p, at_limit, v, tilt)
 
-    def begin_from(self, start: Start) -> Point:
-        """A point of another alpha, in the unit of welfare that fits most users."""
-        at = start.point
+    def steepened(self, at: Point, alpha: float) -> Point:
+        """A point for a larger alpha: prices of servers are powers of the levels of those whom they serve."""
+        pairs, own = self.pairs, self.own
+        more = alpha - own.alpha
+        self.own = replace(own, alpha=alpha)
+        low = -more * np.log(own.share * at.x * self.unit / own.weight)
+        paid = at.y * pairs.cost(at.lam)
+        of_server = np.bincount(pairs.server, paid * pairs.of_user(low), len(self.row))
+        of_server /= np.maximum(np.bincount(pairs.server, paid, len(self.row)), TINY)
+        of_server -= of_server.max()
+        of_user = pairs.sums(paid * of_server[pairs.server]) / pairs.sums(paid)
+        of_server, of_user = np.exp(of_server), np.exp(of_user)
+        at = at._replace(
+            z=at.z * of_server[pairs.server],
+            lam=at.lam * of_server[:, None],
+            p=at.p * of_user,
+            xi=at.xi * of_user[self.user],
+        )
+        self.fit(at)
+        return at
+
+    def fit(self, at: Point) -> None:
+        """Take the unit of welfare that fits most users."""
         pays = at.p + self.on_users(self.sign * at.xi)
         self.level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
-        return at
+
+    def begin_from(self, start: Start) -> Point:
+        """A point of another alpha, in the unit of welfare that fits most users."""
+        self.own = replace(self.own, alpha=start.alpha)
+        return self.steepened(start.point, self.problem.criterion.alpha)
 
     def fits(self, start: object) -> bool:
         """Is it a start for the same pairs and limits, in the same units?"""
@@ -219,6 +259,7 @@ class Start:
 
     point: Point
     unit: Array
+    alpha: float
 
     @staticmethod
     def shapes_of(market: Market) -> Iterator[tuple[int, ...]]:
@@ -409,9 +450,9 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
     for number in range(most + 1):
         if not np.isfinite(step.mu + step.missed):
             break
-        if step.mu > 1e-3 and step.missed < 0.1:
-            warm = Start(step.at, q.unit)
-        if step.mu * len(at.y) <= tol * len(at.x) and step.missed < 1e-4:
+        if q.steep and step.mu > 1e-3 and step.missed < 0.1:
+            warm = Start(step.at, q.unit, q.own.alpha)
+        if q.steep and step.mu * len(at.y) <= tol * len(at.x) and step.missed < 1e-4:
             found = _judged(q, step.at, tol, number)
             since = 0 if found.error < 0.7 * best.error or step.mu < 0.7 * least else since + 1
             best, least = min(best, found, key=lambda one: one.error), min(least, step.mu)
@@ -431,6 +472,10 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
                 break
             t /= 2
         step, weights = new, then
+        if not q.steep and step.missed < 0.3:
+            at = q.steepened(step.at, min(q.own.alpha * _STEEPER, problem.criterion.alpha))
+            weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
+            step = Step(q, at, weights, step.rough)
     if following and best.error > tol:
         return run(problem, tol)
     return replace(best, warm=warm)
