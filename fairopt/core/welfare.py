@@ -200,7 +200,8 @@ class Market:
         p = np.minimum(p, 0.9 * pairs.least(cost))
         z = np.maximum(cost - pairs.of_user(p), 0.1 * cost)
         turnover = np.minimum(pairs.of_user(x), size) * pairs.of_user(pairs.least(cost))
-        y = np.clip(y, np.minimum(0.05 * turnover / z, 0.07 * size / crowd[pairs.server]), turnover / z)
+        y = np.maximum(y, np.minimum(0.05 * turnover / z, 0.07 * size / crowd[pairs.server]))
+        z = np.minimum(z, turnover / y)
         y = y * (0.9 / np.maximum(pairs.use(y).max(axis=1), 0.9))[pairs.server]
         x = pairs.sums(y)
         shrink = np.ones(len(x))
