@@ -34,6 +34,7 @@ Index = NDArray[np.intp]
 TINY = 1e-300
 #: Where alpha begins, and by what it grows as long as the equations are met about.
 _GENTLE, _STEEPER = 4.0, 2.0
+_MOST = 500.0
 
 
 class Worth(NamedTuple):
@@ -86,6 +87,8 @@ class Market:
         self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
         self.bound = np.concatenate([polytope.limit[limited], own.floor[floored]]) / self.unit[self.user]
         self.of_row = self.of_limit = 1.0
+        #: So far above prices worth is as good as constant: of who has a limit there, numbers would overflow.
+        self.most = np.inf
         self.ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
@@ -118,7 +121,8 @@ class Market:
             log = np.logaddexp(fair, tilt)
             part = np.exp(tilt - log)
             return Worth(log + np.log(own.share) + log_unit, own.alpha * (1 - part), part)
-        return Worth(own.log_marginal(tasks) + log_unit, own.elasticity(tasks), 0.0)
+        log = own.log_marginal(tasks) + log_unit
+        return Worth(np.minimum(log, self.most), np.where(log < self.most, own.elasticity(tasks), 0.0), 0.0)
 
     def tilt(self, x: Array) -> tuple[float, Array]:
         """What the weight of the sum of shares is to be at tasks (users,), and its slopes in their logs."""
@@ -215,30 +219,28 @@ class Market:
         return Point(y, z, lam, w, x, p, at_limit, v, tilt)
 
     def steepened(self, at: Point, alpha: float) -> Point:
-        """A point for a larger alpha: prices of servers are powers of the levels of those whom they serve."""
-        pairs, own = self.pairs, self.own
-        more = alpha - own.alpha
-        self.own = replace(own, alpha=alpha)
-        low = -more * np.log(own.share * at.x * self.unit / own.weight)
-        paid = at.y * pairs.cost(at.lam)
-        of_server = np.bincount(pairs.server, paid * pairs.of_user(low), len(self.row))
-        of_server /= np.maximum(np.bincount(pairs.server, paid, len(self.row)), TINY)
-        of_server -= of_server.max()
-        of_user = pairs.sums(paid * of_server[pairs.server]) / pairs.sums(paid)
-        of_server, of_user = np.exp(of_server), np.exp(of_user)
-        at = at._replace(
-            z=at.z * of_server[pairs.server],
-            lam=at.lam * of_server[:, None],
-            p=at.p * of_user,
-            xi=at.xi * of_user[self.user],
-        )
-        self.fit(at)
-        return at
-
-    def fit(self, at: Point) -> None:
-        """Take the unit of welfare that fits most users."""
-        pays = at.p + self.on_users(self.sign * at.xi)
-        self.level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
+        """A point for a larger alpha: prices of rows are powers of the levels of those who pay for little else."""
+        pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
+        self.own, self.most = replace(own, alpha=alpha), np.inf
+        low = (own.alpha - alpha) * np.log(own.share * at.x * self.unit / own.weight)
+        part = at.y / (pairs.of_user(at.x) * cost)
+        of_row = pairs.use(part * pairs.of_user(low)) / np.maximum(pairs.use(part), TINY)
+        of_row = np.exp(of_row - of_row[self.row].max())
+        lam = np.where(self.row, at.lam * of_row, 0.0)
+        grown = pairs.cost(lam) / cost
+        of_user = pairs.sums(at.y * cost) / pairs.sums(at.y * cost / grown)
+        y = at.y * np.minimum(1.0, 10 * pairs.of_user(of_user) / grown)
+        at = at._replace(y=y, z=at.z * grown, lam=lam, x=pairs.sums(y), p=at.p * of_user, xi=at.xi * of_user[self.user])
+        # What a unit is to be worth is known better than tasks, but for who is at a limit.
+        binding = at.xi > at.v
+        missed = self.worth(at.x, at.tilt).log - np.log(at.p + self.on_users(self.sign * at.xi))
+        self.level = float(np.median(missed))
+        self.most = self.level + _MOST
+        missed = np.where(self.on_users(binding) > 0, 0.0, missed - self.level)
+        grown = np.exp(np.clip(missed / self.power, -2.0, 2.0))
+        xi = np.exp(self.worth(at.x, at.tilt).log - self.level)[self.user] - at.p[self.user]
+        xi = np.where(binding, np.maximum(self.sign * xi, 0.1 * at.xi), at.xi)
+        return at._replace(y=at.y * pairs.of_user(grown), x=at.x * grown, xi=xi)
 
     def begin_from(self, start: Start) -> Point:
         """A point of another alpha, in the unit of welfare that fits most users."""
