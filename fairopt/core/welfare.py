@@ -221,30 +221,33 @@ class Market:
     def steepened(self, at: Point, alpha: float) -> Point:
         """A point for a larger alpha: prices of rows are powers of the levels of those who pay for little else."""
         pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
-        self.own, self.most = replace(own, alpha=alpha), np.inf
-        low = (own.alpha - alpha) * np.log(own.share * at.x * self.unit / own.weight)
+        self.own = replace(own, alpha=alpha)
+        low = (alpha / own.alpha - 1) * np.log(pairs.least(cost) / (own.share * self.unit))
         part = at.y / (pairs.of_user(at.x) * cost)
         of_row = pairs.use(part * pairs.of_user(low)) / np.maximum(pairs.use(part), TINY)
-        of_row = np.exp(of_row - of_row[self.row].max())
+        top = float(of_row[self.row].max())
+        of_row = np.exp(of_row - top)
+        self.level = self.level * alpha / own.alpha + top
+        self.most = self.level + _MOST
         lam = np.where(self.row, at.lam * of_row, 0.0)
         grown = pairs.cost(lam) / cost
         of_user = pairs.sums(at.y * cost) / pairs.sums(at.y * cost / grown)
         y = at.y * np.minimum(1.0, 10 * pairs.of_user(of_user) / grown)
         at = at._replace(y=y, z=at.z * grown, lam=lam, x=pairs.sums(y), p=at.p * of_user, xi=at.xi * of_user[self.user])
-        # What a unit is to be worth is known better than tasks, but for who is at a limit.
-        binding = at.xi > at.v
-        missed = self.worth(at.x, at.tilt).log - np.log(at.p + self.on_users(self.sign * at.xi))
-        self.level = float(np.median(missed))
-        self.most = self.level + _MOST
-        missed = np.where(self.on_users(binding) > 0, 0.0, missed - self.level)
-        grown = np.exp(np.clip(missed / self.power, -2.0, 2.0))
-        xi = np.exp(self.worth(at.x, at.tilt).log - self.level)[self.user] - at.p[self.user]
-        xi = np.where(binding, np.maximum(self.sign * xi, 0.1 * at.xi), at.xi)
-        return at._replace(y=at.y * pairs.of_user(grown), x=at.x * grown, xi=xi)
+        pays = at.p + self.on_users(self.sign * at.xi)
+        missed = self.worth(at.x, at.tilt).log - np.log(pays)
+        # What a unit costs is known better than tasks, but for those whom a limit holds.
+        more = at.x * np.expm1(np.clip((missed - self.level) / self.power, -2.0, 2.0))
+        toward = np.where(at.xi * self.bound > at.v * pays[self.user], np.inf, self.sign * more[self.user])
+        more[self.user] = self.sign * np.minimum(toward, 0.5 * at.v)
+        x, y = at.x + more, at.y * pairs.of_user(1 + more / at.x)
+        excess = self.sign * (np.exp(self.worth(x, at.tilt).log - self.level) - at.p)[self.user]
+        xi = np.where(toward < 0.5 * at.v, at.xi, np.maximum(excess, 0.1 * at.xi))
+        return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * more[self.user])
 
     def begin_from(self, start: Start) -> Point:
         """A point of another alpha, in the unit of welfare that fits most users."""
-        self.own = replace(self.own, alpha=start.alpha)
+        self.own, self.level = replace(self.own, alpha=start.alpha), start.level
         return self.steepened(start.point, self.problem.criterion.alpha)
 
     def fits(self, start: object) -> bool:
@@ -263,6 +266,7 @@ class Start:
     point: Point
     unit: Array
     alpha: float
+    level: float
 
     @staticmethod
     def shapes_of(market: Market) -> Iterator[tuple[int, ...]]:
@@ -454,7 +458,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
         if not np.isfinite(step.mu + step.missed):
             break
         if q.steep and step.mu > 1e-3 and step.missed < 0.1:
-            warm = Start(step.at, q.unit, q.own.alpha)
+            warm = Start(step.at, q.unit, q.own.alpha, q.level)
         if q.steep and step.mu * len(at.y) <= tol * len(at.x) and step.missed < 1e-4:
             found = _judged(q, step.at, tol, number)
             since = 0 if found.error < 0.7 * best.error or step.mu < 0.7 * least else since + 1
