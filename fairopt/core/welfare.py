@@ -32,6 +32,9 @@ from .algebra import Equations, Pairs
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 TINY = 1e-300
+#: Where alpha begins, and by what it grows as long as the equations are met about.
+_GENTLE, _STEEPER = 4.0, 2.0
+_MOST = 500.0
 
 
 class Worth(NamedTuple):
@@ -78,15 +81,31 @@ class Market:
         #: What of each user a server could run, (pairs,).
         self.size = 1 / self.pairs.takes.max(axis=1)
         own = self.own = rule.restrict(polytope.users)
+        self.soften()
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
         self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
         self.bound = np.concatenate([polytope.limit[limited], own.floor[floored]]) / self.unit[self.user]
-        self.power = max(rule.alpha, 1.0)
         self.of_row = self.of_limit = 1.0
+        #: So far above prices worth is as good as constant: of who has a limit there, numbers would overflow.
+        self.most = np.inf
         self.ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
+
+    def soften(self) -> None:
+        """Begin with at most the alpha that a start finds its way at."""
+        self.own = replace(self.own, alpha=min(self.problem.criterion.alpha, _GENTLE))
+
+    @property
+    def steep(self) -> bool:
+        """Is alpha as large as it is to be?"""
+        return self.own.alpha >= self.problem.criterion.alpha
+
+    @property
+    def power(self) -> float:
+        """By how much logs of prices are further apart than those of levels."""
+        return max(self.own.alpha, 1.0)
 
     @property
     def tilted(self) -> bool:
@@ -102,7 +121,8 @@ class Market:
             log = np.logaddexp(fair, tilt)
             part = np.exp(tilt - log)
             return Worth(log + np.log(own.share) + log_unit, own.alpha * (1 - part), part)
-        return Worth(own.log_marginal(tasks) + log_unit, own.elasticity(tasks), 0.0)
+        log = own.log_marginal(tasks) + log_unit
+        return Worth(np.minimum(log, self.most), np.where(log < self.most, own.elasticity(tasks), 0.0), 0.0)
 
     def tilt(self, x: Array) -> tuple[float, Array]:
         """What the weight of the sum of shares is to be at tasks (users,), and its slopes in their logs."""
@@ -184,7 +204,8 @@ class Market:
         p = np.minimum(p, 0.9 * pairs.least(cost))
         z = np.maximum(cost - pairs.of_user(p), 0.1 * cost)
         turnover = np.minimum(pairs.of_user(x), size) * pairs.of_user(pairs.least(cost))
-        y = np.clip(y, np.minimum(0.05 * turnover / z, 0.07 * size / crowd[pairs.server]), turnover / z)
+        y = np.maximum(y, np.minimum(0.05 * turnover / z, 0.07 * size / crowd[pairs.server]))
+        z = np.minimum(z, turnover / y)
         y = y * (0.9 / np.maximum(pairs.use(y).max(axis=1), 0.9))[pairs.server]
         x = pairs.sums(y)
         shrink = np.ones(len(x))
@@ -197,12 +218,37 @@ class Market:
         v = np.maximum(self.sign * (self.bound - x[self.user]), 0.1 * np.maximum(x[self.user], self.bound))
         return Point(y, z, lam, w, x, p, at_limit, v, tilt)
 
+    def steepened(self, at: Point, alpha: float) -> Point:
+        """A point for a larger alpha: prices of rows are powers of the levels of those who pay for little else."""
+        pairs, own, cost = self.pairs, self.own, self.pairs.cost(at.lam)
+        self.own = replace(own, alpha=alpha)
+        low = (alpha / own.alpha - 1) * np.log(pairs.least(cost) / (own.share * self.unit))
+        part = at.y / (pairs.of_user(at.x) * cost)
+        of_row = pairs.use(part * pairs.of_user(low)) / np.maximum(pairs.use(part), TINY)
+        top = float(of_row[self.row].max())
+        of_row = np.exp(of_row - top)
+        self.level = self.level * alpha / own.alpha + top
+        self.most = self.level + _MOST
+        lam = np.where(self.row, at.lam * of_row, 0.0)
+        grown = pairs.cost(lam) / cost
+        of_user = pairs.sums(at.y * cost) / pairs.sums(at.y * cost / grown)
+        y = at.y * np.minimum(1.0, 10 * pairs.of_user(of_user) / grown)
+        at = at._replace(y=y, z=at.z * grown, lam=lam, x=pairs.sums(y), p=at.p * of_user, xi=at.xi * of_user[self.user])
+        pays = at.p + self.on_users(self.sign * at.xi)
+        missed = self.worth(at.x, at.tilt).log - np.log(pays)
+        # What a unit costs is known better than tasks, but for those whom a limit holds.
+        more = at.x * np.expm1(np.clip((missed - self.level) / self.power, -2.0, 2.0))
+        toward = np.where(at.xi * self.bound > at.v * pays[self.user], np.inf, self.sign * more[self.user])
+        more[self.user] = self.sign * np.minimum(toward, 0.5 * at.v)
+        x, y = at.x + more, at.y * pairs.of_user(1 + more / at.x)
+        excess = self.sign * (np.exp(self.worth(x, at.tilt).log - self.level) - at.p)[self.user]
+        xi = np.where(toward < 0.5 * at.v, at.xi, np.maximum(excess, 0.1 * at.xi))
+        return at._replace(y=y, x=x, xi=xi, v=at.v - self.sign * more[self.user])
+
     def begin_from(self, start: Start) -> Point:
         """A point of another alpha, in the unit of welfare that fits most users."""
-        at = start.point
-        pays = at.p + self.on_users(self.sign * at.xi)
-        self.level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
-        return at
+        self.own, self.level = replace(self.own, alpha=start.alpha), start.level
+        return self.steepened(start.point, self.problem.criterion.alpha)
 
     def fits(self, start: object) -> bool:
         """Is it a start for the same pairs and limits, in the same units?"""
@@ -219,6 +265,8 @@ class Start:
 
     point: Point
     unit: Array
+    alpha: float
+    level: float
 
     @staticmethod
     def shapes_of(market: Market) -> Iterator[tuple[int, ...]]:
@@ -409,9 +457,9 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
     for number in range(most + 1):
         if not np.isfinite(step.mu + step.missed):
             break
-        if step.mu > 1e-3 and step.missed < 0.1:
-            warm = Start(step.at, q.unit)
-        if step.mu * len(at.y) <= tol * len(at.x) and step.missed < 1e-4:
+        if q.steep and step.mu > 1e-3 and step.missed < 0.1:
+            warm = Start(step.at, q.unit, q.own.alpha, q.level)
+        if q.steep and step.mu * len(at.y) <= tol * len(at.x) and step.missed < 1e-4:
             found = _judged(q, step.at, tol, number)
             since = 0 if found.error < 0.7 * best.error or step.mu < 0.7 * least else since + 1
             best, least = min(best, found, key=lambda one: one.error), min(least, step.mu)
@@ -431,6 +479,10 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
                 break
             t /= 2
         step, weights = new, then
+        if not q.steep and step.missed < 0.3:
+            at = q.steepened(step.at, min(q.own.alpha * _STEEPER, problem.criterion.alpha))
+            weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
+            step = Step(q, at, weights, step.rough)
     if following and best.error > tol:
         return run(problem, tol)
     return replace(best, warm=warm)
