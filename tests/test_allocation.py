@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from matplotlib.figure import Figure
 from strategies import clusters
 
-from fairopt.engines.augmented import refine
 from fairopt.engines.small import kinds
 from fairopt.engines.welfare import concave, interior_point
 from fairopt.engines.welfare.options import OPTIONS
@@ -23,6 +22,7 @@ from fairopt.model import polytope
 from fairopt.model.cluster import Cluster
 from fairopt.report import comparison, for_people
 from fairopt.result.allocation import Allocation
+from fairopt.solving import candidates
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
 FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])
@@ -198,7 +198,7 @@ def test_large_clusters_are_not_given_to_an_engine_that_would_take_hours(monkeyp
     monkeypatch.setattr(interior_point, "solutions", partial(solutions, options=replace(OPTIONS, steps=1)))
     for engine in (equilibria, concave):
         monkeypatch.setattr(engine, "solutions", lambda *_: iter(()))
-    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
+    monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
     found = fair.solve(cluster, throw=False)
     assert found.stats.engine == "native"
     assert any("engine='declarative'" in note for note in found.notes)

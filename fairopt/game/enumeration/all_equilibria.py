@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ... import _clock
 from ...certificates import ByCriterion, certify_problem
-from ...engines.augmented.refine import refined
+from ...core.last_digits import refined
 from ...errors import DataError
 from ...model import _validate
 from ...model.cluster import Cluster, expected
@@ -125,12 +125,10 @@ def _sums(collected: Collected) -> bool:
 def _take_near(problem: Problem, collected: Collected, made: Enumeration) -> None:
     """Take candidates of slightly different data: last digits are found on these first."""
     system, polytope, alpha = collected.system, problem.polytope, problem.criterion.alpha
-    log_marginal = alpha * system.log_gain - np.log(system.gamma)
-    log_marginal += (alpha - 1) * np.log(system.largest)[system.user]
     for tasks, log_price in zip(made.tasks, made.log_price, strict=True):
         whole = tasks * system.largest[system.user]
         rows = alpha * log_price[polytope.row_server, polytope.row_resource]
-        near = refined(polytope, log_marginal, alpha, whole, rows, 1e-13)
+        near = refined(polytope, problem.criterion, whole, rows, 1e-13)
         if near is None:
             continue
         levels = polytope.by_server(near.log_rows, unused=-np.inf) / alpha
