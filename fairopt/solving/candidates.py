@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from .. import _clock
 from ..certificates import Certificate
+from ..certificates.backward import backward_error
 from ..certificates.ill_scaled import beyond_doubles
-from ..engines.base import Solution
+from ..core import last_digits
+from ..engines.base import LAST_DIGITS, Run, Solution
 from ..errors import SolverError
+from ..model.fairness_efficiency import FairnessEfficiency
 from ..model.merging import Merging, unmerged
 from ..model.problem import Problem
 from ..model.split import Split
@@ -39,8 +42,6 @@ class CandidateOptions:
     modest: float = 1e-4
     #: tried up to this number of pairs.
     modest_pairs: int = 20_000
-    #: Of answers with an error up to this, complementarity is solved by linear programs, up to as many pairs.
-    jammed: float = 1e-3
     #: Where numbers are beyond doubles solvers are tried up to this number of pairs,
     hopeless_pairs: int = 100
     #: for so many CPU seconds.
@@ -49,6 +50,27 @@ class CandidateOptions:
 
 #: What is used unless a caller says otherwise.
 OPTIONS = CandidateOptions()
+
+
+def with_last_digits(problem: Problem, offer: Solution) -> Solution | None:
+    """An offer with its last digits found, or None where it has no prices or that is not for its criterion."""
+    polytope, criterion, begun = problem.polytope, problem.criterion, _clock.now()
+    if offer.log_prices is None or isinstance(criterion, FairnessEfficiency) or criterion.floor.any():
+        return None
+    log_rows = polytope.log_row_prices(offer.log_prices)
+    if offer.log is None:  # a solver's, which may be in a unit of every server
+        log_rows = backward_error(polytope, criterion, offer.tasks, log_rows).every_row
+    found = last_digits.refined(polytope, criterion, polytope.gamma * polytope.fractions(offer.tasks), log_rows, 1e-12)
+    if found is None:
+        return None
+    return replace(
+        offer,
+        tasks=polytope.allocation(polytope.inside(found.tasks / polytope.gamma)),
+        prices=None,
+        log=polytope.log_unit_prices(found.log_rows),
+        runs=(*offer.runs, Run(LAST_DIGITS, offer.status, 0.0, _clock.now() - begun, found.error)),
+        rounds=offer.rounds + found.steps,
+    )
 
 
 @dataclass
@@ -134,24 +156,8 @@ class Candidates:
         return int(np.count_nonzero(self.problem.cluster.eligible))
 
     def reaches(self, offer: Solution, name: str) -> bool:
-        """Does an offer, or the same with its last digits found, perhaps by linear programs, reach the tolerance?"""
-        residual = self._least(offer, name)
-        if self.tol < residual <= OPTIONS.jammed and name != "declarative" and self.eligible <= OPTIONS.modest_pairs:
-            residual = min(residual, self._unjammed(offer, name))
-        return residual <= self.tol
-
-    def _unjammed(self, offer: Solution, name: str) -> float:
-        """The smallest residual that linear programs lead to, with last digits looked for from there."""
-        from ..engines.augmented import jammed
-
-        residual = np.inf
-        for nearer in jammed.solutions(self.problem, offer, self.tol) if self.mechanism.met_by_criterion else ():
-            residual = min(residual, self._certified(nearer, name))
-            if residual > self.tol and (better := self._refined(nearer, name, residual)) is not None:
-                residual = min(residual, self._certified(better, name))
-            if residual <= self.tol:
-                break
-        return residual
+        """Does an offer, or the same with its last digits found, reach the tolerance?"""
+        return self._least(offer, name) <= self.tol
 
     def _least(self, offer: Solution, name: str) -> float:
         """The smaller residual of an offer and of the same with its last digits found, if both are needed.
@@ -180,9 +186,7 @@ class Candidates:
         """
         if np.isinf(self.problem.criterion.alpha) or not self.mechanism.met_by_criterion:
             return None
-        from ..engines.augmented import refine
-
-        better = refine.of_solution(self.problem, offer)
+        better = with_last_digits(self.problem, offer)
         formulated = name == "declarative" and residual > OPTIONS.formulated
         return None if better is None or (formulated and self._apart(offer, better) > OPTIONS.formulated) else better
 

@@ -11,7 +11,6 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from fairopt.engines.augmented import refine
 from fairopt.engines.base import Run, Solution
 from fairopt.engines.reference import solvers
 from fairopt.engines.reference.program import ClusterProgram
@@ -19,6 +18,7 @@ from fairopt.errors import CertificateError, NotConverged, SolverError
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.model.polytope import Polytope
+from fairopt.solving import candidates
 
 from .symptoms import EXAMPLE, VARIANT, flagged_or_right, nine_eighteen
 
@@ -70,7 +70,7 @@ def test_whose_claim_is_wrong_is_said_with_what_to_try(monkeypatch: pytest.Monke
         yield ours
 
     monkeypatch.setattr(type(get("ceei")), "solutions", solutions)
-    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
+    monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
     with pytest.raises(CertificateError, match="This is a bug: please report it"):
         get("ceei").solve(EXAMPLE, engine="native")
 
@@ -177,7 +177,7 @@ def test_default_tolerances_would_not_do(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(solvers.OPTIONS, "CLARABEL", {"tol_gap_abs": 1e-2, "tol_gap_rel": 1e-2, "tol_feas": 1e-2})
     found = get("alpha-fair", alpha=2.0).solve(EXAMPLE, solver="CLARABEL", throw=False)
     assert found.flagged or found.user_tasks == pytest.approx(nine_eighteen(2.0), rel=1e-6)
-    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
+    monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
     flagged_or_right(get("alpha-fair", alpha=2.0), EXAMPLE, nine_eighteen(2.0))
 
 

@@ -11,12 +11,12 @@ import pytest
 import fairopt as fo
 from fairopt.certificates import certify
 from fairopt.certificates.backward import error_at
-from fairopt.engines.augmented import refine
 from fairopt.engines.welfare import concave, conditions, interior_point
 from fairopt.engines.welfare.options import OPTIONS
 from fairopt.errors import SolverError
 from fairopt.game.equilibrium import equilibria
 from fairopt.model.polytope import Polytope
+from fairopt.solving import candidates
 
 from .test_welfare import plain
 
@@ -27,7 +27,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     few = partial(interior_point.solutions, options=replace(OPTIONS, steps=1))
     monkeypatch.setattr(interior_point, "solutions", few)
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
-    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
+    monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
 
 
 def test_the_declarative_engine_steps_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,11 +51,11 @@ def test_a_wrong_answer_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conditions.Welfare, "fractions", lambda self, point: 0.999 * honest(self, point))
     monkeypatch.setattr(interior_point, "judge_of", lambda *_: lambda *_: 0.0)
     monkeypatch.setattr(equilibria, "solutions", lambda *_: iter(()))
-    honestly = refine.of_solution
-    monkeypatch.setattr(refine, "of_solution", lambda *_: None)
+    honestly = candidates.with_last_digits
+    monkeypatch.setattr(candidates, "with_last_digits", lambda *_: None)
     with pytest.raises(SolverError, match="misses tol"):
         fo.AlphaFair(3.0).solve(plain(11), engine="native")
-    monkeypatch.setattr(refine, "of_solution", honestly)
+    monkeypatch.setattr(candidates, "with_last_digits", honestly)
     assert fo.AlphaFair(3.0).solve(plain(11)).stats.engine == "native"  # the last digits put it right
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.engines.augmented import refine
 from fairopt.engines.base import Solution
 from fairopt.game.equilibrium import interior, smoothing
 from fairopt.game.equilibrium.options import OPTIONS
@@ -15,6 +14,7 @@ from fairopt.game.model.equilibrium_system import EquilibriumSystem
 from fairopt.model.merging import merge
 from fairopt.model.polytope import Polytope
 from fairopt.model.problem import Problem
+from fairopt.solving import candidates
 
 
 def tied(seed: int, limits: bool = False) -> fo.Cluster:
@@ -61,7 +61,7 @@ def test_it_ends_at_an_equilibrium(alpha: float) -> None:
         polytope = problem.polytope
         tasks = polytope.allocation(polytope.inside(best.point.tasks / problem.gamma))
         found = Solution(tasks, None, "equilibrium", log=log_unit_prices(problem, best.point.log_price))
-        better = refine.of_solution(Problem(shared, mechanism.criterion(shared)), found)
+        better = candidates.with_last_digits(Problem(shared, mechanism.criterion(shared)), found)
         assert better is not None
         assert mechanism.certify(shared, better.tasks, better.log)[0].residual <= 1e-6
         if alpha <= 3:  # with ties and large alpha tasks answer strongly to what is left to exploit

@@ -1,0 +1,409 @@
+r"""Last digits of an answer at finite alpha: interior-point steps on the pairs, rows and limits that are near it.
+
+Every condition is a product of two numbers u, v that are not negative, of which one is 0 at an answer:
+
+    part of a pair in its user's tasks              by how much it costs more than it is worth, in logarithms over A
+    part of a row in what its users pay             part of it that idles
+    log price of a limit over A                     part of it that is left
+
+.. math::
+    (\log p_{ni} - \log m_{ni})/A + \xi_n = v_{ni}, \quad 1 - \sum_n x_{ni} d_{nr}/c_{ir} = v_{ir}, \quad
+    1 - x_n/q_n = v_n, \quad u v = \mu \to 0.
+
+Where pairs are eliminated what nearly ties is squared: a product of 1e-8 may be two numbers of 1e-4. Here v/u stays on
+the diagonal, so that both become small. What is left aside comes back where it is violated.
+
+Source: Wright, "Primal-Dual Interior-Point Methods" (1997), chapters 10 and 11 (augmented systems, Mehrotra).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import lapack, sp
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+Solve = Callable[[Array], Array]
+
+#: Matrices are dense up to so many unknowns.
+DENSE = 300
+
+
+@dataclass(frozen=True)
+class Refined:
+    """Tasks (pairs,), log prices of whole capacities (rows,), -inf for none, what is wrong with both, Newton steps."""
+
+    tasks: Array
+    log_rows: Array
+    error: float
+    steps: int
+
+
+def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array, aim: float) -> Refined | None:
+    """The point nearest to an answer that is met on the way from `tasks` (pairs,) at `log_rows` (rows,).
+
+    Errors are relative, in tasks; it ends below `aim`. None for users without tasks: whether they are to have some is
+    not asked here.
+    """
+    if not len(tasks) or not (np.add.reduceat(tasks, polytope.start[:-1]) > 0).all():
+        return None
+    with np.errstate(all="ignore"):
+        whole = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
+        start = whole.started(tasks, log_rows)
+        pairs, rows, mu = whole.near(start)
+        best, steps = None, 0
+        for _ in range(5):
+            found, excess = _run(whole.some(pairs, rows), start, mu, aim, 40 - steps)
+            steps += found.steps
+            there = whole.started(found.tasks, found.log_rows, excess)
+            outside, idles = found.tasks == 0, found.log_rows == -np.inf
+            back, full = outside & (there.slack < 3e-4), idles & (there.idle < 0)
+            violated = max(float(-there.slack[back].min(initial=0.0)), float(-there.idle[full].min(initial=0.0)))
+            error = max(found.error, violated)
+            if best is None or error <= best.error:
+                best = Refined(found.tasks, found.log_rows, error, steps)
+            if steps >= 40 or found.error > 1e-6 or violated <= 1e-13:
+                break
+            if violated < 1e-4:
+                start, mu, pairs, rows = there, min(max(violated**2, 1e-14), 1e-2), ~outside | back, ~idles | full
+            else:
+                pairs, rows = pairs | back, rows | full
+        assert best is not None
+        return Refined(best.tasks, best.log_rows, best.error, steps)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Tasks (pairs,), log prices (rows,), excess (users,) and what follows from them, of chosen pairs and rows."""
+
+    tasks: Array
+    log_rows: Array
+    excess: Array
+    total: Array  # (users,)
+    part: Array  # (pairs,)
+    weighty: Array  # (pairs,), part of its user's tasks or of its server, whichever is larger
+    slack: Array  # (pairs,)
+    slope: Array  # (pairs,), of slacks in the log of totals
+    share: Array  # (entries,), parts of rows in what pairs pay
+    weight: Array  # (rows,), the largest part of a row in what a pair costs, or would be worth
+    idle: Array  # (rows,)
+    room: Array  # (users,), 1 without a limit
+
+
+class Conditions:
+    """The conditions of some pairs and rows."""
+
+    def __init__(self, polytope: Polytope, criterion: Criterion, pairs: Index, rows: Index) -> None:
+        self.polytope, self.criterion, self.pairs, self.rows = polytope, criterion, pairs, rows
+        self.own, self.scale = criterion.restrict(polytope.users), criterion.stiffness
+        use = polytope.use[rows][:, pairs].tocsc().tocoo()  # by pair
+        self.row, self.pair, self.use, self.log_use = use.row, use.col, use.data, np.log(use.data)
+        self.user, self.server = polytope.pair_user[pairs], polytope.pair_server[pairs]
+        self.gamma = polytope.gamma[pairs]
+        self.log_gamma = np.log(self.gamma)
+        users = np.unique(self.user)
+        self.limits = users[np.isfinite(polytope.limit[users])]
+
+    def some(self, pairs: Mask, rows: Mask) -> Conditions:
+        return Conditions(self.polytope, self.criterion, self.pairs[pairs], self.rows[rows])
+
+    def at(self, tasks: Array, log_rows: Array, excess: Array) -> Point:
+        total = np.bincount(self.user, tasks, len(self.polytope.users)).astype(float)
+        marginal, slope = (self._of_pairs(one) for one in (self.own.log_marginal(total), self.own.elasticity(total)))
+        each = self.log_use + log_rows[self.row]
+        top = np.full(len(tasks), -np.inf)
+        np.maximum.at(top, self.pair, each)
+        paid = np.exp(each - top[self.pair])
+        whole = np.bincount(self.pair, paid, len(tasks))
+        cost = top + np.log(whole) - self.log_gamma
+        slack = (cost - marginal) / self.scale + excess[self.user]
+        weight = np.zeros(len(log_rows))
+        most = np.maximum(cost, marginal) + self.log_gamma
+        np.maximum.at(weight, self.row, np.exp(np.minimum(each - most[self.pair], 0.0)))
+        idle = 1 - np.bincount(self.row, self.use * (tasks / self.gamma)[self.pair], len(log_rows))
+        part, share, room = tasks / total[self.user], paid / whole[self.pair], 1 - total / self.polytope.limit
+        slope, weighty = slope / self.scale, np.maximum(part, tasks / self.gamma)
+        return Point(tasks, log_rows, excess, total, part, weighty, slack, slope, share, weight, idle, room)
+
+    def _of_pairs(self, values: Array) -> Array:
+        return np.asarray(values[self.user, self.server] if values.ndim == 2 else values[self.user])
+
+    def started(self, tasks: Array, log_rows: Array, excess: Array | None = None) -> Point:
+        """All pairs and rows; a row without a price gets one that nobody notices.
+
+        First prices of a global program are in the unit that suits most users, and who is served in full pays less
+        than its tasks are worth.
+        """
+        users = len(self.polytope.users)
+        total = np.bincount(self.user, tasks, users).astype(float)
+        value = self._of_pairs(self.own.log_marginal(total)) + self.log_gamma
+        least = np.full(len(log_rows), np.inf)
+        np.minimum.at(least, self.row, value[self.pair] - self.log_use)
+        if excess is not None:
+            return self.at(tasks, np.fmax(log_rows, least - 300), excess)
+        here = self.at(tasks, log_rows, np.zeros(users))
+        lowest, full = np.full(users, np.inf), here.room < 1e-3
+        np.minimum.at(lowest, self.user, np.where(here.part > 1e-6, here.slack, np.inf))
+        if self.criterion.scope != "game":
+            unit = float(np.median(lowest[~full])) if not full.all() else 0.0
+            log_rows, lowest = log_rows - self.scale * unit, lowest - unit
+        excess = np.where(full & (lowest < 0), -lowest, 0.0)
+        return self.at(tasks, np.fmax(log_rows, least - 300), excess)
+
+    def near(self, at: Point) -> tuple[Mask, Mask, float]:
+        """Pairs and rows that take part, and the size of products there."""
+        inside = at.weighty > np.maximum(at.slack, 0.0)
+        products = np.concatenate([(at.weighty * np.abs(at.slack))[inside], np.abs(at.idle) * at.weight])
+        mu = min(max(float(products.mean()), 1e-14), 1e-2)
+        most = 2 * (len(at.total) + len(at.idle))
+        nearest = min(3e-3, max(1e-5, 100 * np.sqrt(mu)))
+        if most < len(at.slack):
+            nearest = min(nearest, float(np.partition(at.slack, most)[most]))
+        pairs = inside | (at.slack < nearest)
+        rows = (at.weight > 1e-6) | (at.weight > at.idle) | (at.idle < 1e-2)
+        without = pairs & (np.bincount(self.pair, rows[self.row], len(pairs)) == 0)
+        rows[self.row[without[self.pair]]] = True
+        lost = np.where(pairs, 0.0, at.tasks)
+        left = max(
+            float(np.where(pairs, 0.0, at.part).max(initial=0.0)),
+            float(np.bincount(self.row, self.use * (lost / self.gamma)[self.pair]).max(initial=0.0)),
+        )
+        return pairs, rows, min(max(mu, 1e-3 * left), 1e-2)
+
+
+def _run(conditions: Conditions, start: Point, mu: float, aim: float, most: int) -> tuple[Refined, Array]:
+    """Steps until the error is below `aim` or nothing helps: the best point met, and the excess there."""
+    state = _State(conditions, start, mu)
+    best, steps, since, least = None, 0, 0, np.inf
+    while True:
+        error = state.error
+        if best is None or error < best[0]:
+            best = error, state.here, state.conditions
+        # Where products still fall there is progress, though the error does not show it yet.
+        reached = min(error, float((state.u * state.v)[state.pairs].sum()))
+        since = 0 if reached < 0.5 * least else since + 1
+        least = min(least, reached)
+        if error <= aim or steps >= most or since > 8 or not np.isfinite(error) or not state.step():
+            break
+        steps += 1
+    assert best is not None
+    error, at, these = best
+    tasks, log_rows = np.zeros(len(start.tasks)), np.full(len(start.log_rows), -np.inf)
+    tasks[these.pairs], log_rows[these.rows] = at.tasks, at.log_rows
+    return Refined(tasks, log_rows, error, steps), at.excess
+
+
+class _State:
+    """Where a run is: a point, and both factors of every product, of pairs, rows and limits in this order."""
+
+    def __init__(self, conditions: Conditions, start: Point, mu: float) -> None:
+        c = conditions
+        u = np.concatenate([start.weighty[c.pairs], start.weight[c.rows], start.excess[c.limits]])
+        v = np.concatenate([start.slack[c.pairs], start.idle[c.rows], start.room[c.limits]])
+        root = np.sqrt(mu)
+        self.u = np.maximum(u, 0.1 * mu / np.maximum(v, root))
+        self.v = np.maximum(v, mu / np.maximum(self.u, root))
+        p, rows = len(c.pairs), slice(len(c.pairs), len(c.pairs) + len(c.rows))
+        log_rows = start.log_rows[c.rows] + np.log(self.u[rows] / u[rows])
+        self._take(c, start.tasks[c.pairs] + (self.u - u)[:p] * np.minimum(start.total[c.user], c.gamma), log_rows)
+
+    def _take(self, conditions: Conditions, tasks: Array, log_rows: Array) -> None:
+        """Go on with these pairs and rows."""
+        self.conditions = c = conditions
+        p, r = len(c.pairs), len(c.rows)
+        self.pairs, self.rows = slice(0, p), slice(p, p + r)
+        self.limits = slice(p + r, p + r + len(c.limits))
+        self.same, self.entries = _couples(c.user), _couples(c.pair)
+        self._move(tasks, log_rows)
+
+    def _move(self, tasks: Array, log_rows: Array) -> None:
+        c, excess = self.conditions, np.zeros(len(self.conditions.polytope.users))
+        excess[c.limits] = self.u[self.limits]
+        at = c.at(tasks, log_rows, excess)
+        if len(c.limits):  # who is served in full pays what prices say
+            wanted = np.full(len(excess), -np.inf)
+            used = self.u[self.pairs] > self.v[self.pairs]
+            np.maximum.at(wanted, c.user[used], (excess[c.user] - at.slack)[used])
+            wanted = np.where((wanted > excess) & (at.room < 1e-2), wanted, excess)
+            at = replace(at, excess=wanted, slack=at.slack + (wanted - excess)[c.user])
+            self.u[self.limits] = wanted[c.limits]
+        self.here, self.u[self.pairs] = at, at.weighty
+        self.f = np.concatenate([at.slack, at.idle, at.room[c.limits]])
+
+    @property
+    def error(self) -> float:
+        at, c = self.here, self.conditions
+        now = np.concatenate([at.part, at.weight, at.excess[c.limits]])
+        wrong = np.where(self.f < 0, -self.f, np.minimum(now, self.f))
+        return float(wrong.max(initial=0.0)) if np.isfinite(self.f).all() else np.inf
+
+    def step(self) -> bool:
+        """A predictor and a corrector; False if nothing finite comes of it."""
+        products, largest = self.u * self.v, float(np.abs(self.f - self.v).max())
+        mu, solve = float(products.mean()), self._factored()
+        if solve is None:
+            return False
+        d, du, dv = self._direction(solve, -products)
+        t = self._longest(d, du, dv)
+        blocked = not t >= 0.1
+        after = float(((self.u + t * du) * (self.v + t * dv)).mean())
+        centre = 1.0 if blocked else min(max((after / mu) ** 3, 1e-6), 1.0)
+        target = max(centre * mu, 1e-26, min(1e-4 * largest**2, mu))
+        bend = 0.0 if blocked else du * dv
+        d, du, dv = self._direction(solve, np.minimum(target - bend, 10 * target) - products)
+        t = self._longest(d, du, dv)
+        t = min(1.0, t * (min(max(0.99, 1 - target), 1 - 1e-10) if t > 0.9 else 0.8))
+        if not np.isfinite(t) or not np.isfinite(d).all():
+            return False
+        self.u, self.v = self.u + t * du, self.v + t * dv
+        at = self.here
+        self._move(
+            at.tasks + t * d[self.pairs] * at.total[self.conditions.user], at.log_rows + np.log1p(t * d[self.rows])
+        )
+        self._prune()
+        return True
+
+    def _prune(self) -> None:
+        """Leave pairs that have next to no tasks aside if they are many; nobody loses all."""
+        c, at, part = self.conditions, self.here, self.here.part
+        most = np.zeros(len(at.total))
+        np.maximum.at(most, c.user, part)
+        stay = (self.u > 1e-3 * self.v)[self.pairs] | (part >= most[c.user])
+        if stay.mean() < 0.8:
+            kept = np.concatenate([stay, np.ones(len(self.u) - len(stay), dtype=bool)])
+            self.u, self.v = self.u[kept], self.v[kept]
+            self._take(c.some(stay, np.ones(len(c.rows), dtype=bool)), at.tasks[stay], at.log_rows)
+
+    def _direction(self, solve: Solve, wanted: Array) -> tuple[Array, Array, Array]:
+        """Changes of unknowns and of both factors, products changing by what is wanted."""
+        direct = wanted / self.u
+        d = solve(direct - (self.f - self.v))
+        return d, self.unit * d, direct - self.diagonal * d
+
+    def _longest(self, d: Array, du: Array, dv: Array) -> float:
+        """The longest step, at most 1, that leaves nothing negative and changes no cost or total by too much."""
+        falls = max(float((-du / self.u).max()), float((-dv / self.v).max()), 1.0)
+        totals = np.bincount(self.conditions.user, d[self.pairs])
+        dearer = np.abs(d[self.rows]) * np.minimum(self.u[self.rows], 1.0)
+        grown = max(float(np.abs(totals).max()), float(dearer.max(initial=0.0)), 1e-300)
+        return min(1 / falls, 3.0 / grown)
+
+    def _factored(self) -> Solve | None:
+        """Solves with the matrix. Splits and prices need not be unique: factors are of one that is regular."""
+        c, at, size = self.conditions, self.here, len(self.u)
+        self.unit = np.ones(size)
+        self.unit[self.pairs] = at.weighty / at.part
+        self.unit[self.rows] = self.u[self.rows]
+        self.diagonal = self.unit * self.v / self.u
+        of_limit = np.full(len(at.total), -1)
+        of_limit[c.limits] = np.arange(self.limits.start, size)
+        held = np.flatnonzero(of_limit[c.user] >= 0)
+        rows, taken = c.row + self.rows.start, -c.use * (at.total[c.user] / c.gamma)[c.pair]
+        limit, each = of_limit[c.user[held]], np.arange(size)
+        whole = (at.total / c.polytope.limit)[c.user[held]]
+        where = [(*self.same, at.slope[self.same[0]]), (c.pair, rows, at.share / c.scale), (rows, c.pair, taken)]
+        where += [(held, limit, np.ones(len(held))), (limit, held, -whole), (each, each, self.diagonal)]
+        i, j, values = (np.concatenate(one) for one in zip(*where, strict=True))
+        scale = 1 / np.maximum(1.0, self.diagonal)
+        matrix = sp.csr_matrix((values * scale[i], (i, j)), shape=(size, size))
+        near = self._dense(matrix) if size <= DENSE else self._eliminated(1 / scale)
+        return None if near is None else _refining(near, matrix.__matmul__, scale)
+
+    def _dense(self, matrix: sp.csr_matrix) -> Solve | None:
+        table = matrix.toarray()
+        np.einsum("ii->i", table)[:] += 1e-9
+        factors, order, info = lapack.dgetrf(table)
+        return None if info else lambda given: lapack.dgetrs(factors, order, given)[0]
+
+    def _eliminated(self, scale: Array) -> Solve | None:
+        """Limits, pairs and users in turn: a matrix over rows is left."""
+        c, at = self.conditions, self.here
+        users, count = len(at.total), len(c.rows)
+        soft = self.diagonal + 1e-8
+        weight = 1 / soft[self.pairs]
+        slope, whole = at.slope, np.zeros(users)
+        whole[c.limits] = (at.total / c.polytope.limit)[c.limits]
+        softness = np.ones(users)
+        softness[c.limits] = soft[self.limits]
+        slope = at.slope + (whole / softness)[c.user]
+        use, share = c.use * (at.total[c.user] / c.gamma)[c.pair], at.share / c.scale
+        each = weight * slope
+        total = 1 + np.bincount(c.user, each, users)
+        # What a user's other pairs weigh: for the largest of them summed, not subtracted.
+        rest = total[c.user] - each
+        large = rest < 0.5 * total[c.user]
+        rest[large] = (1 + np.bincount(c.user, np.where(large, 0.0, each), users))[c.user[large]]
+
+        def of_rows(parts: Array) -> Array:
+            return np.bincount(c.row, use * parts[c.pair], count)
+
+        def bought(value: Array) -> Array:
+            mean = np.bincount(c.user, weight * value, users) / total
+            return weight * (value - slope * mean[c.user])
+
+        place, shape = (c.user[c.pair], c.row), (users, count)
+        left = sp.csr_matrix((use * (each / total[c.user])[c.pair], place), shape)
+        right = sp.csr_matrix((share * weight[c.pair], place), shape)
+        if 10 * (np.bincount(place[0]) ** 2).sum() < users * count**2:
+            matrix = -(left.T @ right).toarray()
+        else:
+            matrix = -left.toarray().T @ right.toarray()
+        # Blocks of servers, each of which a user has one pair of, are not a difference.
+        host = c.polytope.row_server[c.rows]
+        matrix[host[:, None] == host] = 0.0
+        first, second = self.entries
+        block = use[first] * (weight * rest / total[c.user])[c.pair[first]] * share[second]
+        matrix += np.bincount(c.row[first] * count + c.row[second], block, count * count).reshape(count, count)
+        np.einsum("ii->i", matrix)[:] += soft[self.rows]
+        factors, order, info = lapack.dgetrf(matrix)
+
+        def once(given: Array) -> Array:
+            given = given * scale
+            full = np.zeros(users)
+            full[c.limits] = given[self.limits]
+            value = given[self.pairs] - (full / softness)[c.user]
+            log_rows = lapack.dgetrs(factors, order, given[self.rows] + of_rows(bought(value)))[0]
+            cost = np.bincount(c.pair, share * log_rows[c.row], len(weight))
+            parts = bought(value - cost)
+            excess = ((full + whole * np.bincount(c.user, parts, users)) / softness)[c.limits]
+            return np.concatenate([parts, log_rows, excess])
+
+        return None if info else once
+
+
+def _couples(group: Index) -> tuple[Index, Index]:
+    """All two members (k,) of a group, each with itself too; groups are sorted."""
+    count = np.bincount(group)
+    start, mine = np.cumsum(count) - count, count[group]
+    first = np.repeat(np.arange(len(group)), mine)
+    offset = np.arange(len(first)) - np.repeat(np.cumsum(mine) - mine, mine)
+    return first, start[group[first]] + offset
+
+
+def _refining(once: Solve, product: Solve, scale: Array) -> Solve:
+    """Solutions by factors that are nearly those of a matrix, refined while that helps."""
+
+    def solve(given: Array) -> Array:
+        given = given * scale
+        found = once(given)
+        left = given - product(found)
+        for _ in range(8):
+            size = float(np.abs(left).max())
+            if not size > 1e-13 * float(np.abs(given).max()):
+                break
+            better = found + once(left)
+            left = given - product(better)
+            if not float(np.abs(left).max()) < 0.5 * size:
+                break
+            found = better
+        return np.asarray(found)
+
+    return solve

@@ -1,0 +1,97 @@
+"""Last digits: from tasks, places and prices that are off to an answer, whichever way the matrix is factored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from families import FAMILIES, draw
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fairopt as fo
+from fairopt.certificates.backward import backward_error
+from fairopt.core import last_digits
+from fairopt.engines.base import Solution
+from fairopt.model.cluster import Cluster
+from fairopt.model.merging import merge
+from fairopt.model.problem import Problem
+from fairopt.solving.candidates import with_last_digits
+
+MECHANISMS = [fo.AlphaFair(0.5), fo.AlphaFair(50.0), fo.CEEI(scope="servers"), fo.AlphaPFVDS(3.0)]
+
+
+def plain(seed: int) -> Cluster:
+    rng = np.random.default_rng(seed)
+    return Cluster(rng.uniform(1, 5, (4, 3)), rng.uniform(0.25, 5, (8, 3)), weight=rng.uniform(0.5, 2, 8))
+
+
+def off(cluster: Cluster, mechanism: fo.mechanisms.Mechanism, by: float, seed: int) -> tuple[Problem, Solution]:
+    """An answer of which a part of tasks runs elsewhere, a part not at all, at prices that are off."""
+    rng = np.random.default_rng(seed)
+    answer = mechanism.solve(cluster, tol=1e-9)
+    problem = Problem(cluster, mechanism.criterion(cluster))
+    tasks = answer.tasks * (1 - by * rng.random(answer.tasks.shape))
+    tasks += np.where(cluster.eligible, by * rng.random(tasks.shape) * cluster.gamma, 0.0) / len(tasks)
+    assert answer.log_prices is not None
+    return problem, Solution(tasks, None, "native", log=answer.log_prices + by * rng.standard_normal())
+
+
+def error(problem: Problem, found: Solution | None) -> float:
+    """The backward error of a candidate, its tasks made feasible."""
+    assert found is not None
+    assert found.log_prices is not None
+    polytope = problem.polytope
+    tasks = polytope.allocation(polytope.inside(polytope.fractions(found.tasks)))
+    return backward_error(polytope, problem.criterion, tasks, polytope.log_row_prices(found.log_prices)).error
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000), st.sampled_from(MECHANISMS), st.booleans())
+def test_answers_are_found_again(seed: int, mechanism: fo.mechanisms.Mechanism, limited: bool) -> None:
+    """With limits of about what users have, in global programs: the game has many equilibria then."""
+    cluster = plain(seed)
+    if limited and mechanism.name != "alphapf-vds":
+        rng = np.random.default_rng(seed)
+        most = mechanism.solve(cluster).user_tasks * rng.uniform(0.5, 1.5, 8)
+        cluster = cluster.replace(max_tasks=np.where(rng.random(8) < 0.5, most, np.inf))
+    problem, offer = off(cluster, mechanism, 1e-6, seed)
+    found = with_last_digits(problem, offer)
+    assert error(problem, found) < 1e-10
+    assert found is not None
+    assert np.allclose(found.tasks.sum(axis=1), mechanism.solve(cluster, tol=1e-9).user_tasks, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_whole_or_eliminated(family: str, mechanism: fo.mechanisms.Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the whole matrix leads to an answer, that of prices alone does; a rough start is put right by both."""
+    problem, offer = off(merge(draw(family, 4)).cluster, mechanism, 1e-5, 4)
+    whole = error(problem, with_last_digits(problem, offer))
+    monkeypatch.setattr(last_digits, "DENSE", 0)
+    eliminated = error(problem, with_last_digits(problem, offer))
+    assert max(whole, eliminated) < 1e-9
+
+
+def test_users_of_many_servers_count_by_their_own_parts() -> None:
+    """A user with 1e5 times the tasks of others: its part of 1e-6 fills a server that others need."""
+    rng = np.random.default_rng(0)
+    demand = rng.uniform(0.5, 2, (8, 2)) * 10.0 ** np.array([-4, -2, 0, 0, 0, 0, 0, 0])[:, None]
+    cluster = Cluster(rng.uniform(1, 5, (6, 2)) * 10.0 ** rng.uniform(-3, 3, (6, 1)), demand)
+    for mechanism in (fo.AlphaFair(3.0), fo.AlphaPFVDS(3.0)):
+        problem, offer = off(cluster, mechanism, 1e-7, 1)
+        assert error(problem, with_last_digits(problem, offer)) < 1e-9
+
+
+def test_not_for_everything() -> None:
+    """Answers without prices, users without tasks, and floors are left as they are."""
+    mechanism = fo.AlphaFair(2.0)
+    problem, offer = off(plain(2), mechanism, 1e-6, 2)
+    assert with_last_digits(problem, replace(offer, log=None)) is None
+    nothing = offer.tasks.copy()
+    nothing[0] = 0.0
+    assert with_last_digits(problem, replace(offer, tasks=nothing)) is None
+    floor = 0.1 * offer.tasks.sum(axis=1)
+    floors = Problem(problem.cluster, replace(problem.criterion, floor=floor))
+    assert with_last_digits(floors, offer) is None
