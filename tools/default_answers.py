@@ -27,8 +27,7 @@ sys.path.insert(0, str(ROOT))  # of this checkout, whatever is installed
 import fairopt as fo  # noqa: E402
 from fairopt import papers  # noqa: E402
 from fairopt.errors import DataError, FairoptError  # noqa: E402
-from fairopt.harness import clusters, experiment  # noqa: E402
-from fairopt.harness.cells import cells  # noqa: E402
+from fairopt.sweeps import experiment, origin  # noqa: E402
 
 ALPHAS = (0.3, 0.5, 0.9, 2.0, 3.0, 5.0, 8.0, 16.0, 64.0)
 KEYS = ["of", "cluster", "repetition", "alpha"]
@@ -51,27 +50,28 @@ def of_experiments(repetitions: int, most_users: int, traces: Path | None) -> It
     known: set[tuple[object, ...]] = set()
     for path in sorted((ROOT / "experiments").glob("*.toml")):
         plan = experiment.load(path)
-        if not isinstance(plan, experiment.Experiment):
+        if plan.kind is not experiment.MECHANISMS:
             continue
         try:
-            every = cells(plan, None if traces is None else str(traces))
+            every = experiment.cells_of(plan, None if traces is None else str(traces))
         except DataError as error:
             sys.stderr.write(f"{path.name}: {error}\n")
             continue
         for cell in every:
-            alpha = getattr(cell.solver, "alpha", np.inf)
+            mechanism = cell.job.what.made
+            alpha = getattr(mechanism, "alpha", np.inf)
             key = (cell.origin, cell.seed, cell.repetition, alpha)
-            game = isinstance(cell.solver, fo.AlphaPFVDS) and 0 < alpha < np.inf
+            game = isinstance(mechanism, fo.AlphaPFVDS) and 0 < alpha < np.inf
             if not game or cell.repetition >= repetitions or key in known:
                 continue
             known.add(key)
             try:
-                cluster = clusters.build(cell.origin, cell.seed, cell.repetition, traces and str(traces))[0]
+                cluster = origin.cluster(cell.origin, cell.seed, cell.repetition, traces and str(traces))[0]
             except DataError as error:
                 sys.stderr.write(f"{cell.label}: {error}\n")
                 continue
             if len(cluster.users) <= most_users:
-                yield path.stem, cell.cluster, cell.repetition, float(alpha), cluster
+                yield path.stem, cell.source, cell.repetition, float(alpha), cluster
 
 
 def row(asked: Asked) -> dict[str, object]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from .. import report
 from ..errors import DataError
-from ..harness.alpha_path import ALPHAS, alpha_path
 from ..model import _validate
 from ..report import figures
+from ..study.alpha_path import ALPHAS, alpha_path
 from . import _screen
 from ._json import print_json
 from ._open import open_cluster

@@ -76,12 +76,13 @@ def check(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """`fairopt compare FILE [--mechanisms ...]`; exit 1 if a mechanism that applies failed."""
-    from .. import harness, report
+    from .. import report
+    from ..study.compare import compare as compare_all
 
     if options.out:
         report.exportable(Path(options.out))
     cluster, source = open_cluster(options.file, options.traces)
-    frame = harness.compare(
+    frame = compare_all(
         cluster, listed(options.mechanisms), tol=options.tol, solver=options.solver, progress=not options.json
     )
     if options.out:

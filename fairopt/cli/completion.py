@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from .. import mechanisms, papers
-from ..harness.experiment import known
 from ..report import figures
+from ..sweeps.experiment import known
 
 
 def completion(options: argparse.Namespace) -> int:

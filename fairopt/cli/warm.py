@@ -20,7 +20,7 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
 def warmup(options: argparse.Namespace) -> int:
     """`fairopt warmup`."""
     from .. import _numba
-    from ..harness import warm
+    from ..sweeps import warm
 
     watch = _clock.Watch()
     warm.everything(progress=_screen.shows_progress(options))

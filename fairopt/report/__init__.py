@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..harness.intervals import interval
+from ..study.intervals import interval
 from .export import export, exportable, write
 from .means import means
 from .published import Table, mechanism_table, tables_of

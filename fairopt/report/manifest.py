@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..harness.experiment import load
-from ..harness.provenance import provenance
+from ..sweeps.experiment import load
+from ..sweeps.run import provenance
 from .stored import Results
 
 FORMAT = "fairopt-manifest-1"

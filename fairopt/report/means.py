@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .._libraries import pd
-from ..harness.intervals import interval
-from ..harness.pooled import marked
+from ..study.compare import marked
+from ..study.intervals import interval
 from .stored import StoredCells
 
 #: What tells rows apart; columns that do not are left out.

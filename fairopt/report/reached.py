@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd, stats
-from ..harness.intervals import check_level
+from ..study.intervals import check_level
 from .stored import StoredCells
 
 #: What tells games apart.

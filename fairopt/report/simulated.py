@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._libraries import pd
-from ..harness.intervals import interval
+from ..study.intervals import interval
 from .stored import StoredCells
 
 #: What tells rows apart; columns that do not are left out.

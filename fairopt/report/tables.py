@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from .._libraries import pd
-from ..harness.pooled import NOTE
 from ..model._names import apart
+from ..study.compare import NOTE
 
 
 def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """A frame of `harness.compare` for readers: rows that have numbers; footnotes, and a line for each other row.
+    """A frame of `study.compare` for readers: rows that have numbers; footnotes, and a line for each other row.
 
     Raises
     ------

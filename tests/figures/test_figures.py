@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from fairopt import harness, papers
+from fairopt import papers, sweeps
 from fairopt.cli import main
 from fairopt.errors import DataError
 from fairopt.mechanisms import Mechanism
@@ -127,7 +127,7 @@ def test_failed_cells_are_left_out_and_said(tmp_path: Path) -> None:
         'title = "x"\n[clusters]\na = "paper:drf-4.1"\nb = "paper:pf-fig1"\n'
         '[[grid]]\nmechanisms = ["maxmin", "drf"]\n[[grid]]\nclusters = ["a"]\nmechanisms = "ceei"\n'
     )
-    harness.sweep(path, store=tmp_path / "store", progress=False)
+    sweeps.sweep(path, store=tmp_path / "store", progress=False)
     found = Results(tmp_path / "store").of(path)
     failed = [note for note in found.notes if "failed and are left out" in note]
     assert len(failed) == 1
@@ -138,7 +138,7 @@ def test_failed_cells_are_left_out_and_said(tmp_path: Path) -> None:
 def test_a_trace_that_is_not_there_is_said(tmp_path: Path) -> None:
     path = tmp_path / "trace.toml"
     path.write_text('title = "x"\n[clusters]\na = "bitbrains?vms=4&servers=3"\n[[grid]]\nmechanisms = "drfh"\n')
-    harness.sweep(path, store=tmp_path / "store", progress=False)
+    sweeps.sweep(path, store=tmp_path / "store", progress=False)
     [note] = Results(tmp_path / "store").of(path).notes
     assert note == "no trace here: calibrated generators stand in (bitbrains?vms=4&servers=3)"
 

@@ -122,11 +122,11 @@ def test_the_generic_laws(mixed: type[Mechanism], squared: type[Mechanism]) -> N
 
 # fo.compare: whoever registers a mechanism finds it in the comparison.
 @pytest.mark.skipif(
-    importlib.util.find_spec("fairopt.harness") is None or importlib.util.find_spec("fairopt.harness.compare") is None,
-    reason="fairopt.harness not there yet",
+    importlib.util.find_spec("fairopt.sweeps") is None or importlib.util.find_spec("fairopt.study.compare") is None,
+    reason="fairopt.sweeps not there yet",
 )
 def test_compared_without_another_line(mixed: type[Mechanism], squared: type[Mechanism]) -> None:
-    from fairopt.harness.compare import compare
+    from fairopt.study.compare import compare
 
     frame = compare(EXAMPLE)
     assert {str(mixed()), str(squared())} <= set(frame.index)
