@@ -14,13 +14,6 @@ from ._version import __version__ as __version__
 from .certificates import Certificate as Certificate
 from .explorer.explore import explore as explore
 from .game.dynamics.distributed import best_response as best_response
-from .harness.alpha_path import alpha_path as alpha_path
-from .harness.compare import compare as compare
-from .harness.find_alpha import find_alpha as find_alpha
-from .harness.find_weights import find_weights as find_weights
-from .harness.infer_alpha import infer_alpha as infer_alpha
-from .harness.simulate import simulate as simulate
-from .harness.sweep import sweep as sweep
 from .many.solve_many import solve_many as solve_many
 from .mechanisms.alpha_fair import AlphaFair as AlphaFair
 from .mechanisms.alphapf_vds import AlphaPFVDS as AlphaPFVDS
@@ -50,5 +43,12 @@ from .result import plot as plot
 from .result.allocation import Allocation as Allocation
 from .scheduling.fluid import fluid as fluid
 from .scheduling.workload import Workload as Workload
+from .study.alpha_path import alpha_path as alpha_path
+from .study.compare import compare as compare
+from .study.find_alpha import find_alpha as find_alpha
+from .study.find_weights import find_weights as find_weights
+from .study.infer_alpha import infer_alpha as infer_alpha
+from .study.simulate import simulate as simulate
+from .sweeps.sweep import sweep as sweep
 from .workloads.sources import open_source as open_source
 from .workloads.workload_sources import open_workload as open_workload

@@ -11,12 +11,11 @@ from matplotlib.figure import Figure
 from strategies import clusters
 
 from fairopt.errors import CertificateError
-from fairopt.harness import compare
 from fairopt.mechanisms import get
 from fairopt.model.cluster import Cluster
 from fairopt.report import comparison, for_people
 from fairopt.result.allocation import Allocation
-from fairopt.solving import candidates
+from fairopt.study.compare import compare
 
 EXAMPLE = Cluster([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "ram"], users=["A", "B"])
 FIGURE_1 = Cluster([[12, 4, 75], [8, 16, 0]], [[1, 1, 5], [1, 1 / 3, 5], [0.25, 1, 0], [1, 0.5, 0]])

@@ -261,7 +261,7 @@ def test_without_a_compiler(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_warm_up_leaves_nothing_to_compile() -> None:
     """Every loop, or one that it is a part of, is compiled."""
-    from fairopt.harness import warm
+    from fairopt.sweeps import warm
 
     loops = every_loop()
     warm.everything()

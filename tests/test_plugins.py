@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt import _plugins, harness
+from fairopt import _plugins, sweeps
 from fairopt.cli import main
 from fairopt.errors import DataError
-from fairopt.harness._ends import Elsewhere
 from fairopt.mechanisms import REGISTRY
 from fairopt.report import Results, figures
 from fairopt.result.metrics import MEASURES
+from fairopt.sweeps.ends import Elsewhere
 from fairopt.workloads._registry import CLUSTERS
 
 PLUGIN = Path(__file__).with_name("plugin.py")
@@ -116,18 +116,18 @@ def test_in_sweeps_and_workers(jobs: int, folder: Path, capsys: pytest.CaptureFi
 def test_another_file_is_another_cell(part: str, folder: Path) -> None:
     """The source is the plug-in's, or only the measure."""
     Path("plugged.toml").write_text(EXPERIMENT.replace('drawn = "squares?users=4&size=20"', part))
-    first = [cell.key for cell in harness.cells(harness.load("plugged.toml"))]
-    assert [cell.key for cell in harness.cells(harness.load("plugged.toml"))] == first
+    first = [cell.key for cell in sweeps.cells_of(sweeps.load("plugged.toml"))]
+    assert [cell.key for cell in sweeps.cells_of(sweeps.load("plugged.toml"))] == first
     text = Path("own.py").read_text().replace("user_tasks.max() /", "user_tasks.mean() /")
     Path("own.py").write_text(text)
-    assert not {cell.key for cell in harness.cells(harness.load("plugged.toml"))} & set(first)
+    assert not {cell.key for cell in sweeps.cells_of(sweeps.load("plugged.toml"))} & set(first)
 
 
 def test_a_worker_with_another_file_refuses(folder: Path) -> None:
-    cell = harness.cells(harness.load("plugged.toml"))[0]
+    cell = sweeps.cells_of(sweeps.load("plugged.toml"))[0]
     Path("own.py").write_text(Path("own.py").read_text() + "\n# changed\n")
     with pytest.raises(Elsewhere, match=r"own.py has changed since the sweep was started"):
-        harness.run.run(cell)
+        sweeps.run.run(cell)
 
 
 def test_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +135,7 @@ def test_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("experiments").mkdir()
     text = EXPERIMENT.replace('"own.py"', '"../own.py"')
     Path("experiments/plugged.toml").write_text(text)
-    harness.sweep("plugged", store="store", progress=False)
+    sweeps.sweep("plugged", store="store", progress=False)
     assert main(["figures", "own", "--plugin", "own.py", "--store", "store", "--out", "drawn"]) == 0
     assert Path("drawn/own.png").stat().st_size > 0
     assert "own" in figures.known()
@@ -184,7 +184,7 @@ def test_bad_plugins_are_one_line(code: str, message: str, folder: Path, capsys:
     assert [set(one) for one in (REGISTRY, CLUSTERS.generators, MEASURES)] == before
     Path("plugged.toml").write_text(EXPERIMENT.replace("own.py", "bad.py"))
     with pytest.raises(DataError, match=r"plugged.toml:4: .*bad.py"):
-        harness.load("plugged.toml")
+        sweeps.load("plugged.toml")
 
 
 def test_files_that_are_not_there(folder: Path) -> None:

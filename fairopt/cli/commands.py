@@ -124,12 +124,13 @@ def check(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """`fairopt compare FILE [--mechanisms ...]`; exit 1 if a mechanism that applies failed."""
-    from .. import harness, report
+    from .. import report
+    from ..study.compare import compare as compare_all
 
     if options.out:
         report.exportable(Path(options.out))
     cluster, source = open_cluster(options.file, options.traces)
-    frame = harness.compare(
+    frame = compare_all(
         cluster, listed(options.mechanisms), tol=options.tol, solver=options.solver, progress=not options.json
     )
     if options.out:
@@ -170,8 +171,8 @@ def claims(options: argparse.Namespace) -> int:
 def path(options: argparse.Namespace) -> int:
     """`fairopt path FILE --mechanism NAME --alphas LOW:HIGH:COUNT`."""
     from .. import report
-    from ..harness.alpha_path import alpha_path
     from ..report import figures
+    from ..study.alpha_path import alpha_path
 
     alphas = values(options.alphas)
     if options.out:  # what cannot be written is said before anything is solved
@@ -200,7 +201,7 @@ def path(options: argparse.Namespace) -> int:
 def values(given: Sequence[str] | None) -> list[float]:
     """Alphas from a command line: numbers, `inf`, and `LOW:HIGH:COUNT`, from LOW to HIGH by equal factors."""
     if given is None:
-        from ..harness.alpha_path import ALPHAS
+        from ..study.alpha_path import ALPHAS
 
         return list(ALPHAS)
     alphas: list[float] = []
@@ -264,8 +265,8 @@ def completion(options: argparse.Namespace) -> int:
     import shtab
 
     from .. import papers
-    from ..harness.experiment import known
     from ..report import figures
+    from ..sweeps.experiment import known
 
     root: argparse.ArgumentParser = options.parser
     root.prog = "fairopt"

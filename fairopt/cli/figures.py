@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from .. import harness, report
+from .. import report, sweeps
 from ..errors import DataError
-from ..harness.experiment import known
 from ..report import figures as drawing
+from ..sweeps.experiment import known
 from . import _screen
 from ._open import existing
 from ._screen import print_json
@@ -51,7 +51,7 @@ def _out(options: argparse.Namespace, usual: str) -> Path:
 
 
 def _store(options: argparse.Namespace) -> Path:
-    return harness.store_of(options.store, options.smoke).folder
+    return sweeps.store_of(options.store, options.smoke).folder
 
 
 def _results(options: argparse.Namespace) -> report.Results:

@@ -112,7 +112,7 @@ def schema(options: argparse.Namespace) -> int:
 def warmup(options: argparse.Namespace) -> int:
     """`fairopt warmup`."""
     from .. import _numba
-    from ..harness import warm
+    from ..sweeps import warm
 
     watch = _clock.Watch()
     warm.everything(progress=_screen.shows_progress(options))

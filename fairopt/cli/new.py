@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from .. import _shipped, harness
+from .. import _shipped, sweeps
 from ..errors import DataError
 from ..model import _files
 from ..report import figures
@@ -104,8 +104,8 @@ def notebooks(options: argparse.Namespace) -> int:
 
 def _give_clusters(source: Path, folder: Path) -> None:
     """Cluster files that a copied experiment has beside it; those that are there already are left alone."""
-    experiment = harness.load(source)
-    for one in getattr(experiment, "clusters", ()):
+    experiment = sweeps.load(source)
+    for one in experiment.sources:
         given, copied = source.parent / one.text, folder / one.text
         if given.is_file() and not copied.exists():
             _give(copied, given.read_text(encoding="utf-8"))

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from .. import _clock, harness, papers, report
+from .. import _clock, papers, report, sweeps
 from .._libraries import pd
-from ..harness.experiment import known
 from ..model import _files
 from ..report import figures as drawing
 from ..report.stored import manifest
+from ..sweeps.experiment import known
 from .sweeps import outlook
 
 #: Papers by what they are called here: the key of their claims. Their experiments begin with the name,
@@ -57,17 +57,17 @@ def reproduce(options: argparse.Namespace) -> int:
     names = experiments_of(options.paper)
     if options.dry_run:
         for name in names:
-            print(outlook(harness.plan(name, **arguments), options.jobs, False))
+            print(outlook(sweeps.plan(name, **arguments), options.jobs, False))
         return 0
     seconds: dict[str, float] = {}
     failed = 0
     for name in names:
         with _timed(seconds, f"experiment {name}"):
             try:
-                frame = harness.sweep(
+                frame = sweeps.sweep(
                     name, **arguments, jobs=options.jobs, threads=1, progress=sys.stderr.isatty(), say=_warn
                 )
-            except harness.Interrupted as interrupted:
+            except sweeps.Interrupted as interrupted:
                 _warn(str(interrupted))
                 _warn("the same command goes on")
                 return _STOPPED

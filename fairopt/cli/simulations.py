@@ -11,9 +11,8 @@ import numpy as np
 from .. import report
 from .._libraries import pd
 from ..errors import DataError
-from ..harness.simulations import runners
-from ..harness.simulations.run import numbers
 from ..report import figures
+from ..sweeps import simulate as simulating
 from ..workloads import open_workload
 from . import _screen
 from ._screen import print_json
@@ -52,24 +51,19 @@ def add(commands: Mapping[str, argparse.ArgumentParser]) -> None:
 def simulate(options: argparse.Namespace) -> int:
     """`fairopt simulate WORKLOAD --policy NAME ...`: a row per policy; exit 130 after Ctrl-C."""
     names = listed(options.policy) or []
-    for name in names:
-        runners.check(name)
+    until, every = _seconds(options.until, "--until"), _seconds(options.every, "--every")
+    impossible = "report" if options.report_impossible else "raise"
+    jobs = [simulating.Simulate.of(name, until, every, impossible, None) for name in names]
     _before(options, names)
-    said = runners.Settings(
-        until=_seconds(options.until, "--until"),
-        every=_seconds(options.every, "--every"),
-        impossible="report" if options.report_impossible else "raise",
-        thrashing=None,
-    )
     rng = None if options.seed is None else np.random.default_rng(_seed(options.seed))
     workload = open_workload(options.workload, traces=options.traces, rng=rng)
-    found = {name: runners.run(name, workload, said, _screen.shows_progress(options)) for name in names}
+    found = {job.what.text: job.run(workload, _screen.shows_progress(options)) for job in jobs}
     stopped = any(one.interrupted for one in found.values())
-    rows = [{"policy": runners.plain(name)} | _row(one) for name, one in found.items()]
+    rows = [{"policy": name} | _row(one) for name, one in found.items()]
     for one in found.values():
         if options.out:
             report.export(getattr(one, options.table).reset_index(), Path(options.out))
-        if options.plot and not isinstance(one, runners.Alone):
+        if options.plot and not isinstance(one, simulating.Alone):
             figures.write(one.plot(), Path(options.plot))
     if options.json:
         print_json({"workload": workload.source or options.workload, "report": workload.report, "policies": rows})
@@ -84,10 +78,10 @@ def simulate(options: argparse.Namespace) -> int:
     return 130 if stopped else 0
 
 
-def _row(found: runners.Ran) -> dict[str, object]:
+def _row(found: simulating.Ran) -> dict[str, object]:
     """Numbers for people: the use of every resource by its name."""
     use = {f"use_{name}": value for name, value in found.utilization().items()}
-    return {name: value for name, value in numbers(found).items() if name != "utilization"} | use
+    return {name: value for name, value in simulating.numbers(found).items() if name != "utilization"} | use
 
 
 def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
@@ -96,10 +90,10 @@ def _before(options: argparse.Namespace, names: Sequence[str]) -> None:
         raise DataError(f"--out and --plot are of one policy, and there are {len(names)}; name one")
     if options.out:
         report.exportable(Path(options.out))
-        if options.table == "tasks" and names[0].startswith(runners.FLUID):
+        if options.table == "tasks" and names[0].startswith(simulating.FLUID):
             raise DataError(f"{names[0]} has no table of tasks, as it divides them; choose jobs, users or timeline")
     if options.plot:
-        if names[0].startswith(runners.DEDICATED):
+        if names[0].startswith(simulating.DEDICATED):
             raise DataError(
                 f"{names[0]} is a simulation of each user, which have no picture together; leave out --plot"
             )

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from .. import harness, report
+from .. import report, sweeps
 from .._libraries import pd
 from ..errors import DataError, FairoptError
-from ..harness.experiment import known
-from ..harness.pooled import NOTE, marked
-from ..harness.schema import CELLS, LONG, SIMULATIONS, Schema
 from ..report import figures as drawing
+from ..study.compare import NOTE, marked
+from ..sweeps.experiment import known
+from ..sweeps.schema import CELLS, LONG, SIMULATIONS, Schema
 from ._open import existing
 from ._slips import listed
 
@@ -80,7 +80,7 @@ def _stored_by(made: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def add_store(made: argparse.ArgumentParser) -> None:
     """What decides which cells are read, in all commands alike."""
-    usual = f"{harness.STORE}, and {harness.SMOKE_STORE} with --smoke"
+    usual = f"{sweeps.STORE}, and {sweeps.SMOKE_STORE} with --smoke"
     made.add_argument("--store", metavar="DIR", help=f"default: {usual}")
     made.add_argument("--traces", metavar="DIR", help="folder of the real traces; default: FAIROPT_TRACES")
     made.add_argument(
@@ -98,7 +98,7 @@ def sweep(options: argparse.Namespace) -> int:
     if not names:
         raise DataError(f"name an experiment or its file; known: {', '.join(known()) or 'none here'}")
     for name in names:
-        harness.load(name, options.smoke)  # a bad file is an error now, not after hours
+        sweeps.load(name, options.smoke)  # a bad file is an error now, not after hours
     status = 0
     for name in dict.fromkeys(names):
         status = max(status, _sweep(name, options))
@@ -110,7 +110,7 @@ def sweep(options: argparse.Namespace) -> int:
 def _needed(purpose: str | None) -> list[str]:
     """The experiments of the tables that take seconds, or those that figures need."""
     if purpose == "tables":
-        return [name for name in known() if harness.load(name).quick]
+        return [name for name in known() if sweeps.load(name).quick]
     if purpose == "figures":
         return [need for name in drawing.known() for need in drawing.module(name).NEEDS]
     return []
@@ -120,19 +120,19 @@ def _sweep(name: str, options: argparse.Namespace) -> int:
     arguments = {"store": options.store, "smoke": options.smoke, "retry": options.retry, "traces": options.traces,
                  "accept_older": options.accept_older}  # fmt: skip
     if options.dry_run:
-        print(outlook(harness.plan(name, **arguments), options.jobs, options.accept_older))
+        print(outlook(sweeps.plan(name, **arguments), options.jobs, options.accept_older))
         return 0
     try:
-        frame = harness.sweep(
+        frame = sweeps.sweep(
             name, **arguments, jobs=options.jobs, dask=options.dask, threads=options.threads or None,
             progress=sys.stderr.isatty(), say=_warn,
         )  # fmt: skip
-    except harness.Interrupted as interrupted:
+    except sweeps.Interrupted as interrupted:
         _warn(str(interrupted))
         return _STOPPED
     failed = frame[frame["status"] == "failed"]
     missed = int((frame["status"] == "missed").sum())
-    folder = harness.store_of(options.store, options.smoke, harness.load(name, options.smoke).schema).folder
+    folder = sweeps.store_of(options.store, options.smoke, sweeps.load(name, options.smoke).schema).folder
     print(f"{Path(name).stem}: {len(frame)} cells in {folder}: {len(frame) - len(failed) - missed} ok, "
           f"{missed} missed their tolerance, {len(failed)} failed")  # fmt: skip
     for line in _failures(failed):
@@ -144,7 +144,7 @@ def _sweep(name: str, options: argparse.Namespace) -> int:
 
 def results(options: argparse.Namespace) -> int:
     """`fairopt results`."""
-    store = harness.store_of(options.store, options.smoke, _schema(options))
+    store = sweeps.store_of(options.store, options.smoke, _schema(options))
     contents = store.read()
     for key in contents.damaged:
         _warn(f"not read: row {key}, damaged on the disk")
@@ -160,7 +160,7 @@ def results(options: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
+def _chosen(contents: sweeps.Contents, options: argparse.Namespace) -> pd.DataFrame:
     """The cells that the options choose, those of mechanisms that answer for a pool marked and last."""
     frame = _stored(contents, options)
     if options.failed:
@@ -175,7 +175,7 @@ def _chosen(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
 
 
 def _columns(
-    contents: harness.Contents, cells: pd.DataFrame, options: argparse.Namespace
+    contents: sweeps.Contents, cells: pd.DataFrame, options: argparse.Namespace
 ) -> tuple[pd.DataFrame, list[str]]:
     """The table that the options choose, of these cells, and its columns to show."""
     schema = contents.schema
@@ -210,13 +210,13 @@ def _give(frame: pd.DataFrame, shown: list[str], note: str | None, export: str |
         print(note)
 
 
-def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataFrame:
+def _stored(contents: sweeps.Contents, options: argparse.Namespace) -> pd.DataFrame:
     """The rows of the experiment, or all there are; `this_code` tells those that other code computed."""
     if options.experiment is None:
         frame = contents.frame()
     else:
-        every = harness.cells_of(harness.load(options.experiment, options.smoke), options.traces)
-        matched = harness.match(every, contents, accept_older=True)
+        every = sweeps.cells_of(sweeps.load(options.experiment, options.smoke), options.traces)
+        matched = sweeps.match(every, contents, accept_older=True)
         frame = contents.frame(matched.answered)
         if older := matched.warning(options.accept_older):
             _warn(older)
@@ -225,7 +225,7 @@ def _stored(contents: harness.Contents, options: argparse.Namespace) -> pd.DataF
             _warn(
                 f"{len(every) - len(frame)} of {len(every)} cells are missing: fairopt sweep {options.experiment}{tiny}"
             )
-    return frame.assign(this_code=harness.by_this_code(frame))
+    return frame.assign(this_code=sweeps.by_this_code(frame))
 
 
 def _shown(frame: pd.DataFrame) -> list[str]:
@@ -236,14 +236,14 @@ def _shown(frame: pd.DataFrame) -> list[str]:
 
 def _schema(options: argparse.Namespace) -> Schema:
     """The kind of cells that are asked for."""
-    named = options.experiment is not None and harness.load(options.experiment, options.smoke).schema is SIMULATIONS
+    named = options.experiment is not None and sweeps.load(options.experiment, options.smoke).schema is SIMULATIONS
     return SIMULATIONS if named or options.simulations else CELLS
 
 
 def _list(options: argparse.Namespace) -> int:
     for name in known():
         try:
-            plan = harness.plan(
+            plan = sweeps.plan(
                 name, store=options.store, smoke=options.smoke, traces=options.traces, accept_older=options.accept_older
             )
         except FairoptError as error:
@@ -253,7 +253,7 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def outlook(plan: harness.Plan, jobs: int, accepted: bool) -> str:
+def outlook(plan: sweeps.Plan, jobs: int, accepted: bool) -> str:
     """How many cells there are, and how long those that are missing may take."""
     seconds, unknown = plan.seconds()
     stored = len(plan.cells) - len(plan.missing)

@@ -1,34 +1,17 @@
-"""Running mechanisms over clusters: comparisons, and sweeps of experiments into a store."""
+"""The earlier home of `fairopt.study` and `fairopt.sweeps`: their names, with a warning."""
 
 from __future__ import annotations
 
-from ._ends import Elsewhere, Interrupted, Stopped
-from .cells import Cell, cells
-from .compare import compare
-from .experiment import Experiment, load
-from .kinds import cells_of
-from .matching import by_this_code, match
-from .store import Contents, Store
-from .sweep import SMOKE_STORE, STORE, Plan, plan, store_of, sweep
+import warnings
+from typing import Any
 
-__all__ = [
-    "SMOKE_STORE",
-    "STORE",
-    "Cell",
-    "Contents",
-    "Elsewhere",
-    "Experiment",
-    "Interrupted",
-    "Plan",
-    "Stopped",
-    "Store",
-    "by_this_code",
-    "cells",
-    "cells_of",
-    "compare",
-    "load",
-    "match",
-    "plan",
-    "store_of",
-    "sweep",
-]
+
+def __getattr__(name: str) -> Any:
+    from .. import sweeps
+    from ..study.compare import compare
+
+    known = {**vars(sweeps), "compare": compare, "cells": sweeps.cells_of}
+    if name not in (*sweeps.__all__, "compare", "cells"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn("fairopt.harness is fairopt.study and fairopt.sweeps now", DeprecationWarning, stacklevel=2)
+    return known[name]

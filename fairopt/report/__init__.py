@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..harness.intervals import interval
+from ..study.intervals import interval
 from .export import comparison, export, exportable, for_people, latex, write
 from .published import Table, mechanism_table, tables_of
 from .stored import MissingCells, Results, StoredCells, means, median_interval, reached

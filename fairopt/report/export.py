@@ -19,9 +19,9 @@ import numpy as np
 
 from .._libraries import pd
 from ..errors import DataError
-from ..harness.pooled import NOTE
 from ..model import _files
 from ..model._names import apart
+from ..study.compare import NOTE
 
 #: Characters that fit into a line of 6.5 inches, and of 3.3, in \\footnotesize; a gap between columns counts two.
 DOUBLE, SINGLE = 104, 44
@@ -59,7 +59,7 @@ _LONGEST_NAME = 100
 
 
 def comparison(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """A frame of `harness.compare` for readers: rows that have numbers; footnotes, and a line for each other row.
+    """A frame of `study.compare` for readers: rows that have numbers; footnotes, and a line for each other row.
 
     Raises
     ------

@@ -26,11 +26,11 @@ import numpy as np
 from .. import mechanisms
 from .._libraries import sp
 from ..errors import DataError
-from ..harness.provenance import provenance
 from ..model import _files
 from ..model.cluster import Cluster
 from ..papers import instance
 from ..result.allocation import Allocation
+from ..sweeps.run import provenance
 from ..workloads import open_source
 
 SET = "fairopt-instances-1"

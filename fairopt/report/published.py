@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from .. import mechanisms, papers
 from .._libraries import pd
-from ..harness.experiment import load
-from ..harness.intervals import interval
-from ..harness.pooled import NOTE, marked
-from ..harness.simulations.experiment import SimulationExperiment
 from ..model._names import apart
 from ..properties import in_short
+from ..study.compare import NOTE, marked
+from ..study.intervals import interval
+from ..sweeps.experiment import load
+from ..sweeps.schema import SIMULATIONS
 from .stored import Results, StoredCells, means, reached
 
 _SUMMARY = ("tasks", "min_share", "max_share")
@@ -54,7 +54,7 @@ def tables_of(experiment: str, results: Results) -> list[Table]:
         There is no such experiment.
     """
     chosen, found = load(experiment, results.smoke), results.of(experiment)
-    if isinstance(chosen, SimulationExperiment):
+    if chosen.schema is SIMULATIONS:
         title = f"{chosen.title}: means with 95% confidence intervals"
         made = [Table(chosen.name, title, simulated_means(found), found.notes)]
         if chosen.at:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..harness import _values, experiment
-from ..harness.simulations import experiment as simulated
 from ..model import cluster_file
+from ..sweeps.experiment import MECHANISMS, POLICIES, TABLES, Kind
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _AMOUNT = {"type": "number", "minimum": 0}
@@ -62,16 +61,14 @@ def _entries(keys: Iterable[str], needed: str) -> dict[str, Any]:
 
 def experiments() -> dict[str, Any]:
     """The schema of experiment files (docs/experiments.md): of mechanisms on clusters, or policies on workloads."""
-    kinds = [
-        _experiment(experiment.TOP_KEYS, _values.GRID, "clusters", "mechanisms"),
-        _experiment(simulated.TOP, simulated.GRID, "workloads", "policies"),
-    ]
+    kinds = [_experiment(kind) for kind in (MECHANISMS, POLICIES)]
     return {"$schema": _DRAFT, "title": "fairopt: an experiment", "oneOf": kinds}
 
 
-def _experiment(keys: Iterable[str], grid: Mapping[str, Any], sources: str, runs: str) -> dict[str, Any]:
-    """One of the two kinds; `sources` and `runs` are what it cannot be without."""
-    of_grid = {key: _one_or_many(*check) for key, check in grid.items()}
+def _experiment(kind: Kind) -> dict[str, Any]:
+    """One of the two kinds."""
+    sources, runs = kind.sources, kind.runs
+    of_grid = {key: _one_or_many(*check) for key, (check, _) in kind.grid.items()}
     source = {
         "oneOf": [_NAME, {"type": "object", "required": ["source"], "properties": {"source": _NAME}}],
         "description": "a source, such as 'paper:pf-fig1', or a table with `source` and its options",
@@ -101,13 +98,13 @@ def _experiment(keys: Iterable[str], grid: Mapping[str, Any], sources: str, runs
         "title": _NAME,
         "source": _NAME,
         "about": _NAME,
-        "table": {"enum": list(experiment.TABLES)},
+        "table": {"enum": list(TABLES)},
         "seed": whole,
         "repetitions": whole | {"minimum": 1},
         "quick": {"type": "boolean"},
         "at": {"oneOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}}]},
     }
-    properties = {key: tables.get(key) or plain[key] for key in sorted(keys)}
+    properties = {key: tables.get(key) or plain[key] for key in sorted(kind.keys)}
     required = ["title", sources, "grid"]
     return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
 

@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 
 from .._libraries import pd, stats
 from ..errors import DataError
-from ..harness.experiment import load
-from ..harness.intervals import check_level, interval
-from ..harness.kinds import AnyCell, cells_of
-from ..harness.matching import match
-from ..harness.pooled import marked
-from ..harness.provenance import provenance
-from ..harness.schema import CELLS
-from ..harness.simulations.cells import Simulation
-from ..harness.store import Contents
-from ..harness.sweep import store_of
+from ..study.compare import marked
+from ..study.intervals import check_level, interval
+from ..sweeps.cell import Cell
+from ..sweeps.experiment import cells_of, load
+from ..sweeps.run import provenance
+from ..sweeps.schema import CELLS
+from ..sweeps.store import Contents
+from ..sweeps.sweep import match, store_of
 from ..workloads._registry import CLUSTERS, WORKLOADS
 from ..workloads._sources import Sources
 
@@ -115,12 +113,10 @@ class Results:
         frame = contents.frame(wanted)
         chosen = [wanted[key] for key in frame["key"]]
         frame["experiment"] = [cell.experiment for cell in chosen]
+        frame[experiment.schema.source] = [cell.source for cell in chosen]
         if experiment.schema is CELLS:
-            frame["cluster"] = [cell.cluster for cell in chosen if not isinstance(cell, Simulation)]
             frame["alpha"] = frame["alpha"].where(frame["name"] != "ps-dsf", math.inf)
             frame = _with_measures(frame, contents.long("measured", wanted))
-        else:
-            frame["workload"] = [cell.workload for cell in chosen if isinstance(cell, Simulation)]
         notes = _notes(frame, chosen, f"fairopt sweep {Path(name).name}{' --smoke' * self.smoke} --retry")
         if older and self.accept_older:
             notes = (older, *notes)
@@ -144,7 +140,7 @@ def _with_measures(frame: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     return frame.merge(measured.pivot(index="key", columns="measure", values="value"), on="key", how="left")
 
 
-def _notes(frame: pd.DataFrame, chosen: list[AnyCell], retry: str) -> tuple[str, ...]:
+def _notes(frame: pd.DataFrame, chosen: list[Cell], retry: str) -> tuple[str, ...]:
     notes = []
     stand_ins = sorted({cell.origin.text for cell in chosen if _stands_in(cell)})
     if stand_ins:
@@ -157,9 +153,9 @@ def _notes(frame: pd.DataFrame, chosen: list[AnyCell], retry: str) -> tuple[str,
     return tuple(notes)
 
 
-def _stands_in(cell: AnyCell) -> bool:
+def _stands_in(cell: Cell) -> bool:
     """Was a trace asked for, and is there none?"""
-    sources: Sources[Any] = WORKLOADS if isinstance(cell, Simulation) else CLUSTERS
+    sources: Sources[Any] = CLUSTERS if cell.job.schema is CELLS else WORKLOADS
     kind = cell.origin.text.partition("?")[0].partition(":")[0]
     return cell.origin.kind == "generator" and sources.aliases.get(kind, kind) in sources.stand_ins
 

@@ -212,15 +212,19 @@ class Allocation(Frozen):
         return np.asarray(self.tasks[:, :, None] * self.cluster.demand[:, None, :])
 
     @property
+    def used_parts(self) -> Array:
+        """Used part of each capacity, (servers, resources); NaN where there is none."""
+        split, there = self._split, self.cluster.capacity
+        used = self.tasks.T @ self.cluster.demand if split is None else split.use
+        return np.asarray(np.divide(used, there, out=np.full(there.shape, np.nan), where=there > 0))
+
+    @property
     def utilization(self) -> pd.DataFrame:
         """Used part of each capacity, one row per server and a last row `overall`; NaN where there is none.
 
         A server that is called `overall` is in row `overall (server)`.
         """
-        split, there = self._split, self.cluster.capacity
-        used = self.tasks.T @ self.cluster.demand if split is None else split.use
-        part = np.divide(used, there, out=np.full(there.shape, np.nan), where=there > 0)
-        rows = np.vstack([part, metrics.used_parts(self)])
+        rows = np.vstack([self.used_parts, metrics.used_parts(self)])
         servers = apart(self.cluster.servers, ["overall"], "server")
         return pd.DataFrame(rows, index=[*servers, "overall"], columns=list(self.cluster.resources))
 

@@ -11,8 +11,8 @@ import pytest
 
 from fairopt.cli import main
 from fairopt.cli.reproduce import PAPERS, experiments_of, figures_of
-from fairopt.harness.experiment import known
 from fairopt.papers import claims
+from fairopt.sweeps.experiment import known
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -99,15 +99,15 @@ def test_cells_that_are_no_answers_are_counted(
     said: str,
     ends: int,
 ) -> None:
-    from fairopt import harness
+    from fairopt import sweeps
 
-    sweep = harness.sweep
+    sweep = sweeps.sweep
 
     def worse(*names: Any, **options: Any) -> Any:
         frame = sweep(*names, **options)
         frame.loc[frame.index[0], "status"] = status
         return frame
 
-    monkeypatch.setattr(harness, "sweep", worse)
+    monkeypatch.setattr(sweeps, "sweep", worse)
     assert main(["reproduce", "mqdrf", "--smoke", "--out", str(tmp_path)]) == ends
     assert f"mqdrf_dynamic: 3 cells ({said}) in" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 
 import fairopt as fo
 import fairopt.report.figures
-from fairopt import harness, report
+from fairopt import report, sweeps
 from fairopt.cli import main
 from fairopt.errors import NotConverged
 
@@ -187,7 +187,7 @@ def test_tiny_versions_have_a_folder_of_their_own_and_are_marked(
 def test_the_mark_of_tiny_versions_is_across_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIROPT_TRACES", raising=False)
     for smoke in (True, False):
-        harness.sweep("drfh_figures", store=tmp_path, smoke=smoke, progress=False)
+        sweeps.sweep("drfh_figures", store=tmp_path, smoke=smoke, progress=False)
         figure = report.figures.draw("drfh", report.Results(tmp_path, smoke=smoke))
         marks = [text for text in figure.texts if "not a result" in text.get_text()]
         assert len(marks) == smoke

@@ -3,7 +3,7 @@ from __future__ import annotations
 import matplotlib as mpl
 import pytest
 
-from fairopt import harness
+from fairopt import sweeps
 from fairopt.report import Results
 from fairopt.report.figures import known, module
 
@@ -17,7 +17,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Results:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("FAIROPT_TRACES", raising=False)
         for need in sorted({need for name in known() for need in module(name).NEEDS}):
-            harness.sweep(need, store=store, smoke=True, progress=False)
+            sweeps.sweep(need, store=store, smoke=True, progress=False)
     return Results(store, smoke=True)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from fairopt import harness, papers
+from fairopt import papers, sweeps
 from fairopt.cli import main
 from fairopt.mechanisms import Mechanism
 from fairopt.report import MissingCells, Results
@@ -102,7 +102,7 @@ def test_failed_cells_are_left_out_and_said(tmp_path: Path) -> None:
         'title = "x"\n[clusters]\na = "paper:drf-4.1"\nb = "paper:pf-fig1"\n'
         '[[grid]]\nmechanisms = ["maxmin", "drf"]\n[[grid]]\nclusters = ["a"]\nmechanisms = "ceei"\n'
     )
-    harness.sweep(path, store=tmp_path / "store", progress=False)
+    sweeps.sweep(path, store=tmp_path / "store", progress=False)
     found = Results(tmp_path / "store").of(path)
     failed = [note for note in found.notes if "failed and are left out" in note]
     assert len(failed) == 1

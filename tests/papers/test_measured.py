@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairopt import harness, papers
+from fairopt import papers, sweeps
 from fairopt.papers import MEASURED_OTHERWISE, NOT_REPRODUCED, Measurements, measurements
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ def claim_of(words: str) -> papers.Claim:
 
 def test_every_cluster_has_every_alpha() -> None:
     data = measurements()
-    experiment = harness.load(data.about["experiment"])
+    experiment = sweeps.load(data.about["experiment"])
     assert set(data.clusters()) == {source.name for source in experiment.clusters}
     for cluster in data.clusters():
         assert data.equilibria(cluster).index.tolist() == ALPHAS

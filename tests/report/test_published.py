@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fairopt import harness, report
+from fairopt import report, sweeps
 from fairopt.cli import main
-from fairopt.harness.experiment import known
 from fairopt.mechanisms import Mechanism
+from fairopt.sweeps.experiment import known
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_every_experiment_is_listed_with_the_sweep_that_it_lacks(
     assert {"mechanisms", "comparison-bitbrains", "pf_table1-pareto", "drf_figures-thm4-lie"} <= written
     captured = capsys.readouterr()
     assert "alphaPF-VDS(alpha=3)" in captured.out
-    single = {name for name in known() if harness.load(name).quick}
+    single = {name for name in known() if sweeps.load(name).quick}
     for name in set(known()) - single:
         assert f"fairopt sweep {name} --smoke --store {store}" in captured.err
     assert not any(f"sweep {name} " in captured.err for name in single)
@@ -92,7 +92,7 @@ def test_a_failed_mechanism_is_left_out_and_a_missed_tolerance_said(
         'title = "x"\ntable = "clusters"\nclusters.a = "paper:pf-fig1-variant"\n[[grid]]\nmechanisms = ["cmmf"]\n'
         '[[grid]]\nmechanisms = "alphapf-vds"\nalphas = 3\nengines = "best-response"\nmax_rounds = 1\n'
     )
-    harness.sweep(path, store=tmp_path / "store", progress=False)
+    sweeps.sweep(path, store=tmp_path / "store", progress=False)
     results = report.Results(tmp_path / "store")
     [table] = report.tables_of(str(path), results)
     assert table.frame["mechanism"].tolist() == ["alphaPF-VDS(alpha=3)"]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from fairopt import harness
+from fairopt import sweeps
 from fairopt.report import Results, median_interval, reached, tables_of
 
 
@@ -58,7 +58,7 @@ def test_games_of_a_sweep(tmp_path) -> None:  # type: ignore[no-untyped-def]
     """Against the curves themselves: when each residual is at or below the level for good."""
     path = tmp_path / "games.toml"
     path.write_text(EXPERIMENT)
-    harness.sweep(path, store=tmp_path / "store", progress=False)
+    sweeps.sweep(path, store=tmp_path / "store", progress=False)
     results = Results(tmp_path / "store")
     found = results.of(path)
     table = reached(found)

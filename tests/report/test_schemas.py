@@ -13,9 +13,9 @@ import pytest
 from fairopt import Cluster, papers
 from fairopt.cli import main
 from fairopt.errors import DataError
-from fairopt.harness import _values, load
-from fairopt.harness.simulations import experiment as simulated
 from fairopt.report.schemas import SCHEMAS, cluster, experiments
+from fairopt.sweeps import load
+from fairopt.sweeps.experiment import MECHANISMS, POLICIES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
@@ -40,8 +40,8 @@ def test_experiments_that_are_read_are_accepted(path: Path) -> None:
 
 def test_keys_are_those_of_the_readers() -> None:
     first, second = experiments()["oneOf"]
-    assert set(first["properties"]["grid"]["items"]["properties"]) == set(_values.GRID)
-    assert set(second["properties"]["grid"]["items"]["properties"]) == set(simulated.GRID)
+    assert set(first["properties"]["grid"]["items"]["properties"]) == set(MECHANISMS.grid)
+    assert set(second["properties"]["grid"]["items"]["properties"]) == set(POLICIES.grid)
     orders = first["properties"]["grid"]["items"]["properties"]["orders"]
     assert "over-relaxed" in orders["oneOf"][0]["enum"]
     assert "number" in first["properties"]["grid"]["items"]["properties"]["alphas"]["oneOf"][0]["type"]

@@ -80,10 +80,10 @@ def test_it_compiles_without_a_warning(single: bool, tmp_path: Path) -> None:
 
 
 def _swept(folder: Path) -> Path:
-    from fairopt import harness
+    from fairopt import sweeps
 
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("FAIROPT_TRACES", raising=False)
         for name in SWEPT:
-            harness.sweep(name, store=folder / "store", smoke=True, progress=False)
+            sweeps.sweep(name, store=folder / "store", smoke=True, progress=False)
     return folder / "store"

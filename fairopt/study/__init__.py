@@ -1,0 +1,1 @@
+"""One cluster under many mechanisms or alphas, and inverse problems: alphas and weights from what is wanted or seen."""

@@ -1,0 +1,422 @@
+"""The alpha that explains observed tasks: the one whose answer is nearest to them in logarithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import optimize, pd, special
+from ..errors import DataError, NotConverged, SolverError
+from ..mechanisms.alphapf_vds import AlphaPFVDS
+from ..model import _names, _validate
+from ..model.cluster import Cluster, expected
+from ..model.merging import merge
+from ..model.polytope import Polytope
+from ..result.allocation import Allocation
+from .alpha_path import Followed, Follower
+from .stated import per_user, runnable, scaled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["AlphaInferred", "InferenceOptions", "infer_alpha"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AlphaInferred:
+    """What `infer_alpha` found.
+
+    Attributes
+    ----------
+    alpha : float
+        The answer at this alpha is nearest to the observed tasks.
+    low, high : float
+        The interval for alpha: 0 and infinity where the data do not bound it.
+    confidence : float
+        With this probability the interval covers alpha, where the noise is normal in log tasks and the model true.
+    sigma : float
+        Standard deviation of log tasks that the residuals show, `sqrt(S / freedom)`.
+    sensitivity : float
+        `|d log x / d log alpha|` at alpha; NaN at infinity.
+    overuse : float
+        By what part the observed tasks exceed what is feasible (negative: so much idles in proportion).
+    scale : float
+        The common factor of observed tasks and the answer's; 1 unless it was left free.
+    others : tuple of float
+        Other local minima that fit no worse than the ends of the interval.
+    residuals : DataFrame by user
+        `observed`, `fitted` (with the common factor), `log_residual`.
+    curve : DataFrame by alpha
+        `misfit`: `sqrt(S / sum_n p_n)`, the root mean square of log residuals, of every alpha solved for.
+    allocation : Allocation
+        The certified answer at alpha.
+    """
+
+    alpha: float
+    low: float
+    high: float
+    confidence: float
+    sigma: float
+    sensitivity: float
+    overuse: float
+    scale: float
+    others: tuple[float, ...]
+    mechanism: str
+    notes: tuple[str, ...]
+    threshold: float
+    residuals: pd.DataFrame = field(repr=False)
+    curve: pd.DataFrame = field(repr=False)
+    allocation: Allocation = field(repr=False)
+
+    @property
+    def flat(self) -> bool:
+        """Do the data leave alpha without a bound on one side, or on both?"""
+        return self.low == 0 or math.isinf(self.high)
+
+    @property
+    def standard_error(self) -> float:
+        """Of log alpha: `sigma / |d log x / d log alpha|`, to first order; NaN at infinity."""
+        return self.sigma / self.sensitivity if self.sensitivity > 0 else math.nan
+
+    def plot(self) -> Figure:
+        """The misfit along alpha with the interval, and fitted against observed tasks."""
+        from ..result import plot
+
+        return plot.misfit(self.curve["misfit"], self.residuals, (self.low, self.high), str(self))
+
+    def __str__(self) -> str:
+        """In words: `alpha 2.03 (1.99 to 2.07)`, `alpha at least 8`, `alpha at most 0.3`, `any alpha`."""
+        if self.low == 0 and math.isinf(self.high):
+            return "any alpha"
+        if math.isinf(self.high):
+            return f"alpha at least {self.low:.3g}"
+        if self.low == 0:
+            return f"alpha at most {self.high:.3g}"
+        return f"alpha {self.alpha:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{self} of {self.mechanism}, with confidence {self.confidence:g}",
+            f"nearest: alpha = {self.alpha:.4g}; tasks are off by {self.sigma:.2g} (standard deviation of logarithms)",
+        ]
+        if self.others:
+            lines.append(f"fits as well: alpha = {', '.join(f'{alpha:.4g}' for alpha in self.others)}")
+        return "\n".join([*lines, *self.notes])
+
+
+def infer_alpha(
+    cluster: Cluster,
+    tasks: Any,
+    mechanism: Followed = AlphaPFVDS,
+    *,
+    users: Iterable[object] | None = None,
+    precision: Any = None,
+    free_scale: bool = False,
+    confidence: float = 0.95,
+    overuse: float = 0.25,
+    tol: float | None = None,
+    options: InferenceOptions | None = None,
+) -> AlphaInferred:
+    """The alpha whose answer is nearest to observed tasks X, with an interval.
+
+        minimise  S(alpha) = sum_n p_n (log X_n - log x_n(alpha))^2    over alpha in [0.05, 1000] and infinity
+
+    Parameters
+    ----------
+    cluster : where tasks were observed
+    tasks : (users,), in tasks, or a series or dict by user; > 0
+    mechanism : a class with a parameter `alpha` (`AlphaPFVDS`, `AlphaFair`), or its name
+    users : the users that are compared, and the names that a list is in the order of; by default all who can run tasks
+    precision : (users,), `p_n` > 0, as 1 over the variance of log tasks, up to a factor; by default equal
+    free_scale : compare up to a common factor, for clusters of which a part was in use
+    confidence : of the interval, in (0, 1)
+    overuse : observed tasks may exceed what is feasible by this part (noise does that); not looked at if the scale is
+        free
+    tol : as in `Mechanism.solve`
+    options : where alphas are looked for, and how closely; by default `InferenceOptions()`
+
+    The interval is `{alpha: S(alpha) <= S_min (1 + t^2/m)}` around the minimum, with `m = users - 1` (one less if the
+    scale is free) and t Student's quantile: where log x is linear in log alpha these are t standard errors,
+    `sigma / |d log x / d log alpha|` with `sigma^2 = S_min/m`; where it is flat the interval is open ("at least").
+    Alphas a factor of 1.3 apart are looked at first, then local minima refined: narrower ones may be missed.
+
+    Raises
+    ------
+    DataError
+        Tasks are not one finite number per user, zero, of a user who can run none, or infeasible by more than
+        `overuse`: named. The mechanism has no alpha. Fewer than two users are compared (three if the scale is free).
+    SolverError
+        No alpha could be solved for. Where a few could not, `notes` say so.
+    """
+    options, cluster = options or InferenceOptions(), expected(cluster)
+    confidence = _validate.number(confidence, "confidence", "a number between 0 and 1")
+    if not 0 < confidence < 1:
+        raise DataError(f"confidence is {confidence:g}; it must be a number between 0 and 1")
+    overuse = _validate.number(overuse, "overuse", "a number >= 0")
+    names = None if users is None else tuple(users)
+    observed = per_user(tasks, "tasks", cluster, names)
+    who = runnable(observed, "tasks", cluster, "its logarithm cannot be compared: leave it out with users=[...]")
+    weights = _precision(precision, cluster, names, who)
+    curve = Curve(merge(cluster, users=False).cluster, mechanism, tol)
+    misfit = Misfit(curve, who, observed[who], weights, free_scale)
+    if misfit.freedom < 1:
+        raise DataError(
+            f"tasks of {len(who)} users who can run some are too few to infer alpha from; "
+            f"give those of at least {2 + int(free_scale)}"
+        )
+    over = _overuse(curve.cluster, observed, who, math.inf if free_scale else overuse)
+    if not any(np.isfinite(misfit(alpha)) for alpha in (*options.grid, math.inf)):
+        raise SolverError(f"no alpha could be solved for: {next(iter(curve.failed.values()), 'somebody gets nothing')}")
+    alpha, others = minima(misfit, options)
+    least = max(misfit(alpha), misfit.freedom * options.floor**2)
+    quantile = float(special.stdtrit(misfit.freedom, (1 + confidence) / 2))
+    threshold = least * (1 + quantile**2 / misfit.freedom)
+    low, high = interval(misfit, alpha, threshold, options)
+    allocation = curve.of(cluster, alpha)
+    return AlphaInferred(
+        alpha=alpha,
+        low=low,
+        high=high,
+        confidence=confidence,
+        sigma=math.sqrt(misfit(alpha) / misfit.freedom),
+        sensitivity=misfit.slope(alpha, options.step),
+        overuse=over,
+        scale=math.exp(misfit.log_scale(alpha)),
+        others=tuple(one for one in others if misfit(one) <= threshold and not low <= one <= high),
+        mechanism=curve.title,
+        notes=_notes(curve),
+        threshold=math.sqrt(threshold / weights.sum()),
+        residuals=_residuals(misfit, observed[who], allocation),
+        curve=_curve(misfit),
+        allocation=allocation,
+    )
+
+
+def _precision(given: Any, cluster: Cluster, names: tuple[object, ...] | None, who: NDArray[np.intp]) -> Array:
+    if given is None:
+        return np.ones(len(who))
+    weights = per_user(given, "precision", cluster, names)[who]
+    for n in np.flatnonzero(~(weights > 0))[:1]:
+        raise DataError(
+            f"precision of user {cluster.users[who[n]]!r} is {weights[n]:g}; it must be > 0 (leave the user out with "
+            "users=[...])",
+            ("users", int(who[n])),
+        )
+    return np.asarray(weights / weights.mean())
+
+
+def _overuse(cluster: Cluster, observed: Array, who: NDArray[np.intp], most: float) -> float:
+    """By what part tasks exceed what is feasible, users who are not compared having none."""
+    limit = cluster.max_tasks[who]
+    for n in np.flatnonzero(observed[who] > limit * (1 + most))[:1]:
+        raise DataError(
+            f"user {cluster.users[who[n]]!r} has {observed[who[n]]:.6g} tasks, and only {limit[n]:g} to run; raise its "
+            "max_tasks, or allow for more overuse",
+            ("users", int(who[n])),
+        )
+    some = cluster.derived(
+        demand=cluster.demand[who],
+        weight=cluster.weight[who],
+        max_tasks=np.full(len(who), np.inf),
+        eligible=cluster.eligible[who] if cluster.constrained else None,
+        users=tuple(cluster.users[n] for n in who),
+    )
+    polytope = Polytope(some, np.full(len(who), np.inf))
+    scale, rows = scaled(polytope, observed[who])
+    if 1 / scale - 1 > most:
+        short = [
+            f"{cluster.resources[polytope.row_resource[k]]!r} of {polytope.cluster.servers[polytope.row_server[k]]!r}"
+            for k in rows
+        ]
+        least = math.ceil(10 / scale) / 10 - 1
+        raise DataError(
+            f"the observed tasks are infeasible: they need {1 / scale:.4g} times what there is of "
+            f"{_names.some(short)}; mend demands or capacities, allow for it with overuse={least:.1f} or "
+            "more, or compare up to a common factor with free_scale=True"
+        )
+    return 1 / scale - 1
+
+
+def _residuals(misfit: Misfit, observed: Array, allocation: Allocation) -> pd.DataFrame:
+    alpha = allocation.criterion.alpha
+    fitted = allocation.user_tasks[misfit.users] * math.exp(misfit.log_scale(alpha))
+    index = pd.Index([allocation.cluster.users[n] for n in misfit.users], name="user")
+    return pd.DataFrame({"observed": observed, "fitted": fitted, "log_residual": misfit.residuals(alpha)}, index=index)
+
+
+def _curve(misfit: Misfit) -> pd.DataFrame:
+    alphas = sorted(misfit.curve.found)
+    values = [math.sqrt(misfit(alpha) / misfit.precision.sum()) for alpha in alphas]
+    return pd.DataFrame({"misfit": values}, index=pd.Index(alphas, name="alpha", dtype=float))
+
+
+def _notes(curve: Curve) -> tuple[str, ...]:
+    if not curve.failed:
+        return ()
+    which = ", ".join(f"{alpha:.4g}" for alpha in sorted(curve.failed)[:5])
+    return (
+        f"{len(curve.failed)} alphas could not be solved for, such as {which}: {next(iter(curve.failed.values()))}",
+    )
+
+
+@dataclass(frozen=True)
+class InferenceOptions:
+    """How alpha is looked for."""
+
+    #: The ends of the finite alphas that are looked at; infinity is looked at too.
+    smallest: float = 0.05
+    largest: float = 1000.0
+    #: Alphas of the first look, a constant factor apart.
+    count: int = 37
+    #: So many local minima of the first look are refined, to this accuracy of log alpha.
+    minima: int = 4
+    accuracy: float = 1e-6
+    #: The step of log alpha in the difference that the sensitivity comes from.
+    step: float = 1e-3
+    #: The standard deviation of log tasks below which differences are the solver's.
+    floor: float = 1e-7
+
+    @property
+    def grid(self) -> list[float]:
+        """The finite alphas of the first look."""
+        return [float(alpha) for alpha in np.geomspace(self.smallest, self.largest, self.count)]
+
+
+def minima(misfit: Misfit, options: InferenceOptions) -> tuple[float, list[float]]:
+    """The alpha of the least misfit, and other local minima."""
+    grid = options.grid
+    values = np.array([misfit(alpha) for alpha in grid])
+    values = np.where(np.isnan(values), np.inf, values)
+    padded = np.concatenate([[np.inf], values, [np.inf]])
+    places = np.flatnonzero(np.isfinite(values) & (values <= padded[:-2]) & (values <= padded[2:]))
+    places = places[np.argsort(values[places], kind="stable")][: options.minima]
+    found = [math.inf] if np.isfinite(misfit(math.inf)) else []
+    for k in places.tolist():
+        ends = math.log(grid[max(k - 1, 0)]), math.log(grid[min(k + 1, len(grid) - 1)])
+        refined = optimize.minimize_scalar(
+            lambda log_alpha: _number(misfit(math.exp(log_alpha))),
+            bounds=ends,
+            method="bounded",
+            options={"xatol": options.accuracy},
+        )
+        inside = math.exp(refined.x)
+        found.append(inside if misfit(inside) < values[k] else grid[k])
+    found.sort(key=misfit)
+    return found[0], found[1:]
+
+
+def _number(value: float) -> float:
+    """Large where there is no answer: Brent's method wants numbers."""
+    return value if math.isfinite(value) else 1e300
+
+
+def interval(misfit: Misfit, alpha: float, threshold: float, options: InferenceOptions) -> tuple[float, float]:
+    """Where the misfit first exceeds the threshold on both sides of alpha; 0 and infinity where it does not."""
+
+    def above(log_alpha: float) -> float:
+        return _number(misfit(math.exp(log_alpha))) - threshold
+
+    def crossing(points: list[float]) -> float | None:
+        inside = alpha
+        for point in points:
+            value = misfit(point)
+            if value > threshold:
+                if math.isinf(inside):
+                    return point  # beyond the largest finite alpha nothing is looked at
+                if math.isinf(point):
+                    return None
+                root = optimize.brentq(above, math.log(inside), math.log(point), xtol=options.accuracy, rtol=1e-9)
+                return math.exp(root)
+            if not math.isnan(value):
+                inside = point
+        return None
+
+    low = crossing([point for point in reversed(options.grid) if point < alpha])
+    high = None if math.isinf(alpha) else crossing([*(point for point in options.grid if point > alpha), math.inf])
+    return (0.0 if low is None else low), (math.inf if high is None else high)
+
+
+class Curve:
+    """Tasks as a function of alpha: every alpha is solved for once, each from the answer before."""
+
+    def __init__(self, cluster: Cluster, mechanism: Followed, tol: float | None) -> None:
+        self._follower = Follower(cluster, mechanism, tol)
+        self.cluster, self._mechanism, self._tol = cluster, mechanism, tol
+        self.title = self._follower.title
+        self.found: dict[float, Allocation] = {}
+        self.failed: dict[float, str] = {}
+
+    def __call__(self, alpha: float) -> Allocation | None:
+        """The certified answer at alpha; None where no engine has one, see `failed`."""
+        alpha = float(alpha)
+        if alpha not in self.found and alpha not in self.failed:
+            try:
+                self.found[alpha] = self._follower(alpha)[1]
+            except (SolverError, NotConverged) as error:
+                self.failed[alpha] = str(error)
+        return self.found.get(alpha)
+
+    def of(self, cluster: Cluster, alpha: float) -> Allocation:
+        """The answer at alpha on the cluster whose proportional servers were merged into this one."""
+        known = self.found.get(alpha)
+        same = known is not None and len(cluster.servers) == len(self.cluster.servers)
+        return known if known is not None and same else Follower(cluster, self._mechanism, self._tol)(alpha)[1]
+
+
+class Misfit:
+    """`S(alpha) = sum_n p_n (log X_n - log x_n(alpha))^2` of one observation, arrays in the order of `users`.
+
+    Parameters
+    ----------
+    users : which of the cluster's users are compared
+    observed : their tasks, > 0
+    precision : weights of their squares, mean 1
+    free_scale : compare up to a common factor of all tasks
+    """
+
+    def __init__(
+        self, curve: Curve, users: NDArray[np.intp], observed: Array, precision: Array, free_scale: bool
+    ) -> None:
+        self.curve, self.users, self.precision, self.free_scale = curve, users, precision, free_scale
+        self._log = np.log(observed)
+
+    @property
+    def freedom(self) -> int:
+        """Users less what is fitted: alpha, and the common factor if it is free."""
+        return len(self.users) - 1 - int(self.free_scale)
+
+    def log_scale(self, alpha: float) -> float:
+        """The common factor by which observed tasks exceed the answer's, as a logarithm; 0 unless it is free."""
+        return float(np.average(self._apart(alpha), weights=self.precision)) if self.free_scale else 0.0
+
+    def residuals(self, alpha: float) -> Array:
+        """`log X_n - log x_n(alpha)`, less the common factor if that is free; NaN where there is no answer."""
+        return self._apart(alpha) - self.log_scale(alpha)
+
+    def __call__(self, alpha: float) -> float:
+        """S(alpha); NaN where there is no answer, infinite where it gives an observed user nothing."""
+        return float((self.precision * self.residuals(alpha) ** 2).sum())
+
+    def slope(self, alpha: float, step: float) -> float:
+        """`|d log x / d log alpha|` in the metric of S, by a central difference of certified answers.
+
+        A common factor that is free does not count. NaN at alpha = 0 and infinity.
+        """
+        if not 0 < alpha < np.inf:
+            return np.nan
+        ends = [self.residuals(alpha * np.exp(sign * step)) for sign in (-1, 1)]
+        return float(np.sqrt((self.precision * ((ends[1] - ends[0]) / (2 * step)) ** 2).sum()))
+
+    def _apart(self, alpha: float) -> Array:
+        found = self.curve(alpha)
+        if found is None:
+            return np.full(len(self.users), np.nan)
+        with np.errstate(divide="ignore"):
+            return np.asarray(self._log - np.log(found.user_tasks[self.users]))

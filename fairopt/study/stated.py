@@ -1,0 +1,303 @@
+"""Tasks that somebody states: read user by user, placed beside the frontier, and supported by prices there.
+
+Tasks X can be given by some weights of an alpha-fair criterion with alpha in (0, infinity], over a pool or over
+servers, if and only if X > 0 is Pareto efficient in the polytope T of all feasible tasks:
+
+- a maximum of a function that rises in every X_n is efficient;
+- at an efficient point of a polytope some normal w > 0 supports it (Arrow, Barankin and Blackwell 1953), so that X
+  maximises welfare for `phi_n = (w_n u_n^(alpha-1) X_n^alpha)^(1/alpha)`, whose marginal utility at X is w;
+- for max-min take `phi_n = u_n X_n`: all levels are 1, and whoever has lexicographically better ones has levels >= 1,
+  so at least X_n tasks for every n, and X is efficient.
+
+Normals are `w_n = min_i sum_r lambda[i,r] d[n,r] + nu_n`, with prices lambda >= 0 of rows that are used up, nu >= 0 of
+task limits that bind; budgets are `b_n = w_n X_n`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._libraries import optimize, pd, sp
+from ..certificates import _linear
+from ..errors import DataError, SolverError
+from ..model import _intake, _names, _validate
+from ..model.cluster import Cluster
+from ..model.criterion import Criterion
+from ..model.polytope import Polytope
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: Linear programs end at vertices: fractions, idle parts and budgets up to this are zero there.
+_ZERO = 1e-9
+
+
+def per_user(given: Any, argument: str, cluster: Cluster, users: Iterable[object] | None = None) -> Array:
+    """A finite number >= 0 per user, (users,), NaN for users who are not named.
+
+    `given` is a list in the order of `users` (by default all of the cluster's), or a series or dict, which counts by
+    its labels: these must be `users`, in any order.
+
+    Raises
+    ------
+    DataError
+        Naming the user whose number is missing, negative or none, and names that the cluster does not have.
+    """
+    wanted = cluster.users if users is None else _names.labels(users, "user")
+    places = {name: n for n, name in enumerate(cluster.users)}
+    unknown = [name for name in wanted if name not in places]
+    if unknown:
+        raise DataError(f"users has {unknown[0]!r}; the cluster has {_names.some(cluster.users)}")
+    if isinstance(given, Mapping):
+        given = pd.Series(dict(given), dtype=object)
+    numbers = _intake.plain(_validate.row(given, argument, wanted, "user"), argument)
+    if numbers.shape != (len(wanted),):
+        raise DataError(
+            f"{argument} must have one number per user, {len(wanted)} in all ({_names.some(wanted)}); "
+            f"got shape {numbers.shape}"
+        )
+    for name, value in zip(wanted, numbers.tolist(), strict=True):
+        if not (np.isfinite(value) and value >= 0):
+            raise DataError(
+                f"{argument} of user {name!r} is {value:g}; it must be a finite number >= 0", ("users", places[name])
+            )
+    result = np.full(len(cluster.users), np.nan)
+    result[[places[name] for name in wanted]] = numbers
+    return result
+
+
+def runnable(tasks: Array, argument: str, cluster: Cluster, remedy: str) -> NDArray[np.intp]:
+    """The users who can run tasks and of whom some are stated: all must be > 0 and within the task limit.
+
+    Raises
+    ------
+    DataError
+        Naming the user who has tasks and can run none, who has none, or who has more than it may run.
+    """
+    for n, name in enumerate(cluster.users):
+        value = tasks[n]
+        if np.isnan(value):
+            continue
+        if value > 0 and not cluster.runnable[n]:
+            raise DataError(
+                f"{argument} of user {name!r} is {value:g}, but it can run nowhere; give 0, or mend its eligibility, "
+                "task limit or demand",
+                ("users", n),
+            )
+        if value == 0 and cluster.runnable[n]:
+            raise DataError(f"{argument} of user {name!r} is 0, although it could run tasks; {remedy}", ("users", n))
+    return np.flatnonzero(cluster.runnable & ~np.isnan(tasks))
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Stated tasks beside the frontier, all in the order of `polytope.users`.
+
+    Attributes
+    ----------
+    scale : the largest t such that everybody can have t times its tasks; task limits do not count
+    short : the rows that stand in the way of more
+    tasks : efficient tasks: `min(t, 1)` times the stated ones, and `rises` on top
+    rises : what users can have more than that at the same time, relatively
+    fractions : (pairs,), an allocation with these tasks
+    """
+
+    polytope: Polytope
+    scale: float
+    short: Index
+    tasks: Array
+    rises: Array
+    fractions: Array
+
+    @cached_property
+    def normals(self) -> Normals:
+        """The normals of the feasible set at `tasks`."""
+        return Normals(self.polytope, self.tasks, self.fractions)
+
+
+def frontier(polytope: Polytope, stated: Array) -> Frontier:
+    """Two linear programs: how far tasks (users,) > 0 can be scaled, and who can rise from there.
+
+    Raises
+    ------
+    SolverError
+        A linear program was not solved.
+    """
+    pairs, users, rows = len(polytope.gamma), len(polytope.users), polytope.use.shape[0]
+    scale, short = scaled(polytope, stated)
+    base = np.minimum(stated * min(scale, 1.0), polytope.limit)
+    relative = sp.diags(1 / base) @ polytope.tasks
+    blocks = [
+        sp.hstack([polytope.use, sp.csr_matrix((rows, users))]),
+        sp.hstack([-relative, sp.identity(users)]),
+    ]
+    bounds = [np.ones(rows), np.full(users, 1e-10 - 1.0)]  # slack for rounding
+    if len(polytope.limited):
+        blocks.append(sp.hstack([polytope.use_of_limit, sp.csr_matrix((len(polytope.limited), users))]))
+        bounds.append(np.ones(len(polytope.limited)))
+    solved = _linear.maximise(np.concatenate([np.zeros(pairs), np.ones(users)]), blocks, bounds)
+    if solved is None:
+        raise SolverError("the linear program that looks for more tasks was not solved; give them in fewer digits")
+    fractions = np.maximum(solved[0][:pairs], 0.0)
+    rises = np.maximum(solved[0][pairs:], 0.0)
+    return Frontier(polytope, scale, short, base * (1 + rises), rises, fractions)
+
+
+def scaled(polytope: Polytope, stated: Array) -> tuple[float, Index]:
+    """The largest t such that t times all tasks (users,) > 0 is feasible, and the rows in the way; no task limits.
+
+    Raises
+    ------
+    SolverError
+        The linear program was not solved.
+    """
+    rows, users = polytope.use.shape[0], len(polytope.users)
+    relative = sp.diags(1 / stated) @ polytope.tasks
+    solved = _linear.maximise(
+        np.append(np.zeros(len(polytope.gamma)), 1.0),
+        [sp.hstack([polytope.use, sp.csr_matrix((rows, 1))]), sp.hstack([-relative, np.ones((users, 1))])],
+        [np.ones(rows), np.zeros(users)],
+    )
+    if solved is None:
+        raise SolverError("the linear program that scales the stated tasks was not solved; give them in fewer digits")
+    return float(solved[0][-1]), np.flatnonzero(solved[1][0] > _ZERO)
+
+
+class Normals:
+    """The cone of normals at efficient tasks, as budgets b (users,): what of it is extreme, by linear programs."""
+
+    def __init__(self, polytope: Polytope, tasks: Array, fractions: Array) -> None:
+        self.users = len(tasks)
+        rows = np.flatnonzero(1 - polytope.use @ fractions <= _ZERO)
+        self.limited = np.flatnonzero(tasks >= polytope.limit * (1 - 1e-7))
+        user = polytope.pair_user
+        cost = sp.diags(tasks[user] / polytope.gamma) @ polytope.use[rows].T
+        pairs = np.arange(len(user))
+        own = sp.csr_matrix((np.ones(len(user)), (pairs, user)), shape=(len(user), self.users))
+        whole = sp.hstack([cost, own[:, self.limited], -own], format="csr")
+        paying = fractions > _ZERO
+        self._equal, self._least = whole[paying], whole[~paying]
+        self._others = whole.shape[1] - self.users
+
+    def nearest(self, budgets: Array) -> Array | None:
+        """Budgets b, one of them as given and the others at least, of which the largest multiple of these is least."""
+        one = sp.csr_matrix(budgets[:, None])
+        identity = sp.identity(self.users)
+        more = [
+            sp.hstack([sp.csr_matrix((self.users, self._others)), -identity, one]),
+        ]
+        low = np.concatenate([np.zeros(self._others), budgets, [0.0]])
+        cost = np.append(np.zeros(self._others + self.users), 1.0)
+        found = self._minimise(cost, more, [np.zeros(self.users)], low, np.full(len(cost), np.inf))
+        return None if found is None else found[self._others : -1]
+
+    def least(self, user: int, reference: int) -> float:
+        """The least budget of a user in normals in which the reference's is 1; infinite where that has none."""
+        low, high = self._bounds()
+        low[self._others + reference] = high[self._others + reference] = 1.0
+        cost = np.zeros(len(low))
+        cost[self._others + user] = 1.0
+        found = self._minimise(cost, [], [], low, high)
+        return np.inf if found is None else max(float(found[self._others + user]), 0.0)
+
+    def without(self, user: int) -> NDArray[np.bool_]:
+        """Who has a budget in some normal in which this user has none, (users,)."""
+        low, high = self._bounds()
+        high[self._others + user] = 0.0
+        cost = np.concatenate([np.zeros(self._others + self.users), -np.ones(self.users)])
+        size = sp.csr_matrix((self.users, self._others))
+        more = [sp.hstack([size, sp.identity(self.users), -sp.identity(self.users)])]
+        low = np.concatenate([low, np.zeros(self.users)])
+        high = np.concatenate([high, np.ones(self.users)])
+        found = self._minimise(cost, more, [np.zeros(self.users)], low, high)
+        return np.zeros(self.users, dtype=bool) if found is None else np.asarray(found[-self.users :] > 0.5)
+
+    def _bounds(self) -> tuple[Array, Array]:
+        size = self._others + self.users
+        return np.zeros(size), np.full(size, np.inf)
+
+    def _minimise(self, cost: Array, more: list[Any], least: list[Array], low: Array, high: Array) -> Array | None:
+        extra = len(cost) - self._others - self.users
+
+        def wide(block: Any) -> Any:
+            return sp.hstack([block, sp.csr_matrix((block.shape[0], extra))]) if extra else block
+
+        lower = sp.vstack([wide(self._least), *more], format="csr")
+        solved = optimize.linprog(
+            cost,
+            A_ub=-lower if lower.shape[0] else None,
+            b_ub=-np.concatenate([np.zeros(self._least.shape[0]), *least]) if lower.shape[0] else None,
+            A_eq=wide(self._equal),
+            b_eq=np.zeros(self._equal.shape[0]),
+            bounds=np.column_stack([low, high]),
+            method="highs",
+            options=_linear.highs(),
+        )
+        return np.asarray(solved.x) if solved.status == 0 else None
+
+
+def closed_form(place: Frontier, rule: Criterion, own: Array) -> Array:
+    """Weights at which efficient tasks X are optimal: from supporting prices, or for max-min `u_n X_n`."""
+    share, alpha = _share(rule, place.polytope.users), rule.alpha
+    if np.isinf(alpha):
+        return np.asarray(share * place.tasks)
+    log_budget = _log_budgets(alpha, own, share, place)
+    log_budget = np.clip(log_budget - np.median(log_budget), -9, 9)  # beyond, linear programs see nothing
+    budgets = place.normals.nearest(np.exp(log_budget))
+    log_budget = log_budget if budgets is None else np.log(budgets)
+    found = (log_budget + (alpha - 1) * np.log(share * place.tasks)) / alpha
+    return np.asarray(np.exp(found - found.mean()))
+
+
+def ranges(place: Frontier, rule: Criterion, weights: Array) -> tuple[Array, Array, int]:
+    """The ends of `phi_n / phi_ref` times the weight of the reference, (users,) each, and who that is.
+
+    It is the user with the largest budget of those whose task limit does not bind.
+    """
+    share, free = _share(rule, place.polytope.users), np.ones(len(weights), dtype=bool)
+    free[place.normals.limited] = False
+    log_budget = np.log(weights) if np.isinf(rule.alpha) else _log_budgets(rule.alpha, weights, share, place)
+    reference = int(np.argmax(np.where(free, log_budget, -np.inf))) if free.any() else 0
+    of = _of_levels if np.isinf(rule.alpha) else _of_budgets
+    return *of(place, rule.alpha, share, weights, reference), reference
+
+
+def _of_budgets(place: Frontier, alpha: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
+    """The ends of weights for finite alpha: `phi_n / phi_ref` is `(b_n/b_ref (s_n/s_ref)^(alpha-1))^(1/alpha)`."""
+    normals, users = place.normals, range(len(weights))
+    size = (share * place.tasks) ** ((alpha - 1) / alpha)
+    size = weights[reference] * size / size[reference]
+    least = np.array([1.0 if n == reference else normals.least(n, reference) for n in users])
+    inverse = np.array([1.0 if n == reference else normals.least(reference, n) for n in users])
+    inverse[inverse <= _ZERO] = 0.0
+    with np.errstate(divide="ignore"):
+        return size * np.where(least <= _ZERO, 0.0, least) ** (1 / alpha), size * (1 / inverse) ** (1 / alpha)
+
+
+def _of_levels(place: Frontier, _: float, share: Array, weights: Array, reference: int) -> tuple[Array, Array]:
+    """The same for max-min: all levels may be equal, and whom prices hold without the reference may be below it."""
+    equal = share * place.tasks
+    equal = equal * weights[reference] / equal[reference]
+    normals, users = place.normals, range(len(weights))
+    high = np.where(normals.without(reference), np.inf, equal)
+    low = np.array([0.0 if n != reference and normals.without(n)[reference] else equal[n] for n in users])
+    return low, high
+
+
+def _share(rule: Criterion, users: Index) -> Array:
+    """The share per task, (users,); of proportional servers that of the first, and at alpha = 1 it cancels anyway."""
+    if rule.share.ndim == 1:
+        return rule.share[users]
+    usable = np.isfinite(rule.share[users])
+    return np.asarray(rule.share[users][np.arange(len(users)), usable.argmax(axis=1)])
+
+
+def _log_budgets(alpha: float, weights: Array, share: Array, place: Frontier) -> Array:
+    """`log(X_n dF/dx_n)` at efficient tasks X, (users,)."""
+    return np.asarray(alpha * np.log(weights) + (1 - alpha) * np.log(share * place.tasks))

@@ -1,0 +1,158 @@
+"""`Cell`: the smallest thing that is computed and stored; its key is a hash of all that determines it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from .origin import Origin
+from .schema import CELLS, Schema
+
+Row = dict[str, Any]
+T = TypeVar("T", covariant=True)
+
+
+class Named(Generic[T]):
+    """What a text stands for, one text for all that mean the same; `parse` makes it again.
+
+    Pickled without it: a worker has to load plug-ins before.
+    """
+
+    def __init__(self, text: str, parse: Callable[[str], T], made: T | None = None) -> None:
+        self.text, self._parse = text, parse
+        if made is not None:
+            self.made = made
+
+    @cached_property
+    def made(self) -> T:
+        """The object; `DataError` where its class is not known."""
+        return self._parse(self.text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.text, self._parse)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Named) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Job(Protocol):
+    """What is done with a cluster or workload, in one way."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its rows."""
+
+    @property
+    def what(self) -> Named[object]:
+        """The mechanism or policy."""
+
+    @property
+    def random(self) -> bool:
+        """Does the answer depend on chance, whatever it is about?"""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Those of the question."""
+
+    @property
+    def asked(self) -> Row:
+        """The columns of a row that say what was asked, and under `options` what has no column."""
+
+    def code(self, measures: tuple[str, ...]) -> str:
+        """The digest of what computes the answer."""
+
+    def warm(self) -> None:
+        """Import and compile what the first answer of a process waits for: seconds of cells do not contain that."""
+
+    def answer(self, cell: Cell, traces: str | None) -> Row:
+        """The columns of a row that say what was found."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cluster or workload, one job, and what computes that.
+
+    All fields but the labels `experiment` and `source` make the `key`; without `code` they make the `question`.
+    """
+
+    experiment: str
+    source: str
+    origin: Origin
+    seed: int
+    repetition: int
+    job: Job
+    measures: tuple[str, ...]
+    code: str
+    plugins: tuple[tuple[str, str], ...] = ()  # files and digests; what of them decides the answer is in other fields
+
+    @cached_property
+    def question(self) -> str:
+        """What is asked, whatever code answers: 24 hexadecimal digits, the same on every machine."""
+        own = {"origin": self.origin.fields, "seed": self.seed, "repetition": self.repetition}
+        return _digest(own | self.job.fields | {"measures": self.measures})
+
+    @cached_property
+    def key(self) -> str:
+        """The question, and the digest of what computes the answer."""
+        return _digest([self.question, self.code])
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.job.what} on {self.source}"
+
+    @property
+    def requested(self) -> Row:
+        """What the row says of the question."""
+        asked = self.job.asked
+        options = asked.pop("options") | {"measures": self.measures}
+        if self.job.schema is CELLS:
+            options["merge"] = self.origin.merge
+        if self.plugins:
+            options["plugins"] = {Path(file).name: digest for file, digest in self.plugins}
+        return asked | {
+            "key": self.key, "experiment": self.experiment, self.job.schema.source: self.source,
+            "source": self.origin.named, "data": self.origin.kind, "digest": self.origin.digest, "seed": self.seed,
+            "repetition": self.repetition, "question": self.question, "code": self.code,
+            "options": json.dumps(options, sort_keys=True),
+        }  # fmt: skip
+
+    def rng(self) -> np.random.Generator:
+        """For what is random in the solution: its own in every cell, whoever computes it and when."""
+        return np.random.default_rng(np.random.SeedSequence(int(self.question, 16)))
+
+
+class Work(NamedTuple):
+    """Cells that are solved together, or one; rows of `wanted` (keys) are handed in, by default of all.
+
+    The others are there so that a row does not depend on what has been computed before: sums of stacks of other sizes
+    may round otherwise.
+    """
+
+    cells: tuple[Cell, ...]
+    wanted: frozenset[str] | None = None
+
+
+def _digest(value: object) -> str:
+    """24 hexadecimal digits, the same on every machine."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def text_of(name: str, parameters: dict[str, object]) -> str:
+    """A name with parameters in brackets; 3 and 3.0 are one."""
+    numbers = {key: float(value) if isinstance(value, int) else value for key, value in parameters.items()}
+    inside = ", ".join(f"{key}={value!r}" for key, value in numbers.items())
+    return f"{name}({inside})" if inside else name

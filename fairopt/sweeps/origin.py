@@ -1,0 +1,218 @@
+"""What a cell is about: the name of a cluster or a workload, a digest that fixes it, and how to make it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import _plugins, papers
+from ..errors import DataError
+from ..model import _files
+from ..model._validate import ARGUMENTS
+from ..model.cluster import Cluster
+from ..model.merging import merge
+from ..scheduling.workload import Workload
+from ..workloads import load_workload
+from ..workloads._registry import CLUSTERS, WORKLOADS
+from ..workloads._sources import Sources
+from ..workloads.jobs.files import is_file
+from .ends import Elsewhere
+
+PAPER = "paper:"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the cluster or the workload of a cell comes from, as part of the cell's key.
+
+    `kind` is `paper`, `file`, `trace` or `generator`, and `digest` what the source holds (of all but a generator), so
+    that a generator in place of a trace, or another part of a trace, is another cell.
+    """
+
+    text: str
+    kind: str
+    digest: str
+    merge: bool
+    path: str = field(default="", compare=False)  # of a file: where it is does not matter, what it holds does
+
+    @property
+    def named(self) -> str:
+        """The text with files and folders by their names, for what leaves this machine."""
+        return _files.unplaced(self.text)
+
+    @property
+    def random(self) -> bool:
+        """Does it depend on the seed?"""
+        return self.kind in ("trace", "generator")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Those of the question."""
+        return {"text": self.text, "kind": self.kind, "digest": self.digest, "merge": self.merge}
+
+
+def check_cluster(text: str, folder: Path, options: tuple[str, ...]) -> None:
+    """Raise what opening a cluster would raise of its name alone; `of_cluster` looks if it is there."""
+    if text.startswith(PAPER) or ((".toml" in text or ".json" in text) and not CLUSTERS.names(text)):
+        if options:
+            raise DataError("only traces and generators take options", (options[0],))
+        return
+    kind = text.partition("?")[0].partition(":")[0]
+    if kind not in (*CLUSTERS.known(), *CLUSTERS.aliases):
+        raise DataError(f"there is no source {text!r}; known: paper:NAME, FILE.toml, {', '.join(CLUSTERS.known())}")
+    CLUSTERS.check(text)
+
+
+def check_workload(text: str, folder: Path, options: tuple[str, ...]) -> None:
+    """The same of a workload."""
+    if not is_file(str(folder / text)):
+        WORKLOADS.check(text)
+
+
+def of_cluster(text: str, merged: bool, folder: Path, traces: str | None) -> Origin:
+    """What a source stands for here, now; cluster files are relative to `folder`.
+
+    Raises
+    ------
+    DataError
+        There is no such source.
+    """
+    if text.startswith(PAPER):
+        cluster = papers.instance(text.removeprefix(PAPER))
+        made_of = [(name, np.asarray(getattr(cluster, name)).tolist()) for name in ARGUMENTS]
+        return Origin(text, "paper", hashlib.sha256(repr(made_of).encode()).hexdigest()[:16], merged)
+    if text.endswith((".toml", ".json", ".csv")) and not CLUSTERS.names(text):
+        if not (folder / text).is_file():
+            raise DataError(f"there is no cluster file {folder / text}")
+        return _file(text, folder / text, merged)
+    return _drawn(CLUSTERS, text, merged, traces)
+
+
+def of_workload(text: str, merged: bool, folder: Path, traces: str | None) -> Origin:
+    """The same of a workload: a file, a folder of tables, or a source."""
+    if is_file(str(folder / text)):
+        if not (folder / text).exists():
+            raise DataError(f"there is no workload at {folder / text}")
+        return _file(text, folder / text, merged)
+    return _drawn(WORKLOADS, text, merged, traces)
+
+
+def _file(text: str, path: Path, merged: bool) -> Origin:
+    return Origin(text, "file", contents(path), merged, str(path.resolve()))
+
+
+def _drawn(sources: Sources[Any], text: str, merged: bool, traces: str | None) -> Origin:
+    sources.check(text, traces, there=True)
+    trace = sources.folder(text, traces)
+    if trace is None:
+        return Origin(text, "generator", _plugins.digest_of(sources.made_by(text)), merged)
+    if not trace.exists():
+        raise DataError(f"there is no trace at {trace}")
+    return Origin(text, "trace", contents(trace), merged)
+
+
+def drawn(origin: Origin, seed: int, repetition: int, traces: str | None) -> tuple[Cluster, str]:
+    """The cluster, and the line about it. The same seed and repetition draw the same cluster for every mechanism."""
+    if origin.kind == "paper":
+        found, about = papers.instance(origin.text.removeprefix(PAPER)), origin.text
+    elif origin.kind == "file":
+        _unchanged(origin)
+        found, about = Cluster.load(origin.path), origin.named
+    else:
+        snapshot = _opened(CLUSTERS, origin, seed, repetition, traces)
+        found, about = snapshot.cluster, snapshot.source
+    return (merge(found, users=False).cluster if origin.merge else found), about
+
+
+#: The same for cells of one cluster, which follow each other.
+cluster = lru_cache(maxsize=4)(drawn)
+
+
+@lru_cache(maxsize=2)
+def workload(origin: Origin, seed: int, repetition: int, traces: str | None) -> Workload:
+    """The workload: the same seed and repetition draw the same one for every policy."""
+    if origin.kind == "file":
+        _unchanged(origin)
+        return load_workload(origin.path)
+    made: Workload = _opened(WORKLOADS, origin, seed, repetition, traces)
+    return made
+
+
+def _opened(sources: Sources[Any], origin: Origin, seed: int, repetition: int, traces: str | None) -> Any:
+    if origin.kind == "generator":
+        here = _generated(sources is WORKLOADS, origin.text, origin.merge, traces)
+    else:
+        here = _drawn(sources, origin.text, origin.merge, traces)
+    if here != origin:
+        raise Elsewhere(f"{origin.text} is a {here.kind} with other files here than where the sweep was started")
+    rng = np.random.default_rng(np.random.SeedSequence([seed, repetition]))
+    return sources.open(origin.text, traces, rng)
+
+
+def _unchanged(origin: Origin) -> None:
+    if contents(Path(origin.path)) != origin.digest:
+        raise Elsewhere(f"{origin.path} has changed since the sweep was started")
+
+
+#: Files that changed so recently may change again without a new time, in seconds; their digests are not kept.
+_SETTLED = 2.0
+
+
+def contents(path: Path) -> str:
+    """The digest of a file's bytes, or of names and contents of the files below a folder, wherever that is.
+
+    Each is computed once: it is kept beside path, size and time of the last change, in the user's folder for what can
+    be computed again.
+    """
+    if not path.is_dir():
+        return _digests([path])[path][:16]
+    files = sorted(one for one in path.rglob("*") if one.is_file())
+    found = [(one.relative_to(path).as_posix(), digest) for one, digest in _digests(files).items()]
+    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
+
+
+def _digests(paths: Iterable[Path]) -> dict[Path, str]:
+    kept_in = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairopt" / "digests.json"
+    try:
+        kept = dict(json.loads(kept_in.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError):
+        kept = {}
+    found, new, now = {}, {}, time.time_ns()
+    for path in paths:
+        state, name = path.stat(), str(path.resolve())
+        stamp = [state.st_size, state.st_mtime_ns]
+        match kept.get(name):
+            case [*same, str(digest)] if same == stamp:
+                found[path] = digest
+                continue
+        with open(path, "rb") as file:
+            found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        if now - state.st_mtime_ns > _SETTLED * 1e9:
+            new[name] = [*stamp, found[path]]
+    if new:
+        aside = kept_in.with_name(f".{uuid.uuid4().hex}.tmp")
+        with suppress(OSError):
+            kept_in.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                aside.write_text(json.dumps(kept | new), encoding="utf-8")
+                os.replace(aside, kept_in)
+            finally:
+                aside.unlink(missing_ok=True)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _generated(simulated: bool, text: str, merged: bool, traces: str | None) -> Origin:
+    """What a generator stands for: no file that could change decides that, and thousands of cells ask."""
+    return _drawn(WORKLOADS if simulated else CLUSTERS, text, merged, traces)

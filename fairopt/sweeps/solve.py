@@ -1,0 +1,309 @@
+"""`Solve`: a mechanism on a cluster, in one way, and the row of numbers that comes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import _clock, _plugins, mechanisms
+from ..errors import DataError, FairoptError, SolverError
+from ..game.curve.two_sided import equilibrium_curve
+from ..game.dynamics.distributed import best_response
+from ..mechanisms import Mechanism
+from ..mechanisms.alphapf_vds import AlphaPFVDS
+from ..mechanisms.utilitarian import Utilitarian
+from ..model.cluster import Cluster
+from ..result import metrics
+from ..result.allocation import Allocation, Trace
+from ..study.compare import pooled
+from . import code, origin
+from .cell import Cell, Named, Row, text_of
+from .origin import Origin
+from .schema import CELLS, Schema
+
+#: The engine of games that is played, round by round, and leaves a trace; the one that `solve` takes on the cluster,
+#: and those that stand in for it.
+PLAYED, DEFAULT = "best-response", "default"
+#: What a cell may measure besides its row, the usual first.
+MEASURES = ("utilization", "convergence", "classes", "price_of_fairness", "tasks", "times", "crossings", "violations")
+#: What `violations` is about, and how many lies it tries.
+VIOLATED = (
+    "strategy-proofness",
+    "pareto-optimality",
+    "population-monotonicity",
+    "sharing-incentive",
+    "envy-freeness",
+)
+LIES = 60
+#: The smallest cluster on which every mechanism has something to do.
+TINY = Cluster([[9, 18], [12, 6]], [[1, 4], [3, 1], [2, 2]])
+#: What a row has of the summary as columns; other measures are in the table `measured`, where they are asked for.
+_COLUMNS = ("tasks", "min_share", "max_share", "utilization", "jain", "welfare", "certificate")
+#: More classes than this are not classes; larger tables of tasks are not kept.
+_MOST_CLASSES, _MOST_TASKS = 64, 10_000
+#: Names, engines and orders that have answered in this process.
+_WARM: set[tuple[str, str, str]] = set()
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Solve:
+    """A mechanism and how it is solved; `order` and what follows but `tol` are of games that are played."""
+
+    what: Named[Mechanism]
+    engine: str
+    order: str
+    damping: float | None
+    tol: float
+    max_rounds: int
+    residuals: tuple[float, ...]
+
+    schema: ClassVar[Schema] = CELLS
+
+    @property
+    def random(self) -> bool:
+        """Is the order of the game random?"""
+        return self.order in ("random", "asynchronous")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Those of the question."""
+        return {
+            "mechanism": self.what.text, "engine": self.engine, "order": self.order, "damping": self.damping,
+            "tol": self.tol, "max_rounds": self.max_rounds, "residuals": self.residuals,
+        }  # fmt: skip
+
+    @property
+    def asked(self) -> Row:
+        """Columns of a row."""
+        name, alpha = self.what.made.name, getattr(self.what.made, "alpha", None)
+        return {
+            "mechanism": self.what.text, "name": name, "alpha": math.inf if name == "ps-dsf" else alpha,
+            "engine": self.engine, "order": self.order or None, "damping": self.damping, "tol": self.tol,
+            "options": {"max_rounds": self.max_rounds, "residuals": self.residuals},
+        }  # fmt: skip
+
+    def code(self, measures: tuple[str, ...]) -> str:
+        """The digest of what solves, of the mechanism, and of what measures violations."""
+        rooms = ("many", "properties") if "violations" in measures else ()
+        return code.of(type(self.what.made), *code.solving(), *rooms)
+
+    def warm(self) -> None:
+        """Solve a tiny cluster, once in a process for every kind."""
+        kind = (self.what.made.name, self.engine, self.order)
+        if kind not in _WARM:
+            _WARM.add(kind)
+            with suppress(FairoptError):
+                self.allocation(TINY, np.random.default_rng(0))
+
+    def allocation(self, cluster: Cluster, rng: np.random.Generator) -> Allocation:
+        """The answer on a cluster."""
+        mechanism = self.what.made
+        if self.engine != PLAYED:
+            engine = None if self.engine == DEFAULT else self.engine
+            return mechanism.solve(cluster, self.tol, engine=engine, throw=False)
+        found = best_response(
+            cluster, float(getattr(mechanism, "alpha", math.inf)), order=self.order, damping=self.damping, tol=self.tol,
+            max_rounds=self.max_rounds, rng=rng, throw=False,
+        )  # fmt: skip
+        if found.trace is not None and found.trace.reason.startswith("interrupted"):
+            raise KeyboardInterrupt  # half a game is not a result
+        return found
+
+    def answer(self, cell: Cell, traces: str | None) -> Row:
+        """Columns of a row."""
+        begun = _clock.now()
+        cluster, about = origin.cluster(cell.origin, cell.seed, cell.repetition, traces)
+        drawing = _clock.now() - begun
+        if "times" in cell.measures:
+            self.allocation(cluster, cell.rng())  # what has to be compiled is, so that the next one shows what it takes
+        watch = _clock.Watch()
+        found = self.allocation(cluster, cell.rng())
+        took = {"seconds": watch.cpu, "wall": watch.seconds}
+        begun = _clock.now()
+        row = measured(cell, cluster, found) | {"about": about, "drawing": drawing} | took
+        if "price_of_fairness" in cell.measures:
+            row["price_of_fairness"] = 1 - row["welfare"] / _efficient(cell.origin, cell.seed, cell.repetition, traces)
+        return row | {"measuring": _clock.now() - begun}
+
+
+def jobs(values: Mapping[str, tuple[Any, ...]]) -> Iterator[Solve]:
+    """Every way of a grid to solve a cluster: values where they make a difference.
+
+    Raises
+    ------
+    DataError
+        `where` is the key of what a mechanism cannot do.
+    """
+    for what, engine in product(_with_alphas(values["mechanisms"], values["alphas"]), values["engines"]):
+        mechanism, played = what.made, engine == PLAYED
+        if played and getattr(mechanism, "alpha", math.inf) == 0:
+            raise DataError("best responses need alpha > 0; play alpha = 0 with 'equilibrium'", ("alphas",))
+        has = mechanism.engines()
+        if engine not in (DEFAULT, *has):
+            raise DataError(f"{mechanism} has no engine {engine!r}; it has {', '.join(has)}", ("engines",))
+        orders, dampings = (values["orders"], values["dampings"]) if played else (("",), ("default",))
+        usual = mechanism.tolerance(has[0] if engine == DEFAULT else engine)
+        for order, damping, tol in product(orders, dampings, values["tols"]):
+            yield Solve(
+                what, engine, order, None if damping == "default" else float(damping),
+                usual if tol == "default" else float(tol), values["max_rounds"][0] if played else 0,
+                tuple(map(float, values["residuals"])) if played else (),
+            )  # fmt: skip
+
+
+def _with_alphas(texts: Iterable[str], alphas: Iterable[float]) -> Iterator[Named[Mechanism]]:
+    """One mechanism each: names that take an alpha get all of those of the grid."""
+    for text in texts:
+        kinds = mechanisms.parse(text)
+        if alphas and "(" not in text and any(field.name == "alpha" for field in dataclasses.fields(kinds[0])):
+            kinds = tuple(mechanisms.get(kinds[0].name, alpha=float(alpha)) for alpha in alphas)
+        yield from map(named, kinds)
+
+
+def named(mechanism: Mechanism) -> Named[Mechanism]:
+    """A mechanism with its text: the fields that differ from their defaults, and alpha always."""
+    shown = {field.name: value for field in dataclasses.fields(mechanism)
+             if (value := getattr(mechanism, field.name)) != field.default or field.name == "alpha"}  # fmt: skip
+    return Named(text_of(mechanism.name, shown), mechanisms.one, mechanism)
+
+
+def measure(name: str) -> str:
+    """A measure, and what the file of its plug-in held: another file is another measure."""
+    made_by = metrics.MEASURES.get(name) if name not in MEASURES else None
+    digest = "" if made_by is None else _plugins.digest_of(made_by.__module__)
+    return f"{name}@{digest}" if digest else name
+
+
+def measured(cell: Cell, cluster: Cluster, found: Allocation) -> Row:
+    """The columns of a row, and its long tables, that say what an answer is like."""
+    users, servers, resources = cluster.shape
+    summary, stats, certificate = found.summary(), found.stats, found.certificate
+    mechanism: Any = cell.job.what.made
+    asked = cell.measures
+    row = {name: summary[name] for name in _COLUMNS} | {
+        "status": "missed" if found.flagged else "ok", "answered": stats.engine, "pooled": pooled(cluster, found),
+        "users": users, "servers": servers, "resources": resources,
+        "density": float(cluster.eligible.mean()) if cluster.constrained else 1.0,
+        "feasibility": certificate.feasibility, "optimality": certificate.optimality,
+        "judged_by": certificate.measure, "steps": stats.rounds, "solver": stats.solver,
+        "solver_status": stats.status, "notes": "; ".join(found.notes), "build": stats.build,
+        "compile": stats.compile, "solve": stats.solve, "certify": stats.certify,
+    }  # fmt: skip
+    if "utilization" in asked:
+        row["use"] = use(found, classes="classes" in asked)
+    names = [text.partition("@")[0] for text in asked]
+    row["measured"] = [{"measure": name, "value": float(summary[name])}
+                       for name in names if name in metrics.MEASURES and name not in MEASURES]  # fmt: skip
+    if "crossings" in asked:
+        row["measured"] += crossings(mechanism, cluster)
+    if "violations" in asked:
+        row["measured"] += _violations(mechanism, cluster, cell.rng())
+    if "tasks" in asked:
+        row["allocated"] = _allocated(found)
+    if found.trace is not None:
+        trace = found.trace
+        last = trace.frame.iloc[-1] if len(trace.frame) else {}
+        row |= {name: float(last[name]) for name in ("messages", "residual", "exploitability") if len(last)}
+        row |= {
+            "rounds": trace.rounds,
+            "stopped": trace.reason,
+            "reached": _reached(trace, cell.job.fields["residuals"]),
+        }
+        if "convergence" in asked:
+            row["curve"] = list(trace.frame.reset_index().to_dict("records"))
+    return row
+
+
+@lru_cache(maxsize=4)
+def _efficient(source: Origin, seed: int, repetition: int, traces: str | None) -> float:
+    """The largest welfare of the cluster, for the price of fairness."""
+    return metrics.social_welfare(Utilitarian().solve(origin.cluster(source, seed, repetition, traces)[0]))
+
+
+def use(found: Allocation, classes: bool = True) -> Rows:
+    """Used part per resource: class `all`, and each class of servers with the same capacities, which name it.
+
+    Classes are left out where there are more than 64. `capacity` is that of one server, and for `all` of the cluster.
+    """
+    capacity, resources = found.cluster.capacity, found.cluster.resources
+    part = found.used_parts
+    whole = zip(resources, capacity.sum(axis=0).tolist(), metrics.used_parts(found).tolist(), strict=True)
+    rows = [_use("all", len(capacity), *each) for each in whole]
+    kinds: dict[tuple[float, ...], list[int]] = {}
+    for i, amounts in enumerate(capacity.tolist()):
+        kinds.setdefault(tuple(amounts), []).append(i)
+    if not classes or len(kinds) > _MOST_CLASSES:
+        return rows
+    for amounts, of in kinds.items():
+        name = " x ".join(f"{amount:.10g}" for amount in amounts)  # the same in every draw
+        mean = part[of].mean(axis=0).tolist()  # servers of a class are equally large
+        rows += [_use(name, len(of), *each) for each in zip(resources, amounts, mean, strict=True)]
+    return rows
+
+
+def _use(name: str, servers: int, resource: str, capacity: float, part: float) -> dict[str, Any]:
+    used = part if part == part else None
+    return {"class": name, "servers": servers, "resource": resource, "capacity": capacity, "utilization": used}
+
+
+def _reached(trace: Trace, levels: tuple[float, ...]) -> Rows:
+    """Rounds, messages and seconds until the residual stays at or below each level; None where it does not."""
+    rows: Rows = []
+    for level in levels:
+        rounds = trace.rounds_to(level)
+        row: dict[str, Any] = {"level": level, "rounds": rounds, "messages": None, "seconds": None}
+        if rounds is not None:
+            at = trace.frame.loc[rounds]
+            row |= {"messages": float(at["messages"]), "seconds": float(at["seconds"])}
+        rows.append(row)
+    return rows
+
+
+def _violations(mechanism: Mechanism, cluster: Cluster, rng: np.random.Generator) -> Rows:
+    """How much of what is due is missing, by property; largest over `LIES` lies, and over users who leave."""
+    from ..properties import report  # imports much that other cells do without
+
+    frame = report(mechanism, cluster, VIOLATED, changes=LIES, rng=rng)
+    return [{"measure": name, "value": float(value)} for name, value in frame["violation"].items()]
+
+
+def crossings(mechanism: Mechanism, cluster: Cluster) -> Rows:
+    """Every time that the curve of equilibria through alpha = 1 has this alpha: tasks of users, and the index.
+
+    The first is where a path from alpha = 1 comes to, the last where one comes to that begins beyond: folds count that
+    begin before twice alpha (below 1: after half of it). Where they differ there is hysteresis.
+    """
+    alpha = mechanism.alpha if isinstance(mechanism, AlphaPFVDS) else np.nan
+    if not 0 < alpha < np.inf or alpha == 1:
+        raise DataError(
+            f"{mechanism} has no crossings: they are those of alphaPF-VDS at finite alpha other than 0 and 1"
+        )
+    found = equilibrium_curve(cluster, [alpha, alpha * 2 if alpha > 1 else alpha / 2])
+    if found.missing:
+        raise SolverError(f"the curve of equilibria was {found.missing[0]}")
+    rows: Rows = []
+    for k, one in enumerate(found.crossings(alpha), 1):
+        tasks = zip(cluster.users, found.user_tasks(one.user_tasks), strict=True)
+        rows += [{"measure": f"crossing {k}: tasks of {user}", "value": float(value)} for user, value in tasks]
+        rows.append({"measure": f"crossing {k}: index", "value": float(one.index)})
+    return rows
+
+
+def _allocated(found: Allocation) -> Rows:
+    """Tasks of every user on every server; of large clusters per user only, as server `all`."""
+    users, servers = found.cluster.users, found.cluster.servers
+    if len(users) * len(servers) > _MOST_TASKS:
+        return [{"user": user, "server": "all", "tasks": float(tasks)}
+                for user, tasks in zip(users, found.user_tasks, strict=True)]  # fmt: skip
+    return [{"user": user, "server": server, "tasks": float(found.tasks[n, i])}
+            for n, user in enumerate(users) for i, server in enumerate(servers)]  # fmt: skip

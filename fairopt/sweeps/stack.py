@@ -1,0 +1,189 @@
+"""Draws of one source by one mechanism, solved together by the stacks of `fairopt.solve_many`.
+
+A tiny cluster says which method for small problems answers the mechanism. What that does not answer as surely as
+`Mechanism.solve` would is left to be solved by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _clock
+from ..certificates import Certificate
+from ..core import maxmin
+from ..core.judge import infeasibility
+from ..core.solve import finite
+from ..core.system import Stack, stacked
+from ..game.curve.options import OPTIONS as CURVE
+from ..game.curve.unique import unique
+from ..game.selection import MAYBE_OTHERS
+from ..mechanisms import Mechanism
+from ..model.cluster import Cluster
+from ..model.problem import Problem
+from ..result.allocation import Allocation
+from ..result.stats import Stats
+from ..solving.order import HARD
+from . import origin
+from .cell import Cell, Row
+from .solve import DEFAULT, TINY, Solve, measured
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+#: So many draws are solved together at most, of clusters of at most so many pairs (user, server).
+TOGETHER, _PAIRS = 500, 60
+#: Solvers whose method takes stacks.
+_STACKED = ("dense interior point", "dense simplex", "water filling")
+#: Errors up to this are those of an answer whose last digits are found.
+_FINE = 1e-10
+#: What cells may measure that are solved together: what takes no other solution.
+_MEASURED = {"utilization", "convergence", "classes", "tasks"}
+
+
+def may_be(cell: Cell) -> bool:
+    """May a cell be one of a stack: a draw, solved in the default way by what all mechanisms share?"""
+    job, kind = cell.job, type(cell.job.what.made)
+    return (
+        isinstance(job, Solve)
+        and job.engine == DEFAULT
+        and cell.origin.random
+        and _MEASURED.issuperset(cell.measures)
+        and issubclass(kind, Mechanism)
+        and kind.solve is Mechanism.solve
+        and kind.certify is Mechanism.certify
+    )
+
+
+def rows(cells: Sequence[Cell], traces: str | None) -> dict[str, Row]:
+    """What is found of draws of one source by one mechanism, by key; those that are missing are to be solved alone."""
+    job, begun = cells[0].job, _clock.now()
+    assert isinstance(job, Solve)
+    tiny = _tiny(job)
+    drawn = [origin.drawn(cells[0].origin, cells[0].seed, cells[0].repetition, traces)]
+    if tiny.solver not in _STACKED or np.prod(drawn[0][0].shape[:2]) > _PAIRS:
+        return {}
+    drawn += [origin.drawn(cell.origin, cell.seed, cell.repetition, traces) for cell in cells[1:]]
+    drawing, watch = (_clock.now() - begun) / len(cells), _clock.Watch()
+    chosen = np.flatnonzero(_plain([cluster for cluster, _ in drawn])).tolist()
+    answers = _answers(job, tiny, [drawn[k][0] for k in chosen]) if chosen else []
+    took = {"drawing": drawing, "seconds": watch.cpu / len(cells), "wall": watch.seconds / len(cells)}
+    found = {}
+    for k, answer in zip(chosen, answers, strict=True):
+        if answer is not None:
+            begun, cell, (cluster, about) = _clock.now(), cells[k], drawn[k]
+            row = measured(cell, cluster, answer) | {"about": about} | took
+            found[cell.key] = row | {"measuring": _clock.now() - begun}
+    return found
+
+
+@cache
+def _tiny(job: Solve) -> Stats:
+    """Who answers a mechanism on small clusters, and how."""
+    return job.allocation(TINY, np.random.default_rng(0)).stats
+
+
+def _plain(clusters: Sequence[Cluster]) -> Mask:
+    """(clusters,): where `solve` makes no other problem of it, nor notes.
+
+    That is where it has the shape of the first one, nobody has placement constraints or task limits, numbers are not
+    far apart, and no two servers, nor users, are proportional.
+    """
+    plain = np.array([one.shape == clusters[0].shape and not one.constrained for one in clusters])
+    some = [one for one, is_one in zip(clusters, plain, strict=True) if is_one]
+    if not some:
+        return plain
+    good = np.isinf([one.max_tasks for one in some]).all(axis=1)
+    weight = np.array([one.weight for one in some])
+    good &= weight.max(axis=1) < HARD * weight.min(axis=1)
+    for name in ("capacity", "demand"):
+        amounts = np.array([getattr(one, name) for one in some])
+        least = np.where(amounts > 0, amounts, np.inf).min(axis=1)
+        good &= (amounts.max(axis=1) < HARD * least).all(axis=1)
+        part = amounts / amounts.sum(axis=2, keepdims=True)
+        apart = np.abs(part[:, :, None] - part[:, None]).max(axis=3) + np.eye(part.shape[1])
+        good &= (apart > 1e-9).all(axis=(1, 2))
+    plain[plain] = good
+    return plain
+
+
+def _answers(job: Solve, tiny: Stats, clusters: Sequence[Cluster]) -> list[Allocation | None]:
+    """Answers by the method that answers a tiny cluster; None where another might have to be asked."""
+    begun, mechanism = _clock.now(), job.what.made
+    prepared = [mechanism.prepare(cluster) for cluster in clusters]
+    problems = [Problem(seen, mechanism.criterion(seen)) for seen, _ in prepared]
+    rule, aim = problems[0].criterion, 0.1 * job.tol
+    given = problems if len(problems) > 1 else 2 * problems  # of one alone sums round otherwise
+    if tiny.solver == _STACKED[0]:
+        tasks, error, log_rows, steps = finite(given, aim, min(aim, 1e-12))
+    else:
+        tasks, error, _, steps = (maxmin.alone if rule.scope == "per_server" else maxmin.leximin)(given)
+        steps = steps if tiny.solver == _STACKED[1] else np.full(len(steps), tiny.rounds)
+    q = stacked(given, np.ones(len(given)) if np.isinf(rule.alpha) else None)
+    z = np.moveaxis(tasks, 0, -1) / np.where(q.usable, q.gamma, 1.0)
+    good = (error <= min(_FINE, job.tol)) & q.usable.all(axis=(0, 1))
+    others = np.zeros(len(given), dtype=bool)
+    if rule.scope == "game" and rule.alpha not in (1, np.inf):
+        good &= _stable(q, z, log_rows.transpose(2, 1, 0))
+        others[:] = abs(np.log(rule.alpha)) > np.log(CURVE.near)
+        for k in np.flatnonzero(others & _perhaps_unique(q)):
+            others[k] = not unique(given[k])
+    feasibility = infeasibility(q, z)
+    seconds = (_clock.now() - begun) / len(problems)
+    by_steps = {int(s): replace(tiny, build=0.0, certify=0.0, solve=seconds, rounds=int(s)) for s in np.unique(steps)}
+    measure = "backward error" if np.isfinite(rule.alpha) else "lexicographic rise"
+    return [
+        Allocation(
+            str(mechanism), problem.cluster, tasks[k],
+            Certificate(float(feasibility[k]), float(error[k]), measure, ""), problem.criterion, None,
+            by_steps[int(steps[k])], (*notes, MAYBE_OTHERS) if others[k] else notes, job.tol, mechanism.certify,
+        ) if good[k] else None
+        for k, (problem, (_, notes)) in enumerate(zip(problems, prepared, strict=True))
+    ]  # fmt: skip
+
+
+def _perhaps_unique(q: Stack) -> Mask:
+    """(problems,): might the game have one equilibrium for one of the reasons of `game.curve.unique`?"""
+    log = np.log(q.gamma)
+    off = log - log.mean(axis=0) - (log - log.mean(axis=0)).mean(axis=1, keepdims=True)
+    bound = (q.use > 1 - 1e-9).all(axis=1).any(axis=0).all(axis=0)
+    return np.asarray((np.abs(off).max(axis=(0, 1)) < 1e-9) | bound | (q.gamma.shape[0] <= 2))
+
+
+def _stable(q: Stack, z: Array, log_rows: Array) -> Mask:
+    """(problems,): is the index of an equilibrium certainly +1, as `game.model.index` has it?
+
+    Unknowns that are not active have a row and a column of the identity; problems stand first in matrices.
+    """
+    users, servers, count = z.shape
+    resources = len(q.use)
+    x, slack, share = q.slacks(z, log_rows / q.power, None)
+    part = q.size * z / x[:, None]
+    pairs = (part > np.maximum(slack, 1e-12)) | (part == part.max(axis=1, keepdims=True))
+    share = np.where(pairs, share, 0.0)
+    largest = share.max(axis=1)
+    idle = np.maximum(1 - q.used(z), 0.0)
+    on = (largest > idle)[:, None] & pairs  # (R, N, K, B)
+    paid = np.where(on, share / np.where(largest > 0, largest, 1.0)[:, None], 0.0)
+    used = np.where(on, q.use * x[:, None] / q.size, 0.0)
+    first, size = users * servers, (users + resources) * servers
+    whole = np.zeros((size, size, count))
+    each, host = np.arange(users), np.arange(servers)
+    same = pairs[:, :, None] & pairs[:, None]  # (N, K, K', B)
+    whole[:first, :first].reshape(users, servers, users, servers, count)[each, :, each] = same
+    of_rows = whole[:first, first:].reshape(users, servers, resources, servers, count)
+    of_rows[:, host, :, host] = paid.transpose(2, 1, 0, 3)
+    of_use = whole[first:, :first].reshape(resources, servers, users, servers, count)
+    of_use[:, host, :, host] = -used.transpose(2, 0, 1, 3)
+    active = np.concatenate([pairs.reshape(first, count), (largest > idle).reshape(-1, count)])
+    np.einsum("iib->ib", whole)[...] += np.where(active, 1e-10, 1.0)
+    matrix = np.ascontiguousarray(np.moveaxis(whole, -1, 0))
+    sign, _ = np.linalg.slogdet(matrix)
+    with np.errstate(all="ignore"):
+        moved = np.linalg.inv(matrix)[:, :first] * pairs.reshape(first, count).T[:, :, None]
+    moved = np.abs(moved.reshape(count, users, servers, size).sum(axis=2)).max(axis=(1, 2))
+    return np.asarray((sign > 0) & (moved < 1e6))

@@ -1,0 +1,272 @@
+"""The store: one row per cell in an SQLite file, which any number of sweeps on one machine may write at once.
+
+Every row is committed when its cell is finished, so that whatever kills a sweep loses the cells in flight. Rows are
+packed with a checksum: what was changed on the disk is noticed, named and computed again.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from .._libraries import pa, pd, pq
+from ..errors import DataError
+from .schema import CELLS, CHANCE_INSIDE, Schema
+
+Row = dict[str, Any]
+
+#: Seconds to wait for another process that writes.
+PATIENCE = 60.0
+_MADE = """
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS format (name TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS cells (key TEXT PRIMARY KEY, failed INTEGER, finished INTEGER, row BLOB);
+INSERT INTO format SELECT '{}' WHERE NOT EXISTS (SELECT * FROM format);
+COMMIT
+"""
+_ANY = "SELECT * FROM sqlite_master"
+#: A cell counts once: results before errors; of results the first that was finished, of errors the last.
+_WRITE = """
+INSERT INTO cells VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
+SET failed = excluded.failed, finished = excluded.finished, row = excluded.row
+WHERE (excluded.failed, iif(excluded.failed, -excluded.finished, excluded.finished))
+    < (failed, iif(failed, -finished, finished)) OR NOT whole(row)
+"""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a store holds: `table`, one row per cell, and the keys of `damaged` rows, which are in no table."""
+
+    table: pa.Table
+    damaged: tuple[str, ...]
+    schema: Schema = field(default=CELLS, repr=False)
+
+    def followed_by(self, tables: Iterable[pa.Table]) -> Contents:
+        """With cells that were computed since, without long tables; they take the place of errors."""
+        new = pa.concat_tables([self.table.select(list(self.schema.columns)).slice(0, 0), *tables])
+        old = self.table.select(list(self.schema.columns))
+        kept = pa.compute.invert(pa.compute.is_in(old.column("key"), value_set=new.column("key").combine_chunks()))
+        return Contents(pa.concat_tables([old.filter(kept), new]), self.damaged, self.schema)
+
+    def frame(self, keys: Iterable[str] | None = None) -> pd.DataFrame:
+        """One row per cell, of the given keys in their order, or of all: inputs, numbers, then times and versions."""
+        frame = self.table.select(list(self.schema.columns)).to_pandas()
+        return frame if keys is None else frame.set_index("key").reindex(_there(keys, frame)).reset_index()
+
+    def long(self, name: str, keys: Iterable[str] | None = None) -> pd.DataFrame:
+        """A long table (`use`, `curve`, `reached`, `allocated`) of these cells, with a first column `key`."""
+        if name not in self.schema.long:
+            raise DataError(f"the store has no table {name!r}; it has {', '.join(self.schema.long)}")
+        lists = self.table.column(name).combine_chunks()
+        rows = pa.compute.list_parent_indices(lists)
+        inside = pa.compute.list_flatten(lists)
+        columns = {"key": self.table.column("key").combine_chunks().take(rows)}
+        columns |= {part: pa.compute.struct_field(inside, part) for part in self.schema.long[name]}
+        frame = pa.table(columns).to_pandas()
+        return frame if keys is None else frame[frame["key"].isin(set(keys))].reset_index(drop=True)
+
+    def same_as(self, other: Contents) -> list[str]:
+        """The columns in which two stores differ, of those that may not: no seconds, no machines. Empty if equal."""
+        mine, yours = (one.table.sort_by("key") for one in (self, other))
+        if mine.column("key") != yours.column("key"):
+            return ["key"]
+        plain = [name for name in self.schema.inputs | self.schema.found if name != "experiment"]
+        found = [name for name in plain if not _same(mine.column(name), yours.column(name))]
+        for name, parts in self.schema.long.items():
+            a, b = (one.long(name) for one in (self, other))
+            a, b = (frame.sort_values("key", kind="stable").reset_index(drop=True) for frame in (a, b))
+            found += [f"{name}.{part}" for part in parts
+                      if part != CHANCE_INSIDE and not a[["key", part]].equals(b[["key", part]])]  # fmt: skip
+        return found
+
+
+class Unwritable(OSError):
+    """Rows cannot be stored."""
+
+
+@dataclass
+class Store:
+    """A folder with an SQLite file, made when the first cell is written.
+
+    `with store:` keeps the file open, for many writes in a row.
+    """
+
+    folder: Path
+    schema: Schema = field(default=CELLS, repr=False)
+    _open: sqlite3.Connection | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.folder = Path(self.folder)
+
+    @property
+    def file(self) -> Path:
+        """Of all rows."""
+        return self.folder / "cells.sqlite"
+
+    def read(self) -> Contents:
+        """All cells, each once: a result counts before an error, and the first result before later ones.
+
+        Raises
+        ------
+        DataError
+            The folder is a file; its file is none of this version's, or is damaged as a whole.
+        """
+        found: list[tuple[str, bytes]] = []
+        if self._parts():
+            with self:  # makes one file of them
+                pass
+        if self.file.exists():
+            with self._errors(DataError), closing(self._connected()) as base:
+                if base.execute(_ANY).fetchone():
+                    self._check(base)
+                    found = base.execute("SELECT key, row FROM cells ORDER BY finished, key").fetchall()
+        elif self.folder.exists() and not self.folder.is_dir():
+            raise DataError(f"{self.folder} is a file; the store is a folder")
+        unpacked = {key: _unpacked(row) for key, row in found}
+        rows = [row for row in unpacked.values() if row is not None]
+        damaged = tuple(key for key, row in unpacked.items() if row is None)
+        return Contents(pa.Table.from_pylist(rows, schema=self.schema.arrow), damaged, self.schema)
+
+    def write(self, rows: Sequence[Row] | Packed) -> None:
+        """Store finished cells, now: what is killed after this loses nothing of them.
+
+        Raises
+        ------
+        OSError
+            They cannot be written; nothing of them is.
+        """
+        if self._open is None:
+            with self:
+                return self.write(rows)
+        with self._errors(Unwritable):
+            self._write(self._open, rows)
+        return None
+
+    def _write(self, base: sqlite3.Connection, rows: Sequence[Row] | Packed) -> None:
+        packed = rows if isinstance(rows, Packed) else pack(rows, self.schema)
+        with base:
+            base.executemany(_WRITE, packed.entries)
+
+    def __enter__(self) -> Self:
+        with self._errors(Unwritable), ExitStack() as stack:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            base = stack.enter_context(closing(sqlite3.connect(self.file, timeout=PATIENCE, check_same_thread=False)))
+            base.create_function("whole", 1, lambda row: _unpacked(row) is not None, deterministic=True)
+            with suppress(sqlite3.OperationalError):  # another is about to do it
+                base.execute("PRAGMA journal_mode = WAL")
+            base.execute("PRAGMA synchronous = NORMAL")
+            base.executescript(_MADE.format(self.schema.format))
+            self._check(base)
+            self._take_over(base)
+            self._open, _ = base, stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._open is not None:
+            self._open.close()
+        self._open = None
+
+    def _connected(self) -> sqlite3.Connection:
+        """To read: also where nobody may write, if nothing waits beside the file to be written into it."""
+        name = self.file.absolute().as_uri()
+        base = sqlite3.connect(f"{name}?mode=rw", uri=True, timeout=PATIENCE)
+        try:
+            base.execute(_ANY)
+        except sqlite3.OperationalError:
+            base.close()
+            if Path(f"{self.file}-wal").exists():
+                raise
+            base = sqlite3.connect(f"{name}?immutable=1", uri=True)
+        return base
+
+    def _check(self, base: sqlite3.Connection) -> None:
+        (made,) = base.execute("SELECT name FROM format").fetchone()
+        if made != self.schema.format:
+            raise DataError(
+                f"{self.file} was written by another version (format {made}, here {self.schema.format}); "
+                "keep it, and give this one another folder"
+            )
+
+    @contextmanager
+    def _errors(self, kind: type[Exception]) -> Iterator[None]:
+        """What goes wrong with the file, as an error of ours."""
+        damaged = f"{self.file} is damaged; move it away, and its cells are computed again"
+        try:
+            yield
+        except (sqlite3.OperationalError, OSError) as error:
+            raise kind(getattr(error, "strerror", None) or str(error)) from None
+        except sqlite3.DatabaseError as error:
+            raise DataError(f"{damaged} ({error})") from None
+
+    def _parts(self) -> list[Path]:
+        """Parquet files of earlier versions."""
+        return sorted(self.folder.glob("part-*.parquet")) if self.folder.is_dir() else []
+
+    def _take_over(self, base: sqlite3.Connection) -> None:
+        """Write the rows of earlier versions' files, then drop these."""
+        for path in self._parts():
+            try:
+                rows = pq.read_table(path).to_pylist()
+                if ((pq.read_schema(path).metadata or {}).get(b"format") or b"").decode() != self.schema.format:
+                    continue
+            except (pa.ArrowInvalid, OSError) as error:
+                raise DataError(
+                    f"{path} is damaged ({error}); move it away, and its cells are computed again"
+                ) from None
+            took = "seconds" if "seconds" in self.schema.columns else "simulate"
+            self._write(base, [{"wall": row[took]} | row for row in rows])  # seconds were the wall's
+            path.unlink()
+
+
+class Packed(NamedTuple):
+    """Rows as the file takes them, and without their long tables as a table."""
+
+    entries: list[tuple[str, bool, int, bytes]]
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def keys(self) -> list[str]:
+        """Of the cells."""
+        return [entry[0] for entry in self.entries]
+
+
+def pack(rows: Iterable[Row], schema: Schema) -> Packed:
+    """Rows for the store, whose numbers may be NumPy's."""
+    entries, plain = [], []
+    for row in rows:
+        whole = row | {"finished": round(row["finished"].timestamp() * 1e6)}
+        text = _ENCODE(whole).encode()
+        entries.append((row["key"], row["status"] == "failed", whole["finished"], zlib.compress(text, 1)))
+        plain.append(whole)
+    return Packed(entries, pa.Table.from_pylist(plain, schema=schema.arrow).select(list(schema.columns)))
+
+
+#: One encoder for all: to make one takes as long as to encode a row. NumPy's numbers are made Python's.
+_ENCODE = json.JSONEncoder(default=lambda value: value.item(), check_circular=False).encode
+
+
+def _unpacked(row: bytes) -> Row | None:
+    try:
+        return dict(json.loads(zlib.decompress(row)))
+    except (zlib.error, ValueError, TypeError):
+        return None
+
+
+def _there(keys: Iterable[str], frame: pd.DataFrame) -> list[str]:
+    known = set(frame["key"])
+    return [key for key in keys if key in known]
+
+
+def _same(a: pa.ChunkedArray, b: pa.ChunkedArray) -> bool:
+    """Bit by bit, but that NaN is NaN."""
+    return bool(a.to_pandas().equals(b.to_pandas()))

@@ -1,0 +1,261 @@
+"""`sweep`: compute the cells of an experiment that the store does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from .._libraries import pa, pd
+from ..errors import DataError
+from . import code, executors, simulate
+from .cell import Cell
+from .ends import Elsewhere, Interrupted, Stopped
+from .experiment import Experiment, cells_of, load
+from .schema import CELLS, SIMULATIONS, Schema
+from .store import Contents, Packed, Store, Unwritable
+
+#: Where cells are stored unless told otherwise; those of tiny versions, which are no results, by themselves.
+STORE = Path("results") / "store"
+SMOKE_STORE = Path("results") / "smoke" / "store"
+
+
+def store_of(store: str | Path | Store | None, smoke: bool, schema: Schema = CELLS) -> Store:
+    """A store, or the folder of one; by default the one for results, or for tiny versions. Each kind of cell has a
+    folder of its own there."""
+    if isinstance(store, Store):
+        return store
+    folder = Path(store) if store is not None else SMOKE_STORE if smoke else STORE
+    return Store(folder / schema.folder, schema)
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Cells beside the rows that answer them.
+
+    `rows` are keys in the order of `cells`, None where nothing answers; `failed` of those that have only an error.
+    `older` are the cells that no row of this code answers but one of other code does.
+    """
+
+    cells: Sequence[Cell]
+    rows: tuple[str | None, ...]
+    failed: tuple[str, ...]
+    older: tuple[Cell, ...]
+
+    @property
+    def answered(self) -> dict[str, Cell]:
+        """The cell of every row, in the order of cells."""
+        return {key: cell for key, cell in zip(self.rows, self.cells, strict=True) if key is not None}
+
+    def warning(self, accepted: bool) -> str:
+        """The line about answers of other code; empty if there are none."""
+        if not self.older:
+            return ""
+        text = f"{len(self.older)} of {len(self.cells)} cells were computed by other code"
+        return f"{text}, and are taken all the same" if accepted else f"{text} (--accept-older takes them)"
+
+
+def match(cells: Sequence[Cell], contents: Contents, accept_older: bool = False) -> Matched:
+    """Find the row of every cell; of several by other code the last; their errors do not count."""
+    table = contents.table.select(["key", "question", "status", "finished"]).to_pandas()
+    status = dict(zip(table["key"], table["status"], strict=True))
+    good = table[table["status"] != "failed"].sort_values("finished", kind="stable")
+    by_question = dict(zip(good["question"], good["key"], strict=True))
+    rows: list[str | None] = []
+    older = []
+    for cell in cells:
+        other = None if status.get(cell.key, "failed") != "failed" else by_question.get(cell.question)
+        if other is not None:
+            older.append(cell)
+        mine = cell.key if cell.key in status else None
+        rows.append(other if accept_older and other is not None else mine)
+    failed = tuple(key for key in rows if key is not None and status[key] == "failed")
+    return Matched(cells, tuple(rows), failed, tuple(older))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep would do: all cells of the experiment, those to compute, and how long that may take."""
+
+    experiment: Experiment
+    cells: Sequence[Cell]
+    missing: Sequence[Cell]
+    matched: Matched
+    contents: Contents
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Keys of cells that have only an error."""
+        return self.matched.failed
+
+    @property
+    def damaged(self) -> tuple[str, ...]:
+        """What is said of rows that are not read."""
+        return tuple(
+            f"not read: row {key}, damaged on the disk; its cell is computed again" for key in self.contents.damaged
+        )
+
+    def seconds(self) -> tuple[float, int]:
+        """Estimated seconds for the missing cells, one after another, and for how many of them there is no estimate.
+
+        A cell takes as long as those of the same mechanism, engine and order in the store did on average, of the same
+        source before others.
+        """
+        past = self.contents.frame()
+        past = past[past["status"] != "failed"]
+        total, unknown = 0.0, 0
+        means = [past.groupby(list(keys), dropna=False)["elapsed"].mean().to_dict() for keys in _ALIKE[self.schema]]
+        for cell in self.missing:
+            known = [mean[key] for mean, key in zip(means, _like(cell), strict=True) if key in mean]
+            total, unknown = total + (known[0] if known else 0.0), unknown + (not known)
+        return total, unknown
+
+    @property
+    def schema(self) -> str:
+        """The kind of its cells."""
+        return self.experiment.schema.format
+
+
+#: Columns by which cells are alike, the closest first.
+_ALIKE = {
+    CELLS.format: (("source", "mechanism", "engine", "order"), ("source", "name", "engine"), ("name", "engine")),
+    SIMULATIONS.format: (("source", "policy"), ("source", "name"), ("source", "data")),
+}
+
+
+def _like(cell: Cell) -> list[tuple[str | None, ...]]:
+    """What a cell has in these columns."""
+    asked = cell.requested
+    return [tuple(asked[name] for name in columns) for columns in _ALIKE[cell.job.schema.format]]
+
+
+def plan(
+    experiment: str | Path | Experiment,
+    *,
+    store: str | Path | Store | None = None,
+    smoke: bool = False,
+    retry: bool = False,
+    accept_older: bool = False,
+    traces: str | None = None,
+) -> Plan:
+    """What `sweep` would do with the same arguments; nothing is computed and nothing changed.
+
+    Raises
+    ------
+    DataError
+        A bad experiment file, with key and line; a bad store.
+    """
+    chosen = load(experiment, smoke) if isinstance(experiment, str | Path) else experiment
+    contents = store_of(store, chosen.smoke, chosen.schema).read()
+    every = cells_of(chosen, traces)
+    matched = match(every, contents, accept_older)
+    again = set(matched.failed) if retry else set()
+    missing = [cell for cell, row in zip(every, matched.rows, strict=True) if row is None or row in again]
+    return Plan(chosen, every, missing, matched, contents)
+
+
+def sweep(
+    experiment: str | Path | Experiment,
+    *,
+    store: str | Path | Store | None = None,
+    smoke: bool = False,
+    retry: bool = False,
+    accept_older: bool = False,
+    traces: str | None = None,
+    jobs: int = 1,
+    dask: str | None = None,
+    threads: int | None = 1,
+    progress: bool = True,
+    say: Callable[[str], None] | None = None,
+) -> pd.DataFrame:
+    """Compute what is missing and return the experiment's rows, one per cell: `docs/experiments.md` has the columns.
+
+    Parameters
+    ----------
+    experiment : a name (`experiments/NAME.toml`), a file, or an `Experiment`
+    store : the folder of the store; default: `results/store`, and `results/smoke/store` for tiny versions
+    smoke : the tiny version of the experiment
+    retry : compute failed cells again
+    accept_older : take answers of other code of fairopt or of the mechanism for those of this code
+    traces : folder of the real traces; default: FAIROPT_TRACES. Dask workers must find it under the same name
+    jobs : processes of this machine
+    dask : address of a Dask scheduler, such as `tcp://HOST:8786`, whose workers do it instead
+    threads : threads of linear algebra in each process; None leaves them alone, and results may then differ in bits
+    progress : show a progress bar
+    say : told of damaged rows, and of answers of other code
+
+    Raises
+    ------
+    DataError, FairoptError
+        What is finished is stored, and the same call goes on; the message says both.
+    Interrupted
+        Ctrl-C: the same.
+    """
+    chosen = load(experiment, smoke) if isinstance(experiment, str | Path) else experiment
+    store = store_of(store, chosen.smoke, chosen.schema)
+    planned = plan(chosen, store=store, retry=retry, accept_older=accept_older, traces=traces)
+    tell = say if say is not None else lambda _: None
+    for damage in planned.damaged:
+        tell(damage)
+    if older := planned.matched.warning(accept_older):
+        tell(f"{chosen.name}: {older}")
+    execute = executors.dask(dask) if dask else executors.serial if jobs == 1 else executors.processes(jobs)
+    if planned.missing:
+        todo = executors.works(planned.cells, [cell.key for cell in planned.missing])
+        tables = _compute(store, planned, execute(todo, traces, threads), progress)
+        found = planned.contents.followed_by(tables)
+    else:
+        found = planned.contents
+    return found.frame(match(planned.cells, found, accept_older).answered)
+
+
+def _compute(store: Store, planned: Plan, batches: Iterator[Packed], progress: bool) -> list[pa.Table]:
+    """Store what is computed, and return it; whatever ends it early says what is there."""
+    from .._progress import tqdm
+
+    every, name, tables = len(planned.cells), planned.experiment.name, []
+    bar = tqdm(total=every, initial=every - len(planned.missing), desc=name, unit="cell", disable=not progress)
+    try:
+        with store, bar, closing(batches):  # type: ignore[type-var]
+            for rows in batches:
+                store.write(rows)
+                tables.append(rows.table)
+                bar.update(len(rows))
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted: {_kept(store, planned)}") from None
+    except Unwritable as error:
+        raise Stopped(f"cannot write to {store.folder}: {error}; {_kept(store, planned)}") from None
+    except (Stopped, Elsewhere) as error:
+        raise type(error)(f"{error}; {_kept(store, planned)}") from None
+    return tables
+
+
+def _kept(store: Store, planned: Plan) -> str:
+    every, missing = len(planned.cells), planned.missing
+    stored = set(store.read().table.column("key").to_pylist())
+    there = every - len(missing) + sum(cell.key in stored for cell in missing)
+    return (
+        f"{there} of {every} cells of {planned.experiment.name} are stored in {store.folder}; "
+        "the same command again goes on from there"
+    )
+
+
+def by_this_code(frame: pd.DataFrame) -> list[bool]:
+    """Was each row of a store computed by the code that is here now?"""
+    from .. import mechanisms
+
+    if "policy" in frame:
+        return [_digest(policy) == made_by for policy, made_by in zip(frame["policy"], frame["code"], strict=True)]
+    here = {(name, more): code.of(kind, *code.solving(), *more)
+            for name, kind in mechanisms.REGISTRY.items() for more in ((), ("many", "properties"))}  # fmt: skip
+    more = [("many", "properties") if '"violations"' in str(options) else () for options in frame["options"]]
+    return [here.get(key) == by for key, by in zip(zip(frame["name"], more, strict=True), frame["code"], strict=True)]
+
+
+def _digest(policy: str) -> str | None:
+    """Of what computes under a policy here; none if it is not here."""
+    try:
+        return simulate.Simulate.of(policy, None, None, "raise", None).code(())
+    except DataError:
+        return None

@@ -1,0 +1,218 @@
+"""`alpha_path`: the same answers as one by one, for less work."""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairopt as fo
+from fairopt.errors import DataError, NotConverged
+from fairopt.game.reference import declarative
+from fairopt.study.alpha_path import ALPHAS
+
+PATH = [*(float(alpha) for alpha in np.geomspace(0.2, 64, 9)), math.inf]
+
+
+def cluster(seed: int = 0, users: int = 12, servers: int = 5, resources: int = 3) -> fo.Cluster:
+    """A plain random cluster."""
+    rng = np.random.default_rng(seed)
+    return fo.Cluster(rng.uniform(0.5, 5, (servers, resources)), rng.uniform(0.5, 5, (users, resources)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_same_answers_as_one_by_one(seed: int) -> None:
+    shared = cluster(seed)
+    frame = fo.alpha_path(shared, PATH, tol=1e-8)  # tasks may be off by a hundred times the certificate
+    assert list(frame.index) == PATH
+    assert frame.index.name == "alpha"
+    for alpha, found in frame.allocations.items():
+        assert isinstance(found, fo.Allocation)
+        assert not found.flagged
+        assert found.certify().passes(1e-8)
+        assert found.criterion.alpha == alpha
+        alone = fo.AlphaPFVDS(alpha).solve(shared, tol=1e-8)
+        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+
+
+def test_frame() -> None:
+    frame = fo.alpha_path(cluster(), [0.5, 2.0])
+    assert (frame["steps"] > 0).all()
+    assert frame["tasks"].tolist() == [found.user_tasks.sum() for found in frame.allocations]
+    for column in ("min_share", "max_share", "use_resource1", "jain"):
+        assert frame[column].between(0, 1 + 1e-9).all()
+
+
+def test_warm_starts_save_steps() -> None:
+    path = [float(alpha) for alpha in np.geomspace(0.5, 8, 10)]
+    shared = cluster(1, 40, 20)
+    warm = int(fo.alpha_path(shared, path)["steps"].sum())
+    cold = sum(fo.AlphaPFVDS(alpha).solve(shared).stats.rounds for alpha in path)
+    assert 0 < warm < cold
+
+
+def test_order_is_kept() -> None:
+    path = [3.0, math.inf, 0.5, 3.0]
+    frame = fo.alpha_path(cluster(), path)
+    assert list(frame.index) == path
+    first, last = frame.allocations.iloc[[0, -1]]
+    np.testing.assert_allclose(first.user_tasks, last.user_tasks, rtol=1e-6)
+
+
+def test_linear_programs_are_on_the_path() -> None:
+    frame = fo.alpha_path(cluster(), [0.0, 1.0])
+    assert not any(found.flagged for found in frame.allocations)
+
+
+def test_default_path() -> None:
+    assert len(ALPHAS) == 40
+    assert ALPHAS[0] == pytest.approx(0.1)
+    assert ALPHAS[-1] == math.inf
+    frame = fo.alpha_path(cluster(2, 5, 3))
+    assert len(frame) == 40
+    assert not any(found.flagged for found in frame.allocations)
+
+
+def test_accepts_an_iterator() -> None:
+    assert list(fo.alpha_path(cluster(), (alpha for alpha in (1, 2))).index) == [1.0, 2.0]
+
+
+def test_nothing_to_do() -> None:
+    with pytest.raises(DataError, match="give at least one"):
+        fo.alpha_path(cluster(), [])
+
+
+@pytest.mark.parametrize(
+    ("alphas", "mechanism", "message"),
+    [
+        (2, fo.AlphaPFVDS, r"alphas is 2; give a list of them, such as alpha_path\(cluster, \[1, 3\]\)"),
+        ([1, "x"], fo.AlphaPFVDS, r"alpha is 'x', of type str; it must be a number from 0"),
+        ([1, -2], fo.AlphaPFVDS, r"alpha is -2; it must be a number from 0"),
+        ([1, 2], fo.DRF, "DRF has no parameter alpha to follow; AlphaPFVDS and AlphaFair have one"),
+        ([1, 2], fo.AlphaFair(), r"mechanism is one alpha-fair\(alpha=2\); give the class, mechanism=AlphaFair"),
+        ([1, 2], "alpha-fear", "no mechanism 'alpha-fear'; .*; did you mean alpha-fair?"),
+        ([1, 2], "alpha-fair(alpha=2)", "leave alpha out of its brackets"),
+        ([1, 2], None, "mechanism is None; it must be a class of mechanisms"),
+    ],
+)
+def test_what_cannot_be_followed(alphas: Any, mechanism: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        fo.alpha_path(cluster(), alphas, mechanism=mechanism)
+
+
+def test_out_of_reach(monkeypatch: pytest.MonkeyPatch, out_of_reach: float) -> None:
+    monkeypatch.setattr(declarative, "solutions", partial(declarative.solutions, max_rounds=2))  # or it tries for long
+    shared = cluster(0, 4, 2)
+    with pytest.raises(NotConverged, match="misses tol"):
+        fo.alpha_path(shared, [1.5], tol=out_of_reach)
+    frame = fo.alpha_path(shared, [1.5, 2.0], tol=out_of_reach, throw=False)
+    assert all(found.flagged for found in frame.allocations)
+
+
+def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    fo.alpha_path(cluster(), [1.0, 2.0], progress=True)
+    assert "alpha path" in capsys.readouterr().err
+
+
+def test_another_mechanism() -> None:
+    frame = fo.alpha_path(cluster(0, 4, 2), [1.0, 2.0], mechanism=fo.AlphaFair)
+    for alpha, found in frame.allocations.items():
+        np.testing.assert_allclose(
+            found.user_tasks, fo.AlphaFair(alpha=alpha).solve(cluster(0, 4, 2)).user_tasks, rtol=1e-6
+        )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"weight": np.linspace(1, 3, 12)},
+        {"max_tasks": np.full(12, 0.2)},
+        {"capacity": cluster(7).capacity},
+        {"demand": cluster(8).demand},
+    ],
+)
+def test_a_start_from_another_cluster_changes_no_answer(other: dict[str, np.ndarray]) -> None:
+    first = fo.AlphaPFVDS(2.0).solve(cluster())
+    changed = cluster().replace(**other)
+    found = fo.AlphaPFVDS(2.5).solve(changed, tol=1e-8, start=first)
+    alone = fo.AlphaPFVDS(2.5).solve(changed, tol=1e-8)
+    assert found.certify().passes(1e-8)
+    np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+
+
+def test_frame_goes_to_csv_and_back() -> None:
+    path = fo.alpha_path(cluster(), [0.5, 2.0])
+    assert all(kind.kind in "fi" for kind in path.dtypes)
+    assert path["utilization"].tolist() == [fo.metrics.mean_utilization(found) for found in path.allocations]
+    again = pd.read_csv(io.StringIO(path.to_csv()), index_col="alpha")
+    np.testing.assert_allclose(again, path, rtol=1e-15)
+
+
+def test_what_is_computed_from_a_path_is_a_plain_frame() -> None:
+    path = fo.alpha_path(cluster(), [0.5, 2.0])
+    for frame in (path[path["tasks"] > 0], path.copy(), path.round(3), pd.concat([path, path]), path[["jain"]]):
+        assert type(frame) is pd.DataFrame
+    assert pickle.loads(pickle.dumps(path)).mechanism == "alphaPF-VDS"
+
+
+def test_a_name_is_followed_with_its_parameters() -> None:
+    shared = cluster(0, 4, 2)
+    path = fo.alpha_path(shared, [1.0, 2.0], mechanism="alpha-fair(share=asset)")
+    assert path.mechanism == "alpha-fair(share=asset)"
+    for alpha, found in path.allocations.items():
+        alone = fo.AlphaFair(alpha=alpha, share="asset").solve(shared)
+        np.testing.assert_allclose(found.user_tasks, alone.user_tasks, rtol=1e-6)
+
+
+def test_plot() -> None:
+    path = fo.alpha_path(cluster(), [0.5, 2.0, math.inf])
+    other = fo.alpha_path(cluster(), [0.5, 2.0, math.inf], mechanism=fo.AlphaFair)
+    figure = path.plot(other, measures=["utilization", "jain"], marks={"here": 1.5})
+    assert [axes.get_title() for axes in figure.axes] == ["utilization", "Jain's index"]
+    first, second, mark = figure.axes[0].lines
+    np.testing.assert_allclose(first.get_ydata(), path["utilization"])
+    np.testing.assert_allclose(second.get_ydata(), other["utilization"])
+    np.testing.assert_allclose(first.get_xdata(), [1 / 3, 2 / 3, 1])
+    assert mark.get_xdata()[0] == pytest.approx(0.6)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["alphaPF-VDS", "alpha-fair", "here"]
+    with pytest.raises(DataError, match="no column 'jane'"):
+        path.plot(measures=["jane"])
+
+
+def test_refined_paths_are_as_straight_as_they_say() -> None:
+    """Fresh solves between neighbours: never further from the line than the path says, nor than was asked."""
+    shared, ends = cluster(1, 6, 3, 2), [0.2, 1, 8, math.inf]
+    path = fo.alpha_path(shared, ends, mechanism=fo.AlphaFair, refine=1e-2)
+    assert set(ends) <= set(path.index)
+    assert path.index.is_monotonic_increasing
+    assert path.errors is not None
+    assert path.errors.dropna().max() <= 1e-2
+    at = np.array([1.0 if math.isinf(alpha) else alpha / (1 + alpha) for alpha in path.index])
+    tasks = np.log([found.user_tasks for found in path.allocations])
+    for k in range(len(at) - 1):
+        middle = (at[k] + at[k + 1]) / 2
+        fresh = np.log(fo.AlphaFair(middle / (1 - middle)).solve(shared).user_tasks)
+        assert np.abs(fresh - (tasks[k] + tasks[k + 1]) / 2).max() <= 1e-2
+    assert fo.alpha_path(shared, ends, mechanism=fo.AlphaFair).errors is None
+    with pytest.raises(DataError, match="refine"):
+        fo.alpha_path(shared, ends, refine=0)
+    with pytest.raises(DataError, match="refine is inf"):
+        fo.alpha_path(shared, ends, refine=float("inf"))
+
+
+def test_refined_paths_of_users_who_run_nothing() -> None:
+    """Errors are those of the others; where nobody runs anything there are none."""
+    some = fo.Cluster([[9.1, 18], [0, 3]], [[1, 4], [3, 1], [1, 1]], eligible=[[1, 1], [1, 1], [0, 1]])
+    path = fo.alpha_path(some, [0.5, 4.0], mechanism=fo.AlphaFair, refine=1e-2)
+    assert path.errors is not None
+    assert path.errors.iloc[:-1].max() <= 1e-2
+    none = fo.alpha_path(fo.Cluster([[0.0, 1]], [[1, 1]]), [0.5, 4.0], mechanism=fo.AlphaFair, refine=1e-2)
+    assert len(none) == 2
+    assert none.errors is not None
+    assert none.errors.iloc[0] == 0

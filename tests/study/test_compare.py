@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairopt as fo
+from fairopt import report, sweeps
+from fairopt.cli import main
+from fairopt.errors import DataError
+from fairopt.study.compare import NOTE
+
+#: Six mechanisms answer for the pool here, in which user B fits more tasks than on its servers.
+CLUSTER = """
+resources = ["cpu", "memory"]
+[[servers]]
+name = "rack"
+count = 3
+capacity = { cpu = 9, memory = 18 }
+[[servers]]
+name = "big"
+capacity = [32, 64]
+[[users]]
+name = "A"
+demand = { cpu = 1, memory = 4 }
+[[users]]
+name = "B"
+demand = { cpu = 3, memory = 1 }
+weight = 2
+max_tasks = 10
+eligible = ["rack-1", "big"]
+"""
+
+
+def test_compare_default_is_every_registered_mechanism() -> None:
+    frame = fo.compare(fo.papers.instance("drf-4.1"))
+    assert {str(one) for name in fo.mechanisms.names() for one in fo.mechanisms.get(name).variants()} == set(
+        frame.index
+    )
+    assert set(frame["status"].str.split(":").str[0]) == {"ok", "not applicable"}
+
+
+def test_status_and_notes_come_before_what_scrolls_away() -> None:
+    frame = fo.compare(fo.papers.instance("drf-4.1"), ["drf", "cmmf"])
+    assert list(frame.columns[:2]) == ["status", "notes"]
+    assert frame.loc["DRF", "notes"] == frame.loc["CMMF", "notes"] == ""
+
+
+def test_utilization_is_a_column() -> None:
+    cluster = fo.Cluster([[9, 18, 0]], [[1, 4, 0], [3, 1, 0]], resources=["cpu", "ram", "gpu"])
+    frame = fo.compare(cluster, ["drf"])
+    assert frame["utilization"].iloc[0] == pytest.approx(1 / 2 + 14 / 36)
+    assert fo.DRF().solve(cluster).summary()["utilization"] == frame["utilization"].iloc[0]
+
+
+def test_what_is_absent_is_blank() -> None:
+    cluster = fo.Cluster([[9, 18, 0]], [[1, 4, 0], [3, 1, 0]], resources=["cpu", "ram", "gpu"])
+    frame = fo.compare(cluster, ["drf", "cmmf"])
+    assert frame["use_gpu"].isna().all()
+    assert frame["tasks"].dtype == float
+    found = fo.DRF().solve(cluster)
+    shown = (frame, frame[["status", "tasks", "use_gpu"]], frame.round(2))
+    for text in (*map(repr, shown), *(one._repr_html_() for one in shown), repr(found), found._repr_html_()):
+        assert not re.search(r"\bnan\b", text.lower())
+    assert "gpu" not in repr(found).splitlines()[-2]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ("drf", r"mechanisms are 'drf'; give a list of them, such as \['drf'\]"),
+        (fo.DRF(), r"give a list of them, such as \['drf'\]"),
+        (fo.DRF, r"give a list of them, such as \['drf'\]"),
+        (3, "mechanisms are 3; give a list"),
+        ([fo.DRF], r"DRF is a class; give an instance of it, DRF\(\), or its name"),
+        ([3], r"3 is no mechanism; give a name, or an instance"),
+        ([], "the list of mechanisms is empty; known: alpha-fair"),
+        (["alphapfvsd"], "no mechanism 'alphapfvsd'; known: .*; did you mean alphapf-vds?"),
+    ],
+)
+def test_what_was_meant_is_said(chosen: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        fo.compare(fo.papers.instance("drf-4.1"), chosen)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([[1, 2]], r"cluster is \[\[1, 2\]\], of type list; make one with fairopt.Cluster\(capacity, demand\)"),
+        ("c.toml", r"read a file with fairopt.Cluster.load"),
+        (fo.DRF().solve(fo.papers.instance("drf-4.1")), "of type Allocation; pass its .cluster"),
+    ],
+)
+def test_what_is_no_cluster_is_said(given: Any, message: str) -> None:
+    for use in (fo.DRF().solve, fo.DRF().problem, fo.alpha_path, fo.compare, lambda one: fo.best_response(one, 1)):
+        with pytest.raises(DataError, match=message):
+            use(given)
+
+
+def test_class_names_are_names() -> None:
+    assert type(fo.mechanisms.get("AlphaPFVDS")) is fo.AlphaPFVDS
+    assert type(fo.mechanisms.get("GFJ", beta=2)) is fo.GFJ
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.toml"
+    path.write_text(CLUSTER)
+    return path
+
+
+def test_who_answers_for_the_pool_is_marked_and_stands_last(file: Path) -> None:
+    cluster = fo.Cluster.load(file)
+    frame = fo.compare(cluster)
+    pooled = frame[frame["pooled"]]
+    assert {"DRF*", "CEEI*", "asset fairness*"} <= set(pooled.index)
+    assert all(label.endswith("*") for label in pooled.index)
+    assert not any(label.endswith("*") for label in frame.index[~frame["pooled"]])
+    assert frame["pooled"].tolist() == sorted(frame["pooled"])
+    for name in fo.mechanisms.names():
+        for one in fo.mechanisms.get(name).variants():
+            if str(one) in frame.index and frame.loc[str(one), "status"] != "ok":
+                continue  # not applicable here: nothing answered
+            seen = one.prepare(cluster)[0]
+            assert (f"{one}*" in frame.index) == (len(seen.servers) < len(cluster.servers)), one
+
+
+def test_one_server_is_its_own_pool() -> None:
+    frame = fo.compare(fo.papers.instance("drf-4.1"), ["drf", "drfh"])
+    assert frame.index.tolist() == ["DRF", "DRFH"]
+    assert not frame["pooled"].any()
+
+
+def test_the_mark_is_on_the_screen_and_in_exports(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(file), "--mechanisms", "drf", "drfh"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines if line.strip().startswith("DRF")]
+    assert list(dict.fromkeys(names)) == ["DRFH", "DRF*"]  # wide tables are folded
+    assert f"- {NOTE}" in " ".join(" ".join(lines).split())
+    assert main(["compare", str(file), "--mechanisms", "drf", "drfh", "--json"]) == 0
+    assert [row["mechanism"] for row in json.loads(capsys.readouterr().out)] == ["DRFH", "DRF*"]
+
+    experiment = tmp_path / "pooled.toml"
+    text = f'title = "T"\ntable = "KIND"\nclusters.one = "{file.name}"\n[[grid]]\nmechanisms = ["drf", "drfh"]\n'
+    store = tmp_path / "store"
+    for kind in ("clusters", "means"):
+        experiment.write_text(text.replace("KIND", kind))
+        sweeps.sweep(experiment, store=store, progress=False)
+        (table,) = report.tables_of(str(experiment), report.Results(store))
+        assert [label.lower() for label in table.frame["mechanism"]] == ["drfh", "drf*"]
+        assert NOTE in table.notes
+        for path in report.write(table.frame, tmp_path / kind, table.name, table.caption):
+            assert "drf*" in path.read_text().lower()
+            assert path.suffix == ".csv" or NOTE in path.read_text()
+
+    arguments = ["results", str(experiment), "--store", str(store)]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "drf*" in out
+    assert NOTE in out
+    for suffix in (".csv", ".md", ".tex", ".json"):
+        assert main([*arguments, "--export", str(tmp_path / f"x{suffix}")]) == 0
+        exported = (tmp_path / f"x{suffix}").read_text()
+        assert "drf*" in exported
+        assert NOTE in exported or suffix in (".csv", ".json")
+    assert main([*arguments, "--where", "mechanism=drf"]) == 0
+    assert "drf*" in capsys.readouterr().out

@@ -1,0 +1,134 @@
+"""`find_alpha`: the ends of its bracket do what it says, and it says where it cannot know."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.errors import DataError, NotConverged
+from fairopt.study import find_alpha as module
+from fairopt.study.find_alpha import NotMonotone, bracketed
+
+
+def cluster(seed: int = 0) -> fo.Cluster:
+    rng = np.random.default_rng(seed)
+    return fo.Cluster(rng.uniform(1, 5, (3, 2)), rng.uniform(0.1, 5, (6, 2)))
+
+
+@pytest.mark.parametrize("measure", ["utilization", "min_share"])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_end_reaches_the_target_and_the_other_misses_it(measure: str, seed: int) -> None:
+    shared = cluster(seed)
+    path = fo.alpha_path(shared, module.SCAN, mechanism=fo.AlphaFair)[measure]
+    middle = float((path.min() + path.max()) / 2)
+    target = middle / float(path.max()) if measure == "utilization" else middle
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotMonotone)
+        found = fo.find_alpha(shared, fo.AlphaFair, target=target, measure=measure)
+    assert found.threshold == pytest.approx(middle, rel=1e-4)
+    assert found.allocation.certificate.passes(1e-6)
+    assert found.alpha == found.allocation.criterion.alpha
+    low, high = found.bracket
+    assert low < high <= low * (1 + 1e-3)
+    assert found.alpha == (low if measure == "utilization" else high)
+    missed = high if measure == "utilization" else low
+
+    def at(alpha: float) -> float:
+        return float(fo.AlphaFair(alpha).solve(shared, 1e-8).summary()[measure])
+
+    assert at(found.alpha) == pytest.approx(found.value, rel=1e-5)
+    assert at(found.alpha) >= found.threshold * (1 - 1e-5)
+    assert at(missed) <= found.threshold * (1 + 1e-5)
+    assert list(found.path.index) == sorted(found.path.index)
+    assert {found.alpha, missed} <= set(found.path.index)
+
+
+def test_a_target_is_a_part_of_the_largest_value_or_the_value_itself() -> None:
+    itself = fo.find_alpha(cluster(), fo.AlphaFair, target=0.85, relative=False)
+    assert itself.threshold == 0.85
+    assert itself.value == pytest.approx(0.85, rel=1e-2)
+    assert itself.value >= 0.85
+    largest = float(itself.path["utilization"].max())
+    part = fo.find_alpha(cluster(), fo.AlphaFair, target=0.85 / largest)
+    assert part.alpha == pytest.approx(itself.alpha, rel=2e-3)
+    shares = fo.find_alpha(cluster(), fo.AlphaFair, target=0.9, measure="min_share", relative=True)
+    assert shares.threshold == pytest.approx(0.9 * float(shares.path["min_share"].max()), rel=1e-3)
+
+
+@pytest.mark.parametrize("slope", [-1.0, -1e-300, 1.0, 0.0, math.nan])
+def test_a_slope_that_misleads_costs_time_only(slope: float) -> None:
+    good, bad = module.bracketed(lambda alpha: 1.5 - alpha, lambda alpha: slope, 1.0, 2.0, 1e-3)
+    assert good <= 1.5 < bad <= good * (1 + 1e-3)
+
+
+def test_every_alpha_reaches_a_low_target() -> None:
+    found = fo.find_alpha(cluster(), "alpha-fair", target=1e-6, measure="min_share")
+    assert (found.alpha, found.bracket) == (0.1, (0.1, 0.1))
+    found = fo.find_alpha(cluster(), target=0.2)
+    assert (found.alpha, found.bracket) == (math.inf, (math.inf, math.inf))
+
+
+def test_a_target_out_of_reach_is_an_error_that_says_what_is_in_reach() -> None:
+    with pytest.raises(
+        DataError, match=r"no alpha from 0.1 to infinity reaches min_share 0.9; the largest is 0\.\d+, at"
+    ):
+        fo.find_alpha(cluster(), fo.AlphaFair, target=0.9, measure="min_share")
+    with pytest.raises(DataError, match=r"reaches utilization 0.999; the largest is 0\.\d+, at"):
+        fo.find_alpha(cluster(1), fo.AlphaFair, target=0.999, relative=False)
+
+
+def test_what_rises_and_falls_is_said() -> None:
+    for seed in range(40):  # the first on which utilization of the game turns
+        path = fo.alpha_path(shared := cluster(seed), module.SCAN)["utilization"]
+        if path.diff().max() > 1e-3 and path.diff().min() < -1e-3:
+            break
+    with pytest.warns(NotMonotone, match="utilization both rises and falls"):
+        found = fo.find_alpha(shared, target=0.999)
+    assert not found.monotone
+
+
+def test_what_is_missed_is_no_answer(out_of_reach: float) -> None:
+    with pytest.raises(NotConverged):
+        fo.find_alpha(cluster(), target=0.9, tol=out_of_reach)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": 0}, "target is 0; it must be a number > 0 and at most 1"),
+        ({"target": 95}, "target is 95"),
+        ({"target": "x"}, "target is 'x'"),
+        ({"target": 0.5, "measure": "jane"}, "measure is 'jane'; it must be one of utilization, min_share"),
+        ({"target": 0.5, "accuracy": 0}, "accuracy is 0"),
+        ({"target": 0.5, "mechanism": fo.DRF}, "DRF has no parameter alpha"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        fo.find_alpha(cluster(), **arguments)  # type: ignore[arg-type]
+
+
+def test_towards_infinity_the_search_ends() -> None:
+    """All finite alphas reach the target, and infinity does not."""
+    asked: list[float] = []
+
+    def excess(alpha: float) -> float:
+        asked.append(alpha)
+        return 1.0 if math.isfinite(alpha) else -1.0
+
+    good, bad = bracketed(excess, lambda alpha: math.nan, 64.0, math.inf, 1e-3)
+    assert 1024 <= good < 4096
+    assert math.isinf(bad)
+    assert len(asked) < 10
+
+
+@pytest.mark.parametrize("mechanism", ["alpha-fair", "alphapf-vds"])
+def test_the_largest_sum_of_shares_is_not_the_most_use(mechanism: str) -> None:
+    shared = fo.Cluster([[3, 6], [6, 2]], [[1, 3], [3, 4]])
+    path = fo.compare(shared, [f"{mechanism}(alpha={alpha})" for alpha in (0, 1)])
+    assert path["welfare"].iloc[0] >= path["welfare"].iloc[1] - 1e-9
+    assert path["utilization"].iloc[0] < path["utilization"].iloc[1] - 0.02

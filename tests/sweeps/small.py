@@ -1,0 +1,120 @@
+"""The experiment of the sweep tests, and how to start the command as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+
+from fairopt import sweeps
+
+EXPERIMENT = """
+title = "A small one"
+repetitions = 4
+seed = 7
+
+[clusters]
+paper = "paper:pf-fig1-variant"
+
+[clusters.drawn]
+source = "lognormal"
+users = [4, 6, 8]
+servers = 3
+
+[[grid]]
+mechanisms = ["drfh", "tsf", "alphapf-vds", "ps-dsf"]
+alphas = [1, 3]
+measures = ["utilization", "classes", "tasks", "price_of_fairness"]
+
+[[grid]]
+mechanisms = ["alphapf-vds"]
+alphas = [3]
+engines = "best-response"
+orders = ["random", "asynchronous"]
+max_rounds = 60
+"""
+#: 13 clusters with five mechanisms, 12 drawn ones with two games, and the paper's with two in four draws each.
+CELLS = 13 * 5 + 12 * 2 + 4 * 2
+
+
+def load(path: Path, text: str, smoke: bool = False) -> sweeps.Experiment:
+    """The experiment of this text, written into the file."""
+    path.write_text(text)
+    return sweeps.load(path, smoke)
+
+
+#: Ctrl-C counts, even where the tests themselves run in the background and do not hear it.
+START = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "runpy.run_module('fairopt.cli', run_name='__main__', alter_sys=True)"
+)
+
+
+def command(*arguments: object, **more: object) -> subprocess.Popen[str]:
+    """`fairopt ...` in a session of its own, as a terminal would start it."""
+    return subprocess.Popen(
+        [sys.executable, "-c", START, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+
+
+def keys_stored(store: Path) -> list[str]:
+    """The key of every row, read without the store's own code; none as long as there is no file."""
+    with (
+        suppress(sqlite3.OperationalError),
+        closing(sqlite3.connect(f"file:{store}/cells.sqlite?mode=rw", uri=True)) as base,
+    ):
+        return [key for (key,) in base.execute("SELECT key FROM cells")]
+    return []
+
+
+def until(condition: Callable[[], bool], seconds: float = 600.0) -> None:
+    """Wait for something to happen."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+@contextmanager
+def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A real scheduler and workers, each a process of its own, on loopback: the address, and they in this order."""
+    there = folder / "scheduler.json"
+    root = str(Path(__file__).parents[2])
+    env = os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1", "DASK_TEMPORARY_DIRECTORY": str(folder)}
+    common = ["--no-dashboard", "--host", "127.0.0.1"]
+    running: list[subprocess.Popen[bytes]] = []
+    with ExitStack() as stack:
+
+        def start(module: str, *arguments: str) -> None:
+            log = stack.enter_context(open(folder / f"{len(running)}.log", "wb"))
+            words = [sys.executable, "-m", f"distributed.cli.{module}", *common, *arguments]
+            running.append(subprocess.Popen(words, stdout=log, stderr=log, env=env, cwd=folder))
+
+        def address() -> str:
+            with suppress(OSError, ValueError):
+                return str(json.loads(there.read_text(encoding="utf-8"))["address"])
+            return ""
+
+        try:
+            # The scheduler chooses its port, before workers choose theirs: one that was free may be a worker's soon.
+            start("dask_scheduler", "--port", "0", "--scheduler-file", str(there))
+            until(lambda: bool(address()))
+            for _ in range(workers):
+                start("dask_worker", address(), "--nthreads", "1", "--no-nanny")
+            yield address(), running
+        finally:
+            for process in running:
+                process.kill()  # told to end, a worker may wait minutes for a scheduler that has ended
+            for process in running:
+                process.wait(timeout=300)

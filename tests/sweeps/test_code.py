@@ -1,0 +1,222 @@
+"""What computes an answer is part of its key: other bytes of modules that compute, other cells."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+import fairopt as fo
+from fairopt import report, sweeps
+from fairopt.cli import main
+from fairopt.mechanisms import REGISTRY, Mechanism
+from fairopt.sweeps import code
+
+OWN = '''
+"""A mechanism of somebody."""
+from dataclasses import dataclass
+import fairopt as fo
+from helping import factor
+
+POWER = 2.0
+def weigh(value):
+    """How much."""
+    return value * POWER  # in parts
+
+@dataclass(frozen=True)
+class Mine(fo.AlphaFair):
+    """As it says."""
+    name = "mine"
+
+    def criterion(self, cluster):
+        return fo.AlphaFair(weigh(factor())).criterion(cluster)
+'''
+HELPING = "def factor():\n    return 1.0\n"
+
+
+def mechanism(folder: Path, own: str = OWN, helping: str = HELPING) -> type[Mechanism]:
+    """The mechanism of a module in `folder` that imports another; as a new process would see it."""
+    (folder / "mine.py").write_text(own)
+    (folder / "helping.py").write_text(helping)
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    for name in ("mine", "helping"):
+        sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    module: ModuleType = importlib.import_module("mine")
+    kind: type[Mechanism] = module.Mine
+    return kind
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setitem(REGISTRY, "mine", fo.AlphaFair)
+    monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
+    monkeypatch.setitem(sys.modules, "helping", ModuleType("helping"))
+    return tmp_path
+
+
+def test_a_mechanism_outside_fairopt_and_what_it_imports_from_beside_it(folder: Path) -> None:
+    before = code.of(mechanism(folder))
+    code.of.cache_clear()
+    assert code.of(mechanism(folder)) == before
+    for own, helping in (
+        (OWN.replace("value * POWER", "value + POWER"), HELPING),
+        (OWN, HELPING.replace("1.0", "2.0")),
+    ):
+        assert code.of(mechanism(folder, own, helping)) != before
+
+
+def test_a_mechanism_that_is_written_nowhere() -> None:
+    """Typed at a prompt: what it compiles to counts."""
+
+    def typed(body: str) -> type[Mechanism]:
+        space: dict[str, object] = {"fo": fo, "__name__": "typed"}
+        exec(f"class Typed(fo.CEEI):\n    def criterion(self, cluster):\n        return {body}", space)
+        kind = space["Typed"]
+        assert isinstance(kind, type)
+        return kind
+
+    assert code.of(typed("fo.DRFH().criterion(cluster)")) == code.of(typed("fo.DRFH().criterion(cluster)"))
+    assert code.of(typed("fo.DRFH().criterion(cluster)")) != code.of(typed("fo.TSF().criterion(cluster)"))
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of fairopt whose files count."""
+    target = tmp_path / "fairopt"
+    shutil.copytree(code.PACKAGE, target, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "PACKAGE", target)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("file", "kinds"),
+    [
+        ("core/solve.py", {"drfh", "tsf"}),
+        ("certificates/leximin.py", {"drfh", "tsf"}),
+        ("workloads/generators.py", {"drfh", "tsf"}),
+        ("workloads/data/*", {"drfh", "tsf"}),
+        ("sweeps/solve.py", {"drfh", "tsf"}),
+        ("mechanisms/drfh.py", {"drfh"}),
+        ("mechanisms/_base.py", {"drfh", "tsf"}),
+        ("report/export.py", set()),
+        ("cli/sweeps.py", set()),
+        ("papers/pf.py", set()),
+        ("sweeps/store.py", set()),
+        ("study/compare.py", set()),
+        ("scheduling/schedule.py", set()),
+        ("mechanisms/ceei.py", set()),
+    ],
+)
+def test_what_computes_in_fairopt_counts_and_nothing_else(copied: Path, file: str, kinds: set[str]) -> None:
+    def digests() -> dict[str, str]:
+        code.of_fairopt.cache_clear()
+        code.of.cache_clear()
+        return {name: code.of(REGISTRY[name], *code.solving()) for name in ("drfh", "tsf")}
+
+    try:
+        before = digests()
+        changed = next(path for path in sorted(copied.glob(file)) if path.is_file())
+        changed.write_bytes(changed.read_bytes() + b"\n")
+        after = digests()
+    finally:
+        code.of_fairopt.cache_clear()
+        code.of.cache_clear()
+    assert {name for name in before if before[name] != after[name]} == kinds
+
+
+def test_every_room_that_is_not_aside_solves() -> None:
+    rooms = {path.name for path in code.PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert rooms >= code.ASIDE
+    assert {"certificates", "core", "game", "model", "result", "workloads"} <= set(code.solving()) == rooms - code.ASIDE
+    files = code.computing(*code.solving())
+    assert len(files) > 100
+    assert all(path.is_file() for path in files)
+
+
+EXPERIMENT = """
+title = "Of older code"
+[clusters]
+paper = "paper:pf-fig1-variant"
+[[grid]]
+mechanisms = ["drfh", "tsf", "ps-dsf"]
+"""
+
+
+def test_answers_of_other_code_are_named_and_taken_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, store = tmp_path / "old.toml", tmp_path / "store"
+    file.write_text(EXPERIMENT)
+    with monkeypatch.context() as then:
+        real = code.of
+        then.setattr(code, "of", lambda kind, *more: "0" * 24 if kind is not fo.TSF else real(kind, *more))
+        first = sweeps.sweep(file, store=store, progress=False)
+    assert first["code"].tolist() == ["0" * 24, real(fo.TSF, *code.solving()), "0" * 24]
+    table = ["--store", str(store)]
+
+    assert main(["sweep", str(file), "--dry-run", *table]) == 0
+    out = capsys.readouterr().out
+    assert "3 cells, 1 stored (0 failed), 2 to compute" in out
+    assert "2 of 3 cells were computed by other code (--accept-older takes them)" in out
+
+    assert main(["results", str(file), "--columns", "name", "this_code", *table]) == 0
+    captured = capsys.readouterr()
+    assert [line.split() for line in captured.out.splitlines()[1:]] == [
+        ["drfh", "False"], ["tsf", "True"], ["ps-dsf", "False"],
+    ]  # fmt: skip
+    assert "2 of 3 cells were computed by other code" in captured.err
+
+    with pytest.raises(report.MissingCells, match="2 of 3 cells were computed by other code"):
+        report.Results(store).of(file)
+    taken = report.Results(store, accept_older=True).of(file)
+    assert taken.cells["key"].tolist() == first["key"].tolist()
+    assert taken.notes[0] == "2 of 3 cells were computed by other code, and are taken all the same"
+
+    assert main(["sweep", str(file), "--accept-older", *table]) == 0
+    captured = capsys.readouterr()
+    assert "3 cells in" in captured.out
+    assert "2 of 3 cells were computed by other code, and are taken all the same" in captured.err
+    assert len(sweeps.Store(store).read().frame()) == 3
+
+    assert main(["sweep", str(file), *table]) == 0
+    assert "2 of 3 cells were computed by other code (--accept-older takes them)" in capsys.readouterr().err
+    frame = sweeps.Store(store).read().frame()
+    assert len(frame) == 5
+    again = sweeps.sweep(file, store=store, progress=False)
+    assert set(again["code"]) == {code.of(kind, *code.solving()) for kind in (fo.DRFH, fo.TSF, fo.PSDSF)}
+    pd.testing.assert_series_equal(again["jain"], first["jain"])
+
+
+def test_an_error_of_other_code_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "old.toml"
+    file.write_text(EXPERIMENT)
+
+    def fail(*_: object, **__: object) -> None:
+        raise fo.SolverError("no")
+
+    with monkeypatch.context() as then:
+        then.setattr(code, "of", lambda *_: "0" * 24)
+        then.setattr(fo.TSF, "solve", fail)
+        sweeps.sweep(file, store=tmp_path / "store", progress=False)
+    plan = sweeps.plan(file, store=tmp_path / "store", accept_older=True)
+    assert [cell.job.what.text for cell in plan.missing] == ["tsf"]
+    assert plan.failed == ()
+
+
+def test_chance_does_not_depend_on_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same question is asked with the same random numbers, so that answers of old and new code compare."""
+    file = tmp_path / "old.toml"
+    file.write_text(EXPERIMENT)
+    now = sweeps.cells_of(sweeps.load(file))
+    monkeypatch.setattr(code, "of", lambda *_: "0" * 24)
+    then = sweeps.cells_of(sweeps.load(file))
+    assert all(a.key != b.key and a.question == b.question for a, b in zip(now, then, strict=True))
+    assert all(a.rng().random() == b.rng().random() for a, b in zip(now, then, strict=True))

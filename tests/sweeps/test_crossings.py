@@ -1,0 +1,61 @@
+"""Cells that measure crossings: all equilibria on the curve at an alpha, each checked as an equilibrium by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt import sweeps
+from fairopt._shipped import folder
+from fairopt.errors import DataError
+from fairopt.sweeps.run import run
+from fairopt.sweeps.solve import crossings
+
+from .small import load
+
+CLUSTER = fo.Cluster.load(folder("experiments") / "four_users.json")
+TEXT = """
+title = "Crossings"
+clusters.one = "paper:drf-4.1"
+
+[[grid]]
+mechanisms = ["alphapf-vds"]
+alphas = {}
+measures = ["crossings"]
+"""
+
+
+def test_crossings_are_the_equilibria_that_are_enumerated() -> None:
+    found = {row["measure"]: row["value"] for row in crossings(fo.AlphaPFVDS(5.9), CLUSTER)}
+    every = fo.game.equilibria(CLUSTER, 5.9)
+    assert len(found) == 3 * 5 == len(every) * 5
+    assert [found[f"crossing {k}: index"] for k in (1, 2, 3)] == [1, -1, 1]
+    ours = [[found[f"crossing {k}: tasks of {user}"] for user in CLUSTER.users] for k in (1, 2, 3)]
+    known = sorted((one.user_tasks.tolist() for one in every), reverse=True)
+    np.testing.assert_allclose(ours, known, rtol=1e-6)
+    np.testing.assert_allclose(ours[0], fo.AlphaPFVDS(5.9, "curve").solve(CLUSTER).user_tasks, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("alpha", "tasks"), [(5.4, 6.3544), (6.4, 4.8543)])
+def test_there_is_one_outside_of_the_fold(alpha: float, tasks: float) -> None:
+    found = {row["measure"]: row["value"] for row in crossings(fo.AlphaPFVDS(alpha), CLUSTER)}
+    assert len(found) == 5
+    assert found["crossing 1: tasks of user4"] == pytest.approx(tasks, abs=1e-3)
+
+
+@pytest.mark.parametrize("mechanism", [fo.PSDSF(), fo.AlphaFair(2.0), fo.AlphaPFVDS(1.0), fo.AlphaPFVDS(0.0)])
+def test_other_mechanisms_have_none(mechanism: fo.Mechanism) -> None:
+    with pytest.raises(DataError, match="has no crossings: they are those of alphaPF-VDS at finite alpha"):
+        crossings(mechanism, CLUSTER)
+
+
+def test_a_cell_has_them_or_says_why_not(tmp_path: Path) -> None:
+    good, bad = sweeps.cells_of(load(tmp_path / "crossings.toml", TEXT.format("[3, inf]")))
+    names = [each["measure"] for each in run(good)["measured"]]
+    assert names == ["crossing 1: tasks of A", "crossing 1: tasks of B", "crossing 1: index"]
+    row = run(bad)
+    assert row["status"] == "failed"
+    assert "has no crossings" in row["error"]

@@ -1,0 +1,254 @@
+"""Experiment files: what they mean, and what is said of bad ones."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import fairopt as fo
+from fairopt import sweeps
+from fairopt.errors import DataError
+from fairopt.sweeps.experiment import known
+
+from .small import load
+
+GOOD = """\
+title = "T"
+repetitions = 2
+
+[clusters]
+one = "paper:drf-4.1"
+two = { source = "lognormal", users = [3, 4], servers = 2 }
+
+[[grid]]
+mechanisms = ["drfh", "alphapf-vds"]
+alphas = [1, inf]
+
+[[grid]]
+clusters = ["two"]
+mechanisms = ["ps-dsf"]
+engines = "best-response"
+
+[smoke]
+repetitions = 1
+alphas = 1
+[smoke.clusters]
+two = "lognormal?users=2&servers=2"
+"""
+
+
+def test_a_grid_is_a_product(path: Path) -> None:
+    cells = sweeps.cells_of(load(path, GOOD))
+    games = [cell for cell in cells if cell.job.engine == "best-response"]
+    others = [cell for cell in cells if cell.job.engine != "best-response"]
+    # The paper's cluster once, as nothing about it is random; two others drawn twice; three mechanisms each.
+    assert len(others) == (1 + 2 * 2) * 3
+    assert {cell.job.what.text for cell in others} == {"drfh", "alphapf-vds(alpha=1.0)", "alphapf-vds(alpha=inf)"}
+    assert {cell.origin.text for cell in games} == {f"lognormal?users={n}&servers=2" for n in (3, 4)}
+    assert len(games) == 4
+    assert {cell.job.order for cell in games} == {"cyclic"}
+    assert math.isinf(others[-1].job.what.made.alpha)  # type: ignore[attr-defined]
+
+
+def test_a_grid_may_have_draws_of_its_own(path: Path) -> None:
+    for number in (1, 3):
+        text = GOOD.replace('engines = "best-response"', f'engines = "best-response"\nrepetitions = {number}')
+        cells = sweeps.cells_of(load(path, text))
+        games = [cell for cell in cells if cell.job.engine == "best-response"]
+        assert sorted(cell.repetition for cell in games) == sorted([*range(number)] * 2)
+        assert {cell.repetition for cell in cells if cell.job.engine != "best-response"} == {0, 1}
+    assert {cell.repetition for cell in sweeps.cells_of(load(path, text, smoke=True))} == {0}
+    with pytest.raises(DataError, match=r":16: grid.2.repetitions: a table of each cluster shows one draw"):
+        load(path, text.replace("repetitions = 2\n", "table = 'clusters'\n"))
+
+
+def test_smoke_is_the_same_but_smaller(path: Path) -> None:
+    experiment = load(path, GOOD, smoke=True)
+    assert experiment.repetitions == 1
+    cells = sweeps.cells_of(experiment)
+    assert {cell.origin.text for cell in cells} == {"paper:drf-4.1", "lognormal?users=2&servers=2"}
+    assert len(cells) == 2 * 2 + 1
+
+
+BAD = [
+    ('title = "T"', "title = 3", 1, "title: is 3; it must be a line of text"),
+    ('title = "T"\n', "", 1, "title: is missing"),
+    ("repetitions = 2", "repetitions = 0", 2, "repetitions: is 0; it must be a whole number >= 1"),
+    ("repetitions = 2", "repetition = 2", 2, "repetition: unknown key"),
+    ("repetitions = 2", "table = 2", 2, "table: is 2; it must be means or clusters"),
+    (
+        "repetitions = 2",
+        "repetitions = 2\ntable = 'clusters'",
+        2,
+        "repetitions: a table of each cluster shows one draw",
+    ),
+    ('one = "paper:drf-4.1"', "one = 3", 5, "clusters.one: must be a table"),
+    ('one = "paper:drf-4.1"', 'one = "paper:drf-9"', 5, "clusters.one: there is no instance 'drf-9'"),
+    ('one = "paper:drf-4.1"', 'one = "nowhere"', 5, "clusters.one: there is no source 'nowhere'"),
+    ("users = [3, 4]", "usres = [3, 4]", 6, "clusters.two.usres: lognormal has no option 'usres'; known are users"),
+    ("users = [3, 4]", "users = [3, 'x']", 6, "clusters.two.users: option users of lognormal cannot be 'x'"),
+    (
+        "users = [3, 4]",
+        "users = [3, -3]",
+        6,
+        "clusters.two.users: option users of lognormal cannot be '-3': the",
+    ),
+    (
+        "users = [3, 4]",
+        "density = 7",
+        6,
+        "clusters.two.density: option density of lognormal cannot be '7': density",
+    ),
+    ("users = [3, 4]", "sigma = -1", 6, "clusters.two.sigma: option sigma of lognormal cannot be '-1': sigma must be"),
+    ("users=2&", "users=0&", 21, "smoke.clusters.two: option users of lognormal cannot be '0'"),
+    ("users = [3, 4]", "seed = -1", 6, "clusters.two.seed: seed must be a whole number >= 0"),
+    ('one = "paper:drf-4.1"', 'one = "lognormal?usres=3"', 5, "clusters.one: lognormal has no option 'usres'"),
+    (
+        'one = "paper:drf-4.1"',
+        'one = { source = "paper:drf-4.1", users = 3 }',
+        5,
+        "clusters.one.users: only traces and generators take options",
+    ),
+    ("users=2&", "usres=2&", 21, "smoke.clusters.two: lognormal has no option 'usres'"),
+    ("alphas = [1, inf]", "repetitions = 0", 10, "grid.1.repetitions: is 0; it must be a whole number >= 1"),
+    ("alphas = [1, inf]", "alphas = [1, -1]", 10, "grid.1.alphas: is -1; it must be a number >= 0"),
+    ("alphas = [1, inf]", "alphas = []", 10, "grid.1.alphas: is empty"),
+    ("alphas = [1, inf]", "alphas = [\n  1,\n  'x',\n]", 10, "grid.1.alphas: is 'x'"),
+    ('"drfh", "alphapf-vds"', '"drff"', 9, "grid.1.mechanisms: there is no mechanism 'drff'"),
+    ('clusters = ["two"]', 'clusters = ["three"]', 13, "grid.2.clusters: [clusters] has no 'three'; it has one, two"),
+    ('"best-response"', '"newton"', 15, "grid.2.engines: PS-DSF has no engine 'newton'; it has equilibrium"),
+    (
+        '"best-response"',
+        '"best-response"\norders = "zigzag"',
+        16,
+        "grid.2.orders: is 'zigzag'; it must be one of cyclic",
+    ),
+    ('"best-response"', '"best-response"\ndampings = 2', 16, "grid.2.dampings: is 2; it must be in (0, 2)"),
+    ('"best-response"', '"best-response"\ntols = 0', 16, "grid.2.tols: is 0; it must be a number > 0"),
+    ('"best-response"', '"best-response"\nmeasures = ["use"]', 16, "grid.2.measures: is 'use'; it must be one of util"),
+    ('mechanisms = ["ps-dsf"]\n', "", 12, "grid.2: a grid needs mechanisms"),
+    ("alphas = 1\n", "alphas = 'a'\n", 19, "smoke.alphas: is 'a'"),
+    ('two = "lognormal?', 'three = "lognormal?', 21, "smoke.clusters.three: [clusters] has no 'three' to replace"),
+    ("alphas = [1, inf]", "alphas = [1, inf", 12, "not valid TOML"),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"), BAD, ids=[new.strip() or message for _, new, _, message in BAD]
+)
+def test_a_bad_file_is_named_with_line_and_key(path: Path, old: str, new: str, line: int, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(DataError) as caught:
+        sweeps.cells_of(load(path, GOOD.replace(old, new, 1)))
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert message in str(caught.value)
+
+
+def test_an_unknown_name_lists_the_known() -> None:
+    with pytest.raises(DataError, match=r"no experiment 'nonsense'; known: .*pf_time"):
+        sweeps.load("nonsense")
+
+
+def test_options_are_checked_when_a_file_is_loaded(path: Path) -> None:
+    """Before anything runs, of all experiments that a command names."""
+    with pytest.raises(DataError, match=r":6: clusters.two.usres: lognormal has no option"):
+        load(path, GOOD.replace("users = [3, 4]", "usres = [3, 4]"))
+
+
+def test_an_option_that_only_the_trace_has(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    text = 'title = "T"\n[clusters.b]\nsource = "bitbrains"\nstatistic = "provisioned"\n[[grid]]\nmechanisms = "drfh"\n'
+    experiment = load(path, text)  # there may be a trace where it is run
+    with pytest.raises(DataError, match=r":4: clusters.b.statistic: option statistic of bitbrains needs the trace"):
+        sweeps.cells_of(experiment)
+
+
+def test_engines_are_those_that_solve_would_take(path: Path, tmp_path: Path) -> None:
+    """By default, and by their names; the row says which answered."""
+    text = """
+title = "T"
+clusters.b = "lognormal?users=5&servers=3"
+[[grid]]
+mechanisms = ["drfh", "alpha-fair", "alphapf-vds"]
+alphas = [2]
+[[grid]]
+mechanisms = ["drfh", "alpha-fair(alpha=2)"]
+engines = ["native", "declarative"]
+"""
+    path.write_text(text)
+    frame = sweeps.sweep(path, store=tmp_path / "store", progress=False).set_index(["mechanism", "engine"])
+    assert frame["answered"].to_dict() == {
+        ("drfh", "default"): "native", ("alpha-fair(alpha=2.0)", "default"): "native",
+        ("alphapf-vds(alpha=2.0)", "default"): "equilibrium",
+        ("drfh", "native"): "native", ("drfh", "declarative"): "declarative",
+        ("alpha-fair(alpha=2.0)", "native"): "native", ("alpha-fair(alpha=2.0)", "declarative"): "declarative",
+    }  # fmt: skip
+    assert set(frame["status"]) == {"ok"}
+
+
+def test_a_default_engine_that_fails_is_stood_in_for(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in `solve`: and `answered` says so."""
+    from fairopt.engines import native
+
+    monkeypatch.setattr(native, "solutions", lambda *_, **__: iter(()))
+    path.write_text('title = "T"\nclusters.b = "paper:drf-4.1"\n[[grid]]\nmechanisms = "drf"\n')
+    row = sweeps.sweep(path, store=tmp_path / "store", progress=False).iloc[0]
+    assert (row["engine"], row["answered"], row["status"]) == ("default", "declarative", "ok")
+    assert "the native engine did not reach the tolerance" in row["notes"]
+
+
+def test_without_a_criterion_engines_are_those_of_an_ordinary_cluster() -> None:
+    cluster = fo.Cluster([[9, 18]], [[1, 4], [3, 1]])
+    for name in fo.mechanisms.names():
+        kind = fo.mechanisms.REGISTRY[name]
+        for one in (*kind.variants(), *kind.trials()):
+            assert one.engines() == one.engines(one.criterion(one.prepare(cluster)[0])), one
+    others = fo.DRF(resource_weights=[[1, 2, 3]] * 4)  # of other users than an ordinary cluster has
+    assert others.engines() == ("native", "declarative")
+
+
+def test_the_example_of_the_documentation_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    (tmp_path / "cluster.toml").write_text(
+        "resources = ['cpu']\n[[servers]]\ncapacity = [2]\n[[users]]\ndemand = [1]\n"
+    )
+    example = text.split("```toml\n")[1].split("```")[0]
+    cells = sweeps.cells_of(load(tmp_path / "e.toml", example))
+    # Five mechanisms on five random clusters of 100 draws; then two orders with two dampings, and the engine, on all
+    # seven clusters, where times are measured 100 times on those that are not random too.
+    assert len(cells) == 5 * 5 * 100 + (2 * 2 + 1) * 7 * 100
+
+
+#: Experiments of more than 1000 cells, and how many they may have.
+LARGE = {"alpha_convergence": 10_000, "violations": 1200}
+
+
+@pytest.mark.parametrize("name", sorted(known()))
+def test_every_experiment_of_the_house_is_sound(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    for smoke in (False, True):
+        cells = sweeps.cells_of(sweeps.load(name, smoke))
+        assert cells
+        assert len(cells) <= (60 if smoke else LARGE.get(name, 1000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(known()))
+def test_smoke_of_every_experiment(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAIROPT_TRACES", raising=False)
+    frame = sweeps.sweep(name, smoke=True, store=tmp_path / "store", progress=False)
+    assert not frame["error"].dropna().tolist()
+    if "policy" in frame:
+        assert (frame["status"] == "ok").all()
+        assert (frame["utilization"] >= 0).all()  # slots may over-commit
+        return
+    assert (frame["feasibility"] < 1e-6).all()
+    # Games of a few rounds may miss their tolerance; everything else has its certificate.
+    solved = frame[frame["engine"] != "best-response"]
+    assert (solved["status"] == "ok").all()
+    assert frame["utilization"].between(0, 1 + 1e-9).all()

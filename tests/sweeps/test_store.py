@@ -1,0 +1,220 @@
+"""The store: what is written is read, once, whoever is killed; what was damaged is named and never read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fairopt import sweeps
+from fairopt.errors import DataError
+from fairopt.sweeps.schema import CELLS as CELLS_OF
+from fairopt.sweeps.schema import COLUMNS, LONG, SIMULATIONS, Schema
+
+from .small import CELLS, keys_stored
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def row(key: str, status: str = "ok", after: float = 0.0, **more: Any) -> dict[str, Any]:
+    return {"key": key, "status": status, "finished": NOW + timedelta(seconds=after)} | more
+
+
+def test_rows_come_back_with_their_long_tables(tmp_path: Path) -> None:
+    store = sweeps.Store(tmp_path / "new" / "store")
+    assert store.read().frame().empty
+    curve = [{"round": 1, "residual": 0.1, "seconds": 1.0}, {"round": 2, "residual": 0.01, "seconds": 2.0}]
+    store.write([row("b", jain=0.5, curve=curve)])
+    store.write([row("a", "failed", 1, error="E")])
+    contents = store.read()
+    frame = contents.frame()
+    assert list(frame.columns) == list(COLUMNS)
+    assert frame["key"].tolist() == ["b", "a"]
+    assert frame["jain"].tolist()[0] == 0.5
+    assert contents.frame(["a", "c", "b"])["key"].tolist() == ["a", "b"]
+    long = contents.long("curve")
+    assert list(long.columns) == ["key", *LONG["curve"]]
+    assert long["round"].tolist() == [1, 2]
+    assert contents.long("curve", ["a"]).empty
+    with pytest.raises(DataError, match="no table 'curves'; it has use, curve"):
+        contents.long("curves")
+
+
+def test_a_cell_that_comes_twice_counts_once(tmp_path: Path) -> None:
+    store = sweeps.Store(tmp_path)
+    for one in (
+        row("a", "failed", 0, error="old"), row("a", "failed", 2, error="new"),
+        row("b", "ok", 3, jain=0.2), row("b", "missed", 1, jain=0.1), row("b", "failed", 0, error="x"),
+    ):  # fmt: skip
+        store.write([one])
+    frame = store.read().frame().set_index("key")
+    assert frame.loc["a", "error"] == "new"
+    assert frame.loc["b", "jain"] == 0.1
+
+
+def test_a_file_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "f").touch()
+    with pytest.raises(DataError, match="is a file"):
+        sweeps.Store(tmp_path / "f").read()
+
+
+def test_same_as_sees_every_difference(serial: sweeps.Store, tmp_path: Path) -> None:
+    contents = serial.read()
+    rows = contents.table.to_pylist()
+    for name in ("jain", "source", "use", "curve", "allocated", "seconds", "curve.seconds"):
+        column, _, part = name.partition(".")
+        k = next(k for k, one in enumerate(rows) if one[column])
+        value = rows[k][column]
+        if isinstance(value, list):
+            part = part or {"use": "utilization", "curve": "residual", "allocated": "tasks"}[column]
+            value = [value[0] | {part: value[0][part] + 1e-15}, *value[1:]]
+            expected = [] if part == "seconds" else [f"{column}.{part}"]
+        else:
+            value = value * (1 + 1e-15) if isinstance(value, float) else value + "x"
+            expected = [] if name == "seconds" else [name]
+        other = sweeps.Store(tmp_path / name)
+        other.write([*rows[:k], rows[k] | {column: value}, *rows[k + 1 :]])
+        assert other.read().same_as(contents) == expected, name
+
+
+def change(store: sweeps.Store, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(store.file)) as base, base:
+        base.execute(statement, values)
+
+
+def test_a_damaged_row_is_named_and_computed_again(serial: sweeps.Store, file: Path, tmp_path: Path) -> None:
+    store = sweeps.Store(tmp_path / "store")
+    store.write(serial.read().table.to_pylist())
+    with closing(sqlite3.connect(store.file)) as base:
+        key, row = base.execute("SELECT key, row FROM cells LIMIT 1 OFFSET 7").fetchone()
+    change(store, "UPDATE cells SET row = ? WHERE key = ?", row[:40] + bytes([row[40] ^ 1]) + row[41:], key)
+    contents = store.read()
+    assert contents.damaged == (key,)
+    assert key not in contents.frame()["key"].tolist()
+    assert [cell.key for cell in sweeps.plan(file, store=store).missing] == [key]
+    said: list[str] = []
+    assert len(sweeps.sweep(file, store=store, progress=False, say=said.append)) == CELLS
+    assert key in said[0]
+    assert "computed again" in said[0]
+    assert store.read().same_as(serial.read()) == []
+
+
+def test_what_is_no_store_of_this_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    store = sweeps.Store(tmp_path)
+    store.write([row("a")])
+    whole = store.file.read_bytes()
+    change(store, "UPDATE format SET name = 'fairopt-cells-9'")
+    other = store.file.read_bytes()
+    garbage, half = b"x" * 5000, whole[:-5000]
+    for data, said in ((other, r"another version \(format fairopt-cells-9"), (garbage, "damaged"), (half, "damaged")):
+        store.file.write_bytes(data)
+        for act in (store.read, lambda: store.write([row("b")])):
+            with pytest.raises(DataError, match=said):
+                act()
+        assert store.file.read_bytes() == data
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from fairopt import sweeps
+from tests.sweeps.test_store import row
+with sweeps.Store(Path(sys.argv[1])) as store:
+    for k in range(100_000):
+        store.write([row(sys.argv[2] + str(k))])
+        print(sys.argv[2] + str(k), flush=True)
+"""
+
+
+def test_two_write_at_once_and_are_killed_and_no_row_that_was_acknowledged_is_lost(tmp_path: Path) -> None:
+    acknowledged: set[str] = set()
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    for attempt in range(3):
+        words = [sys.executable, "-c", WRITER, str(tmp_path)]
+        writers = [
+            subprocess.Popen([*words, f"{name}{attempt}-"], env=env, text=True, stdout=subprocess.PIPE) for name in "ab"
+        ]
+        for writer in writers:
+            assert writer.stdout is not None
+            acknowledged.update(writer.stdout.readline().strip() for _ in range(20))
+        for writer in writers:
+            writer.send_signal(signal.SIGKILL)
+            text, _, _ = writer.communicate()[0].rpartition("\n")
+            acknowledged.update(text.split())
+    assert len(acknowledged) >= 120
+    assert acknowledged <= set(sweeps.Store(tmp_path).read().frame()["key"])
+    assert acknowledged <= set(keys_stored(tmp_path))
+
+
+def test_a_store_is_read_where_nobody_may_write(serial: sweeps.Store) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        store = sweeps.Store(Path(shutil.copytree(serial.folder, Path(name) / "store")))
+        os.chmod(name, 0o755)
+        os.chmod(store.file, 0o444)
+        os.chmod(store.folder, 0o555)
+        root = os.geteuid() == 0
+        try:
+            os.seteuid(65534 if root else os.geteuid())
+            assert len(store.read().frame()) == CELLS
+            with pytest.raises(OSError, match=r"readonly|unable"):
+                store.write([row("a")])
+        finally:
+            os.seteuid(0 if root else os.geteuid())
+            os.chmod(store.folder, 0o755)
+
+
+def test_a_full_disk_is_one_line_and_the_same_command_goes_on(file: Path, serial: sweeps.Store, tmp_path: Path) -> None:
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000));"
+        "from fairopt.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "XDG_CACHE_HOME": str(tmp_path)}
+    store = tmp_path / "store"
+    words = [sys.executable, "-c", code, "sweep", str(file), "--store", str(store)]
+    done = subprocess.run(words, env=env, text=True, capture_output=True, timeout=600)
+    kept = len(keys_stored(store))
+    assert 0 < kept < CELLS
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"fairopt: cannot write to {store}: ")
+    assert done.stderr.endswith(
+        f"; {kept} of {CELLS} cells of small are stored in {store}; the same command again goes on from there\n"
+    )
+    sweeps.sweep(file, store=store, progress=False)
+    assert sweeps.Store(store).read().same_as(serial.read()) == []
+
+
+def part(folder: Path, table: pa.Table, version: str) -> Path:
+    """A file of a store as it was before there was one file."""
+    pq.write_table(table.replace_schema_metadata({"format": version}), folder / "part-0.parquet")
+    return folder / "part-0.parquet"
+
+
+@pytest.mark.parametrize("schema", [CELLS_OF, SIMULATIONS], ids=lambda schema: schema.folder or "cells")
+def test_stores_of_parts_become_one_file(schema: Schema, tmp_path: Path) -> None:
+    """Also those from before there was the wall's time: their seconds were."""
+    took = "seconds" if "seconds" in schema.columns else "simulate"
+    old = pa.Table.from_pylist([row("old") | {took: 3.0}], schema=schema.arrow).drop_columns(["wall"])
+    path = part(tmp_path, old, schema.format)
+    store = sweeps.Store(tmp_path, schema)
+    assert store.read().frame()["key"].tolist() == ["old"]
+    assert not path.exists()
+    store.write([row("new", after=1) | {took: 1.0, "wall": 2.0}])
+    assert store.read().frame()[["key", took, "wall"]].to_numpy().tolist() == [["old", 3, 3], ["new", 1, 2]]
+    path = part(tmp_path, old, "fairopt-cells-1")  # whole: who has that version reads it
+    assert len(store.read().frame()) == 2
+    assert path.exists()
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DataError, match=r"part-0.parquet is damaged .* move it away"):
+        store.read()
