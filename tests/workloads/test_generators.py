@@ -12,8 +12,7 @@ import pytest
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal, pf_servers
 from fairopt.workloads import google2011 as google_reader
-from fairopt.workloads._marginals import PROBABILITY, Marginals, measure, rank_correlations
-from fairopt.workloads._tables import load
+from fairopt.workloads._marginals import PROBABILITY, Marginals, load, measure, rank_correlations
 
 GENERATORS = [google_like, bitbrains_like, alibaba_like]
 LARGE = 20_000

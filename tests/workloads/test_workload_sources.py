@@ -16,8 +16,8 @@ from fairopt.workloads import known_workloads, load_workload, open_workload, sav
 from fairopt.workloads._registry import WORKLOADS
 from fairopt.workloads.jobs import google2019
 from fairopt.workloads.jobs.durations import PF_JOBS, Lognormal, fitted
+from fairopt.workloads.jobs.files import read_swf
 from fairopt.workloads.jobs.google_sample import lifetimes
-from fairopt.workloads.jobs.swf import read_swf
 
 SMALL = {
     "google-day": "tasks=500&servers=20",
