@@ -7,11 +7,14 @@ read or drawn, and the function that takes it calls the same check.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+
+Whole = NDArray[np.int64]
 
 
 def choose(count: int, wanted: int | float | None, rng: np.random.Generator | None, what: str) -> NDArray[np.intp]:
@@ -81,3 +84,20 @@ def _number(count: int, wanted: int | float, what: str) -> int:
     if wanted > count:
         raise DataError(f"{wanted} {what} are wanted, but there are only {count}; ask for fewer")
     return wanted
+
+
+class Room:
+    """What nodes have left, (nodes, resources), in whole units such as milli-CPU and MiB."""
+
+    def __init__(self, capacity: Whole) -> None:
+        self.left = np.array(capacity, dtype=np.int64)
+
+    def take(self, asks: Sequence[int], tried: Whole, count: int = 1) -> list[int]:
+        """Run on the first `count` of the nodes tried that have room, and say which; where they are fewer, on none."""
+        need = np.asarray(asks, dtype=np.int64)
+        fits = tried[(self.left[tried] >= need).all(axis=1)]
+        chosen = [int(k) for k in dict.fromkeys(fits.tolist())][:count]
+        if len(chosen) < count:
+            return []
+        self.left[chosen] -= need
+        return chosen

@@ -9,7 +9,11 @@ with arbitrary marginal distributions and correlation matrix" (NORTA), 1997.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +25,7 @@ Array = NDArray[np.float64]
 PROBABILITY = np.array([0, 0.01, *np.arange(0.05, 0.96, 0.05), 0.99, 1]).round(2)
 _SAMPLE = 40_000  # draws to compare a rank correlation with; its error is about 0.005
 _HALVINGS = 12
+DIGITS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,3 +98,35 @@ def _fit(table: Marginals, column: int, wanted: float, ranks: Array, first: Arra
         else:
             high = middle
     return (low + high) / 2
+
+
+def load(name: str) -> tuple[Marginals, dict[str, Any]]:
+    """The marginals of `data/<name>.json` and the other entries of the file."""
+    table = json.loads(files(__package__).joinpath("data", f"{name}.json").read_text(encoding="utf-8"))
+    columns = table.pop("columns")
+    rows = {key: np.array(table.pop(key), dtype=float) for key in ("zero", "quantiles", "rank_correlation")}
+    return Marginals(tuple(columns), **rows, normal_correlation=np.array(table.pop("normal_correlation"))), table
+
+
+def dumps(marginals: Marginals, about: str, others: Mapping[str, Any]) -> str:
+    """The text of a table, six digits per number and one entry per line."""
+    entries = {
+        "about": about,
+        "columns": marginals.columns,
+        "probability": PROBABILITY,
+        "zero": marginals.zero,
+        "quantiles": marginals.quantiles,
+        "rank_correlation": marginals.rank_correlation,
+        "normal_correlation": marginals.normal_correlation,
+        **others,
+    }
+    return "{\n" + ",\n".join(f" {json.dumps(key)}: {_text(value)}" for key, value in entries.items()) + "\n}\n"
+
+
+def _text(value: Any) -> str:
+    nested = isinstance(value, list | np.ndarray) and len(value) and isinstance(value[0], list | np.ndarray)
+    if nested:
+        return "[\n" + ",\n".join(f"  {_text(row)}" for row in value) + "\n ]"
+    if isinstance(value, list | np.ndarray):
+        value = [float(f"{x:.{DIGITS}g}") if isinstance(x, float) else x for x in value]
+    return json.dumps(value)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster
-from . import _csv, _folders
+from . import _csv
 from ._csv import Column
 from ._draw import amount, choose, finite
 from ._registry import reader
@@ -198,17 +198,17 @@ def allowed(models: NDArray[np.str_], spec: str) -> NDArray[np.bool_]:
 
 def _find(directory: str | Path) -> Path:
     def holds(folder: Path) -> bool:
-        return all(_folders.table_files(folder, start) for start in (_NODES, _PODS))
+        return all(_csv.table_files(folder, start) for start in (_NODES, _PODS))
 
-    return _folders.locate(directory, "alibaba", holds, _LAYOUT)
+    return _csv.locate(directory, "alibaba", holds, _LAYOUT)
 
 
 def table(folder: Path, start: str, layout: _csv.Format, skip: bool, report: Counter[str]) -> pd.DataFrame:
     """One of the tables, with our units."""
-    files = _folders.table_files(folder, start)
-    named = [path for path in files if path.name.removeprefix(start) in _folders.SUFFIXES]
+    files = _csv.table_files(folder, start)
+    named = [path for path in files if path.name.removeprefix(start) in _csv.SUFFIXES]
     if not named:
-        others = ", ".join(path.name for path in _folders.table_files(folder))
+        others = ", ".join(path.name for path in _csv.table_files(folder))
         raise DataError(f"{folder} has no {start}.csv; it has {others}")
     read = _csv.read(named[0], layout, skip)
     report[f"{start} rows read"] += read.rows

@@ -21,7 +21,7 @@ import numpy as np
 from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster
-from . import _csv, _folders
+from . import _csv
 from ._csv import Column
 from ._draw import above_zero, amount, choose, finite, needed, positive
 from ._pf_servers import pf_servers
@@ -199,7 +199,7 @@ def _drawn_instant(table: pd.DataFrame, window: float, vms: int | float | None, 
 
 
 def _find(directory: str | Path, part: str | None) -> Path:
-    root = _folders.existing(directory, _LAYOUT)
+    root = _csv.existing(directory, _LAYOUT)
     folders = [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
     if part is not None:
         folders = [folder for folder in folders if part in folder.relative_to(root).as_posix()]
@@ -211,7 +211,7 @@ def _find(directory: str | Path, part: str | None) -> Path:
 
 
 def _vm_files(folder: Path) -> dict[int, Path]:
-    paths = {path.name.split(".")[0]: path for path in _folders.table_files(folder)}
+    paths = {path.name.split(".")[0]: path for path in _csv.table_files(folder)}
     return {int(name): paths[name] for name in sorted(paths) if name.isdecimal()}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import optimize, pd
-from . import _tables, alibaba, bitbrains, google2011
+from . import _marginals, alibaba, bitbrains, google2011
 from ._marginals import PROBABILITY, measure
 from .jobs import google2019, google_sample
 
@@ -33,7 +33,7 @@ def google(traces: Path) -> str:
         f"{len(cell.users)} users of the Google 2011 trace: mean request (parts of the largest machine) and number of "
         "tasks; servers: cpu, memory, number of machines"
     )
-    return _tables.dumps(marginals, about, {"servers": _counts(machines)})
+    return _marginals.dumps(marginals, about, {"servers": _counts(machines)})
 
 
 def google_jobs(traces: Path) -> str:
@@ -62,7 +62,7 @@ def google_jobs(traces: Path) -> str:
         f"{len(jobs)} jobs of the Google 2011 trace: mean request (parts of the largest machine) and number of tasks; "
         "alike: part of the variance of log requests between users; servers: cpu, memory, number"
     )
-    return _tables.dumps(marginals, about, others)
+    return _marginals.dumps(marginals, about, others)
 
 
 def _top(values: NDArray[np.float64], last: float) -> float:
@@ -98,7 +98,7 @@ def bitbrains_vms(traces: Path) -> str:
     demand = demand[(demand > 0).any(axis=1)]
     marginals = measure(tuple(demand.columns), demand.to_numpy(), np.random.default_rng(_SEED))
     about = f"{len(demand)} hourly means of Bitbrains virtual machines: cpu GHz, memory GB, disk MB/s, network Mb/s"
-    return _tables.dumps(marginals, about, {})
+    return _marginals.dumps(marginals, about, {})
 
 
 def alibaba_groups(traces: Path) -> str:
@@ -114,7 +114,7 @@ def alibaba_groups(traces: Path) -> str:
     )
     common = sorted((-int(number), str(spec)) for spec, number in specs.items())
     others = {"servers": _counts(alibaba.nodes(traces)), "specs": [[spec, -number] for number, spec in common]}
-    return _tables.dumps(marginals, about, others)
+    return _marginals.dumps(marginals, about, others)
 
 
 TABLES: dict[str, Callable[[Path], str]] = {

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model.cluster import Cluster
-from . import _tables, alibaba, google2011
+from . import _marginals, alibaba, google2011
 from ._draw import not_negative, positive, probability
 from ._pf_servers import pf_servers
 from ._registry import generator
@@ -44,7 +44,7 @@ def google_like(
     """
     positive(users, "users")
     positive(servers, "servers")
-    marginals, table = _tables.load("google")
+    marginals, table = _marginals.load("google")
     kinds = np.array(table["servers"], dtype=float)
     drawn = _kinds(rng, kinds[:, -1], servers)
     rows = marginals.draw(rng, users, demands=2)
@@ -81,7 +81,7 @@ def bitbrains_like(
     """
     positive(vms, "virtual machines")
     hosts = pf_servers(servers, split_disk=split_disk)
-    marginals, _ = _tables.load("bitbrains")
+    marginals, _ = _marginals.load("bitbrains")
     use = dict(zip(marginals.columns, marginals.draw(rng, vms, demands=6).T, strict=True))
     use["disk"] = use["disk_read"] + use["disk_write"]
     cluster = Cluster(
@@ -118,7 +118,7 @@ def alibaba_like(
     """
     positive(users, "users")
     positive(servers, "servers")
-    marginals, table = _tables.load("alibaba")
+    marginals, table = _marginals.load("alibaba")
     kinds = table["servers"]
     drawn = _kinds(rng, np.array([kind[-1] for kind in kinds], dtype=float), servers)
     model = np.array([kind[-2] for kind in kinds])[drawn]

@@ -21,7 +21,7 @@ import numpy as np
 from .._libraries import pd
 from ..errors import DataError
 from ..model.cluster import Cluster
-from . import _csv, _folders
+from . import _csv
 from ._csv import Column
 from ._draw import amount, choose, finite, not_negative
 from ._registry import reader
@@ -199,15 +199,15 @@ def _find(directory: str | Path) -> Path:
     parts = ("machine_events", "task_events")
 
     def holds(folder: Path) -> bool:
-        return all(_folders.table_files(folder / name) for name in parts)
+        return all(_csv.table_files(folder / name) for name in parts)
 
-    return _folders.locate(directory, "google-2011", holds, _LAYOUT, parts)
+    return _csv.locate(directory, "google-2011", holds, _LAYOUT, parts)
 
 
 def _events(folder: Path, layout: _csv.Format, until: float, skip: bool, report: Counter[str]) -> pd.DataFrame:
     """All parts in order of time, up to `until` seconds; later parts are not opened."""
     frames = []
-    for path in _folders.table_files(folder):
+    for path in _csv.table_files(folder):
         table = _csv.read(path, layout, skip)
         report[f"{folder.name} rows read"] += table.rows
         report[f"{folder.name} rows skipped as malformed"] += table.skipped

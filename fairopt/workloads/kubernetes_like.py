@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._draw import positive
-from ._packing import Room, Whole
+from ._draw import Room, Whole, positive
 from ._registry import generator
 from ._snapshot import Snapshot
 from .kubernetes import snapshot

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ._draw import positive
-from ._packing import Room
+from ._draw import Room, positive
 from ._registry import generator
 from ._snapshot import Snapshot
 from .slurm import Object, snapshot

@@ -10,8 +10,7 @@ import pytest
 
 from fairopt.errors import DataError
 from fairopt.workloads import alibaba_like, bitbrains_like, google_like, lognormal
-from fairopt.workloads._marginals import PROBABILITY, measure, rank_correlations
-from fairopt.workloads._tables import load
+from fairopt.workloads._marginals import PROBABILITY, load, measure, rank_correlations
 
 GENERATORS = [google_like, bitbrains_like, alibaba_like]
 LARGE = 20_000

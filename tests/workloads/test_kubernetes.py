@@ -12,10 +12,8 @@ import pytest
 
 import fairopt as fo
 from fairopt.errors import DataError
-from fairopt.workloads import _json_items
-from fairopt.workloads._json_items import items
-from fairopt.workloads._kubernetes_objects import may_run, quantity, requests
-from fairopt.workloads.kubernetes import snapshot
+from fairopt.workloads import kubernetes
+from fairopt.workloads.kubernetes import items, may_run, quantity, requests, snapshot
 from fairopt.workloads.kubernetes_like import drawn
 
 Object = dict[str, Any]
@@ -201,7 +199,7 @@ def test_items_are_read_one_after_another(tmp_path: Path, monkeypatch: pytest.Mo
     objects = list(drawn(np.random.default_rng(3), 12, 60, 3))
     path = written(tmp_path / "snap.json", objects)
     for chunk in (7, 64, 1 << 20):
-        monkeypatch.setattr(_json_items, "_CHUNK", chunk)
+        monkeypatch.setattr(kubernetes, "_CHUNK", chunk)
         assert list(items(path)) == objects
     path.write_text(json.dumps({"items": objects}, indent=4))
     assert list(items(path)) == objects

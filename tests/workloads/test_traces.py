@@ -11,7 +11,7 @@ import pytest
 
 from fairopt.model.merging import merge
 from fairopt.workloads import alibaba, bitbrains, calibrate, google2011
-from fairopt.workloads._tables import load
+from fairopt.workloads._marginals import load
 
 CLASSES = {
     (0.5, 0.4995): 6732,

@@ -15,7 +15,7 @@ from fairopt.scheduling.workload import SECOND, Workload
 from fairopt.workloads import known_workloads, load_workload, open_workload, save_workload
 from fairopt.workloads._registry import WORKLOADS
 from fairopt.workloads.jobs.durations import Lognormal, fitted
-from fairopt.workloads.jobs.swf import read_swf
+from fairopt.workloads.jobs.files import read_swf
 
 SMALL = {
     "google-day": "tasks=500&servers=20",

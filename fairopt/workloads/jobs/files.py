@@ -3,16 +3,93 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import re
+import zlib
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..._libraries import pd
 from ...errors import DataError
 from ...model import _files
 from ...scheduling.workload import FIRST_LINE, Workload
-from .swf import read_swf
 
+_FIELDS = 18
+_HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d+)")
 _TABLES = ("tasks", "servers", "users", "changes")
+
+
+def read_swf(path: str | Path, servers: int | None = None, cores: int | None = None) -> Workload:
+    """The jobs of a file on `servers` of `cores` processors each.
+
+    Default: the header's MaxNodes and MaxProcs; without them as many servers of one processor as the largest job asks
+    for. Memory is a resource if every job says what it needs; a server then has what its processors would need at the
+    largest request. Jobs that did not run (no run time, no processors) are left out and counted.
+
+    Raises
+    ------
+    DataError
+        With the file and the line: not 18 numbers, a time that runs backwards below 0, no job at all.
+    """
+    lines = _lines(Path(path))
+    said = {name: int(value) for line in lines for name, value in _HEADER.findall(line)}
+    rows, numbers = [], []
+    for number, line in enumerate(lines, 1):
+        text = line.partition(";")[0].split()
+        if text:
+            rows.append(_row(text, f"{path}:{number}"))
+            numbers.append(number)
+    table = np.array(rows, dtype=float).reshape(-1, _FIELDS)
+    processors = np.where(table[:, 7] > 0, table[:, 7], table[:, 4])
+    memory = np.where(table[:, 9] > 0, table[:, 9], table[:, 6])
+    ran = (table[:, 3] > 0) & (processors > 0)
+    if not ran.any():
+        raise DataError(f"{path} has no job that ran; lines have 18 numbers, the 4th a run time, the 8th processors")
+    for k in np.flatnonzero(ran & (table[:, 1] < 0)).tolist():
+        raise DataError(f"{path}:{numbers[k]}: submitted at {table[k, 1]:g}; it must be seconds >= 0")
+    kept, processors, memory = table[ran], processors[ran], memory[ran]
+    tasks = pd.DataFrame(
+        {
+            "user": [f"user{int(user)}" for user in kept[:, 11]],
+            "job": [f"job{int(job)}" for job in kept[:, 0]],
+            "arrival": kept[:, 1],
+            "duration": kept[:, 3],
+            "tasks": processors.astype(np.int64),
+            "cpu": 1.0,
+        }
+    )
+    each = cores or max(1, said.get("MaxProcs", 0) // max(said.get("MaxNodes", 1), 1))
+    number = servers or said.get("MaxNodes") or -(-int(max(said.get("MaxProcs", 0), processors.max())) // each)
+    where = {"count": [number], "cpu": [float(each)]}
+    if (memory > 0).all():
+        tasks["memory"] = memory
+        where["memory"] = [each * float(memory.max())]
+    report: dict[str, int | float | str] = {"jobs": len(kept), "jobs that did not run, left out": int((~ran).sum())}
+    source = f"{Path(path).name}: {len(kept)} jobs, {int(processors.sum())} tasks of one processor"
+    return Workload.from_frames(tasks, pd.DataFrame(where), source=source, report=report)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        content = path.read_bytes()
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} cannot be unpacked ({error}); fetch it again") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    return content.decode(errors="replace").splitlines()
+
+
+def _row(text: list[str], where: str) -> list[float]:
+    try:
+        row = [float(value) for value in text]
+    except ValueError:
+        raise DataError(f"{where}: {' '.join(text)[:60]!r} is not 18 numbers") from None
+    if len(row) != _FIELDS or not np.isfinite(row).all():
+        raise DataError(f"{where}: there are {len(row)} numbers; a job has {_FIELDS}, -1 for what is not known")
+    return row
 
 
 def is_file(name: str) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from ..._libraries import pd, pq
 from ...errors import DataError
 from .. import google2011
-from .._folders import locate
+from .._csv import locate
 
 _LAYOUT = "a folder with machine_events-*.parquet"
 _REMOVE = 2

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..._libraries import pd
 from ...errors import DataError
 from ...scheduling.workload import Workload
-from .. import _tables, google2011
+from .. import _marginals, google2011
 from .._draw import above_zero, positive
 from .._marginals import Marginals
 from .._registry import workload_generator
@@ -67,7 +67,7 @@ def google_day(
     DataError
         A load that cannot be, however long tasks last.
     """
-    marginals, table = _tables.load("google_jobs")
+    marginals, table = _marginals.load("google_jobs")
     kinds = np.array(table[f"servers {machines}"], dtype=float)
     drawn = np.sort(rng.choice(len(kinds), servers, p=kinds[:, -1] / kinds[:, -1].sum()))
     capacity = kinds[drawn, :-1]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..._libraries import pd
 from ...errors import DataError
 from ...scheduling.workload import Workload
-from .. import _csv, _folders
+from .. import _csv
 from .._csv import Column
 from .._draw import above_zero, needed, positive, probability
 from .._registry import workload_generator, workload_reader
@@ -65,7 +65,7 @@ def swim(
         Only jobs that are submitted by then.
     """
     rng = needed(rng, "draw users and demands, which the trace does not have")
-    folder = _folders.locate(directory, "swim", lambda path: any(path.glob("*.tsv")), _LAYOUT)
+    folder = _csv.locate(directory, "swim", lambda path: any(path.glob("*.tsv")), _LAYOUT)
     path = folder / f"{trace}.tsv"
     if not path.is_file():
         has = ", ".join(sorted(one.stem for one in folder.glob("*.tsv")))
