@@ -408,7 +408,8 @@ class Step:
             target = max(target, min(0.005 * self.missed, 0.5 * self.mu))
         there = at.along(aim, t)
         bend = np.log(self.pays + t * (aim.p + q.on_users(q.sign * aim.xi))) + q.level
-        bend = np.clip(bend - q.worth(there.x, there.tilt).log - (1 - t) * self.rho, -0.5, 0.5)
+        most = 0.5 * np.minimum(self.worth.elastic, 1.0)
+        bend = np.clip(bend - q.worth(there.x, there.tilt).log - (1 - t) * self.rho, -most, most)
         step = self.direction(
             target * of_pair - yz - aim.y * aim.z,
             np.where(q.row, target * of_row - lw - aim.lam * aim.w, 0.0),
