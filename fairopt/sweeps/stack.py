@@ -25,8 +25,7 @@ from ..game.selection import MAYBE_OTHERS
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster
 from ..model.problem import Problem
-from ..result.allocation import Allocation
-from ..result.stats import Stats
+from ..result.allocation import Allocation, Stats
 from ..solving.order import HARD
 from . import origin
 from .cell import Cell, Row
