@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from .module import module, style
+from .page import module, style
 
 if TYPE_CHECKING:
     from ..result.allocation import Allocation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import re
@@ -16,7 +15,6 @@ import fairopt as fo
 from fairopt.explorer import Session, State
 from fairopt.explorer import session as module
 from fairopt.explorer import view as views
-from fairopt.explorer.session import SessionOptions
 from fairopt.explorer.texts import call, python
 from fairopt.result import metrics
 from fairopt.workloads import open_source
@@ -181,12 +179,12 @@ def test_why_it_is_not_known_what_more_adds(monkeypatch: pytest.MonkeyPatch, ses
     reply = session.reply({"ask": "more", "state": {"mechanism": "ps-dsf"}})
     assert reply["rows"] == []
     assert reply["note"].startswith("No derivatives: ")
-    monkeypatch.setattr(module, "OPTIONS", dataclasses.replace(module.OPTIONS, rows=1))
+    monkeypatch.setattr(module, "_ROWS", 1)
     fresh = Session(session.cluster)
     many = fresh.reply({"ask": "more", "state": {"mechanism": "alphapf-vds", "alpha": 3}})
     assert len(many["rows"]) == 1
     assert re.match(r"\d more, not shown\. 1% more there", many["note"])
-    monkeypatch.setattr(module, "OPTIONS", dataclasses.replace(module.OPTIONS, derived=1))
+    monkeypatch.setattr(module, "_DERIVED", 1)
     asked = {"ask": "more", "state": {"mechanism": "alphapf-vds", "alpha": 2}}
     assert fresh.reply(asked) == {"rows": [], "note": "Not asked of more than 1 pairs of user and server."}
 
@@ -238,7 +236,7 @@ def test_bars_of_identical_servers_are_sums() -> None:
 def test_groups_of_rows_say_what_lies_between(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     cluster = fo.Cluster(rng.uniform(5, 9, (3, 2)), rng.uniform(0.1, 2, (30, 2)))
-    monkeypatch.setattr(views, "OPTIONS", views.ViewOptions(rows=4))
+    monkeypatch.setattr(views, "_ROWS", 4)
     users = ask(Session(cluster), alpha=0.5)["users"]
     shares = fo.AlphaPFVDS(0.5).solve(cluster).dominant_shares
     left = np.delete(shares, users["of"])
@@ -297,7 +295,7 @@ def test_answers_are_remembered_by_edits_and_alpha() -> None:
 
 
 def test_errors_are_not_remembered_and_answers_not_for_ever(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairopt.explorer.session.OPTIONS", SessionOptions(kept=3))
+    monkeypatch.setattr(module, "_KEPT", 3)
     for alpha in (1, "x", 2, 3, 4, 5):
         ask(session, alpha=alpha)
     assert len(session._kept) == 3

@@ -12,8 +12,7 @@ import fairopt as fo
 from fairopt.errors import DataError, SolverError
 from fairopt.explorer import Start, State
 from fairopt.explorer.margins import gainers, summed
-from fairopt.explorer.standing import standing
-from fairopt.explorer.what_if import what_if
+from fairopt.explorer.standing import standing, what_if
 
 
 def teams() -> fo.Cluster:
