@@ -1,4 +1,4 @@
-"""How a cluster stands: in the browser, as a page to share, or as a report of what a change would do."""
+"""A cluster in the browser, as a page to share, or as a report of what a change would do."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _DENOMINATOR, _NEAR = 10_000, 1e-9
 
 @dataclass(frozen=True)
 class RationalOptions:
-    """How much is computed in integers."""
+    """Limits of the work in integers."""
 
     #: How many words of integers may be computed: a few seconds.
     work: float = 2e7

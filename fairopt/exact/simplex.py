@@ -75,7 +75,7 @@ class Dictionary:
         return {name: Fraction(row[-1], whole) for name, row in zip(self.basic, self.table, strict=True)}
 
     def prices(self) -> dict[int, Fraction]:
-        """What the variables that are zero cost here; of slacks these are the prices of rows."""
+        """Costs of the variables that are zero; of slacks these are the prices of rows."""
         return {name: Fraction(price, self.den) for name, price in zip(self.free, self.goal[:-1], strict=True) if price}
 
     def unique(self) -> bool:

@@ -30,7 +30,7 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class State:
-    """What is asked about: a mechanism by its name, an alpha, and edits by their keys."""
+    """The subject of a question: a mechanism by its name, an alpha, and edits by their keys."""
 
     mechanism: str = "alphapf-vds"
     alpha: float = 1.0
@@ -50,7 +50,7 @@ class State:
         return cls(mechanism, alpha(given.get("alpha", cls.alpha)), edits)
 
     def to_json(self) -> dict[str, Any]:
-        """What `of` reads."""
+        """The JSON that `of` reads."""
         number = "inf" if math.isinf(self.alpha) else self.alpha
         return {"mechanism": self.mechanism, "alpha": number, "edits": dict(self.edits)}
 

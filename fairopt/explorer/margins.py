@@ -1,4 +1,4 @@
-"""Where a little more of a resource would serve most, by kind of node: derivatives of the answer, where it has them.
+"""Gains from a little more of a resource, by kind of node: derivatives of the answer, where it has them.
 
 To first order, `sum_i c[i,r] dx_n/dc[i,r] / 100` over the nodes i of a kind: tasks of user n that 1% more of r on them
 adds (docs/sensitivity.md). Steps of a tenth, or of whole nodes, are solved again instead: users whose tasks jump over a
@@ -67,7 +67,7 @@ def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, st
 
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
-    """Who gains most, the largest first, and how many tasks; of equal gains, as shown, in the cluster's order."""
+    """Users who gain most, the largest first, with their tasks; of equal gains, as shown, in the cluster's order."""
     # Users that are named gain more than this part of what all gain who do.
     least = 0.05 * float(gain[gain > 0].sum())
     shown = np.array([float(f"{value:.3g}") for value in gain])

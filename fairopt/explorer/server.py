@@ -67,7 +67,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """What to open; whoever knows it is served."""
+        """The address to open; whoever knows it is served."""
         return f"http://{HOST}:{self.server_port}/?token={self.token}"
 
     @property

@@ -96,7 +96,7 @@ class Session:
         return self._kept[key]
 
     def begin(self) -> dict[str, Any]:
-        """What does not change: the cluster as it was handed in, mechanisms, alphas of the path."""
+        """The parts that do not change: the cluster as it was handed in, mechanisms, alphas of the path."""
         start, base = self.start, self.start.cluster
         eligible = base.eligible[:, start.first]
         placed = base.constrained and eligible.size <= 20_000
@@ -176,7 +176,7 @@ class Session:
         }  # fmt: skip
 
     def _more(self, question: dict[str, Any]) -> dict[str, Any]:
-        """What a little more of a resource on a kind of server adds, and for whom; why not, where that is not known."""
+        """Gains from a little more of a resource on a kind of server, and whose; why not, where that is not known."""
         state, edited = _state(question), self.edited(question)
         users, servers, _ = edited.cluster.shape
         if users * servers > _DERIVED:
@@ -190,7 +190,7 @@ class Session:
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
 
     def _several(self, question: dict[str, Any]) -> dict[str, Any]:
-        """How many equilibria of alphaPF-VDS the curve from alpha = 1 crosses, where that is looked for."""
+        """The number of equilibria of alphaPF-VDS that the curve from alpha = 1 crosses, where that is looked for."""
         state, edited = _state(question), self.edited(question)
         alone: dict[str, Any] = {"text": ""}
         users, servers, _ = edited.cluster.shape

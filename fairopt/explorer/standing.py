@@ -1,4 +1,4 @@
-"""How users of a cluster stand: what they run, want and are entitled to, what holds them, what more would buy whom.
+"""The standing of users: what they run, want and are entitled to, what holds them, what more would buy whom.
 
 Everything is a frame: users are rows of `users`, namespaces or accounts of `groups`, resources of `resources`, changes
 under a what-if of `changes`. Words for people are in `fairopt.report.standing`.

@@ -42,7 +42,7 @@ _MEANS = {
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """Who has a colour: users, or groups of them. `of`: the band of each user of the start, `len(names)` of others."""
+    """Users or groups with a colour. `of`: the band of each user of the start, `len(names)` of others."""
 
     names: tuple[str, ...]
     of: Index  # (users of the start,)
@@ -67,7 +67,7 @@ def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[
 
 
 def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
-    """Who is drawn with a colour: everybody, or the groups with the largest dominant shares, in their order.
+    """Choose who has a colour: everybody, or the groups with the largest dominant shares, in their order.
 
     Of more users than colours those of one namespace or account are a group; of very many without such names those who
     need most, as a part of the whole cluster, of one resource.
@@ -182,7 +182,7 @@ def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> d
 
 
 def held_texts(found: Allocation, holding: Holds) -> list[str]:
-    """What holds each user, in words."""
+    """The bottleneck of each user, in words."""
     cluster, one = found.cluster, len(found.cluster.servers) == 1
     said = {"task limit": "has all its tasks", "unproved": "not known"}
     made = []
@@ -195,7 +195,7 @@ def held_texts(found: Allocation, holding: Holds) -> list[str]:
 
 
 def _equilibrium(found: Allocation) -> str:
-    """What is known of other equilibria, in words; empty where the answer is the only one."""
+    """Say what is known of other equilibria; empty where the answer is the only one."""
     if found.criterion.scope != "game" or found.criterion.alpha == 1:
         return ""
     if np.isfinite(found.criterion.alpha) and len(found.cluster.users) * len(found.cluster.servers) <= 500:

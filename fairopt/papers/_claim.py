@@ -25,7 +25,7 @@ NOT_REPRODUCED = "NOT REPRODUCED"
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints: its text, and the values laid out like `Claim.correct`.
+    """Text that a paper prints, and its values laid out like `Claim.correct`.
 
     Without a value the text says what is right. `decimals` is how many decimals were printed, so that 2.5 stands for
     2.45 to 2.55 with one; negative for tens. `None`: the values are meant exactly.

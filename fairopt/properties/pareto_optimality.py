@@ -149,7 +149,7 @@ def _exact(case: Case) -> Numbers:
 
 
 def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
-    """What every user can have more, at least, while nobody has less, (users,); zeros where nothing is found.
+    """Tasks that every user can gain, at least, while nobody loses any, (users,); zeros where nothing is found.
 
     `low <= x <= high`, (users, servers), in fractions.
     """

@@ -1,4 +1,4 @@
-"""How users of a cluster stand, for the people who run it: on a terminal, as Markdown, as a page with the explorer.
+"""A report on the users of a cluster, for its operators: on a terminal, as Markdown, as a page with the explorer.
 
 What is said is computed in `fairopt.explorer.standing`; here it gets words.
 """
@@ -17,7 +17,7 @@ from .export import escape, for_people, markdown
 
 @dataclass(frozen=True)
 class WordsOptions:
-    """How much is shown."""
+    """Sizes of the report."""
 
     #: Users, or groups, in a table; of more, those that are most below what they are entitled to.
     rows: int = 40
