@@ -133,7 +133,7 @@ def _printed(instance: str, mechanism: mechanisms.Mechanism, users: int) -> str:
     about = (claim for claim in papers.claims() if claim.instance == instance)
     for claim in about:
         if claim.printed is not None and claim.statement.lower().startswith(starts):
-            value = claim.correct if claim.printed.value is None else claim.printed.value
+            value = claim.printed.value
             if isinstance(value, tuple) and len(value) == users:
                 return papers.show(value)
     return ""
