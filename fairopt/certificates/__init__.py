@@ -251,7 +251,7 @@ def _certify(
     prices: Array | None,
     servers: Sequence[str],
 ) -> tuple[Array, Array | None, str]:
-    """What is open, by server where each is judged on its own, the prices that prove it, and where it is largest."""
+    """The violation, by server where each is judged on its own, the prices that prove it, and where it is largest."""
     cluster = polytope.cluster
     proof: Array | None
     if criterion.scope in ("game", "per_server"):

@@ -1,4 +1,4 @@
-"""What every allocation carries: how far it is from feasible and from optimal, computed without its solver."""
+"""`Certificate`: the distance of an allocation from feasible and from optimal, computed without its solver."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def error_at(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: A
 
 
 class _Conditions:
-    """What does not depend on prices."""
+    """The parts of the conditions that do not depend on prices."""
 
     def __init__(
         self, polytope: Polytope, criterion: Criterion, tasks: Array, servers: Sequence[str] | None = None
@@ -255,7 +255,7 @@ def _middle(upper: Array, lower: Array) -> float:
 
 
 def by_server(polytope: Polytope, found: BackwardError) -> Array:
-    """What is wrong on each server, (servers,): the largest of its pairs and rows.
+    """The error on each server, (servers,): the largest of its pairs and rows.
 
     Parameters
     ----------

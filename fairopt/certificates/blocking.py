@@ -30,7 +30,7 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Blocking:
-    """What holds whom, all (users,).
+    """Bottlenecks, all (users,).
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Blocking:
 def blocking(
     cluster: Cluster, tasks: Array | Split, criterion: Criterion, prices: Array | None, tol: float
 ) -> Blocking:
-    """What holds the users of a feasible lexicographic max-min allocation, with proofs to `tol`.
+    """Bottlenecks of the users of a feasible lexicographic max-min allocation, with proofs to `tol`.
 
     `prices` are a hint; users whom they do not hold are asked about in the judge's linear programs. Merged servers are
     saturated together: the first one stands for them.
@@ -132,7 +132,7 @@ def _by_prices(
     prices: Array | None,
     tol: float,
 ) -> tuple[Array, Index, Index]:
-    """What prices prove of the rise of every user, and the server and resource that weigh most in the proof.
+    """The rise of every user that prices leave open, and the server and resource that weigh most in the proof.
 
     Who is `free` of its limit, and not held by the given prices, is asked about in a linear program.
     """

@@ -66,7 +66,7 @@ def rises(
         need = requested * total[..., None]
 
         def rise(up_to: NDArray[np.intp]) -> tuple[Array, Array]:
-            """How far others are above, and what there is room for if those up to `up_to` keep theirs."""
+            """The distance of others above, and the room that is left if those up to `up_to` keep theirs."""
             there = np.take_along_axis(free, up_to[..., None], axis=-2)
             room = np.fmin.reduce(there / need, axis=-1)  # of what is not needed 0/0 or infinite
             last = np.take_along_axis(level, up_to, axis=-1)

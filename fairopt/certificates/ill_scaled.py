@@ -1,4 +1,4 @@
-"""Who needs so much less than others of the same capacity that rounding hides it: where max-min is hard in doubles."""
+"""Users who need so much less than others of the same capacity that rounding hides it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def spread(cluster: Cluster) -> tuple[float, str]:
 
 
 def beyond_doubles(cluster: Cluster, criterion: Criterion) -> str:
-    """What is too far apart for a finite alpha, as a sentence; empty where nothing is."""
+    """Say what is too far apart for a finite alpha; empty where nothing is."""
     ratio, kind = spread(cluster)
     if np.isinf(criterion.alpha) or criterion.stiffness * np.log10(ratio) < _DECADES:
         return ""
@@ -65,7 +65,7 @@ def ill_scaling(polytope: Polytope, criterion: Criterion) -> tuple[float, tuple[
 
 
 def advice(cluster: Cluster, criterion: Criterion) -> str:
-    """What to do where rounding hides a user of max-min, or a finite alpha is beyond doubles; empty elsewhere.
+    """The remedy where rounding hides a user of max-min, or a finite alpha is beyond doubles; empty elsewhere.
 
     It hides one if of two users of a server, at equal levels, one needs less than 1e-7 of what the other needs of a
     resource.

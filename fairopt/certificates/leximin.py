@@ -101,7 +101,7 @@ def lexicographic_rise(
 
 
 class Proof(NamedTuple):
-    """What prices prove, all (users,).
+    """Bounds that prices prove, all (users,).
 
     Attributes
     ----------
@@ -116,14 +116,14 @@ class Proof(NamedTuple):
 
 
 def kept(below: NDArray[np.bool_], x: Array, floor: Array) -> Array:
-    """What nobody may take, (users,): all tasks of those at or below a level, of the others their floors."""
+    """Tasks that nobody may take, (users,): all of those at or below a level, of the others their floors."""
     return np.where(below, x, np.minimum(floor, x))
 
 
 def proved(
     polytope: Polytope, tasks: Array, groups: list[NDArray[np.intp]], prices: Array, floor: Array | float = 0.0
 ) -> Proof:
-    """What prices prove of the relative rise of each user, by which set of them, and how that depends on the data.
+    """Bound the relative rise of each user by prices: by which set of them, and with which condition.
 
     With prices of whole capacities `lambda >= 0`, `P_n` what the tasks of n cost where they cost least, and x' any
     allocation that leaves `keep`, everyone at or below a level, their tasks, and the others their floors:
@@ -305,7 +305,7 @@ def _of_levels(
     floor: Array,
     hint: Array | None,
 ) -> tuple[Array, Array]:
-    """What is proved of users' rises, limits aside, and their condition by the prices that prove most for them."""
+    """Proved rises of users, limits aside, and their condition by the prices that prove most for them."""
     groups = by_level(level)
     sets = [] if hint is None else list(hint)
     known = proved(polytope, tasks, groups, np.array(sets), floor).rise if sets else np.full(len(x), np.inf)

@@ -152,7 +152,7 @@ def _failed(text: str, status: int) -> int:
 
 
 def _unraisable(found: sys.UnraisableHookArgs) -> None:
-    """What Python says of errors in finalizers, but those of the compiler's objects that Ctrl-C left half made."""
+    """Report errors in finalizers, but those of the compiler's objects that Ctrl-C left half made."""
     module = str(getattr(found.object, "__module__", ""))
     if not (isinstance(found.exc_value, AttributeError) and module.startswith("llvmlite.")):
         sys.__unraisablehook__(found)
@@ -181,7 +181,7 @@ _REMEDIES = {
 
 
 def _of_system(error: OSError) -> str:
-    """What the system refused, and what to do about it."""
+    """Say what the system refused, and what to do about it."""
     where = "the output" if error.filename is None else str(error.filename)
     remedy = _REMEDIES.get(error.errno or 0)
     return f"{where}: {error.strerror or error}" + (f"; {remedy}" if remedy else "")

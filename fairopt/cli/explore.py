@@ -1,4 +1,4 @@
-"""How a cluster stands: in the browser, as a page to share, or as a report of what a change would do."""
+"""A cluster in the browser, as a page to share, or as a report of what a change would do."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def explore(options: argparse.Namespace) -> int:
     """`fairopt explore FILE [--out page.html]`; serves until Ctrl-C."""
     from ..explorer import Session, State
     from ..explorer import page as pages
-    from ..explorer.state import alpha
+    from ..explorer.edits import alpha
 
     out = Path(options.out) if options.out else None
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
@@ -77,8 +77,8 @@ def explore(options: argparse.Namespace) -> int:
 def report(options: argparse.Namespace) -> int:
     """`fairopt report FILE [--what-if ...] [--out FILE]`."""
     from ..explorer import State
+    from ..explorer.edits import alpha
     from ..explorer.standing import standing
-    from ..explorer.state import alpha
     from ..model import _files
     from ..report import standing as wording
 

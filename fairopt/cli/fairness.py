@@ -154,7 +154,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def sentences(mechanism: Mechanism, cluster: Cluster, frame: pd.DataFrame, changes: int) -> Iterator[str]:
-    """What lies would gain; what else is violated; what is not; of what nothing is said.
+    """Sentences on gains from lies, on other violations, on what holds, and on what nothing is said of.
 
     `frame` is that of `fairopt.properties.report`, `cluster` what the mechanism shares.
     """

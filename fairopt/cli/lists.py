@@ -1,4 +1,4 @@
-"""What there is, by name; the documentation and schemas; loops compiled ahead; frozen instances for other solvers."""
+"""Names of all there is; the documentation and schemas; loops compiled ahead; frozen instances for other solvers."""
 
 from __future__ import annotations
 

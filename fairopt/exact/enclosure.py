@@ -113,7 +113,7 @@ class Interval:
         return other.low < self.low and self.high < other.high
 
     def cut(self, other: Interval) -> Interval:
-        """What both have in common; they must have something."""
+        """The intersection of both, which must not be empty."""
         return Interval(max(self.low, other.low), min(self.high, other.high))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..model.cluster import Cluster
 from ..model.criterion import Criterion
-from .simplex import Dictionary, TooMuch, whole
+from .simplex import Dictionary, TooMuch
 
 Array = NDArray[np.float64]
 #: Arrays of `Fraction`.
@@ -32,7 +32,7 @@ _DENOMINATOR, _NEAR = 10_000, 1e-9
 
 @dataclass(frozen=True)
 class RationalOptions:
-    """How much is computed in integers."""
+    """Limits of the work in integers."""
 
     #: How many words of integers may be computed: a few seconds.
     work: float = 2e7
@@ -248,8 +248,7 @@ def unique_optimum(cluster: Cluster, share: Mapping[int, Fraction], limits: Mapp
         rows.append(({k: Fraction(1) for k, (m, _) in enumerate(pairs) if m == n}, limit))
     gain = {k: -share[n] for k, (n, _) in enumerate(pairs)}
     rows.append((gain | {total: Fraction(1)}, Fraction(0)))
-    integers = [whole(*row, width=total + 1) for row in rows if row[0]]
-    program = Dictionary([entries for entries, _ in integers], [bound for _, bound in integers], _WORK)
+    program = Dictionary.of((row for row in rows if row[0]), total + 1, _WORK)
     try:
         program.maximise(total)
         values = program.values()

@@ -7,7 +7,7 @@ division in a pivot is exact and no fraction is ever reduced (Edmonds 1967, Bare
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 Row = list[int]
@@ -15,12 +15,6 @@ Row = list[int]
 
 class TooMuch(Exception):
     """More arithmetic than was allowed."""
-
-
-def whole(entries: Mapping[int, Fraction], bound: Fraction, width: int) -> tuple[Row, int]:
-    """A row of `width` columns and its bound in integers, from the entries that are not zero."""
-    scale = math.lcm(bound.denominator, *(value.denominator for value in entries.values()))
-    return [int(entries.get(k, 0) * scale) for k in range(width)], int(bound * scale)
 
 
 class Dictionary:
@@ -37,6 +31,16 @@ class Dictionary:
         self.free = list(range(width))
         self.basic = [width + i for i in range(len(rows))]
         self.goal: Row = [0] * (width + 1)
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Mapping[int, Fraction], Fraction]], width: int, work: float) -> Dictionary:
+        """From rows in fractions, entries that are not zero by column and a bound, each in integers of its own."""
+        table, bounds = [], []
+        for entries, bound in rows:
+            scale = math.lcm(bound.denominator, *(value.denominator for value in entries.values()))
+            table.append([int(entries.get(k, 0) * scale) for k in range(width)])
+            bounds.append(int(bound * scale))
+        return cls(table, bounds, work)
 
     def maximise(self, *variables: int) -> None:
         """To a vertex where the sum of variables that are zero is largest: steepest entry first, then Bland's rule."""
@@ -75,7 +79,7 @@ class Dictionary:
         return {name: Fraction(row[-1], whole) for name, row in zip(self.basic, self.table, strict=True)}
 
     def prices(self) -> dict[int, Fraction]:
-        """What the variables that are zero cost here; of slacks these are the prices of rows."""
+        """Costs of the variables that are zero; of slacks these are the prices of rows."""
         return {name: Fraction(price, self.den) for name, price in zip(self.free, self.goal[:-1], strict=True) if price}
 
     def unique(self) -> bool:

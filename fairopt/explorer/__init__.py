@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .edits import Edited, Start
+from .edits import Edited, Start, State
 from .session import Session
-from .state import State
 
 __all__ = ["Edited", "Session", "Start", "State"]

@@ -10,34 +10,76 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..model import _validate
 from ..model._patterns import numbered
 from ..model._shown import short
 from ..model.cluster import Cluster
-from .state import number
 
+#: The most edits of a state.
+_MOST_EDITS = 10_000
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class EntryOptions:
-    """Which servers are one entry, and how many there may be."""
+class State:
+    """The subject of a question: a mechanism by its name, an alpha, and edits by their keys."""
 
-    #: From this many servers on identical ones are one entry; below, identical ones called alike (`rack-1`, `rack-2`).
-    many: int = 25
-    #: The most servers that counts may make.
-    most_servers: int = 100_000
+    mechanism: str = "alphapf-vds"
+    alpha: float = 1.0
+    edits: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Any) -> State:
+        """From JSON: infinity is the text `inf`; errors name the field."""
+        if not isinstance(given, dict):
+            raise DataError("a state is an object with mechanism, alpha and edits")
+        edits = given.get("edits", {})
+        if not isinstance(edits, dict) or len(edits) > _MOST_EDITS:
+            raise DataError(f"edits must be an object with at most {_MOST_EDITS:,} entries")
+        mechanism = given.get("mechanism", cls.mechanism)
+        if not isinstance(mechanism, str):
+            raise DataError("mechanism must be a name", ("mechanism",))
+        return cls(mechanism, alpha(given.get("alpha", cls.alpha)), edits)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON that `of` reads."""
+        number = "inf" if math.isinf(self.alpha) else self.alpha
+        return {"mechanism": self.mechanism, "alpha": number, "edits": dict(self.edits)}
 
 
-#: What is used unless a caller says otherwise.
-OPTIONS = EntryOptions()
+def alpha(given: Any) -> float:
+    """An alpha as a number or as text; the field is `alpha`."""
+    try:
+        return _validate.alpha(number(given, ("alpha",), "alpha"))
+    except DataError as error:
+        raise DataError(str(error), ("alpha",)) from None
+
+
+def number(given: Any, where: tuple[str | int, ...], what: str) -> float:
+    """A number as it is or as text, with a comma for a point; infinity is `inf` or `∞`."""
+    text = str(given).strip().replace("∞", "inf").replace("\u2212", "-")
+    text = text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
+    try:
+        if isinstance(given, bool) or not isinstance(given, int | float | str) or "_" in text:
+            raise ValueError
+        return float(text)
+    except (ValueError, OverflowError):
+        raise DataError(f"{what} is {short(given)}; write a number, such as 2.5", where) from None
+
+
+#: From this many servers on identical ones are one entry; below, identical ones called alike (`rack-1`, `rack-2`).
+_MANY = 25
+#: The most servers that counts may make.
+MOST_SERVERS = 100_000
+
 
 _STEM = re.compile(r"[-_. ]?\d+$")
 
@@ -67,7 +109,7 @@ class Start:
         codes: list[Array] = [cluster.capacity + 0.0]
         if cluster.constrained:
             codes.append(np.packbits(cluster.eligible, axis=0).T.astype(float))
-        if len(cluster.servers) < OPTIONS.many:
+        if len(cluster.servers) < _MANY:
             stems = {name: k for k, name in enumerate(dict.fromkeys(_STEM.sub("", one) for one in cluster.servers))}
             codes.append(np.array([[float(stems[_STEM.sub("", one)])] for one in cluster.servers]))
         entry_of = numbered(np.column_stack(codes))
@@ -190,8 +232,8 @@ class _Work:
                 given = number(value, where, "a count")
                 if not math.isfinite(given) or given != int(given) or given < 0:
                     raise DataError(f"a count is {short(value)}; write a whole number >= 0", where)
-                if given > OPTIONS.most_servers:
-                    raise DataError(f"a count is {given:g}; there may be at most {OPTIONS.most_servers:,}", where)
+                if given > MOST_SERVERS:
+                    raise DataError(f"a count is {given:g}; there may be at most {MOST_SERVERS:,}", where)
                 self.count[row] = int(given)
             case "on", []:
                 self.server_on[row] = _switch(value, where)
@@ -207,8 +249,8 @@ class _Work:
             raise DataError("no server is left; switch one on, or give it a count", ("servers",))
         if not len(user_of):
             raise DataError("no user is left; switch one on", ("users",))
-        if len(entry_of) > max(OPTIONS.most_servers, len(start.entry_of)):
-            raise DataError(f"{len(entry_of):,} servers; there may be at most {OPTIONS.most_servers:,}", ("servers",))
+        if len(entry_of) > max(MOST_SERVERS, len(start.entry_of)):
+            raise DataError(f"{len(entry_of):,} servers; there may be at most {MOST_SERVERS:,}", ("servers",))
         base = start.cluster
         weight = self.weight[user_of]
         if self.weights == "shared":

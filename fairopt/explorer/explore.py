@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ..errors import DataError
 from ..mechanisms import Mechanism
 from ..model.cluster import Cluster, expected
+from .edits import State
+from .edits import alpha as an_alpha
 from .session import Session
-from .state import State
-from .state import alpha as an_alpha
 
 if TYPE_CHECKING:
     from .widget import Explorer

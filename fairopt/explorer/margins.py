@@ -1,4 +1,4 @@
-"""Where a little more of a resource would serve most, by kind of node: derivatives of the answer, where it has them.
+"""Gains from a little more of a resource, by kind of node: derivatives of the answer, where it has them.
 
 To first order, `sum_i c[i,r] dx_n/dc[i,r] / 100` over the nodes i of a kind: tasks of user n that 1% more of r on them
 adds (docs/sensitivity.md). Steps of a tenth, or of whole nodes, are solved again instead: users whose tasks jump over a
@@ -6,8 +6,6 @@ kink of the answer gain a fraction of what the derivative says (five times less 
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +18,8 @@ from .edits import Edited, Start
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class MarginOptions:
-    """What is asked, and what is spoken of."""
-
-    #: So much more of a resource, as a part.
-    more: float = 0.01
-    #: Gains below this part of all tasks, for so much more, are none.
-    nothing: float = 1e-7
-    #: Users that are named gain more than this part of what all gain who do.
-    named: float = 0.05
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = MarginOptions()
+#: So much more of a resource, as a part.
+_MORE = 0.01
 
 
 def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFrame, str]:
@@ -57,16 +43,17 @@ def margins(start: Start, edited: Edited, found: Allocation) -> tuple[pd.DataFra
     for (where, what), gain in zip(values.index, per_unit, strict=True):
         i, r = server[where], resource[what]
         key = (names[i], what)
-        sums[key] = sums.get(key, 0.0) + gain * cluster.capacity[i, r] * OPTIONS.more
+        sums[key] = sums.get(key, 0.0) + gain * cluster.capacity[i, r] * _MORE
         counts[key] = counts.get(key, 0) + 1
-    least = OPTIONS.nothing * float(found.user_tasks.sum())
+    # Gains below this part of all tasks, for so much more, are none.
+    least = 1e-7 * float(found.user_tasks.sum())
     rows = [
         (kind, counts[kind, what], what, *summed(cluster.users, gain, least))
         for (kind, what), gain in sums.items()
         if np.isfinite(gain).all() and np.abs(gain).max(initial=0.0) > least
     ]
     unknown = sum(bool(np.isnan(gain).any()) for gain in sums.values())
-    note = f"{OPTIONS.more:.0%} more there, to first order; a larger step has to be solved."
+    note = f"{_MORE:.0%} more there, to first order; a larger step has to be solved."
     if unknown:
         note += f" {unknown} of {len(sums)} kinds of nodes and resources have no derivative, as at a kink."
     return pd.DataFrame(sorted(rows, key=lambda row: -row[3]), columns=columns), note
@@ -80,8 +67,9 @@ def summed(users: tuple[str, ...], gain: Array, least: float) -> tuple[float, st
 
 
 def gainers(users: tuple[str, ...], gain: Array, most: int = 3) -> str:
-    """Who gains most, the largest first, and how many tasks; of equal gains, as shown, in the cluster's order."""
-    least = OPTIONS.named * float(gain[gain > 0].sum())
+    """Users who gain most, the largest first, with their tasks; of equal gains, as shown, in the cluster's order."""
+    # Users that are named gain more than this part of what all gain who do.
+    least = 0.05 * float(gain[gain > 0].sum())
     shown = np.array([float(f"{value:.3g}") for value in gain])
     first = [n for n in np.argsort(-shown, kind="stable")[:most] if gain[n] > least]
     return ", ".join(f"{users[n]} +{gain[n]:.3g}" for n in first)

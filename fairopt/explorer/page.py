@@ -7,17 +7,18 @@ import html
 import json
 import math
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .._progress import tqdm
 from ..model import _files
 from . import texts
-from .module import program, style
+from .edits import State
 from .session import Session
-from .state import State
 
+_PLACE = Path(__file__).with_name("static")
+_PARTS = ("words.js", "draw.js", "tables.js", "asker.js", "explorer.js")
 _HEAD = """<!doctype html>
 <html lang="en">
 <head>
@@ -36,18 +37,27 @@ _POLICY = (
 )
 
 
-@dataclass(frozen=True)
-class PageOptions:
-    """What a page has inside."""
-
-    #: Mechanisms with an alpha whose whole paths are there.
-    followed: tuple[str, ...] = ("alphapf-vds", "alpha-fair")
-    #: Digits after the point of parts of bars, which are 190 pixels tall.
-    heights: int = 3
+def module() -> str:
+    """The module in the form of anywidget: a default export with `render`."""
+    return _joined(*_PARTS) + "\nexport default { render };\n"
 
 
-#: What is used unless a caller says otherwise.
-OPTIONS = PageOptions()
+def program() -> str:
+    """The same for a page of its own, with the model that the page's host provides."""
+    return _joined(*_PARTS, "hosts.js")
+
+
+def style() -> str:
+    """The style sheet."""
+    return _joined("explorer.css")
+
+
+def _joined(*names: str) -> str:
+    return "\n".join((_PLACE / name).read_text(encoding="utf-8") for name in names)
+
+
+#: Mechanisms with an alpha whose whole paths are there.
+_FOLLOWED = ("alphapf-vds", "alpha-fair")
 
 
 def head(title: str, linked: bool) -> str:
@@ -102,7 +112,7 @@ def answers(session: Session, progress: bool = False) -> dict[str, Any]:
         more.setdefault(state.mechanism, []).append(session.reply({"ask": "more"} | requested))
         return _thinned(session.reply({"ask": "answer"} | requested))
 
-    followed = [name for name in OPTIONS.followed if name in start["side"]]
+    followed = [name for name in _FOLLOWED if name in start["side"]]
     own = state.mechanism if state.mechanism not in (*followed, *start["side"]) else None
     single = [name for name in (*start["side"], own) if name and name not in followed]
     views: dict[str, list[Any]] = {name: [] for name in (*followed, *single)}
@@ -149,7 +159,8 @@ def _thinned(view: dict[str, Any]) -> dict[str, Any]:
     """A view whose bars have no more digits than can be seen."""
     if "bars" not in view:
         return view
-    heights = [[[round(x, OPTIONS.heights) for x in row] for row in of] for of in view["bars"]["heights"]]
+    # Digits after the point of parts of bars, which are 190 pixels tall.
+    heights = [[[round(x, 3) for x in row] for row in of] for of in view["bars"]["heights"]]
     return view | {"bars": view["bars"] | {"heights": heights}}
 
 

@@ -12,30 +12,19 @@ import json
 import secrets
 import sys
 import threading
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ..errors import DataError
-from .module import program, style
-from .page import served
+from .page import program, served, style
 from .session import Session
 
 HOST = "127.0.0.1"
 
 
-@dataclass(frozen=True)
-class ServerOptions:
-    """What the server takes."""
+#: Bytes of a question.
+LARGEST = 1_000_000
 
-    #: Bytes of a question.
-    largest: int = 1_000_000
-    #: Seconds that a connection may be idle.
-    patience: float = 60.0
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = ServerOptions()
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -78,7 +67,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """What to open; whoever knows it is served."""
+        """The address to open; whoever knows it is served."""
         return f"http://{HOST}:{self.server_port}/?token={self.token}"
 
     @property
@@ -94,7 +83,8 @@ class Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: Server
-    timeout = OPTIONS.patience
+    # Seconds that a connection may be idle.
+    timeout = 60.0
     protocol_version = "HTTP/1.1"
     # An answer is one packet: a browser that has headers alone acknowledges them 40 ms later, and the rest would wait.
     wbufsize = -1
@@ -121,8 +111,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(404, "there is no such page")
         elif not (size.isascii() and size.isdecimal()):
             self._refuse(411, "a question says how long it is")
-        elif len(size) > 12 or int(size) > OPTIONS.largest:
-            self._refuse(413, f"a question has at most {OPTIONS.largest:,} bytes")
+        elif len(size) > 12 or int(size) > LARGEST:
+            self._refuse(413, f"a question has at most {LARGEST:,} bytes")
         else:
             self._answer(self.rfile.read(int(size)))
 

@@ -21,32 +21,19 @@ from ..model.cluster import Cluster, expected
 from ..result import metrics
 from ..result.allocation import Allocation
 from . import texts
-from .edits import Edited, Start
+from .edits import Edited, Start, State
 from .margins import margins
-from .state import State
 from .view import SHOWN, Bands, bands, tidy, view
 
+#: Answers that are kept, of any question.
+_KEPT = 200
+#: Users and servers, multiplied, up to which other equilibria are looked for.
+_SEVERAL = 100
+#: Users and servers, multiplied, up to which derivatives are taken: a move waits for them.
+_DERIVED = 4000
+#: Rows of what more of a resource adds.
+_ROWS = 12
 
-@dataclass(frozen=True)
-class SessionOptions:
-    """What a session keeps, and what it looks for unasked."""
-
-    #: Answers that are kept, of any question.
-    kept: int = 200
-    #: Users and servers, multiplied, up to which other equilibria are looked for.
-    several: int = 100
-    #: The curve of equilibria is followed to `beyond alpha` (below 1: `alpha / beyond`).
-    beyond: float = 2.0
-    #: CPU seconds for that.
-    seconds: float = 1.0
-    #: Users and servers, multiplied, up to which derivatives are taken: a move waits for them.
-    derived: int = 4000
-    #: Rows of what more of a resource adds.
-    rows: int = 12
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = SessionOptions()
 
 #: Of the path: equally far apart on the axis of alpha, `alpha / (1 + alpha)`; 0, 1, 3 and infinity are among them.
 ALPHAS: tuple[float | str, ...] = (*(float(f"{k / (40 - k):.3g}") for k in range(40)), "inf")
@@ -102,14 +89,14 @@ class Session:
             except FairoptError as error:
                 return {"error": f"{type(error).__name__}: {error}", "where": ""}
             self._kept[key] = made
-            while len(self._kept) > OPTIONS.kept:
+            while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         if ask in ("answer", "now") and not question.get("aside"):
             self.last = _state(question)
         return self._kept[key]
 
     def begin(self) -> dict[str, Any]:
-        """What does not change: the cluster as it was handed in, mechanisms, alphas of the path."""
+        """The parts that do not change: the cluster as it was handed in, mechanisms, alphas of the path."""
         start, base = self.start, self.start.cluster
         eligible = base.eligible[:, start.first]
         placed = base.constrained and eligible.size <= 20_000
@@ -189,29 +176,30 @@ class Session:
         }  # fmt: skip
 
     def _more(self, question: dict[str, Any]) -> dict[str, Any]:
-        """What a little more of a resource on a kind of server adds, and for whom; why not, where that is not known."""
+        """Gains from a little more of a resource on a kind of server, and whose; why not, where that is not known."""
         state, edited = _state(question), self.edited(question)
         users, servers, _ = edited.cluster.shape
-        if users * servers > OPTIONS.derived:
-            return {"rows": [], "note": f"Not asked of more than {OPTIONS.derived:,} pairs of user and server."}
+        if users * servers > _DERIVED:
+            return {"rows": [], "note": f"Not asked of more than {_DERIVED:,} pairs of user and server."}
         frame, note = margins(self.start, edited, _solved(self.mechanism(state), edited))
         rows = [
             [where, what, float(f"{tasks:.3g}"), gainers]
-            for where, _, what, tasks, gainers in frame.head(OPTIONS.rows).itertuples(index=False)
+            for where, _, what, tasks, gainers in frame.head(_ROWS).itertuples(index=False)
         ]
         left = len(frame) - len(rows)
         return {"rows": rows, "note": f"{left} more, not shown. {note}" if left else note}
 
     def _several(self, question: dict[str, Any]) -> dict[str, Any]:
-        """How many equilibria of alphaPF-VDS the curve from alpha = 1 crosses, where that is looked for."""
+        """The number of equilibria of alphaPF-VDS that the curve from alpha = 1 crosses, where that is looked for."""
         state, edited = _state(question), self.edited(question)
         alone: dict[str, Any] = {"text": ""}
         users, servers, _ = edited.cluster.shape
         between = 0 < state.alpha < np.inf and abs(math.log(state.alpha)) > 1e-9
-        if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or users * servers > OPTIONS.several:
+        if not isinstance(self.mechanism(state), AlphaPFVDS) or not between or users * servers > _SEVERAL:
             return alone
-        beyond = state.alpha * OPTIONS.beyond ** math.copysign(1, state.alpha - 1)  # folds come back from there
-        curve = equilibrium_curve(edited.cluster, [state.alpha, beyond], seconds=OPTIONS.seconds)
+        # The curve of equilibria is followed to twice alpha (below 1: to half of it): folds come back from there.
+        beyond = state.alpha * 2.0 ** math.copysign(1, state.alpha - 1)
+        curve = equilibrium_curve(edited.cluster, [state.alpha, beyond], seconds=1.0)
         there = curve.crossings(state.alpha)
         if len(there) < 2:
             return alone

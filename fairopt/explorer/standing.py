@@ -1,4 +1,4 @@
-"""How users of a cluster stand: what they run, want and are entitled to, what holds them, what more would buy whom.
+"""The standing of users: what they run, want and are entitled to, what holds them, what more would buy whom.
 
 Everything is a frame: users are rows of `users`, namespaces or accounts of `groups`, resources of `resources`, changes
 under a what-if of `changes`. Words for people are in `fairopt.report.standing`.
@@ -6,6 +6,7 @@ under a what-if of `changes`. Words for people are in `fairopt.report.standing`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,16 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._libraries import pd
-from ..errors import FairoptError
+from ..errors import DataError, FairoptError
 from ..result import metrics
 from ..result.allocation import Allocation
 from ..result.holds import holds
-from .edits import Edited, Start
+from .edits import MOST_SERVERS, Edited, Start, State, alpha, number
 from .margins import margins, summed
 from .session import Session
-from .state import State
 from .view import held_texts, words
-from .what_if import what_if
 
 if TYPE_CHECKING:
     from ..model.cluster import Cluster
@@ -31,24 +30,13 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class StandingOptions:
-    """What is asked, and what counts."""
-
-    #: Mechanisms whose entitlements are compared; the one of the state comes first.
-    compared: tuple[str, ...] = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
-    #: What more of a resource would buy is found for this part more of it.
-    more: float = 0.1
-    #: Two answers have the same tasks if these differ by at most the part `accuracy tol` of all tasks.
-    accuracy: float = 3.0
-    #: A user is below its entitlement if it runs less than that by more than this part and wants more.
-    below: float = 0.01
-    #: A resource of a node is used up if less than this part is left.
-    full: float = 1e-6
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = StandingOptions()
+#: Mechanisms whose entitlements are compared; the one of the state comes first.
+_COMPARED = ("drfh", "tsf", "ps-dsf", "alphapf-vds(alpha=1)", "alphapf-vds(alpha=3)")
+#: What more of a resource would buy is found for this part more of it.
+MORE = 0.1
+#: A user is below its entitlement if it runs less than that by more than this part and wants more.
+BELOW = 0.01
+_FORMS = "weight.NAME=NUMBER, alpha=NUMBER, nodes.NAME=+NUMBER (or -NUMBER, or =NUMBER for so many)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +125,7 @@ def _answer(session: Session, state: State) -> tuple[Edited, Allocation]:
 def _entitlements(session: Session, edited: Edited, found: Allocation) -> tuple[dict[str, Array], list[str]]:
     """Tasks of users by mechanism; what fails is said."""
     made, failed = {found.mechanism: found.user_tasks}, []
-    for name in OPTIONS.compared:
+    for name in _COMPARED:
         mechanism = session.mechanism(State(name))
         if str(mechanism) in made:
             continue
@@ -159,7 +147,7 @@ def _users(
     frame |= {"wanted": cluster.max_tasks, "weight": cluster.weight} | dict(entitled)
     if running:
         short = found.user_tasks - now  # nobody is given more than it wants
-        frame["below"] = np.where(short > OPTIONS.below * found.user_tasks, short, 0.0)
+        frame["below"] = np.where(short > BELOW * found.user_tasks, short, 0.0)
     frame["held by"] = held_texts(found, holds(found))
     return pd.DataFrame(frame)
 
@@ -189,17 +177,19 @@ def _resources(session: Session, state: State, found: Allocation) -> pd.DataFram
     cluster, rows = found.cluster, []
     use = found.tasks.T @ cluster.demand
     there = cluster.capacity > 0
-    full = there & (use >= cluster.capacity * (1 - OPTIONS.full))
+    # A resource of a node is used up if less than this part is left.
+    full = there & (use >= cluster.capacity * (1 - 1e-6))
     used = metrics.used_parts(found)
     for r, name in enumerate(cluster.resources):
         capacity = cluster.capacity.copy()
-        capacity[:, r] *= 1 + OPTIONS.more
+        capacity[:, r] *= 1 + MORE
         row: dict[str, Any] = {"resource": name, "used": float(used[r])}
         row |= {"nodes": int(there[:, r].sum()), "used up on": int(full[:, r].sum()), "tasks more": 0.0, "for": ""}
         if full[:, r].any():
             more = session.mechanism(state).solve(cluster.replace(capacity=capacity)).user_tasks
             gain = more - found.user_tasks
-            least = OPTIONS.accuracy * found.tol * float(found.user_tasks.sum())
+            # Two answers have the same tasks if these differ by at most three times the tolerance.
+            least = 3.0 * found.tol * float(found.user_tasks.sum())
             row["tasks more"], row["for"] = summed(cluster.users, gain, least)
         rows.append(row)
     return pd.DataFrame(rows)
@@ -227,3 +217,69 @@ def _measures(found: Allocation, after: Allocation | None) -> pd.DataFrame:
             numbers = {title: float(metrics.MEASURES[name](one)) for name, title in names.items()}
             rows.append({"state": label, "mechanism": one.mechanism} | numbers)
     return pd.DataFrame(rows)
+
+
+def what_if(start: Start, state: State, requested: Sequence[str]) -> State:
+    """The state after changes, one after the other.
+
+    A name of `weight` is a namespace or account (all its users) or a user; of `nodes` a server, or the name of several
+    that are alike.
+
+    Raises
+    ------
+    DataError
+        No such form or name, or no such number.
+    """
+    edits, at = dict(state.edits), state.alpha
+    for text in requested:
+        key, equals, value = text.rpartition("=") if re.search(r"==|=[+-]", text) is None else _split(text)
+        kind, _, name = key.partition(".")
+        if kind == "alpha" and equals and not name:
+            at = alpha(value)
+        elif kind == "weight" and name:
+            weight = number(value, ("weight",), f"the weight in {text!r}")
+            edits |= {f"users/{n}/weight": weight for n in _named_users(start, name)}
+        elif kind == "nodes" and name:
+            entry = _entry(start, name)
+            edits[f"servers/{entry}/count"] = _count(start, edits, entry, value, text)
+        else:
+            raise DataError(f"--what-if {text}: write {_FORMS}")
+    return State(state.mechanism, at, edits)
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    key, equals, value = text.partition("=")
+    return key, equals, value
+
+
+def _named_users(start: Start, name: str) -> list[int]:
+    found = [n for n, group in enumerate(start.groups) if group == name]
+    found = found or [n for n, user in enumerate(start.cluster.users) if user == name]
+    if not found:
+        raise DataError(f"there is no namespace, account or user {name!r}; there are {_some(start.groups)}")
+    return found
+
+
+def _entry(start: Start, name: str) -> int:
+    if name in start.names:
+        return start.names.index(name)
+    if name in start.cluster.servers:
+        return int(start.entry_of[start.cluster.servers.index(name)])
+    raise DataError(f"there are no nodes {name!r}; there are {_some(start.names)}")
+
+
+def _count(start: Start, edits: dict[str, Any], entry: int, value: str, text: str) -> int:
+    before = int(edits.get(f"servers/{entry}/count", start.counts[entry]))
+    found = re.fullmatch(r"([+=-]?)(\d{1,9})", value)
+    if found is None:
+        raise DataError(f"--what-if {text}: {value!r} is no number of nodes; write +4, -4 or =4")
+    sign, size = found.group(1), int(found.group(2))
+    made = before + size if sign == "+" else before - size if sign == "-" else size
+    if not 0 <= made <= MOST_SERVERS:
+        raise DataError(f"--what-if {text}: that would be {made} nodes, of {before} now")
+    return made
+
+
+def _some(names: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    return ", ".join(distinct[:8]) + (f" and {len(distinct) - 8} more" if len(distinct) > 8 else "")

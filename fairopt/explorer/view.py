@@ -20,22 +20,11 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class ViewOptions:
-    """What is drawn one by one."""
+#: Bands with a colour of their own; of more, the largest but for one band of others.
+_COLOURED = 9
+#: Rows of users; of more, the largest of them, and the others in groups by what holds them.
+_ROWS = 200
 
-    #: Bands with a colour of their own; of more, the largest but for one band of others.
-    coloured: int = 9
-    #: Bars (an entry of servers and a resource each); of more, one bar per resource of all servers.
-    bars: int = 60
-    #: Rows of users; of more, the largest of them, and the others in groups by what holds them.
-    rows: int = 200
-    #: Digits that are sent.
-    digits: int = 6
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = ViewOptions()
 
 #: Numbers about an answer that are shown.
 SHOWN = ("tasks", "utilization", "min_share", "jain")
@@ -53,7 +42,7 @@ _MEANS = {
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """Who has a colour: users, or groups of them. `of`: the band of each user of the start, `len(names)` of others."""
+    """Users or groups with a colour. `of`: the band of each user of the start, `len(names)` of others."""
 
     names: tuple[str, ...]
     of: Index  # (users of the start,)
@@ -78,24 +67,24 @@ def view(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict[
 
 
 def bands(start: Start, edited: Edited, found: Allocation) -> Bands:
-    """Who is drawn with a colour: everybody, or the groups with the largest dominant shares, in their order.
+    """Choose who has a colour: everybody, or the groups with the largest dominant shares, in their order.
 
     Of more users than colours those of one namespace or account are a group; of very many without such names those who
     need most, as a part of the whole cluster, of one resource.
     """
     cluster = start.cluster
     keys, what = list(cluster.users), ""
-    if len(keys) > OPTIONS.coloured and len({*start.groups}) < len(keys):
+    if len(keys) > _COLOURED and len({*start.groups}) < len(keys):
         keys, what = list(start.groups), "namespaces or accounts"
-    elif len(keys) > OPTIONS.rows:
+    elif len(keys) > _ROWS:
         mostly = cluster.share_per_task.argmax(axis=1)
         keys, what = [f"mostly {cluster.resources[r]}" for r in mostly], "users by the resource that they need most of"
     place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
     of = np.array([place[key] for key in keys], dtype=np.intp)
     chosen = np.arange(len(place))
-    if len(place) > OPTIONS.coloured:
+    if len(place) > _COLOURED:
         shares = np.bincount(of[edited.user_of], weights=found.dominant_shares, minlength=len(place))
-        chosen = np.sort(np.argsort(-shares, kind="stable")[: OPTIONS.coloured - 1])
+        chosen = np.sort(np.argsort(-shares, kind="stable")[: _COLOURED - 1])
     band = np.full(len(place), len(chosen))
     band[chosen] = np.arange(len(chosen))
     names = list(place)
@@ -112,7 +101,8 @@ def words(certificate: Certificate, tol: float) -> str:
 
 def tidy(value: float) -> float | None:
     """A number as it is sent: with so many digits, and none for what is no number."""
-    return float(f"{value:.{OPTIONS.digits}g}") if math.isfinite(value) else None
+    # Digits that are sent.
+    return float(f"{value:.{6}g}") if math.isfinite(value) else None
 
 
 def _size(value: float) -> str:
@@ -125,7 +115,8 @@ def _bars(start: Start, edited: Edited, found: Allocation, drawn: Bands) -> dict
     band = drawn.of[edited.user_of]
     labels: list[str]
     entries = np.unique(edited.entry_of)
-    single = len(cluster.servers) < len(edited.cluster.servers) or len(entries) * len(cluster.resources) > OPTIONS.bars
+    # Bars (an entry of servers and a resource each); of more, one bar per resource of all servers.
+    single = len(cluster.servers) < len(edited.cluster.servers) or len(entries) * len(cluster.resources) > 60
     if single or len(edited.cluster.servers) == 1:
         whole, tasks, labels = cluster.pooled_capacity[None], found.user_tasks[:, None], ["all servers"]
         labels = [start.names[entries[0]]] if len(edited.cluster.servers) == 1 else labels
@@ -169,8 +160,8 @@ def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> d
     tasks, shares, weight = found.user_tasks, found.dominant_shares, found.cluster.weight
     text = held_texts(found, holding)
     order = np.arange(len(tasks))
-    if len(tasks) > OPTIONS.rows:
-        order = np.sort(np.argsort(-shares / weight, kind="stable")[: OPTIONS.rows])
+    if len(tasks) > _ROWS:
+        order = np.sort(np.argsort(-shares / weight, kind="stable")[:_ROWS])
     shown = {
         "of": edited.user_of[order].tolist(),
         "band": drawn.of[edited.user_of[order]].tolist(),
@@ -191,7 +182,7 @@ def _users(edited: Edited, found: Allocation, holding: Holds, drawn: Bands) -> d
 
 
 def held_texts(found: Allocation, holding: Holds) -> list[str]:
-    """What holds each user, in words."""
+    """The bottleneck of each user, in words."""
     cluster, one = found.cluster, len(found.cluster.servers) == 1
     said = {"task limit": "has all its tasks", "unproved": "not known"}
     made = []
@@ -204,7 +195,7 @@ def held_texts(found: Allocation, holding: Holds) -> list[str]:
 
 
 def _equilibrium(found: Allocation) -> str:
-    """What is known of other equilibria, in words; empty where the answer is the only one."""
+    """Say what is known of other equilibria; empty where the answer is the only one."""
     if found.criterion.scope != "game" or found.criterion.alpha == 1:
         return ""
     if np.isfinite(found.criterion.alpha) and len(found.cluster.users) * len(found.cluster.servers) <= 500:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from .module import module, style
+from .page import module, style
 
 if TYPE_CHECKING:
     from ..result.allocation import Allocation
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Explorer(anywidget.AnyWidget):
-    """What `fo.explore` shows. `allocation` and `cluster` are those that are shown when they are asked for."""
+    """The widget of `fo.explore`. `allocation` and `cluster` are those that are shown when they are asked for."""
 
     _esm = module()
     _css = style()

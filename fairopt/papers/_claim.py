@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -25,9 +25,9 @@ NOT_REPRODUCED = "NOT REPRODUCED"
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints: its text, and the values laid out like `Claim.correct`.
+    """Text that a paper prints, and its values laid out like `Claim.correct`.
 
-    Without a value the text says what is right. `decimals` is how many decimals were printed, so that 2.5 stands for
+    Without a value it is that of the claim. `decimals` is how many decimals were printed, so that 2.5 stands for
     2.45 to 2.55 with one; negative for tens. `None`: the values are meant exactly.
     """
 
@@ -37,8 +37,6 @@ class Printed:
 
     def agrees(self, correct: Value) -> bool:
         """Is `correct` what was printed, within its rounding?"""
-        if self.value is None:
-            return True
         if self.decimals is None:
             return _same(self.value, correct, lambda right: 1e-12 * abs(right))
         half = 0.5 * 10.0**-self.decimals
@@ -83,6 +81,10 @@ class Claim:
     note: str = ""
     rtol: float = 1e-6
     numbers: Callable[[Any], str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.printed is not None and self.printed.value is None:
+            object.__setattr__(self, "printed", replace(self.printed, value=self.correct))
 
     def verdict(self, ours: object) -> str:
         """`reproduced`, `paper in error, correct value ...` or `NOT REPRODUCED`, given our value.

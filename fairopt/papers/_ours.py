@@ -52,7 +52,7 @@ def placement(mechanism: str, **parameters: Any) -> Numbers:
 
 
 def bundles(mechanism: str, **parameters: Any) -> Numbers:
-    """What every user holds of every resource."""
+    """Amounts of every resource that every user holds."""
     return reading(lambda found: found.usage.sum(axis=1), mechanism, **parameters)
 
 
@@ -72,7 +72,7 @@ def resource_shares(resource: str, mechanism: str, **parameters: Any) -> Numbers
 
 
 def idle(mechanism: str, **parameters: Any) -> Numbers:
-    """What is left of every resource, over all servers."""
+    """Idle amounts of every resource, over all servers."""
     return reading(lambda found: found.cluster.pooled_capacity - found.usage.sum(axis=(0, 1)), mechanism, **parameters)
 
 

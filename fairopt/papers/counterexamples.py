@@ -324,4 +324,4 @@ def _kalai_smorodinsky(cluster: Cluster) -> bool:
     return bool(np.allclose(part, 1 / fits, rtol=1e-9))
 
 
-INSTANCES = (*_FOUND, *_OWN)
+INSTANCES = (*_OWN, *_FOUND)

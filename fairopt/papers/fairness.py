@@ -1,4 +1,4 @@
-"""What the papers say of properties of fairness, in tables and theorems, and why ours differ where they do."""
+"""Statements of the papers on properties of fairness, and why ours differ where they do."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _mqdrf() -> Iterator[Said]:
 
 
 def compared(rows: pd.DataFrame, link: Link = plain) -> pd.DataFrame:
-    """What papers say beside what is known here: `paper`, `where`, `mechanism`, `property`, `says`, `ours`, `why`.
+    """Statements beside what is known here: `paper`, `where`, `mechanism`, `property`, `says`, `ours`, `why`.
 
     `rows` as of `fairopt.properties.frame`. `why` explains what differs; it is empty where nothing does.
     """

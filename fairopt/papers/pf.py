@@ -218,7 +218,7 @@ _STARTS = 4
 
 
 def _played() -> tuple[Claim, ...]:
-    """Where servers that respond in turn end; the tasks are known in closed form, so that nothing of ours is taken."""
+    """Ends of best responses in turn; tasks are known in closed form, so that nothing of ours is taken."""
     note = (
         f"{len(_ALPHAS) + 1} alphas from 0.1 to infinity, {_STARTS} random starts each; elsewhere observed, not proved"
     )

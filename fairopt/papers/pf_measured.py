@@ -85,7 +85,7 @@ Words: TypeAlias = Callable[[Measurements], str]
 
 
 def claims() -> tuple[Claim, ...]:
-    """What PF says of time and convergence."""
+    """Claims of PF on time and convergence."""
     longer = Printed("increases as alpha gets larger", True)
     second = Printed("less than 1 second in a cluster with thousands of users", True)
     around = Printed("around 0.03 second", True)

@@ -1,4 +1,4 @@
-"""What every property is: where it makes sense, what it compares with, and what is due to whom."""
+"""Properties, the cases that they judge, and what is due to whom."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Deviation:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What a property judges: the tasks `x[n,i]` of a cluster, and those of the changed cluster if it compares.
+    """The tasks `x[n,i]` of a cluster that a property judges, and those of the changed cluster if it compares.
 
     Tasks are doubles or, without rounding, `Fraction`s. `mechanism` is whose tasks they are, where that is known: a few
     properties are about one.
@@ -145,14 +145,14 @@ class Property(ABC):
 
     @abstractmethod
     def dues(self, case: Case) -> tuple[Numbers, Numbers]:
-        """What every user has, and what is due to it, in tasks, (users,) each; 0 is due to whom it does not matter."""
+        """Tasks that every user has and that are due to it, (users,) each; 0 is due to whom it does not matter."""
 
     def loss(self, missing: Numbers, case: Case) -> int:
-        """Who decides, by number, given the part `1 - has/due` that each user misses, (users,): the largest."""
+        """The user who decides, by number, given the part `1 - has/due` that each misses, (users,): the largest."""
         return int(np.argmax(missing))
 
     def words(self, user: str, has: str, due: str) -> str:
-        """What is wrong, in words."""
+        """Say what is wrong."""
         return f"{user} has {has} tasks where {due} are due"
 
     def bounds(self, low: Case, high: Case) -> tuple[Numbers, Numbers]:
@@ -261,7 +261,7 @@ def described(cluster: Cluster, deviation: Deviation | None) -> list[str]:
 
 
 def changes(cluster: Cluster, deviation: Deviation) -> str:
-    """What is different in the changed cluster, in words."""
+    """Say how the changed cluster differs."""
     changed = deviation.cluster
     if len(changed.users) < len(cluster.users):
         return f"{' and '.join(deviation.users)} leaves"

@@ -25,7 +25,7 @@ _TOL = 1e-8
 
 @dataclass(frozen=True)
 class Check:
-    """What a property says of an allocation.
+    """The verdict of a property on an allocation.
 
     Attributes
     ----------

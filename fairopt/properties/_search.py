@@ -111,7 +111,7 @@ def draw(rng: np.random.Generator, prop: Property) -> Cluster:
 
 @dataclass(frozen=True)
 class Hunted:
-    """What a search came to: a witness or none, after so many trials.
+    """The end of a search: a witness or none, after so many trials.
 
     `doubted` is the largest loss that trials showed and nobody could verify: at degenerate ties answers that are right
     for data a rounding error away lose much.
@@ -124,7 +124,7 @@ class Hunted:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How clusters are drawn and climbed."""
+    """Numbers of a search: clusters drawn, and climbed from."""
 
     #: Trials that are solved together.
     batch: int = 250

@@ -44,7 +44,7 @@ def with_entry(
 
 
 def disagreements(instance: Instance) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Where the changed cluster has another number."""
+    """Places at which the changed cluster has another number."""
     cluster, deviation = instance
     if deviation is None:
         return
@@ -103,7 +103,7 @@ def _entry(cluster: Cluster, argument: str, place: tuple[int, ...], value: float
 
 
 def _place(cluster: Cluster, changed: Cluster, argument: str, place: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Where the same number is in the changed cluster: users may have left."""
+    """The place of the same number in the changed cluster: users may have left."""
     names, others = getattr(cluster, _ROWS[argument]), getattr(changed, _ROWS[argument])
     if names == others:
         return place
@@ -205,7 +205,7 @@ def _in_unit(by: NDArray[np.float64], cluster: Cluster) -> Cluster:
 
 
 def _made(make: Callable[[], Instance]) -> Iterator[Instance]:
-    """What can be made."""
+    """The instance, or none where it cannot be made."""
     try:
         yield make()
     except DataError:

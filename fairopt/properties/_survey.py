@@ -65,7 +65,7 @@ def _here() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What searches of a cell have come to.
+    """The result of all searches of a cell.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ def surveyed() -> list[Mechanism]:
 
 
 def cells(some: Sequence[Mechanism | str], properties: Sequence[str | Property] | None = None) -> list[Cell]:
-    """What is to be searched: all clusters, then those of positive demands or of a claim, few conditions first."""
+    """Cells to search: all clusters, then those of positive demands or of a claim, few conditions first."""
     found: list[Cell] = []
     for mechanism in mechanisms.chosen(some):
         for prop in map(get, names() if properties is None else properties):
@@ -246,7 +246,7 @@ def survey(
 
 
 def read(store: str | Path) -> list[Outcome]:
-    """What a store holds, sorted by name.
+    """Read a store, sorted by name.
 
     Raises
     ------

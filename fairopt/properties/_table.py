@@ -112,7 +112,7 @@ Link = Callable[[str, str], str]
 
 
 class Answer(NamedTuple):
-    """What is known of a mechanism and a property among clusters of some kind."""
+    """The knowledge of a mechanism and a property among clusters of some kind."""
 
     clusters: str  # names of conditions, or `all`
     known: str  # `proved`, `counterexample`, `none`, `nothing`

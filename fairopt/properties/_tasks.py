@@ -82,7 +82,7 @@ def _efficient(cluster: Cluster, rule: Criterion) -> Numbers | None:
 
 
 def _fractions(values: NDArray[np.float64], some: NDArray[np.bool_]) -> dict[int, Fraction] | None:
-    """What the doubles of some users stand for; `None` where that is not known."""
+    """Fractions that the doubles of some users stand for; `None` where that is not known."""
     found = {int(n): Fraction(values[n]).limit_denominator(_MOST) for n in np.flatnonzero(some)}
     ulps = {n: abs(float(value) - values[n]) / np.spacing(abs(values[n])) for n, value in found.items()}
     return found if all(ulp <= _ULPS for ulp in ulps.values()) else None

@@ -13,7 +13,7 @@ from ..engines.small.kinds import small_enough
 from ..errors import SolverError
 from ..exact import rational
 from ..exact.rational import numbers
-from ..exact.simplex import Dictionary, TooMuch, whole
+from ..exact.simplex import Dictionary, TooMuch
 from ..model.cluster import Cluster
 from ..model.criterion import criterion
 from ..model.problem import Problem
@@ -149,7 +149,7 @@ def _exact(case: Case) -> Numbers:
 
 
 def gains(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers:
-    """What every user can have more, at least, while nobody has less, (users,); zeros where nothing is found.
+    """Tasks that every user can gain, at least, while nobody loses any, (users,); zeros where nothing is found.
 
     `low <= x <= high`, (users, servers), in fractions.
     """
@@ -194,9 +194,8 @@ def _direction(cluster: Cluster, low: Numbers, high: Numbers) -> Numbers | None:
         return None
     gain = {k: by / unit[n] for n in range(users) for k, by in sums[n].items()}
     rows.append((gain | {goal: Fraction(1)}, Fraction(0)))
-    tables = [whole(*row, width=goal + 1) for row in rows]
     try:
-        program = Dictionary([entries for entries, _ in tables], [bound for _, bound in tables], _WORK)
+        program = Dictionary.of(rows, goal + 1, _WORK)
         program.maximise(goal)
     except (TooMuch, ValueError):
         return None

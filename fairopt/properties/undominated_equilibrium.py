@@ -43,7 +43,7 @@ def all_equilibria(mechanism: Mechanism | None, cluster: Cluster) -> Equilibria:
 
 
 def alternatives(mechanism: Mechanism, cluster: Cluster) -> Equilibria:
-    """What the mechanism could have returned by its definition, of all that is known.
+    """Answers that the mechanism could have returned by its definition, of all that are known.
 
     Of the game at finite alpha all equilibria; of PS-DSF what best responses come to from random starts.
     """

@@ -297,7 +297,7 @@ def _certificate(value: float) -> str:
 
 
 def _length(text: str) -> int:
-    """How many characters a reader sees."""
+    """The number of characters that a reader sees."""
     for mark, width in (("\\pm", "+"), ("\\cdot", "."), ("\\textbackslash{}", "x"), ("\\", ""), ("$", ""), ("{", ""),
                         ("}", ""), ("^", "")):  # fmt: skip
         text = text.replace(mark, width)

@@ -43,12 +43,12 @@ def _plugged() -> dict[str, ModuleType]:
 
 
 def out() -> str:
-    """Where figures are written unless told otherwise: `paper_figures/out` in a checkout, else `figures`, here."""
+    """The folder of figures unless told otherwise: `paper_figures/out` in a checkout, else `figures`, here."""
     return f"{FOLDER}/out" if Path(FOLDER).is_dir() else "figures"
 
 
 def title(name: str) -> str:
-    """What a figure is called in the names of its files."""
+    """The name of a figure's files."""
     return Path(name).stem.removeprefix("fig_")
 
 
@@ -97,7 +97,7 @@ def _of_file(path: Path) -> ModuleType:
 
 
 def caption(name: str) -> str:
-    """What a figure shows, and what to see in it: its `CAPTION`, or the first lines of its file."""
+    """The caption of a figure: its `CAPTION`, or the first lines of its file."""
     found = module(name)
     return " ".join(str(getattr(found, "CAPTION", (found.__doc__ or "").partition("\n\n")[0])).split())
 

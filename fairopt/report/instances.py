@@ -60,7 +60,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written of one instance: its folder, its row of the index, its files."""
+    """One instance as written: its folder, its row of the index, its files."""
 
     name: str
     row: dict[str, Any]
@@ -101,7 +101,7 @@ def export(folder: Path, chosen: list[str] | None = None) -> Iterator[Exported]:
 
 
 def matrices(answer: Allocation) -> dict[str, Any]:
-    """What MatrixMarket files hold, by name; the cluster is that of the answer, a pool where it was pooled."""
+    """Matrices of the MatrixMarket files, by name; the cluster is that of the answer, a pool where it was pooled."""
     cluster, criterion = answer.cluster, answer.criterion
     users, servers = np.nonzero(cluster.eligible)
     pairs, resources = np.arange(len(users)), len(cluster.resources)

@@ -37,7 +37,7 @@ class Table:
 
 
 def tables_of(experiment: str, results: Results) -> list[Table]:
-    """What `table` in the experiment's file asks for: `clusters`, one table of each, or `means` over repetitions.
+    """Tables as `table` in the experiment's file asks: `clusters`, one of each, or `means` over repetitions.
 
     Beside means stands `NAME-reached`, when games come to each residual, if there are games and several draws.
 
@@ -120,7 +120,7 @@ def _of_cluster(experiment: str, cluster: str, found: StoredCells) -> Table:
 
 
 def _heading(instance: str, cells: pd.DataFrame) -> str:
-    """What the cluster is: the paper's example, or where it was drawn from."""
+    """The origin of a cluster: a paper's example, or a source."""
     first = cells.iloc[0]
     if known := papers.instances().get(instance):
         return f"{known.description} ({known.paper}, {known.where})"
@@ -133,7 +133,7 @@ def _printed(instance: str, mechanism: mechanisms.Mechanism, users: int) -> str:
     about = (claim for claim in papers.claims() if claim.instance == instance)
     for claim in about:
         if claim.printed is not None and claim.statement.lower().startswith(starts):
-            value = claim.correct if claim.printed.value is None else claim.printed.value
+            value = claim.printed.value
             if isinstance(value, tuple) and len(value) == users:
                 return papers.show(value)
     return ""

@@ -1,4 +1,4 @@
-"""How users of a cluster stand, for the people who run it: on a terminal, as Markdown, as a page with the explorer.
+"""A report on the users of a cluster, for its operators: on a terminal, as Markdown, as a page with the explorer.
 
 What is said is computed in `fairopt.explorer.standing`; here it gets words.
 """
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from .._libraries import pd
 from ..explorer import page as pages
-from ..explorer.standing import OPTIONS, Standing
+from ..explorer.standing import BELOW, MORE, Standing
 from .export import escape, for_people, markdown
 
 
 @dataclass(frozen=True)
 class WordsOptions:
-    """How much is shown."""
+    """Sizes of the report."""
 
     #: Users, or groups, in a table; of more, those that are most below what they are entitled to.
     rows: int = 40
@@ -41,7 +41,7 @@ GLOSSARY = {
     "PS-DSF": "fair on every server by itself: parts of what each user could run on that server",
     "alphaPF-VDS": "between the largest sum of shares (alpha 0) and PS-DSF (infinite); 1 is proportional fairness",
     "used up on": "nodes that have nothing left of a resource in the answer",
-    "tasks more": f"tasks that {OPTIONS.more:.0%} more of a resource, on every node that has it, would add: re-solved",
+    "tasks more": f"tasks that {MORE:.0%} more of a resource, on every node that has it, would add: re-solved",
     "a little more": "tasks that 1% more of a resource on all nodes of a kind would add, by derivatives of the answer",
     "Jain's index": "1 where all weighted shares are equal, 1/n where one of n users has everything",
 }
@@ -65,12 +65,10 @@ def sections(found: Standing) -> Iterator[Section]:
     yield Section("Resources: what is short, and whom more would serve", _parts(found.resources))
     yield _cut("Where a little more would serve most", found.margins, "kind", "kinds", found.margins_note)
     if found.changes is not None:
-        moved = found.changes[
-            found.changes["change"].abs() > OPTIONS.below * found.changes["entitled"].clip(lower=1e-9)
-        ]
+        moved = found.changes[found.changes["change"].abs() > BELOW * found.changes["entitled"].clip(lower=1e-9)]
         still = len(found.changes) - len(moved)
         yield _cut(f"What if {', '.join(found.requested)}", moved.drop(columns="group"), "user", "users",
-                   f"{still} users keep what they had, within {OPTIONS.below:.0%}.")  # fmt: skip
+                   f"{still} users keep what they had, within {BELOW:.0%}.")  # fmt: skip
 
 
 def _parts(table: pd.DataFrame) -> pd.DataFrame:

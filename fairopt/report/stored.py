@@ -1,4 +1,4 @@
-"""What a store holds of an experiment, for tables and figures. It reads; what is missing is an error that says how."""
+"""Stored cells of an experiment, for tables and figures. Missing ones are an error that says how to compute them."""
 
 from __future__ import annotations
 

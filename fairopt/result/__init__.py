@@ -1,1 +1,1 @@
-"""What comes out: allocations and traces, with their files, numbers and pictures."""
+"""Allocations and traces, with their files, numbers, derivatives and pictures."""

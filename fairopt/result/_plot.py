@@ -1,4 +1,4 @@
-"""What pictures share: a figure that shows itself in a notebook, colours that can be told apart, the axis of alpha."""
+"""Parts of all pictures: a figure that shows itself in a notebook, distinct colours, the axis of alpha."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def legend_of_stack(figure: Figure, names: Sequence[str], fills: Sequence[str], 
 
 
 def at_alpha(alpha: ArrayLike) -> NDArray[np.float64]:
-    """Where alpha stands on the axis from 0 to infinity: `alpha / (1 + alpha)`."""
+    """Places of alpha on the axis from 0 to infinity: `alpha / (1 + alpha)`."""
     values = np.asarray(alpha, dtype=float)
     return np.where(np.isinf(values), 1.0, values / (1 + np.where(np.isinf(values), 0, values)))
 

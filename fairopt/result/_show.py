@@ -56,15 +56,15 @@ def _parts(columns: Sequence[Sequence[str]], most: int) -> list[list[Sequence[st
 
 
 class Shown(Answer, Protocol):
-    """What is shown of an allocation."""
+    """An allocation, as far as it is shown."""
 
     @property
     def certificate(self) -> Certificate:
-        """How good it is."""
+        """Its quality."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader should know."""
+        """Remarks for the reader."""
 
     @property
     def flagged(self) -> bool:

@@ -32,7 +32,7 @@ Judge = Callable[[Cluster, Array, Array | None], tuple[Certificate, Array | None
 
 @dataclass(frozen=True)
 class Stats:
-    """How an answer was found: engine, solver and its status (reported, not believed), seconds, versions.
+    """Engine, solver and its status (reported, not believed), seconds and versions of an answer.
 
     `compile` is what CVXPY took. Seconds do not contain what a process does once, compiling or loading loops and
     importing libraries: `loops` is that.
@@ -120,7 +120,7 @@ def idle(users: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocation(Frozen):
-    """Who runs how much where, and how good that is. Immutable, as are its copies and pickles; arrays are read-only.
+    """Tasks of users on servers, and their certificate. Immutable, as are its copies and pickles; arrays are read-only.
 
     Attributes
     ----------
@@ -285,7 +285,7 @@ class Allocation(Frozen):
         return columns
 
     def bottlenecks(self) -> pd.DataFrame:
-        """What holds each user of a lexicographic max-min allocation: one row per user, as the certificate proves it.
+        """The bottlenecks of a lexicographic max-min allocation: one row per user, as the certificate proves it.
 
         A resource r of server i holds user n if it is used up, n needs it, and next to nobody above n's level uses it.
 
@@ -336,7 +336,7 @@ class Allocation(Frozen):
         return plot.allocation(self)
 
     def sensitivity(self) -> Sensitivity:
-        """How tasks and measures move with alpha, weights, demands, capacities and limits: derivatives, as frames.
+        """Derivatives of tasks and measures by alpha, weights, demands, capacities and limits, as frames.
 
         By the implicit function theorem on the optimality conditions (docs/sensitivity.md); what is not differentiable
         is NaN, and said in words. Of pooled mechanisms capacities are those of the pool.

@@ -37,7 +37,7 @@ _CLUSTER_KEYS = ("resources", "servers", "users", "capacity", "demand", "weight"
 
 @dataclass(frozen=True, eq=False)
 class StatedAnswer:
-    """What an allocation file says: `tasks` (users, servers) are the answer to `criterion` on `cluster`.
+    """The claim of an allocation file: `tasks` (users, servers) are the answer to `criterion` on `cluster`.
 
     `log_prices` (servers, resources), or (levels, servers, resources) for max-min, per resource unit, are the witness;
     `tol` is what their certificate should reach.
@@ -235,7 +235,7 @@ def _finite(value: float) -> bool:
 
 
 def _depth(value: Any) -> int:
-    """How many lists stand in each other at the beginning."""
+    """The number of lists that stand in each other at the beginning."""
     depth = 0
     while isinstance(value, list):
         depth, value = depth + 1, value[0] if value else None

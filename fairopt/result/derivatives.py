@@ -93,7 +93,7 @@ class Entries(list[tuple[Any, Any, Any]]):
     """Entries of a sparse matrix, collected: rows, columns and values, which add up where they meet."""
 
     def matrix(self, *shape: int) -> sp.csr_matrix:
-        """What was collected."""
+        """The matrix of all entries."""
         every = [np.broadcast_arrays(*each) for each in self]
         row, column, value = (np.concatenate([np.zeros(0), *(each[k].ravel() for each in every)]) for k in range(3))
         there = value != 0
@@ -160,7 +160,7 @@ def inputs(equations: Equations) -> list[dict[str, sp.csr_matrix]]:
 
 
 def _why(equations: Equations, null: Array, stuck: Mask, most: int = 3) -> str:
-    """What is in the way: whose tasks, what ties in their parts, and resources that tie.
+    """Say what is in the way: whose tasks, what ties in their parts, and resources that tie.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class Derivatives:
         return found
 
     def why(self, name: str, at: tuple[int, ...]) -> str:
-        """What is in the way of a derivative by one datum, in words."""
+        """Say what is in the way of a derivative by one datum."""
         if not self._known and name in ("demand", "capacity", "count"):
             return "the mechanism does not say how shares follow from the data"
         return _why(self.equations, self.linear.null, self._inconsistent[name][at])

@@ -1,4 +1,4 @@
-"""What holds each user of an answer, in one row per user: for every mechanism, as far as that is known.
+"""The bottleneck of each user of an answer: for every mechanism, as far as that is known.
 
 Of lexicographic max-min over a pool or servers the certificate proves it (`certificates.blocking`). Of the others it is
 read off: on the server where a user runs most tasks, the resource that is the largest part of what a task costs at the
@@ -41,7 +41,7 @@ class Holds:
 
 
 def holds(allocation: Allocation) -> Holds:
-    """What holds the users of an allocation."""
+    """The bottlenecks of the users of an allocation."""
     criterion = allocation.criterion
     if np.isinf(criterion.alpha) and criterion.scope in ("pool", "servers"):
         try:
@@ -82,7 +82,7 @@ def _read_off(allocation: Allocation) -> Holds:
 
 
 def _cost(allocation: Allocation, first: Index, capacity: Array, at: Index) -> Array | None:
-    """What of its price a task pays for each resource there, (users, resources), at prices of whole capacities."""
+    """Parts of the price of a task by resource there, (users, resources), at prices of whole capacities."""
     log = allocation.log_prices
     if log is None or log.ndim != 2:
         return None

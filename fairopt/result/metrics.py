@@ -25,7 +25,7 @@ class Answer(Protocol):
 
     @property
     def cluster(self) -> Cluster:
-        """What was shared."""
+        """The cluster that was shared."""
 
     @property
     def user_tasks(self) -> Array:

@@ -164,7 +164,7 @@ def paths(
 
 
 def two_users(*answers: Answer, path: Sequence[Answer] = ()) -> Figure:
-    """What two users can have, as an area, and what each answer gives them.
+    """The set of tasks that two users can have, as an area, and what each answer gives them.
 
     The area is of tasks over all servers of the cluster.
 

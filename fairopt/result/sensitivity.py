@@ -1,4 +1,4 @@
-"""How an allocation moves with its data: frames of derivatives, words and a picture. See `docs/sensitivity.md`."""
+"""Derivatives of an allocation by its data, as frames, words and a picture. See `docs/sensitivity.md`."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ class Sensitivity:
     # -- inside --------------------------------------------------------------------------------------
 
     def _there(self, by: str) -> NDArray[np.bool_]:
-        """Which data of a kind there are, flat: not limits of who has none, nor zeros."""
+        """The data of a kind that there are, flat: not limits of who has none, nor zeros."""
         cluster = self.answer.cluster
         if by == "demands":
             return np.asarray(cluster.demand > 0).ravel()

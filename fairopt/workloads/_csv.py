@@ -198,7 +198,7 @@ def _texts(body: bytes, names: tuple[str, ...], layout: Format) -> list[tuple[st
 
 
 def _fault(column: Column, text: str) -> str | None:
-    """What is wrong with one field, or None."""
+    """Say what is wrong with one field, or None."""
     if text == "":
         return None if column.optional else f"no {column.name}"
     if column.kind == "text":

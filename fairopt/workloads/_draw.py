@@ -87,7 +87,7 @@ def _number(count: int, wanted: int | float, what: str) -> int:
 
 
 class Room:
-    """What nodes have left, (nodes, resources), in whole units such as milli-CPU and MiB."""
+    """Idle amounts of nodes, (nodes, resources), in whole units such as milli-CPU and MiB."""
 
     def __init__(self, capacity: Whole) -> None:
         self.left = np.array(capacity, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What `open_source` and `open_workload` know, by name. A source is registered by being defined.
+"""Sources that `open_source` and `open_workload` know, by name. A source is registered by being defined.
 
 @generator("uniform", "uniformly random users and servers")
 def uniform(rng: np.random.Generator, users: int = 10, servers: int = 5) -> Snapshot: ...

@@ -36,7 +36,7 @@ class Snapshot:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """What the source has and the cluster has not: counts of `report` that say "left out", without these words."""
+        """Parts of the source that the cluster lacks: counts of `report` that say "left out", without these words."""
         counts = {what: count for what, count in self.report.items() if "left out" in what and count}
         return {what.replace(", left out", "").replace(" left out", ""): count for what, count in counts.items()}
 

@@ -44,7 +44,7 @@ class Entry:
 
     @cached_property
     def options(self) -> Mapping[str, Parser]:
-        """How the text of each option is read, from the signature."""
+        """The readers of all options, from the signature."""
         return {name: _checked(name, kind) for name, kind in parameters(self.function).items() if name not in _GIVEN}
 
     def run(self, options: Mapping[str, Any], **arguments: Any) -> Any:
@@ -52,7 +52,7 @@ class Entry:
 
 
 def place(function: Callable[..., Any]) -> str:
-    """Where a function is written."""
+    """The place at which a function is written."""
     return f"{function.__module__}.{function.__qualname__}"
 
 
@@ -63,7 +63,7 @@ def parameters(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _checked(name: str, kind: Any) -> Parser:
-    """How the text of an option becomes a value that its checks let pass."""
+    """Turn the text of an option into a value that its checks let pass."""
     read = parser(kind)
     checks = getattr(kind, "__metadata__", ())
     if not checks:
@@ -79,7 +79,7 @@ def _checked(name: str, kind: Any) -> Parser:
 
 
 def parser(kind: Any) -> Parser:
-    """How text becomes a value of a type.
+    """The function from text to a value of a type.
 
     Raises
     ------
@@ -175,7 +175,7 @@ class Sources(Generic[Made]):
         return register
 
     def open(self, name: str, traces: str | Path | None = None, rng: np.random.Generator | None = None) -> Made:
-        """What `name` stands for; see `open_source`."""
+        """Open the source that `name` stands for; see `open_source`."""
         found = self._read(name)
         rng = _generator(found.seed, rng)
         if found.kind in self.generators:

@@ -94,7 +94,7 @@ def tasks(directory: str | Path, at: float = 0.0, window: float = 0.0, skip_malf
 
 
 def running(directory: str | Path, at: float = 0.0, skip_malformed: bool = False) -> pd.Series:
-    """How many tasks every user had on machines at `at` seconds: a series by user, named as in `cluster`.
+    """Tasks that every user had on machines at `at` seconds: a series by user, named as in `cluster`.
 
     A task is on a machine whose last event by then is SCHEDULE, or UPDATE_RUNNING. Users without any are left out.
     """

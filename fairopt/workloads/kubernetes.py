@@ -83,7 +83,7 @@ def amounts(table: object) -> Amounts:
 
 
 def requests(pod: Object) -> Amounts:
-    """What a pod asks for, `pods: 1` included.
+    """The request of a pod, `pods: 1` included.
 
         max(sum of containers and sidecars, max over init containers of itself and the sidecars before) + overhead
 
@@ -111,7 +111,7 @@ def requests(pod: Object) -> Amounts:
 
 
 def may_run(pod: Object, nodes: Iterable[Object]) -> list[bool]:
-    """Which nodes a pod may run on: nodeSelector, required node affinity, taints it does not tolerate."""
+    """Nodes that a pod may run on: nodeSelector, required node affinity, taints it does not tolerate."""
     spec = _table(pod.get("spec"), "spec")
     wanted = _table(spec.get("nodeSelector"), "nodeSelector")
     affinity = _table(_table(spec.get("affinity"), "affinity").get("nodeAffinity"), "nodeAffinity")
@@ -314,7 +314,7 @@ def items(path: Path) -> Iterator[dict[str, Any]]:
 
 @dataclass
 class _Seen:
-    """What a snapshot holds, as far as it counts."""
+    """The objects of a snapshot that count."""
 
     nodes: list[Object] = field(default_factory=list)
     pods: list[tuple[str, Amounts, tuple[str, ...], Object, str, str]] = field(default_factory=list)

@@ -36,7 +36,7 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class _Job:
-    """What counts of a job: whose it is, what it asks for on each node, and where it may run."""
+    """A job: whose it is, what it asks for on each node, and where it may run."""
 
     owner: str
     asks: tuple[tuple[str, Decimal], ...]
@@ -242,7 +242,7 @@ def _job(job: Object, by: str, report: Counter[str]) -> _Job | None:
 
 
 def _elements(text: object, who: str) -> int:
-    """How many elements of a job array `1-10:2,20%4` stands for; 1 if there is none."""
+    """The number of elements that `1-10:2,20%4` stands for; 1 if there is none."""
     if text is None or text == "":
         return 1
     count = 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairopt.explorer import module
+from fairopt.explorer import page
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node here")
 
@@ -26,7 +26,7 @@ const must = (name) => ask.must({ name }, told(name));
 
 
 def run(script: str) -> dict[str, list[object]]:
-    text = (Path(module.__file__).parent / "static" / "asker.js").read_text() + _HOST + script
+    text = (Path(page.__file__).parent / "static" / "asker.js").read_text() + _HOST + script
     text += "\nconsole.log(JSON.stringify({ sent: sent.map((one) => one[1].name), done, waiting }));"
     found = subprocess.run(["node", "-e", text], check=True, capture_output=True, text=True, timeout=300)
     made: dict[str, list[object]] = json.loads(found.stdout)

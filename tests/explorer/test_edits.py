@@ -10,8 +10,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError
 from fairopt.explorer import Start
-from fairopt.explorer.edits import shared
-from fairopt.explorer.state import State, number
+from fairopt.explorer.edits import State, number, shared
 
 
 def racks() -> fo.Cluster:

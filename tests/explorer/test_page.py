@@ -17,7 +17,7 @@ import fairopt as fo
 from fairopt.cli import main
 from fairopt.explorer import Session
 from fairopt.explorer import page as pages
-from fairopt.explorer.module import module, program
+from fairopt.explorer.page import module, program
 
 
 def data(text: str) -> dict[str, object]:

@@ -20,7 +20,7 @@ import fairopt as fo
 from fairopt.cli import main
 from fairopt.errors import DataError
 from fairopt.explorer import Session
-from fairopt.explorer.server import OPTIONS, Server
+from fairopt.explorer.server import LARGEST, Server
 
 JSON = {"Content-Type": "application/json"}
 
@@ -81,7 +81,7 @@ def test_a_question(server: Server) -> None:
         ("POST", {"Origin": "null", **JSON}, 403),
         ("POST", {"Content-Type": "text/plain"}, 415),
         ("POST", {}, 415),
-        ("POST", {"Content-Length": str(OPTIONS.largest + 1), **JSON}, 413),
+        ("POST", {"Content-Length": str(LARGEST + 1), **JSON}, 413),
         ("POST", {"Content-Length": "9" * 40, **JSON}, 413),
         ("POST", {"Content-Length": "-5", **JSON}, 411),
     ],

@@ -12,7 +12,6 @@ import pytest
 import fairopt as fo
 from fairopt.explorer import Session
 from fairopt.explorer import view as views
-from fairopt.explorer.session import SessionOptions
 from fairopt.result import metrics
 from fairopt.workloads import open_source
 
@@ -194,7 +193,7 @@ def test_answers_are_remembered_by_edits_and_alpha() -> None:
 
 
 def test_errors_are_not_remembered_and_answers_not_for_ever(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairopt.explorer.session.OPTIONS", SessionOptions(kept=3))
+    monkeypatch.setattr(module, "_KEPT", 3)
     for alpha in (1, "x", 2, 3, 4, 5):
         ask(session, alpha=alpha)
     assert len(session._kept) == 3

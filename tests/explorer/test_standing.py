@@ -10,8 +10,7 @@ import pytest
 import fairopt as fo
 from fairopt.errors import DataError, SolverError
 from fairopt.explorer import Start, State
-from fairopt.explorer.standing import standing
-from fairopt.explorer.what_if import what_if
+from fairopt.explorer.standing import standing, what_if
 
 
 def teams() -> fo.Cluster:

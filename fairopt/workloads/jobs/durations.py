@@ -1,4 +1,4 @@
-"""How long tasks run, from a trace that ends before they do.
+"""Durations of tasks, from a trace that ends before they do.
 
 A task that is seen to start and to end has its duration. Of one that still runs at the end of the trace only a lower
 bound is known, and tasks that last are seen less often to end: leaving them out, or cutting them off, makes durations
