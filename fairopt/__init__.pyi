@@ -9,6 +9,8 @@ from . import papers as papers
 from . import properties as properties
 from . import report as report
 from . import scheduling as scheduling
+from . import study as study
+from . import sweeps as sweeps
 from . import workloads as workloads
 from ._version import __version__ as __version__
 from .certificates import Certificate as Certificate

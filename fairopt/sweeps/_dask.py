@@ -163,7 +163,7 @@ def execute(
                 error = future.exception()
                 if isinstance(error, Elsewhere):
                     raise error
-                remaining = [Work((cell,)) for work in batch for cell in work.cells]
+                remaining = [Work((cell,)) for work in batch for cell in work.asked]
                 if len(remaining) == 1:
                     dead.append((remaining.pop().cells[0], error))
             elif future.status == "cancelled":  # by a scheduler that ends, or somebody else

@@ -145,6 +145,11 @@ class Work(NamedTuple):
     cells: tuple[Cell, ...]
     wanted: frozenset[str] | None = None
 
+    @property
+    def asked(self) -> list[Cell]:
+        """Those whose rows are handed in."""
+        return [cell for cell in self.cells if self.wanted is None or cell.key in self.wanted]
+
 
 def _digest(value: object) -> str:
     """24 hexadecimal digits, the same on every machine."""

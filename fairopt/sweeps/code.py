@@ -39,7 +39,7 @@ def computing(*rooms: str) -> list[Path]:
     files = {path for room in rooms for path in (PACKAGE / room).rglob("*") if path.is_file()} - showing
     files |= {path for path in (PACKAGE / "mechanisms").glob("*.py") if _shared(path.stem)}
     files |= {PACKAGE / name for name in _ALWAYS}
-    return sorted(path for path in files if path.suffix != ".pyc")
+    return sorted(path for path in files if "__pycache__" not in path.parts)
 
 
 @cache

@@ -7,13 +7,17 @@ quarter of a second: what dies with one is that much and the cell or the stack i
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from . import _dask, stack
@@ -36,8 +40,10 @@ def works(cells: Sequence[Cell], missing: Iterable[str]) -> list[Work]:
     return [work for work in found if work.wanted]
 
 
-#: Processes that die (memory) take the pool with them; it is started again this often.
-_RESTARTS = 3
+#: So many processes may die (of memory), and are replaced.
+_DEATHS = 3
+#: Libraries with threads of their own, which a copy of this process would lack.
+_THREADED = ("numba", "scipy.optimize", "highspy", "clarabel", "scs", "cvxpy")
 #: Single cells that are sent together at most, seconds after which no more of them are begun, and turns of a worker.
 _TOGETHER, _SECONDS, _TURNS = 16, 0.25, 8
 
@@ -52,48 +58,97 @@ def serial(todo: Sequence[Work], traces: str | None, threads: int | None) -> Ite
 
 
 def processes(jobs: int) -> Executor:
-    """`jobs` processes of this machine, by joblib."""
+    """`jobs` processes of this machine."""
 
     def execute(todo: Sequence[Work], traces: str | None, threads: int | None) -> Iterator[Packed]:
-        from joblib import Parallel, delayed
-        from joblib.externals.loky import get_reusable_executor
-        from joblib.externals.loky.process_executor import TerminatedWorkerError
-
         warm_up(work.cells[0] for work in todo)
-        left = {
-            cell.key: cell for work in todo for cell in work.cells if work.wanted is None or cell.key in work.wanted
-        }
-        queue, deaths = deque(batches(todo, jobs)), 0
-        begun: set[str] = set()
-
-        def tasks() -> Iterator[Any]:
-            while queue:
-                batch = queue.popleft()
-                begun.update(cell.key for work in batch for cell in work.cells)
-                yield delayed(_worker)(batch, traces, threads)
-
-        try:
-            while left:
-                pool = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-                try:
-                    with _threads(threads):
-                        for found, remaining in pool(tasks()):
-                            for key in found.keys:
-                                del left[key]
-                            queue.extend(batches(remaining, jobs))
-                            yield found
-                except TerminatedWorkerError as error:
-                    deaths += 1
-                    if deaths > _RESTARTS:
-                        raise Stopped(f"processes die again and again (memory?); use fewer --jobs. {error}") from None
-                    # Those that were under way come last: others need not wait for one that kills.
-                    cells = sorted(left.values(), key=lambda cell: cell.key in begun)
-                    queue = deque([Work((cell,))] for cell in cells)
-                    begun = set()
-        finally:
-            get_reusable_executor().shutdown(wait=True, kill_workers=True)
+        team = _Team(batches(todo, jobs), traces, threads)
+        with _threads(threads):
+            for _ in range(min(jobs, len(team.queue))):
+                team.start()
+        return team.rows(jobs)
 
     return execute
+
+
+class _Team:
+    """Processes that compute, each with its end of a pipe, and what every one of them is at."""
+
+    def __init__(self, todo: Iterable[list[Work]], traces: str | None, threads: int | None) -> None:
+        self.queue, self.members = deque(todo), dict[Connection, Any]()
+        self.at: dict[Connection, list[Work]] = {}
+        self._more = traces, threads
+        self._context: Any = _context()
+
+    def start(self) -> None:
+        """One more."""
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(theirs, *self._more), daemon=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # see _context
+            process.start()
+        theirs.close()
+        self.members[ours] = process
+
+    def rows(self, jobs: int) -> Iterator[Packed]:
+        """What they hand in. Cells of one that dies are computed once more by others, each by itself."""
+        deaths = 0
+        try:
+            while self.queue or self.at:
+                for pipe in self.members:
+                    if pipe not in self.at and self.queue:
+                        self.at[pipe] = self.queue.popleft()
+                        with suppress(BrokenPipeError):  # it died: that is seen below
+                            pipe.send(self.at[pipe])
+                ready: list[Any] = wait([*self.at])
+                for pipe in ready:
+                    batch = self.at.pop(pipe)
+                    try:
+                        found = pipe.recv()
+                    except (EOFError, ConnectionResetError):
+                        deaths += 1
+                        if deaths > _DEATHS:
+                            raise Stopped("processes die again and again (memory?); use fewer --jobs") from None
+                        self.members.pop(pipe).join()
+                        self.start()
+                        self.queue.extend([Work((cell,))] for work in batch for cell in work.asked)
+                        continue
+                    if isinstance(found, BaseException):
+                        raise found
+                    self.queue.extend(batches(found[1], jobs))
+                    yield found[0]
+        finally:
+            for process in self.members.values():
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)  # loky's processes cannot be told otherwise
+            for process in self.members.values():
+                process.join()
+
+
+def _context() -> Any:
+    """How processes are made: copies of this one, which need no imports (seconds), unless they would miss its threads.
+
+    Those of tqdm and of linear algebra are none that a copy counts on.
+    """
+    others = [thread for thread in threading.enumerate() if thread.name not in ("MainThread", "tqdm_monitor")]
+    if sys.platform == "linux" and not others and not any(name in sys.modules for name in _THREADED):
+        return multiprocessing.get_context("fork")
+    from joblib.externals.loky.backend import get_context
+
+    return get_context("loky")  # which does not run the main script again
+
+
+def _serve(pipe: Connection, traces: str | None, threads: int | None) -> None:
+    """Compute what comes. Ctrl-C is for the one who started this process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            found: Any = several(pipe.recv(), traces, threads)
+        except EOFError:
+            return
+        except BaseException as error:
+            found = error
+        pipe.send(found)
 
 
 def dask(address: str) -> Executor:
@@ -119,9 +174,9 @@ def several(
             rows.append(run(work.cells[0], traces, threads))
             continue
         found, alone = together(work.cells, traces, threads)
-        wanted = work.wanted or frozenset(cell.key for cell in work.cells)
-        rows += [row for row in found if row["key"] in wanted]
-        left.extendleft(Work((cell,)) for cell in reversed(alone) if cell.key in wanted)
+        asked = {cell.key for cell in work.asked}
+        rows += [row for row in found if row["key"] in asked]
+        left.extendleft(Work((cell,)) for cell in reversed(alone) if cell.key in asked)
     return pack(rows, schema), list(left)
 
 
@@ -134,13 +189,6 @@ def batches(todo: Sequence[Work], workers: int) -> list[list[Work]]:
             found.append([])
         found[-1].append(work)
     return found
-
-
-def _worker(todo: Sequence[Work], traces: str | None, threads: int | None) -> tuple[Packed, list[Work]]:
-    """In a process of a pool: Ctrl-C is for the one who started it."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return several(todo, traces, threads)
 
 
 @contextmanager

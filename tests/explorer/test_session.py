@@ -11,6 +11,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.explorer import Session
+from fairopt.explorer import session as module
 from fairopt.explorer import view as views
 from fairopt.result import metrics
 from fairopt.workloads import open_source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import fairopt as fo
 from fairopt import sweeps
 from fairopt.errors import DataError
 from fairopt.sweeps.schema import CELLS as CELLS_OF
@@ -129,6 +131,7 @@ def test_what_is_no_store_of_this_version_is_refused_and_left_alone(tmp_path: Pa
 WRITER = """
 import sys
 from pathlib import Path
+import fairopt as fo
 from fairopt import sweeps
 from tests.sweeps.test_store import row
 with sweeps.Store(Path(sys.argv[1])) as store:
@@ -218,3 +221,13 @@ def test_stores_of_parts_become_one_file(schema: Schema, tmp_path: Path) -> None
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DataError, match=r"part-0.parquet is damaged .* move it away"):
         store.read()
+
+
+def test_the_earlier_home_has_the_names_and_warns() -> None:
+    for name in ("Store", "Experiment", "compare", "cells"):
+        with pytest.warns(DeprecationWarning, match=r"fairopt\.study and fairopt\.sweeps now"):
+            assert getattr(fo.harness, name) in (*vars(sweeps).values(), fo.compare)
+    with pytest.warns(DeprecationWarning, match=r"is fairopt\.study\.semi_dynamic now"):
+        assert importlib.import_module("fairopt.harness.semi_dynamic").pf_section6
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = fo.harness.nothing
