@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._libraries import lapack, sp
+from .._libraries import lapack, optimize, sp
 from ..model.criterion import Criterion
 from ..model.polytope import Polytope
 
@@ -53,7 +53,7 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
     Errors are relative, in tasks; it ends below `aim`. None for users without tasks: whether they are to have some is
     not asked here.
     """
-    if not len(tasks) or not (np.add.reduceat(tasks, polytope.start[:-1]) > 0).all():
+    if _starved(polytope, tasks):
         return None
     with np.errstate(all="ignore"):
         whole = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
@@ -61,7 +61,10 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
         pairs, rows, mu = whole.near(start)
         best, steps = None, 0
         for _ in range(5):
-            found, excess = _run(whole.some(pairs, rows), start, mu, aim, 40 - steps)
+            chosen = whole.some(pairs, rows)
+            if chosen.heavy:
+                break
+            found, excess = _run(chosen, start, mu, aim, 40 - steps)
             steps += found.steps
             there = whole.started(found.tasks, found.log_rows, excess)
             outside, idles = found.tasks == 0, found.log_rows == -np.inf
@@ -76,8 +79,59 @@ def refined(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Ar
                 start, mu, pairs, rows = there, min(max(violated**2, 1e-14), 1e-2), ~outside | back, ~idles | full
             else:
                 pairs, rows = pairs | back, rows | full
-        assert best is not None
-        return Refined(best.tasks, best.log_rows, best.error, steps)
+        return None if best is None else replace(best, steps=steps)
+
+
+def vertex(polytope: Polytope, criterion: Criterion, tasks: Array, log_rows: Array) -> Refined | None:
+    """Where a linear program leads that says which factors of products are 0, or None.
+
+    At exact ties both factors become the root of a small number on every path, and the equations singular. The program
+    has as objective the products to first order, and factors that are not negative.
+
+    Source: Facchinei, Fischer, Herrich, "An LP-Newton method" (2014), Mathematical Programming 146.
+    """
+    with np.errstate(all="ignore"):
+        if _starved(polytope, tasks):
+            return None
+        whole = Conditions(polytope, criterion, np.arange(len(tasks)), np.arange(len(log_rows)))
+        start = whole.started(tasks, log_rows)
+        c = whole.some(start.slack < 0.03, np.ones(len(log_rows), dtype=bool))
+        if c.heavy:
+            return None
+        state = _State(c, start, 1e-300)
+        unit = state.error
+        length = min(30 * unit, 0.03)
+        if not 0 < unit < length:
+            return None
+        slopes = state.slopes() @ sp.diags(1 / state.unit)
+        totals = sp.csr_matrix(
+            (1 / state.unit[state.pairs], (c.user, np.arange(len(c.pairs)))), (len(start.total), len(state.u))
+        )
+        low, high = -state.u, np.full(len(state.u), np.inf)
+        low[state.rows], high[state.rows] = np.maximum(low[state.rows], -length), length
+        found = optimize.linprog(
+            np.clip(state.f / unit, 1e-3, 1e3) + slopes.T @ np.minimum(state.u / unit, 1e3),
+            A_ub=sp.vstack([-slopes, totals, -totals]),
+            b_ub=np.concatenate([state.f, np.full(2 * len(start.total), length)]) / unit,
+            bounds=np.stack([low, high], axis=1) / unit,
+            method="highs",
+            options={
+                "primal_feasibility_tolerance": min(max(1e-13 / unit, 1e-10), 1e-4),
+                "dual_feasibility_tolerance": 1e-9,
+                "maxiter": 5_000,
+            },
+        )
+        if found.x is None:
+            return None
+        d = found.x * unit / state.unit
+        moved = np.zeros(len(tasks))
+        moved[c.pairs] = np.maximum(state.here.tasks + d[state.pairs] * state.here.total[c.user], 0.0)
+        return Refined(moved, state.here.log_rows + np.log(np.maximum(1 + d[state.rows], 1e-9)), unit, 1)
+
+
+def _starved(polytope: Polytope, tasks: Array) -> bool:
+    """Is somebody without tasks?"""
+    return not len(tasks) or not (np.add.reduceat(tasks, polytope.start[:-1]) > 0).all()
 
 
 @dataclass(frozen=True)
@@ -112,6 +166,11 @@ class Conditions:
         users = np.unique(self.user)
         self.limits = users[np.isfinite(polytope.limit[users])]
 
+    @property
+    def heavy(self) -> bool:
+        """Would tables of pairs of a user, or of rows, take gigabytes?"""
+        return float((np.bincount(self.user).astype(float) ** 2).sum()) + len(self.rows) ** 2 > 4e7
+
     def some(self, pairs: Mask, rows: Mask) -> Conditions:
         return Conditions(self.polytope, self.criterion, self.pairs[pairs], self.rows[rows])
 
@@ -128,7 +187,7 @@ class Conditions:
         weight = np.zeros(len(log_rows))
         most = np.maximum(cost, marginal) + self.log_gamma
         np.maximum.at(weight, self.row, np.exp(np.minimum(each - most[self.pair], 0.0)))
-        idle = 1 - np.bincount(self.row, self.use * (tasks / self.gamma)[self.pair], len(log_rows))
+        idle = 1 - np.bincount(self.row, self.use * (tasks / self.gamma)[self.pair], len(log_rows)).astype(float)
         part, share, room = tasks / total[self.user], paid / whole[self.pair], 1 - total / self.polytope.limit
         slope, weighty = slope / self.scale, np.maximum(part, tasks / self.gamma)
         return Point(tasks, log_rows, excess, total, part, weighty, slack, slope, share, weight, idle, room)
@@ -298,24 +357,28 @@ class _State:
 
     def _factored(self) -> Solve | None:
         """Solves with the matrix. Splits and prices need not be unique: factors are of one that is regular."""
+        slopes, size = self.slopes(), len(self.u)
+        self.diagonal = self.unit * self.v / self.u
+        scale = 1 / np.maximum(1.0, self.diagonal)
+        matrix = sp.diags(scale) @ (slopes + sp.diags(self.diagonal))
+        near = self._dense(matrix) if size <= DENSE else self._eliminated(1 / scale)
+        return None if near is None else _refining(near, matrix.__matmul__, scale)
+
+    def slopes(self) -> sp.csr_matrix:
+        """Of slacks, idle parts and rooms, in parts of pairs, log prices of rows and of limits."""
         c, at, size = self.conditions, self.here, len(self.u)
         self.unit = np.ones(size)
         self.unit[self.pairs] = at.weighty / at.part
         self.unit[self.rows] = self.u[self.rows]
-        self.diagonal = self.unit * self.v / self.u
         of_limit = np.full(len(at.total), -1)
         of_limit[c.limits] = np.arange(self.limits.start, size)
         held = np.flatnonzero(of_limit[c.user] >= 0)
         rows, taken = c.row + self.rows.start, -c.use * (at.total[c.user] / c.gamma)[c.pair]
-        limit, each = of_limit[c.user[held]], np.arange(size)
-        whole = (at.total / c.polytope.limit)[c.user[held]]
+        limit, whole = of_limit[c.user[held]], (at.total / c.polytope.limit)[c.user[held]]
         where = [(*self.same, at.slope[self.same[0]]), (c.pair, rows, at.share / c.scale), (rows, c.pair, taken)]
-        where += [(held, limit, np.ones(len(held))), (limit, held, -whole), (each, each, self.diagonal)]
+        where += [(held, limit, np.ones(len(held))), (limit, held, -whole)]
         i, j, values = (np.concatenate(one) for one in zip(*where, strict=True))
-        scale = 1 / np.maximum(1.0, self.diagonal)
-        matrix = sp.csr_matrix((values * scale[i], (i, j)), shape=(size, size))
-        near = self._dense(matrix) if size <= DENSE else self._eliminated(1 / scale)
-        return None if near is None else _refining(near, matrix.__matmul__, scale)
+        return sp.csr_matrix((values, (i, j)), shape=(size, size))
 
     def _dense(self, matrix: sp.csr_matrix) -> Solve | None:
         table = matrix.toarray()
@@ -329,7 +392,7 @@ class _State:
         users, count = len(at.total), len(c.rows)
         soft = self.diagonal + 1e-8
         weight = 1 / soft[self.pairs]
-        slope, whole = at.slope, np.zeros(users)
+        whole = np.zeros(users)
         whole[c.limits] = (at.total / c.polytope.limit)[c.limits]
         softness = np.ones(users)
         softness[c.limits] = soft[self.limits]
@@ -343,11 +406,11 @@ class _State:
         rest[large] = (1 + np.bincount(c.user, np.where(large, 0.0, each), users))[c.user[large]]
 
         def of_rows(parts: Array) -> Array:
-            return np.bincount(c.row, use * parts[c.pair], count)
+            return np.bincount(c.row, use * parts[c.pair], count).astype(float)
 
         def bought(value: Array) -> Array:
             mean = np.bincount(c.user, weight * value, users) / total
-            return weight * (value - slope * mean[c.user])
+            return np.asarray(weight * (value - slope * mean[c.user]))
 
         place, shape = (c.user[c.pair], c.row), (users, count)
         left = sp.csr_matrix((use * (each / total[c.user])[c.pair], place), shape)

@@ -111,9 +111,7 @@ class ServersFirst:
         right: Array,
         extra: Array,
         diagonal: Array,
-        rows: Index | None = None,
     ) -> None:
-        self.rows = slice(None) if rows is None else rows
         shape, users = diagonal.shape, len(start) - 1
         user = np.repeat(np.arange(users), np.diff(start))
         blocks, r = np.empty((*shape, shape[1])), np.arange(shape[1])
@@ -147,9 +145,7 @@ class ServersFirst:
 
     def solve(self, rhs: Array) -> Array:
         """`S^-1 rhs`, (rows,)."""
-        whole = np.zeros(self.diagonal.size)
-        whole[self.rows] = rhs
-        rhs = whole.reshape(self.diagonal.shape)
+        rhs = rhs.reshape(self.diagonal.shape)
         step, size, before = self._once(rhs), float(np.abs(rhs * self.scale).max()), np.inf
         best = step
         for _ in range(OPTIONS.refinements):
@@ -163,7 +159,7 @@ class ServersFirst:
             if now <= 1e-12 * size:  # as exact as LU factors are
                 break
             step = step + self._once(left)
-        return best.ravel()[self.rows]
+        return best.ravel()
 
 
 def few_users(users: int, size: int) -> bool:
@@ -181,7 +177,6 @@ def factor(
     diagonal: Array,
     least: Array | float = 0.0,
     single: bool = False,
-    rows: Index | None = None,
     options: FactorOptions = OPTIONS,
 ) -> Factors | ServersFirst:
     """Form and factorise S; where users are few, by way of the matrix over users.
@@ -195,12 +190,11 @@ def factor(
     diagonal : (servers, resources), added to the diagonal; positive on rows that no pair uses
     least : for all or (users,), off the diagonal pairs of a lower weight may be left out
     single : try single precision
-    rows : of `server * resources + resource`, those that pairs use, where the others are left out (in double precision)
     """
     servers, resources = diagonal.shape
     users, size = len(start) - 1, servers * resources
     if few_users(users, size):
-        return ServersFirst(start, server, weight, left, right, extra, diagonal, rows)
+        return ServersFirst(start, server, weight, left, right, extra, diagonal)
     least = np.full(users, least)
     own, scale = np.zeros((servers, resources, resources)), np.empty(size)
     _eliminate.blocks(start, server, weight, left, right, extra, own)
@@ -215,8 +209,6 @@ def factor(
     if len(many) < users:
         _eliminate.couple(start, server, weight, left, right, extra, _without(least, many), False, matrix)
     _eliminate.finished(matrix, own, diagonal, options.damping, scale)
-    if rows is not None:
-        matrix, scale = matrix[np.ix_(rows, rows)], scale[rows]
 
     def applied(step: Array) -> Array:
         rows = step.reshape(servers, resources)
