@@ -129,9 +129,10 @@ class Choices:
         spread = (self.steep - 1) * cost
         few = 4 * self.users < self.servers
         if self.count == 1 and not few and 5 * len(self.pairs) + 20_000 < self.users * self.servers:
-            at = self.user, self.server
-            paid, part = (sp.csr_array((each, at), shape[1:]) for each in (spread, self.near))
-            matrix = -(paid.T @ part).toarray()[None]
+            ends = np.append(self.start, len(self.pairs))
+            part = sp.csr_array((self.near, self.server, ends), shape[1:])
+            paid = sp.csc_array((spread, self.server, ends), shape[:0:-1])
+            matrix = -(paid @ part).toarray()[None]
         else:
             cell = self.user * self.servers + (self.server if self.count == 1 else self.server % self.servers)
             paid, part = np.zeros((2, self.count * self.users * self.servers))
