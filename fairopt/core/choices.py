@@ -70,11 +70,13 @@ class Choices:
         self.users, self.servers = (len(q.start) - 1) // count, len(q.row) // count
         self.served = np.bincount(q.server, minlength=len(q.row)) > 0
         self.tau, self.factor = np.full(count, _FIRST), np.full(count, 0.9)
-        self.price = np.zeros(len(q.row))
+        # At first every server is the best of some user, or would be were it not for others, and nothing is overused.
+        self.price = np.where(self.served, -np.inf, 0.0)
+        best = np.maximum.reduceat(q.log_gain, q.start[:-1])
+        np.maximum.at(self.price, q.server, q.log_gain - best[q.user])
         self._look()
-        # All alike at first, and nothing overused.
         highest = np.where(self.served, self._excess(), -np.inf).reshape(count, -1).max(axis=1)
-        self.price = np.where(self.served, np.repeat(highest, self.servers), 0.0)
+        self.price = self.price + np.where(self.served, np.repeat(highest, self.servers), 0.0)
         self.ended = np.zeros(count, dtype=bool)
         self.before = 2 * self.tau, self.price  # tau and prices of the last but one
 
@@ -127,9 +129,10 @@ class Choices:
         spread = (self.steep - 1) * cost
         few = 4 * self.users < self.servers
         if self.count == 1 and not few and 5 * len(self.pairs) + 20_000 < self.users * self.servers:
-            at = self.user, self.server
-            paid, part = (sp.csr_array((each, at), shape[1:]) for each in (spread, self.near))
-            matrix = -(paid.T @ part).toarray()[None]
+            ends = np.append(self.start, len(self.pairs))
+            part = sp.csr_array((self.near, self.server, ends), shape[1:])
+            paid = sp.csc_array((spread, self.server, ends), shape[:0:-1])
+            matrix = -(paid @ part).toarray()[None]
         else:
             cell = self.user * self.servers + (self.server if self.count == 1 else self.server % self.servers)
             paid, part = np.zeros((2, self.count * self.users * self.servers))
@@ -209,7 +212,7 @@ class Choices:
         forest = csgraph.minimum_spanning_tree(graph).tocoo()
         edges = near[np.searchsorted(ends[0] * nodes + ends[1], np.sort(forest.row * nodes + forest.col))]
         user, server, gain = self.user[edges], users + self.server[edges], self.gain[edges]
-        _, tree = csgraph.connected_components(forest, directed=False)
+        tree = self._connected(self.user[edges], self.server[edges])
         roots = np.zeros(nodes - len(edges), dtype=np.intp)
         roots[tree] = np.arange(nodes)  # servers, which are the last
         # Logs of tasks and prices add up to gains on ties, and roots have their prices.
@@ -225,31 +228,42 @@ class Choices:
     def greatest(self, rounds: int = 60) -> tuple[Array, Mask]:
         """Tasks (pairs,) of the greatest allocation, and of which problems it was found in so many rounds."""
         q, price, tasks = self.q, self.tied(), np.zeros(len(self.q.server))
-        of_pair, found = q.user // self.users, np.zeros(self.count, dtype=bool)
-        going = ~found
+        of_pair, tied = q.user // self.users, np.zeros(len(tasks), dtype=bool)
+        found, going = np.zeros(self.count, dtype=bool), np.ones(self.count, dtype=bool)
         for _ in range(rounds):
-            level, here = q.log_gain - price[q.server], going[of_pair]
+            level = q.log_gain - price[q.server]
             best = np.maximum.reduceat(level, q.start[:-1])
-            pairs = np.flatnonzero((level > best[q.user] - _SAME) & here)
-            part, solved = self._fair(pairs, np.exp(best))
-            tasks[here] = 0.0
-            tasks[pairs] = part * np.exp(best)[q.user[pairs]]
-            rise, risen = np.bincount(q.user[pairs], part, len(best)), np.ones(len(price))
-            runs = pairs[part > _SAME]
+            before, tied = tied, level > best[q.user] - _SAME
+            fresh = np.ones(len(tasks), dtype=bool)
+            if before.any():  # servers that ties connect rise together, and as before where these are the same
+                tree = self._connected(q.user[tied], q.server[tied])[q.user]
+                fresh = np.isin(tree, tree[tied & ~before])
+            pairs, total = np.flatnonzero(tied & fresh), np.exp(best)
+            if not len(pairs):
+                break
+            part, solved = self._fair(pairs, total)
+            tasks[fresh] = 0.0
+            tasks[pairs] = part * total[q.user[pairs]]
+            rise, risen = np.add.reduceat(tasks, q.start[:-1]) / total, np.ones(len(price))
+            runs = tasks > _SAME * total[q.user]
             risen[q.server[runs]] = rise[q.user[runs]]
             step, after = np.log(risen), best + np.log(np.where(rise > 0, rise, 1.0))
             above = level + step[q.server] - after[q.user]
-            comes = (above > _SAME) & here
+            comes = (above > _SAME) & going[of_pair]
             room, length = (best[q.user] - level)[comes], np.ones(self.count)
             np.minimum.at(length, of_pair[comes], room / (room + above[comes]))
             going &= solved
             found |= going & (length == 1)
             going &= length < 1
-            if not going.any():
-                break
             price = price - self._of(np.where(going, length, 0.0), self.servers) * step
         idle = q.row.any(axis=1) & (np.bincount(q.server, tasks, len(price)) <= 0)
         return tasks, found & ~idle.reshape(self.count, -1).any(axis=1)
+
+    def _connected(self, user: Index, server: Index) -> Index:
+        """Which tree of ties users and servers are of, (users + servers,)."""
+        nodes, users = len(self.total) + len(self.price), len(self.total)
+        ties = sp.csr_array((np.ones(len(user)), (user, users + server)), (nodes, nodes))
+        return np.asarray(csgraph.connected_components(ties, directed=False)[1])
 
     def _fair(self, pairs: Index, total: Array) -> tuple[Array, Mask]:
         """Lexicographic max-min of parts of `total` (users,), of some problems, on ties, and where that is found."""
@@ -266,7 +280,7 @@ class Choices:
             rows[problem, server % self.servers * resources + r, column] = q.per_task[pairs, r] * total[user]
         levels[problem, user % self.users, column] = 1.0
         found = simplex.lexicographic(rows, levels, np.ones(levels.shape[:2]))
-        good = np.zeros(self.count, dtype=bool)
+        good = np.ones(self.count, dtype=bool)
         good[some] = found.rounds >= 0
         return found.columns[problem, column], good
 
@@ -282,8 +296,7 @@ class Choices:
         given, resources = left, q.row.shape[1]
         while len(left):
             user, server, every = q.user[left], q.server[left], np.arange(len(left))
-            ties = sp.csr_array((np.ones(len(left)), (user, users + server)), (users + servers,) * 2)
-            group = csgraph.connected_components(ties, directed=False)[1]
+            group = self._connected(user, server)
             who, number = np.unique(user, return_inverse=True)
             groups, of_user = np.unique(group[who], return_inverse=True)
             use = (q.per_task[left] * total[user][:, None]).ravel()

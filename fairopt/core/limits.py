@@ -47,13 +47,12 @@ class Found(NamedTuple):
     certain: Mask
 
 
-def psdsf(problems: list[Problem], tol: float, alphas: int, steps: int, rounds: int) -> Found:
+def psdsf(problems: list[Problem], tol: float, alphas: int, rounds: int) -> Found:
     """PS-DSF of problems of one shape, from one large alpha after the other where those before did not lead to `tol`.
 
     Parameters
     ----------
     alphas : how many large alphas there are
-    steps : of the interior point at each of them
     rounds : of best responses after each of them
     """
     q, count = stacked(problems, np.ones(len(problems))), len(problems)
@@ -67,7 +66,7 @@ def psdsf(problems: list[Problem], tol: float, alphas: int, steps: int, rounds: 
         todo = np.flatnonzero(error > tol)
         if not len(todo):
             break
-        near = finite([problems[k] for k in todo], _REACHED, _NEAR, np.full(len(todo), alpha), steps)
+        near = finite([problems[k] for k in todo], _REACHED, _NEAR, np.full(len(todo), alpha))
         good = near.certificate <= _REACHED
         todo, start, log_rows = todo[good], near.tasks[good], near.log_rows[good]
         if not len(todo):

@@ -24,7 +24,7 @@ class Found(NamedTuple):
     steps: NDArray[np.intp]
 
 
-def finite(problems: list[Problem], tol: float, aim: float, alpha: Array | None = None, steps: int = 60) -> Found:
+def finite(problems: list[Problem], tol: float, aim: float, alpha: Array | None = None) -> Found:
     """Welfare over a pool or servers, or equilibria of the game, at alpha > 0, under limits and without floors.
 
     Parameters
@@ -32,7 +32,6 @@ def finite(problems: list[Problem], tol: float, aim: float, alpha: Array | None 
     problems : of one shape (users, servers, resources) and one scope
     tol, aim : runs go on to an error of `aim`; above `tol` there is another
     alpha : (problems,), in place of the criteria's
-    steps : at most so many in a run
 
     Returns
     -------
@@ -45,7 +44,7 @@ def finite(problems: list[Problem], tol: float, aim: float, alpha: Array | None 
     for first in range(0, len(problems), most):
         chosen = slice(first, first + most)
         q = stacked(problems[chosen], None if alpha is None else alpha[chosen])
-        found = solved(q, tol, aim, steps)
+        found = solved(q, tol, aim)
         error = np.maximum(found.error, infeasibility(q, found.z))
         parts.append(Found(q.tasks(found.z), error, np.transpose(found.log_rows, (2, 1, 0)), found.steps))
     return Found(*(np.concatenate(each) for each in zip(*parts, strict=True)))

@@ -56,9 +56,9 @@ def _limits(problem: Problem, tol: float, build: float, warm: object) -> Iterato
     build += _clock.now() - begun
     begun = _clock.now()
     prices = warm if isinstance(warm, PriceStart) else None
-    for found in limit(polytope, problem.criterion.weight[polytope.users], tol, prices=prices):
+    for method, found in limit(polytope, problem.criterion.weight[polytope.users], tol, prices=prices):
         run = Run(found.by, _UNMEASURED, 0.0, _clock.now() - begun, np.nan)
-        tasks = polytope.allocation(polytope.inside(found.fractions))
+        tasks = polytope.allocation(polytope.inside(found.tasks / method.gamma))
         yield Solution(tasks, None, "equilibrium", (run,), build, found.steps, _UNMEASURED, found.notes, found.prices)
 
 

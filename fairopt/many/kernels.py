@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,16 +18,8 @@ from .statements import Batch
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ManyOptions:
-    """How far kernels go."""
-
-    #: Kernels go on to this part of the tolerance, where a step more makes the rest of it small.
-    aim: float = 0.1
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = ManyOptions()
+#: Kernels go on to this part of the tolerance, where a step more makes the rest of it small.
+_AIM = 0.1
 
 
 class Answer(NamedTuple):
@@ -40,11 +31,11 @@ class Answer(NamedTuple):
 
 def answer(batch: Batch, tol: float) -> Answer:
     """The answers to one batch."""
-    problems, aim = [one.problem for one in batch.statements], OPTIONS.aim * tol
+    problems, aim = [one.problem for one in batch.statements], _AIM * tol
     if batch.kind in ("global", "game"):
         return Answer(*finite(problems, aim, aim)[:2])
     if batch.kind == "psdsf":
-        return Answer(*psdsf(problems, aim, 4, 60, 400)[:2])
+        return Answer(*psdsf(problems, aim, 4, 400)[:2])
     if batch.kind == "leximin":
         return _judged(batch, tol, maxmin.leximin(problems))
     return Answer(*(maxmin.alone if batch.kind == "per_server" else maxmin.largest_sum)(problems)[:2])

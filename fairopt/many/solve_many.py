@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,16 +20,8 @@ from .statements import Stated, stated
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ManyOptions:
-    """How problems are handed to kernels."""
-
-    #: So many problems are stacked at a time: what an interruption loses, and how often the bar moves.
-    chunk: int = 1000
-
-
-#: What is used.
-OPTIONS = ManyOptions()
+#: So many problems are stacked at a time: what an interruption loses, and how often the bar moves.
+_CHUNK = 1000
 
 
 def solve_many(
@@ -95,8 +86,8 @@ def solve_many(
     given = problems.of(capacity, demand, weight, eligible, max_tasks)
     found = _Found(chosen, given, tol, fallback)
     with tqdm(total=len(given), disable=None if progress else True, unit="problem", leave=False) as bar:
-        for first in range(0, len(given), OPTIONS.chunk):
-            numbers = range(first, min(first + OPTIONS.chunk, len(given)))
+        for first in range(0, len(given), _CHUNK):
+            numbers = range(first, min(first + _CHUNK, len(given)))
             found.add(stated(chosen, given, numbers))
             bar.update(len(numbers))
     return found.allocations()

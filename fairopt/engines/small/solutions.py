@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,24 +19,14 @@ from . import kinds
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class KernelOptions:
-    """How far kernels for small problems go."""
-
-    #: Kernels go on to this error, where last digits need not be looked for,
-    fine: float = 1e-12
-    #: but never end above this part of a tolerance.
-    aim: float = 0.1
-    #: An error that says that the last digits are found.
-    digits: float = 1e-10
-    #: Users who lack less than this part of their task count are held by it.
-    binds: float = 1e-6
-    #: Up to this number of pairs all attempts of a kernel are made.
-    tiny: int = 30
-
-
-#: What is used unless a caller says otherwise.
-OPTIONS = KernelOptions()
+#: Kernels go on to this error, where last digits need not be looked for, but never end above that part of a tolerance.
+_FINE, _AIM = 1e-12, 0.1
+#: An error that says that the last digits are found.
+_DIGITS = 1e-10
+#: Users who lack less than this part of their task count are held by it.
+_BINDS = 1e-6
+#: Up to this number of pairs all attempts of a kernel are made.
+_TINY = 30
 
 
 class _Answer(NamedTuple):
@@ -59,22 +48,20 @@ def solutions(problem: Problem, tol: float, engine: str) -> Iterator[Solution]:
     pairs, alpha = problem.cluster.shape[0] * problem.cluster.shape[1], problem.criterion.alpha
     if kind in (None, "efficient") or not kinds.fastest(kind, problem.cluster, alpha) or _trivial(problem, kind):
         return  # of several optima at alpha = 0 the interior point finds one that depends on no order
-    if kind == "psdsf" and (pairs > OPTIONS.tiny or (problem.cluster.demand > 0).all()):
+    if kind == "psdsf" and (pairs > _TINY or (problem.cluster.demand > 0).all()):
         return  # with zero demands something is decided by rounding there, as a rule; without there are better ways
     begun = _clock.now()
-    tiny = pairs <= OPTIONS.tiny
-    build, begun = _clock.now() - begun, _clock.now()
     if kind == "leximin":
         found = _leximin(problem)
     elif kind == "psdsf":
         found = _limit(problem, tol)
     else:
         found = _equilibrium(problem, kind, tol)
-    fine = bool(found.certificate <= min(OPTIONS.digits, tol))
-    if fine or (found.certificate <= tol and tiny):
+    fine = bool(found.certificate <= min(_DIGITS, tol))
+    if fine or (found.certificate <= tol and pairs <= _TINY):
         run = Run(found.by, "converged", 0.0, _clock.now() - begun, float(found.certificate))
         log = found.log_prices
-        yield Solution(found.tasks, None, engine, (run,), build, found.steps, "converged", log=log, fine=fine)
+        yield Solution(found.tasks, None, engine, (run,), 0.0, found.steps, "converged", log=log, fine=fine)
 
 
 def _trivial(problem: Problem, kind: kinds.Kind) -> bool:
@@ -96,16 +83,16 @@ def _leximin(problem: Problem) -> _Answer:
 
 def _limit(problem: Problem, tol: float) -> _Answer:
     """PS-DSF, where it is the limit for certain."""
-    found = psdsf([problem], min(OPTIONS.aim * tol, 1e-9), 1, 60, 0)
+    found = psdsf([problem], min(_AIM * tol, 1e-9), 1, 0)
     certificate = found.certificate[0] if found.certain[0] else np.inf
     return _Answer("dense limit", found.tasks[0], certificate, None, 1)
 
 
 def _equilibrium(problem: Problem, kind: kinds.Kind, tol: float) -> _Answer:
     """Finite alpha. Where a task count binds equilibria of the game are many: none, so that size does not choose."""
-    found = finite([problem], OPTIONS.aim * tol, min(OPTIONS.aim * tol, OPTIONS.fine))
+    found = finite([problem], _AIM * tol, min(_AIM * tol, _FINE))
     tasks, certificate = found.tasks[0], float(found.certificate[0])
-    bound = (tasks.sum(axis=1) >= problem.limits * (1 - OPTIONS.binds)) & (problem.limits > 0)
+    bound = (tasks.sum(axis=1) >= problem.limits * (1 - _BINDS)) & (problem.limits > 0)
     known = np.inf if kind == "game" and bound.any() else certificate
     return _Answer("dense interior point", tasks, known, _per_unit(problem, found.log_rows[0]), int(found.steps[0]))
 

@@ -32,9 +32,9 @@ _OTHER = "PS-DSF found by best responses: not shown to be the limit of alphaPF-V
 
 @dataclass(frozen=True)
 class Found:
-    """Fractions of monopoly tasks (pairs,), what found them in how many steps, and where others may start."""
+    """Tasks of pairs in the user's largest gamma, what found them in how many steps, and where others may start."""
 
-    fractions: Array
+    tasks: Array
     by: str
     steps: int
     notes: tuple[str, ...] = ()
@@ -48,27 +48,35 @@ def limit(
     tol: float,
     options: LimitOptions = OPTIONS,
     prices: continuation.PriceStart | None = None,
-) -> Iterator[Found]:
+) -> Iterator[tuple[EquilibriumSystem, Found]]:
     """The greatest where there is one; the limit followed; should neither be found, what best responses reach."""
     method = EquilibriumSystem(polytope, weight, options.large)
+    for found in _found(method, tol, options, prices):
+        yield method, found
+
+
+def _found(
+    method: EquilibriumSystem, tol: float, options: LimitOptions, prices: continuation.PriceStart | None
+) -> Iterator[Found]:
+    """As `limit`."""
     if method.positive:
         for exact in _greatest(method, options):
             yield exact
             # One round of exact responses takes away what the linear program's tolerance has left.
             rounded = Sweeps.of(method, np.inf)
-            state = rounded.start(exact.fractions * method.gamma)
+            state = rounded.start(exact.tasks)
             rounded.gauss_seidel(state)
-            yield replace(exact, fractions=state.tasks / method.gamma)
+            yield replace(exact, tasks=state.tasks)
     ends, start = continuation.furthest(method, options.continuation, prices), Found(np.empty(0), "best responses", 0)
     if ends is None:
-        start = replace(start, fractions=method.begin(0.3).tasks / method.gamma)
+        start = replace(start, tasks=method.begin(0.3).tasks)
     else:
         place = ends.last
         offered = continuation.PriceStart.of(ends.first, options.continuation) if ends.first else None
-        start = replace(start, fractions=place.here.tasks / method.gamma, steps=place.steps, prices=offered)
+        start = replace(start, tasks=place.here.tasks, steps=place.steps, prices=offered)
         tasks = continuation.solved(place, options.unmoved, options.continuation)
         if tasks is not None:
-            yield from _rounded(method, replace(start, fractions=tasks / method.gamma), tol, options)
+            yield from _rounded(method, replace(start, tasks=tasks), tol, options)
     yield from _responses(method, start, options.rounds, options.relax, tol, options)
 
 
@@ -80,7 +88,7 @@ def _greatest(method: EquilibriumSystem, options: LimitOptions) -> Iterator[Foun
         tasks, proved = near.greatest()
         if proved.all():
             if (np.add.reduceat(tasks, method.start[:-1]) < method.limit * (1 - 1e-9)).all():
-                yield Found(tasks / method.gamma, "linear programs", near.steps)
+                yield Found(tasks, "linear programs", near.steps)
             return
 
 
@@ -89,7 +97,7 @@ def _rounded(method: EquilibriumSystem, found: Found, tol: float, options: Limit
     found = replace(found, by="equilibria followed to infinity")
     yield found
     for answer in _responses(method, found, (1, 1, 1), 1.0, tol, options):
-        if _apart(method, answer.fractions, found.fractions) <= min(10 * tol, options.stays):
+        if _apart(method, answer.tasks, found.tasks) <= min(10 * tol, options.stays):
             yield replace(answer, by=found.by, notes=())
 
 
@@ -98,7 +106,7 @@ def _responses(
 ) -> Iterator[Found]:
     """Best responses from a point: what each number of rounds in `looks` leads to."""
     sweeps, drift = Sweeps.of(method, np.inf), Drift(options.drift)
-    state = sweeps.start(found.fractions * method.gamma)
+    state = sweeps.start(found.tasks)
     for rounds in looks:
         for _ in range(rounds):
             if sweeps.gauss_seidel(state, relax=relax) < 0.1 * tol:
@@ -106,10 +114,10 @@ def _responses(
             ahead = drift.ahead(state.tasks)
             if ahead is not None:
                 state = replace(sweeps.start(ahead), log_price=state.log_price)
-        yield replace(found, fractions=state.tasks / method.gamma, notes=(_OTHER,), by="best responses")
+        yield replace(found, tasks=state.tasks.copy(), notes=(_OTHER,), by="best responses")
 
 
 def _apart(method: EquilibriumSystem, one: Array, other: Array) -> float:
     """Largest relative difference in anybody's tasks."""
-    totals = [np.add.reduceat(fractions * method.gamma, method.start[:-1]) for fractions in (one, other)]
+    totals = [np.add.reduceat(tasks, method.start[:-1]) for tasks in (one, other)]
     return float(np.abs(totals[0] / totals[1] - 1).max())
