@@ -95,7 +95,8 @@ class Market:
 
     def soften(self) -> None:
         """Begin with at most the alpha that a start finds its way at."""
-        self.own = replace(self.own, alpha=min(self.problem.criterion.alpha, _GENTLE))
+        if not self.tilted:
+            self.own = replace(self.own, alpha=min(self.own.alpha, _GENTLE))
 
     @property
     def steep(self) -> bool:
@@ -348,6 +349,7 @@ class Step:
         if q.tilted:
             slope = self.slopes / at.x
             tilt = ((self.untilted if wrong else 0.0) + slope @ x) / (1 - slope @ self.by_tilt[2])
+            tilt = np.clip(tilt, -1.0, 1.0)
             lam, p, x = (one + tilt * more for one, more in zip((lam, p, x), self.by_tilt, strict=True))
         return self._whole(cy, rows, lam, p, x, dual, short, off, cv, tilt)
 
@@ -484,6 +486,8 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
             at = q.steepened(step.at, min(q.own.alpha * _STEEPER, problem.criterion.alpha))
             weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
             step = Step(q, at, weights, step.rough)
+    if np.isinf(best.error) and np.isfinite(step.mu + step.missed):
+        best = _judged(q, step.at, tol, most)
     if following and best.error > tol:
         return run(problem, tol)
     return replace(best, warm=warm)
