@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from families import draw
 
 import fairopt as fo
 from fairopt.certificates import _linear
@@ -31,6 +32,20 @@ def test_welfare_takes_the_steps_that_it_takes_elsewhere(alpha: float) -> None:
     assert found.certificate.passes(1e-6)
     assert found.stats.engine == "native"
     assert found.stats.rounds <= 40
+
+
+def test_steep_welfare_under_limits_knows_its_few_prices() -> None:
+    """Users at their limits pay next to nothing, and prices of servers are decades apart."""
+    shared = google_like(np.random.default_rng(0), 100, 1000, max_tasks=True).cluster
+    found = fo.AlphaFair(50.0).solve(shared)
+    assert found.certificate.passes(1e-6)
+    assert found.stats.solver == "interior point"
+
+
+def test_numbers_beyond_doubles_are_left_to_others() -> None:
+    """At alpha = 50 over eight decades products of prices and tasks overflow, and no factors are left."""
+    found = fo.AlphaFair(50.0).solve(draw("wide", 3, 60, 25, 4), throw=False)
+    assert found.certificate.residual < 1
 
 
 def test_columns_are_not_screened_where_users_have_few() -> None:
