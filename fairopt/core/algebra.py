@@ -387,7 +387,7 @@ class _UsersFirst:
                 both = np.flatnonzero(active[r] & active[s])
                 matrix[place[r, both], place[s, both]] = own[r, s, both] * scale[r, both] * scale[s, both]
         scaled = (border * scale).ravel()[self.rows]
-        if bin.last - bin.first == 1:
+        if bin.last - bin.first == 1 and count:
             rank_one = blas.ssyr if matrix.dtype == np.float32 else blas.dsyr
             matrix = rank_one(1.0, scaled, lower=1, a=matrix, overwrite_a=1)
         else:
@@ -437,7 +437,7 @@ class _UsersFirst:
         table, syrk = _precise(at, _table(at, bin)[users] * root[:, None], len(self.rows))
         demand = pairs.demand[bin.users][users].astype(table.dtype)
         wide, first = np.empty((len(root), len(self.rows)), dtype=table.dtype), 0
-        if not len(root):
+        if not (len(root) and len(self.rows)):
             return np.zeros((len(self.rows), len(self.rows)), dtype=table.dtype, order="F")
         for r in range(len(scale)):
             on = np.flatnonzero(active[r])

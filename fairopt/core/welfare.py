@@ -13,6 +13,9 @@ floors (sign -1) with excesses xi:
 A product counts by what its user turns over or by its price, so that nobody is small. Pay may have any sign where a
 limit binds: nothing diverges where a user has all of its tasks and servers are free. Where worth has a part for the
 sum of shares, one more unknown is what that part weighs.
+
+Where alpha is large prices of servers are decades apart, and a start would have to know which is where: alpha begins at
+4 and is doubled as soon as equations hold about, prices being taken to the power that their users' levels ask for.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ Index = NDArray[np.intp]
 TINY = 1e-300
 #: Where alpha begins, and by what it grows as long as the equations are met about.
 _GENTLE, _STEEPER = 4.0, 2.0
+#: So far above a unit of welfare, in logarithms, worth no longer grows: numbers of who has a limit would overflow.
 _MOST = 500.0
 
 
@@ -81,21 +85,17 @@ class Market:
         #: What of each user a server could run, (pairs,).
         self.size = 1 / self.pairs.takes.max(axis=1)
         own = self.own = rule.restrict(polytope.users)
-        self.soften()
+        if not self.tilted:
+            self.own = replace(own, alpha=min(own.alpha, _GENTLE))
         limited, floored = polytope.limited, np.flatnonzero(own.floor > 0)
         self.user = np.concatenate([limited, floored])
         self.sign = np.repeat([1.0, -1.0], [len(limited), len(floored)])
         self.bound = np.concatenate([polytope.limit[limited], own.floor[floored]]) / self.unit[self.user]
         self.of_row = self.of_limit = 1.0
-        #: So far above prices worth is as good as constant: of who has a limit there, numbers would overflow.
         self.most = np.inf
         self.ratio = 0.0
         if isinstance(rule, FairnessEfficiency):
             self.ratio = float(np.log(rule.efficient) - np.log(rule.fair))
-
-    def soften(self) -> None:
-        """Begin with at most the alpha that a start finds its way at."""
-        self.own = replace(self.own, alpha=min(self.problem.criterion.alpha, _GENTLE))
 
     @property
     def steep(self) -> bool:
@@ -230,9 +230,12 @@ class Market:
         self.level = self.level * alpha / own.alpha + top
         self.most = self.level + _MOST
         lam = np.where(self.row, at.lam * of_row, 0.0)
-        grown = pairs.cost(lam) / cost
+        # Of pairs on servers of several levels the dearer ones matter less; nobody pays more than its cheapest.
+        dearer = pairs.cost(lam)
+        grown = dearer / cost
         of_user = pairs.sums(at.y * cost) / pairs.sums(at.y * cost / grown)
-        y = at.y * np.minimum(1.0, 10 * pairs.of_user(of_user) / grown)
+        of_user = np.minimum(of_user, pairs.least(dearer) / pairs.least(cost))
+        y = at.y * np.minimum(1.0, 3 * pairs.of_user(of_user) / grown)
         at = at._replace(y=y, z=at.z * grown, lam=lam, x=pairs.sums(y), p=at.p * of_user, xi=at.xi * of_user[self.user])
         pays = at.p + self.on_users(self.sign * at.xi)
         missed = self.worth(at.x, at.tilt).log - np.log(pays)
@@ -247,8 +250,10 @@ class Market:
 
     def begin_from(self, start: Start) -> Point:
         """A point of another alpha, in the unit of welfare that fits most users."""
-        self.own, self.level = replace(self.own, alpha=start.alpha), start.level
-        return self.steepened(start.point, self.problem.criterion.alpha)
+        at, self.own = start.point, replace(self.own, alpha=start.alpha)
+        pays = at.p + self.on_users(self.sign * at.xi)
+        self.level = float(np.median(self.worth(at.x, at.tilt).log - np.log(pays)))
+        return self.steepened(at, self.problem.criterion.alpha)
 
     def fits(self, start: object) -> bool:
         """Is it a start for the same pairs and limits, in the same units?"""
@@ -266,7 +271,6 @@ class Start:
     point: Point
     unit: Array
     alpha: float
-    level: float
 
     @staticmethod
     def shapes_of(market: Market) -> Iterator[tuple[int, ...]]:
@@ -348,6 +352,7 @@ class Step:
         if q.tilted:
             slope = self.slopes / at.x
             tilt = ((self.untilted if wrong else 0.0) + slope @ x) / (1 - slope @ self.by_tilt[2])
+            tilt = float(np.clip(tilt, -1.0, 1.0))  # where its slope is nearly 0 it would run away
             lam, p, x = (one + tilt * more for one, more in zip((lam, p, x), self.by_tilt, strict=True))
         return self._whole(cy, rows, lam, p, x, dual, short, off, cv, tilt)
 
@@ -459,7 +464,7 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
         if not np.isfinite(step.mu + step.missed):
             break
         if q.steep and step.mu > 1e-3 and step.missed < 0.1:
-            warm = Start(step.at, q.unit, q.own.alpha, q.level)
+            warm = Start(step.at, q.unit, q.own.alpha)
         if q.steep and step.mu * len(at.y) <= tol * len(at.x) and step.missed < 1e-4:
             found = _judged(q, step.at, tol, number)
             since = 0 if found.error < 0.7 * best.error or step.mu < 0.7 * least else since + 1
@@ -484,6 +489,8 @@ def run(problem: Problem, tol: float, start: object = None, most: int = 60) -> C
             at = q.steepened(step.at, min(q.own.alpha * _STEEPER, problem.criterion.alpha))
             weights = q.turnover(at), q.of_rows(q.pairs.cost(at.lam))
             step = Step(q, at, weights, step.rough)
+    if np.isinf(best.error) and np.isfinite(step.mu + step.missed):
+        best = _judged(q, step.at, tol, most)
     if following and best.error > tol:
         return run(problem, tol)
     return replace(best, warm=warm)

@@ -34,13 +34,15 @@ def _large(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
         from .maxmin import lexicographic
 
         return lexicographic.solutions(problem)
-    return _welfare(problem, tol, warm)
+    return welfare(problem, tol, warm)
 
 
-def _welfare(problem: Problem, tol: float, warm: object) -> Iterator[Solution]:
-    """The core's interior point; where nothing comes of it one that measures all in one unit of welfare."""
+def welfare(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
+    """The core's interior point; of many pairs or few for each user, or where nothing comes of it, the one in lists."""
     from .welfare import concave, interior_point
 
-    yield from concave.solutions(problem, tol, warm)
-    if not isinstance(problem.criterion, ConcaveWelfare):
+    unbound = concave.unbound(problem)
+    if not (unbound and concave.slower(problem)):
+        yield from concave.solutions(problem, tol, warm)
+    if unbound and len(problem.polytope.users):
         yield from interior_point.solutions(problem, tol, warm)

@@ -153,13 +153,13 @@ class Mechanism(Stated):
         for found in native.solutions(problem, tol, warm):
             yield found
         rule = problem.criterion
-        if found is None or not 0 < rule.alpha < np.inf or type(rule) is not Criterion:
+        if not 0 < rule.alpha < np.inf or type(rule) is not Criterion or (found is None and rule.floor.any()):
             return
         from ..engines.welfare import floors
         from ..game.equilibrium import equilibria
 
         more = equilibria.solutions(problem, tol)
-        if rule.floor.any():  # which the game does not know
+        if found is not None and rule.floor.any():  # which the game does not know
             more = floors.fixed_at_floors(problem, found, lambda limited: equilibria.solutions(limited, tol))
         for found in more:
             yield dataclasses.replace(found, engine="native", warm=None)

@@ -63,6 +63,14 @@ def test_hardly_any_run_goes_to_and_fro() -> None:
     assert refused <= 1
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_efficiency_alone_counts_for_users_of_little_weight_until_they_have_little(seed: int) -> None:
+    """What a task is worth to them hardly falls, and then as a power: runs went to and fro between the two."""
+    found = fo.FDS(3.0, -2.0).solve(draw("weights", seed, 40, 10, 4), engine="native")
+    assert found.certify().passes(1e-6)
+    assert found.stats.rounds <= 40
+
+
 def test_nearly_no_efficiency_is_alpha_fair() -> None:
     cluster = draw("plain", 5)
     found = fo.FDS(2.0, -0.5 - 1e-9).solve(cluster, 1e-9, engine="native")

@@ -40,15 +40,15 @@ def points(alpha: float, seed: int = 0) -> Iterator[tuple[Welfare, Point, float,
     at = welfare.begin()
     for _ in range(40):
         now = mehrotra.products(welfare, at)
-        mu = mehrotra.mean(welfare, now, 1.0, np.ones(0))
+        mu = mehrotra.mean(now, 1.0)
         gap = float(now.pair.sum() + now.capacity.sum()) / len(welfare.unit)
         if gap < 1e-9:
             return
         yield welfare, at, mu, gap
         welfare, at = screening.screened(welfare, at, mu, gap)
         now = mehrotra.products(welfare, at)
-        newton = newton_system.Newton(welfare, at, mehrotra.mean(welfare, now, 1.0, np.ones(0)), True)
-        at = mehrotra.advance(newton, 1.0, np.ones(0))
+        newton = newton_system.Newton(welfare, at, mehrotra.mean(now, 1.0), True)
+        at = mehrotra.advance(newton, 1.0)
 
 
 @pytest.mark.usefixtures("always")
@@ -117,7 +117,7 @@ def test_a_full_step_leaves_nothing_to_those_aside() -> None:
             continue
         newton = newton_system.Newton(other, there, mu, True, single=False)
         now = mehrotra.products(other, there)
-        step = newton.direction(newton_system.Products(-now.pair, -now.capacity, -now.limit))
+        step = newton.direction(newton_system.Products(-now.pair, -now.capacity))
         step = newton.refined(step, newton.residual.rho)
         assert there.remainder + step.remainder == 0
         tasks = there.tasks + step.tasks

@@ -8,27 +8,39 @@ import numpy as np
 
 from ... import _clock
 from ...core import welfare
-from ...model.concave_welfare import ConcaveWelfare
+from ...model.criterion import Criterion
+from ...model.fairness_efficiency import FairnessEfficiency
 from ...model.problem import Problem
 from ..base import Run, Solution
 
-#: Beyond this alpha prices differ by more than products of doubles tell apart.
-LARGEST_ALPHA = 16.0
 #: Of so many pairs, with more users than prices, most are left aside by `interior_point`; of few it has lists.
 MANY = 100_000
 
 
+def unbound(problem: Problem) -> bool:
+    """Is it alpha-fair welfare or FDS without limits and floors, which is all that `interior_point` knows?"""
+    rule = problem.criterion
+    known = type(rule) in (Criterion, FairnessEfficiency)
+    return known and not len(problem.polytope.limited) and not rule.floor.any()
+
+
+def slower(problem: Problem) -> bool:
+    """Is `interior_point` the quicker one for the shape of a problem?"""
+    pairs, users, servers = len(problem.polytope.gamma), len(problem.polytope.users), problem.cluster.shape[1]
+    return users >= len(problem.polytope.row_server) and (pairs > MANY or 4 * pairs < users * servers)
+
+
 def solutions(problem: Problem, tol: float, warm: object = None) -> Iterator[Solution]:
-    """One answer where it applies."""
+    """One answer, or none where numbers are beyond doubles."""
     polytope, begun = problem.polytope, _clock.now()
-    pairs, users, servers = len(polytope.gamma), len(polytope.users), problem.cluster.shape[1]
-    better = users >= len(polytope.row_server) and (pairs > MANY or 4 * pairs < users * servers)
-    alone = isinstance(problem.criterion, ConcaveWelfare)  # which `interior_point` does not know
-    if not users or problem.criterion.alpha > LARGEST_ALPHA or (better and not alone):
+    if not len(polytope.users):
+        nothing = np.full(problem.cluster.capacity.shape, -np.inf)
+        tasks = np.zeros(problem.cluster.shape[:2])
+        yield Solution(tasks, None, "native", status="nobody can run anything", log=nothing)
         return
     with np.errstate(all="ignore"):
         found = welfare.run(problem, tol, warm)
-    if np.isinf(found.error):
+    if not np.isfinite(found.log_rows).any():
         return
     status = "converged" if found.error <= tol else "not converged"
     run = Run("interior point", status, 0.0, _clock.now() - begun, found.error)

@@ -1,19 +1,17 @@
 """The optimality conditions of alpha-fair welfare on the arrays of a polytope; `newton` solves them by Newton steps.
 
 Unknowns: tasks x of every pair (user, server) and their slacks z, prices lam of every capacity and what of it idles, w;
-every user's tasks s and what it pays per task, pi; where there are limits q, the rest v and the excess xi; and theta.
-Floors f are limits of minus the tasks: `-s + v + f = 0`, and their xi counts negatively in rho (`sign`).
+every user's tasks s and what it pays per task, pi; and theta. Limits and floors are the core's.
 
     d . lam - z - pi  = 0                  (pairs)     x z    = mu
     sum_n d x + w - 1 = 0                  (capacities)  lam w  = mu
     sum_i x - s       = 0                  (users)
-    s + v - q         = 0                  (limits)    v xi   = mu
-    rho = A log s + B log pi + xi - B g - theta = 0
+    rho = A log s + B log pi - B g - theta = 0
 
-rho says that a task is worth what it costs, `G = phi^alpha u^(1-alpha) s^-alpha = pi`, or more where the limit binds:
-g is `log G` at s = 1, and (A, B) = (1, 1/alpha), below alpha = 1 (alpha, 1), which works down to alpha = 0. In
-logarithms because at alpha = 500 nothing else is of moderate size. The free number theta is the unit of welfare; it is
-paired with `sum s pi = users`. Users are in units of the starting s and capacities in units of themselves.
+rho says that a task is worth what it costs, `G = phi^alpha u^(1-alpha) s^-alpha = pi`: g is `log G` at s = 1, and
+(A, B) = (1, 1/alpha), below alpha = 1 (alpha, 1), which works down to alpha = 0. In logarithms because at alpha = 500
+nothing else is of moderate size. The free number theta is the unit of welfare; it is paired with `sum s pi = users`.
+Users are in units of the starting s and capacities in units of themselves.
 Where efficiency counts besides fairness (`efficiency`) worth has a second part, and a second unit goes with it.
 """
 
@@ -66,18 +64,9 @@ class Welfare:
         split *= (own.weight * wanted / even)[polytope.pair_user]
         self.per_task = polytope.pair_use / polytope.gamma[:, None]
         scale = options.use / self.used(split)[self.row].mean()
-        wanted = np.maximum(scale * wanted, np.finfo(float).tiny)
-        self.first: Array = scale * split
-        limited, floored = polytope.limited, np.flatnonzero(own.floor)
-        part = np.minimum(1.0, 0.5 * polytope.limit / wanted)
-        self.unit = wanted * part
-        self.cut: Array = -np.log(part)  # by how much limits lower the log of the tasks at the start
-        self.first *= (part / self.unit)[polytope.pair_user]
+        self.unit = np.maximum(scale * wanted, np.finfo(float).tiny)
+        self.first: Array = scale * split / self.unit[polytope.pair_user]
         self.per_task *= self.unit[polytope.pair_user][:, None]
-        #: Who has a limit, then who has a floor: `sign s + v = limit`.
-        self.limited: Index = np.append(limited, floored)
-        self.sign: Array = np.append(np.ones(len(limited)), -np.ones(len(floored)))
-        self.limit = np.append(polytope.limit[limited], -own.floor[floored]) / self.unit[self.limited]
         log_share = np.log(own.share) + np.log(self.unit)
         self.gain = own.alpha * np.log(own.weight) + (1 - own.alpha) * log_share
 
@@ -99,28 +88,12 @@ class Welfare:
         """Sums over each user's pairs, (users,)."""
         return np.asarray(np.add.reduceat(pairs, self.start[:-1]))
 
-    def excess(self, point: Point) -> Array:
-        """xi of all users, 0 for those without a limit; that of a floor counts negatively."""
-        return self.of_limited(self.sign * point.excess)
-
-    def of_limited(self, values: Array) -> Array:
-        """Sums over each user's limit and floor, (users,)."""
-        return np.asarray(np.bincount(self.limited, values, len(self.gain)))
-
     def marginal(self, point: Point) -> Worth:
         """By how much the log of what a task is worth misses what is paid, (users,)."""
         marginal = self.of_share * np.log(point.total) - self.of_price * self.gain
         log_price = np.log(np.maximum(point.user_price, np.finfo(float).tiny))
-        residual = marginal + self.of_price * log_price + self.excess(point) - point.units[0]
+        residual = marginal + self.of_price * log_price - point.units[0]
         return Worth(residual, self.of_share, (np.ones(len(residual)),))
-
-    def spared(self, point: Point) -> NDArray[np.bool_]:
-        """Users whose tasks do not answer to what they pay, (users,): see `sparing`."""
-        return np.zeros(len(self.gain), dtype=bool)
-
-    def evened(self, of_limits: Array) -> Array:
-        """Products of limits as they count in mu."""
-        return of_limits
 
     def spent(self, point: Point) -> Array:
         """What users spend, (users,), on average 1 once theta is right."""
@@ -151,7 +124,6 @@ class Welfare:
             self.cost(point.price) - point.slack - pays,
             np.where(self.row, used + point.idle - 1, 0.0),
             sums - point.total,
-            self.sign * point.total[self.limited] + point.room - self.limit,
             marginal.residual,
             self.residual_units(point),
         )
@@ -177,13 +149,11 @@ class Welfare:
         cost, pays = self.cost(price), np.repeat(user_price, np.diff(self.start))
         slack = np.maximum(cost - pays, 0.1 * np.maximum(cost, pays))
         idle = np.where(self.row, np.maximum(1 - self.used(self.first), self.options.idle), 1.0)
-        room = np.maximum(self.limit - self.sign * total[self.limited], 0.1 * np.abs(self.limit))
-        excess = 0.1 / np.maximum(room, 1.0) + np.where(self.sign > 0, self.of_share * self.cut[self.limited], 0.0)
-        return Point(self.first, slack, price, idle, total, user_price, room, excess, units)
+        return Point(self.first, slack, price, idle, total, user_price, units)
 
     def first_user_price(self, total: Array) -> tuple[Array, Array]:
         """What tasks are worth at the start, users spending 1 on average, and the units that make it so."""
-        log_user_price = self.gain - self.of_share / self.of_price * (np.log(total) + self.cut)
+        log_user_price = self.gain - self.of_share / self.of_price * np.log(total)
         user_price = np.exp(log_user_price - log_user_price.max())
         scale = len(total) / float((user_price * total).sum())
         return user_price * scale, np.array([self.of_price * (np.log(scale) - log_user_price.max())])
@@ -191,13 +161,13 @@ class Welfare:
     def fits(self, start: Start) -> bool:
         """Is it a start for the same cluster?"""
         at = start.point
-        shapes = at.tasks.shape, at.price.shape, at.total.shape, at.room.shape
-        return shapes == (self.server.shape, self.row.shape, self.unit.shape, self.limit.shape)
+        shapes = at.tasks.shape, at.price.shape, at.total.shape
+        return shapes == (self.server.shape, self.row.shape, self.unit.shape)
 
     def begin_from(self, start: Start) -> Point:
         """A point of another alpha, in the units of this one; theta where it fits best."""
         at, scale = start.point, start.unit / self.unit
-        own, each = self.limited, np.repeat(scale, np.diff(self.start))
+        each = np.repeat(scale, np.diff(self.start))
         tasks = at.tasks * each
         point = replace(
             at,
@@ -205,8 +175,6 @@ class Welfare:
             slack=at.slack / each,
             total=self.summed(tasks),
             user_price=at.user_price / scale,
-            room=at.room * scale[own],
-            excess=at.excess / scale[own],
         )
         point = replace(point, units=self.fitting(point))
         # Products far below the average would take many steps to grow.
@@ -228,8 +196,6 @@ class Welfare:
         total = self.summed(tasks) + (0.0 if self.remainder is None else remainder * self.remainder.sums)
         counts = self.spent(at) > self.options.counts
         fall = np.maximum(1 + grown, np.where(counts, self.options.counted_fall, self.options.fall))
-        own = self.limited[~counts[self.limited]]
-        fall[own] = np.maximum(np.exp(grown[own]), self.options.limited_fall)
         return replace(
             at,
             tasks=tasks,
@@ -238,8 +204,6 @@ class Welfare:
             idle=np.where(self.row, at.idle + t * step.idle, 1.0),
             total=total,
             user_price=at.user_price * np.where(grown > -0.5, 1 + grown, fall),
-            room=at.room + t * step.room,
-            excess=at.excess + t * step.excess,
             units=at.units + t * step.units,
             remainder=remainder,
         )

@@ -1,6 +1,6 @@
 """The conditions of `FairnessEfficiency`: what a task is worth has a part for efficiency too, beside that of `welfare`.
 
-    rho = B (log pi - log (f + e^tau u)) + xi = 0,      A log s + B log f - B g - theta = 0      (users)
+    rho = B (log pi - log (f + e^tau u)) = 0,      A log s + B log f - B g - theta = 0      (users)
     e^tau sum u s : sum f s = efficient : fair
 
 f is what a task is worth for fairness. It is a number of its own, changed by steps of moderate size: at alpha = 500 the
@@ -41,9 +41,7 @@ class WelfareAndEfficiency(Welfare):
         marginal = np.logaddexp(point.fair, point.units[1] + self.log_share)
         part = np.exp(point.fair - marginal)
         slopes = self.of_share * part, (part, self.of_price * (1 - part))
-        residual = (
-            self.of_price * (np.log(point.user_price) - marginal) + self.excess(point) + part * self._unfair(point)
-        )
+        residual = self.of_price * (np.log(point.user_price) - marginal) + part * self._unfair(point)
         # Errors count in tasks, or where worth hardly depends on them in prices.
         return Worth(residual, *slopes, 1 / np.maximum(self.of_price, slopes[0]))
 

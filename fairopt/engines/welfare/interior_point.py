@@ -31,7 +31,6 @@ from .mehrotra import advance, mean, products
 from .newton import Newton, Products
 from .options import OPTIONS, ConditionsOptions, WelfareOptions
 from .point import Point, Start
-from .sparing import SparingWelfare
 
 Array = NDArray[np.float64]
 
@@ -79,21 +78,20 @@ def run(
     at = welfare.begin() if start is None else welfare.begin_from(start)
     now = products(welfare, at)
     weight = float(np.sqrt(max(now.capacity[welfare.row].mean() / now.pair.mean(), 1.0)))
-    limit = np.maximum(now.limit / now.pair.mean(), 1.0)
     stalled, warm, single = _Stalled(options), start, True
     (pairs, resources), users = welfare.polytope.pair_use.shape, len(welfare.unit)
     if least is None:
         least = options.least if pairs <= options.many else options.least_of_many
     for number in range((options.steps if start is None else options.warm_steps) + 1):
         now = products(welfare, at)
-        estimate, mu = _estimate(welfare, at, now), mean(welfare, now, weight, limit)
+        estimate, mu = _estimate(welfare, at, now), mean(now, weight)
         if number and estimate < options.kept_to and (warm is None or warm is start):
             far = estimate > options.kept_from  # enough to be a start
             warm = Start(screening.whole(welfare, at, mu), welfare.unit) if far else start
         if rule.applies(pairs, resources, users, estimate, options.step.screening):
             welfare, at = screening.screened(welfare, at, mu, estimate, options.step.screening)
             now = products(welfare, at)
-        newton = Newton(welfare, at, mean(welfare, now, weight, limit), free, single, options.newton)
+        newton = Newton(welfare, at, mean(now, weight), free, single, options.newton)
         size = max(estimate, newton.residual_marginal)
         fractions, error = _judged(welfare, at, certify if size < options.near * max(tol, least) else None)
         found = WelfareCandidate(at, fractions, error, size, number, warm)
@@ -102,7 +100,7 @@ def run(
             return
         wavers = welfare.wavers and stalled.since >= options.step.wavering
         whole = options.step.halved if wavers else 1.0
-        at, single = advance(newton, weight, limit, welfare.least * tol, whole, options.step), newton.single
+        at, single = advance(newton, weight, welfare.least * tol, whole, options.step), newton.single
 
 
 def _estimate(welfare: Welfare, at: Point, now: Products) -> float:
@@ -141,40 +139,27 @@ def solutions(
 ) -> Iterator[Solution]:
     """Ever better answers, for a judge to take the first good one."""
     begun = _clock.now()
-    cluster, criterion, polytope = problem.cluster, problem.criterion, problem.polytope
-    nothing = np.full(cluster.capacity.shape, -np.inf)
-    if not len(polytope.users):
-        yield Solution(np.zeros(cluster.shape[:2]), None, "native", status="nobody can run anything", log=nothing)
-        return
+    criterion, polytope = problem.criterion, problem.polytope
     welfare, certify = conditions(polytope, criterion, options.conditions), judge_of(polytope, criterion, tol)
     build = _clock.now() - begun
     steps = 0
     # Where last digits cost no more than a step they are looked for early, and else found as usual.
     few = type(criterion) is Criterion and len(polytope.gamma) <= options.few * len(polytope.row_server)
-    for number, (attempt, free, start) in enumerate(_attempts(welfare, criterion, warm, options)):
+    for number, (free, start) in enumerate(_attempts(welfare, warm)):
         for least in (options.least_of_few, None) if few and number == 0 else (None,):
             with np.errstate(all="ignore"):
-                found, more = _best(run(attempt, options.target * tol, certify, free, start, options, least))
+                found, more = _best(run(welfare, options.target * tol, certify, free, start, options, least))
             steps += more
-            yield _solution(attempt, found, tol, steps, build, _clock.now() - begun - build)
+            yield _solution(welfare, found, tol, steps, build, _clock.now() - begun - build)
 
 
-def _attempts(
-    welfare: Welfare, criterion: Criterion, warm: object, options: WelfareOptions
-) -> Iterator[tuple[Welfare, bool, Start | None]]:
-    """With or without a unit of welfare that adapts, from a warm start if there is one, and users who are spared."""
-    # If all have limits perhaps nobody need pay anything, and there is no unit of welfare to adapt to.
-    limited = np.count_nonzero(welfare.sign > 0) == len(welfare.unit)
-    orders = (False,) if welfare.alpha == 0 else (False, True) if limited else (True, False)
+def _attempts(welfare: Welfare, warm: object) -> Iterator[tuple[bool, Start | None]]:
+    """With or without a unit of welfare that adapts, from a warm start if there is one."""
+    orders = (False,) if welfare.alpha == 0 else (True, False)
     if isinstance(warm, Start) and welfare.fits(warm):
-        yield welfare, orders[0], warm
-    ways = [(welfare, free) for free in orders]
-    if type(welfare) is Welfare and (welfare.sign > 0).any() and welfare.alpha > 0:
-        sparing = SparingWelfare(welfare.polytope, criterion, options.conditions)
-        many = len(welfare.unit) > options.sparing
-        ways = [(sparing, orders[0]), ways[0]] if many else [*ways, *((sparing, free) for free in orders)]
-    for way, free in ways:
-        yield way, free, None
+        yield orders[0], warm
+    for free in orders:
+        yield free, None
 
 
 def judge_of(polytope: Polytope, criterion: Criterion, tol: float) -> Judge:

@@ -1,6 +1,6 @@
 """How far and where to: predictor, corrector and Gondzio's further correctors on the conditions of `welfare`.
 
-Products of pairs aim at mu, those of capacities and limits at multiples of it, which even out where the path begins.
+Products of pairs aim at mu, those of capacities at a multiple of it, which evens out where the path begins.
 """
 
 from __future__ import annotations
@@ -22,35 +22,33 @@ Array = NDArray[np.float64]
 
 
 def products(welfare: Welfare, at: Point) -> Products:
-    """`x z`, `lam w` (0 where there is none) and `v xi`."""
-    return Products(at.tasks * at.slack, np.where(welfare.row, at.price * at.idle, 0.0), at.room * at.excess)
+    """`x z` and `lam w` (0 where there is none)."""
+    return Products(at.tasks * at.slack, np.where(welfare.row, at.price * at.idle, 0.0))
 
 
-def mean(welfare: Welfare, now: Products, weight: float, limit: Array) -> float:
-    """mu: the average of products, those of capacities and limits over their weights."""
-    count = len(now.pair) + np.count_nonzero(now.capacity) + len(now.limit)
-    of_limits = welfare.evened(now.limit / limit)
-    return float((now.pair.sum() + now.capacity.sum() / weight + of_limits.sum()) / count)
+def mean(now: Products, weight: float) -> float:
+    """mu: the average of products, those of capacities over their weight."""
+    count = len(now.pair) + np.count_nonzero(now.capacity)
+    return float((now.pair.sum() + now.capacity.sum() / weight) / count)
 
 
 def advance(
     newton: Newton,
     weight: float,
-    limit: Array,
     least: float = 0.0,
     whole: float = 1.0,
     options: StepOptions = OPTIONS.step,
 ) -> Point:
-    """The next point; `weight` is that of capacities, `limit` those of limits, `least` what mu need not fall below.
+    """The next point; `weight` is that of capacities, `least` what mu need not fall below.
 
     It is at the part `whole` of the step.
     """
     q, at = newton.welfare, newton.point
     now = products(q, at)
     mu = newton.mu
-    aim = newton.direction(Products(-now.pair, -now.capacity, -now.limit))
+    aim = newton.direction(Products(-now.pair, -now.capacity))
     t = longest(q, at, aim)
-    after = mean(q, products(q, _along(at, aim, t)), weight, limit)
+    after = mean(products(q, _along(at, aim, t)), weight)
     part = max(min(max(after / mu, 0.0) ** 3, options.most_target), options.least_target)
     if newton.residual_marginal > options.off or t < options.short:
         part = 2 * options.most_target if t > options.short else options.poor_target
@@ -58,14 +56,13 @@ def advance(
     wanted = Products(
         target - aim.tasks * aim.slack,
         np.where(q.row, target * weight - aim.price * aim.idle, 0.0),
-        target * limit - aim.room * aim.excess,
     )
     second_order = np.clip(q.second_order(at, newton.marginal, aim), -0.5, 0.5)
     step = newton.corrected(aim, wanted, second_order)
 
     def retried(step: Step, lengths: gondzio.Lengths) -> Step:
         (far,) = lengths
-        return newton.corrected(step, _beyond(q, at, step, far, target, weight, limit, options.correctors))
+        return newton.corrected(step, _beyond(q, at, step, far, target, weight, options.correctors))
 
     step, _ = gondzio.corrected(step, retried, lambda tried: (longest(q, at, tried),), options.correctors)
     step = newton.refined(step, newton.residual.rho + second_order)
@@ -84,15 +81,13 @@ def longest(welfare: Welfare, at: Point, step: Point) -> float:
         (at.slack, step.slack),
         (at.price[rows], step.price[rows]),
         (at.idle[rows], step.idle[rows]),
-        (at.room, step.room),
-        (at.excess, step.excess),
         (at.user_price[counts], step.user_price[counts]),
     )
     return min(float(_pairs.longest(values, change)) for values, change in pairs)
 
 
 def _along(at: Point, step: Point, t: float) -> Point:
-    names = ("tasks", "slack", "price", "idle", "room", "excess")  # what products are of
+    names = ("tasks", "slack", "price", "idle")  # what products are of
     return replace(at, **{name: getattr(at, name) + t * getattr(step, name) for name in names})
 
 
@@ -103,7 +98,6 @@ def _beyond(
     far: float,
     target: float,
     weight: float,
-    limit: Array,
     options: CorrectorOptions,
 ) -> Products:
     """What brings products after a step `far` back to within multiples of what they aim at, not too much at once."""
@@ -111,7 +105,6 @@ def _beyond(
     groups = (
         (at.tasks, at.slack, step.tasks, step.slack, 1.0),
         (at.price[rows], at.idle[rows], step.price[rows], step.idle[rows], weight),
-        (at.room, at.excess, step.room, step.excess, limit),
     )
     found = []
     for one, other, d_one, d_other, scale in groups:
@@ -121,4 +114,4 @@ def _beyond(
         found.append(result * scale)
     capacity = np.zeros(rows.shape)
     capacity[rows] = found[1]
-    return Products(found[0], capacity, found[2])
+    return Products(found[0], capacity)

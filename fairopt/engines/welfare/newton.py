@@ -27,11 +27,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Products:
-    """What `x z`, `lam w` and `v xi` should change by."""
+    """What `x z` and `lam w` should change by."""
 
     pair: Array
     capacity: Array
-    limit: Array
 
 
 @dataclass(frozen=True)
@@ -61,11 +60,6 @@ class Newton:
         self.marginal = welfare.marginal(point)
         self.residual = welfare.residuals(point, self.marginal)
         self.stiffness = np.maximum(self.marginal.of_share / point.total, 1e-60)
-        self.stiffness += welfare.of_limited(point.excess / point.room)
-        spared = welfare.spared(point)
-        self.stiffness[spared] = 1e60
-        self.spared = spared[welfare.limited] & (welfare.sign > 0)
-        self.marginal = replace(self.marginal, scale=np.where(spared, 1e-60, self.marginal.scale))
         self.slope = welfare.of_price / (point.user_price * self.stiffness)
         self.weight = point.tasks / point.slack
         self.among = welfare.summed(self.weight)  # the slope of tasks in pay, prices as they are
@@ -140,9 +134,7 @@ class Newton:
         """Nothing wrong."""
         residual = self.residual
         none = (np.zeros_like(residual.pair), np.zeros_like(residual.capacity), np.zeros_like(residual.user))
-        return Residuals(
-            *none, np.zeros_like(residual.limit), np.zeros_like(residual.rho), np.zeros_like(residual.units)
-        )
+        return Residuals(*none, np.zeros_like(residual.rho), np.zeros_like(residual.units))
 
     def refined(self, step: Step, rho: Array) -> Step:
         """The step without what elimination and rounding left wrong; `rho` is for the users' equations."""
@@ -169,7 +161,7 @@ class Newton:
         capacity, user, rho, units = np.split(left, [rows, rows + users, rows + 2 * users])
         residual = replace(self._right, capacity=capacity.reshape(at.price.shape), user=user * at.total)
         residual = replace(residual, rho=rho / self.marginal.scale)
-        none = Products(self._right.pair, self._right.capacity, self._right.limit)
+        none = Products(self._right.pair, self._right.capacity)
         return self._solve(replace(residual, units=units * users), none)
 
     def _left(self, residual: Residuals, step: Step) -> Array:
@@ -185,9 +177,7 @@ class Newton:
         sums, use = step.sums, step.use
         if q.remainder is not None:
             sums, use = sums + step.remainder * q.remainder.sums, use + step.remainder * q.remainder.use
-        linear = (
-            marginal.of_share * step.total / at.total + q.of_price * step.user_price / at.user_price + q.excess(step)
-        )
+        linear = marginal.of_share * step.total / at.total + q.of_price * step.user_price / at.user_price
         for unit, change in zip(marginal.of_units, step.units, strict=True):
             linear -= unit * change
         units = q.change_units(at, step.total, step.user_price, step.units) if self.free else 0.0 * step.units
@@ -210,13 +200,9 @@ class Newton:
             return np.full(len(left), np.nan)  # the run ends, as with every number that is none
 
     def _solve(self, residual: Residuals, products: Products) -> Step:
-        q, at, own = self.welfare, self.point, self.welfare.limited
+        q, at = self.welfare, self.point
         users, pairs = len(self.slope), len(q.server)
-        # Who is spared keeps its excess, and its room goes to where the product should be.
-        kept = np.where(self.spared, -residual.limit - products.limit / at.excess, 0.0)
         shift = -residual.rho / self.stiffness
-        shift -= q.of_limited(q.sign * (products.limit + at.excess * residual.limit) / at.room) / self.stiffness
-        shift += q.of_limited(kept)
         idle = products.capacity / np.where(q.row, at.price, 1.0)
         rhs, base, free = idle + residual.capacity, np.empty(users), np.empty(users)
         given, errors = (q.start, q.server, q.per_task), (products.pair, residual.pair)
@@ -238,10 +224,8 @@ class Newton:
             *given, price, user_price, residual.pair, at.tasks, at.slack, products.pair, tasks, slack, sums, use
         )
         total = np.where(self.elastic, residual.user + sums, shift - self.slope * user_price)
-        room = -residual.limit - q.sign * total[own]
-        excess = (products.limit - at.excess * room) / at.room
         idle = np.where(q.row, idle - at.idle * price / np.where(q.row, at.price, 1.0), 0.0)
-        return Step(tasks, slack, price, idle, total, user_price, room, excess, units, sums=sums, use=use)
+        return Step(tasks, slack, price, idle, total, user_price, units, sums=sums, use=use)
 
 
 def _sum(one: Step, other: Step, part: float = 1.0) -> Step:

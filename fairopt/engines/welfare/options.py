@@ -23,22 +23,9 @@ class ConditionsOptions:
     idle: float = 0.1
     #: Users with `spent < counts` times the average may fall short: what they pay does not bound the step.
     counts: float = 0.1
-    #: In one step what they pay falls to the part `fall` at most; with a limit, as they may have to pay nothing at all,
-    #: to the exponential of the change and to the part `limited_fall` at most; for users who count to `counted_fall`.
+    #: In one step what they pay falls to the part `fall` at most, and for users who count to `counted_fall`.
     fall: float = 0.05
-    limited_fall: float = 0.1
     counted_fall: float = 1e-3
-    #: Users at their limit are spared (`sparing`) whose `log(worth/pay) > spared` and who do not count; that logarithm
-    #: is at most `most_spared`, and falls to the part `excess_fall` at most in a step.
-    spared: float = 3.0
-    most_spared: float = 20.0
-    excess_fall: float = 0.1
-    #: Where a step takes this part of pay, from users who do not count, the excess is what pay leaves too.
-    cut: float = 0.5
-    #: A product of a limit of such users grows to `grown` times itself, or the median, at most in a step; in mu
-    #: products of limits count as `outlier` medians at most.
-    grown: float = 100.0
-    outlier: float = 10.0
     #: Products of a start from another alpha are at least the part `centred` of their average.
     centred: float = 0.1
     #: In one step f falls to the part `fair_fall` at most, unless it is below `little` times what efficiency is worth.
@@ -111,9 +98,6 @@ class WelfareOptions:
     #: Most steps of a run, and of one from a start for another alpha.
     steps: int = 100
     warm_steps: int = 12
-    #: Where there are limits the first of two runs spares users with more than this number of users, else the last two
-    #: of four do.
-    sparing: int = 300
     #: A start for another alpha is kept where `kept_from < estimate < kept_to`.
     kept_from: float = 0.003
     kept_to: float = 0.1

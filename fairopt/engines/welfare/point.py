@@ -21,8 +21,6 @@ class Point:
     idle: Array  # (servers, resources), w
     total: Array  # (users,), s
     user_price: Array  # (users,), pi
-    room: Array  # (limited,), v
-    excess: Array  # (limited,), xi
     units: Array  # (units,), theta and what a subclass adds
     remainder: float = 0.0  # what is left of the tasks of pairs that are screened out, as a part
     fair: Array = field(default_factory=lambda: np.zeros(0))  # (users,) where efficiency counts: log f
@@ -53,7 +51,6 @@ class Residuals:
     pair: Array
     capacity: Array
     user: Array
-    limit: Array
     rho: Array
     units: Array
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ... import _clock
 from ...core import few_users
+from ...engines import native
 from ...engines.base import Solution
 from ...engines.linalg import structured
-from ...engines.welfare import interior_point
 from ...model.problem import Problem
 from ..model._warnings import suppress_fp_warnings
 from ..model.candidate import Candidate, solution
@@ -81,7 +81,7 @@ def _program(problem: Problem, tol: float) -> Iterator[Solution]:
     """alpha = 1: the equilibria are the optima of one convex program (PF section 4), in which shares cancel."""
     criterion = problem.criterion
     welfare = replace(criterion, share=np.ones(len(criterion.weight)), scope="servers")
-    for found in interior_point.solutions(Problem(problem.cluster, welfare), tol):
+    for found in native.welfare(Problem(problem.cluster, welfare), tol):
         yield replace(found, engine="equilibrium", warm=None)
 
 
