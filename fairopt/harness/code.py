@@ -42,7 +42,6 @@ _SHOWING = (
     "result/allocation_file.py",
     "model/_shown.py",
     "scheduling/_plot.py",
-    "scheduling/_fluid_plot.py",
 )
 
 
